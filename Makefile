@@ -1,0 +1,68 @@
+# Everything a user or CI calls; `make help` lists it. All set-up is inside.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+UV_VERSION := 0.13.8
+UV := $(shell command -v uv 2>/dev/null || echo .tools/bin/uv)
+BIN := .venv/bin
+CARGO_TEST := cargo test --locked --workspace --exclude steelyard-py
+
+.PHONY: demo
+demo: setup ## set up, execute a short stability study, write and name the HTML report
+	@scripts/deps-isolation.sh --quiet --demo || true
+	@$(BIN)/steelyard run stability --quick
+
+.PHONY: test
+test: setup ## set up, execute the whole test suite
+	@scripts/test.sh
+
+.PHONY: test-fast
+test-fast: setup ## the tests that take seconds
+	@$(CARGO_TEST) --lib --quiet
+	@$(BIN)/python -m pytest -m "not slow and not needs_vm and not needs_docker and not needs_browser"
+
+.PHONY: check
+check: setup ## format, lint, types, layers
+	@cargo fmt --check
+	@cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python scripts/check_layout.py
+
+.PHONY: bench
+bench: setup ## print Steelyard's own error and speed as ratios against its peers
+	@$(BIN)/python benches/outside_error.py
+	@$(BIN)/python benches/resampling.py
+
+.PHONY: format
+format: setup ## rewrite the sources in the house style
+	@cargo fmt
+	@$(BIN)/ruff format --quiet .
+	@$(BIN)/ruff check --quiet --fix .
+
+.PHONY: setup
+setup: $(filter .tools/bin/uv,$(UV)) ## build everything into .venv
+	@$(UV) sync --locked --all-extras --compile-bytecode --quiet
+
+.PHONY: deps-isolation
+deps-isolation: ## install the isolation technologies from packages (root, Debian-like)
+	@scripts/deps-isolation.sh
+
+.PHONY: deps-stability
+deps-stability: deps-isolation ## what the stability study can use beyond the bare machine
+
+.PHONY: clean
+clean: ## remove everything that was built
+	@rm -rf .venv .tools target dist src/steelyard/_bin src/steelyard/_workloads src/steelyard/*.so
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.tools/bin/uv:
+	@python3 -m venv .tools || { echo "hint: apt-get install python3-venv" >&2; exit 1; }
+	@.tools/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)

@@ -1,0 +1,82 @@
+"""Build backend: builds the launcher and the workload programs, then lets maturin do the rest.
+
+One wheel carries the Python package, the native module and these programs. The programs are
+linked statically so that they also run inside containers and virtual machines.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import maturin
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "steelyard"
+PROGRAMS = {
+    "steelyard-launch": "steelyard-launch",
+    "steelyard-work": "steelyard-work",
+    "steelyard-truth": "steelyard-work",
+}
+
+
+def _host_triple() -> str:
+    answer = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True, cwd=ROOT)
+    return next(line.split()[1] for line in answer.stdout.splitlines() if line.startswith("host:"))
+
+
+def build_programs() -> None:
+    """Build the static programs and put them into the package."""
+    triple = _host_triple()
+    variable = f"CARGO_TARGET_{triple.upper().replace('-', '_')}_RUSTFLAGS"
+    environment = dict(os.environ)
+    # With --target the flags reach the programs but not procedural macros, which cannot be static.
+    environment[variable] = f"{environment.get(variable, '')} -C target-feature=+crt-static".strip()
+    command = ["cargo", "build", "--locked", "--profile", "dist", "--target", triple]
+    for crate in dict.fromkeys(PROGRAMS.values()):
+        command += ["-p", crate]
+    subprocess.run(command, check=True, cwd=ROOT, env=environment)
+    target = Path(environment.get("CARGO_TARGET_DIR", ROOT / "target"))
+    folder = PACKAGE / "_bin"
+    folder.mkdir(exist_ok=True)
+    for program in PROGRAMS:
+        temporary = folder / f".{program}"
+        shutil.copy2(target / triple / "dist" / program, temporary)
+        temporary.replace(folder / program)
+
+
+def _place_workloads(*, editable: bool) -> None:
+    place = PACKAGE / "_workloads"
+    if place.is_symlink():
+        place.unlink()
+    elif place.exists():
+        shutil.rmtree(place)
+    if editable:
+        place.symlink_to(ROOT / "workloads")
+    else:
+        shutil.copytree(ROOT / "workloads", place, ignore=shutil.ignore_patterns("__pycache__", "*.class"))
+
+
+def _prepare(*, editable: bool) -> None:
+    build_programs()
+    _place_workloads(editable=editable)
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    _prepare(editable=False)
+    return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
+
+
+def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
+    _prepare(editable=True)
+    return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
+
+
+build_sdist = maturin.build_sdist
+get_requires_for_build_wheel = maturin.get_requires_for_build_wheel
+get_requires_for_build_editable = maturin.get_requires_for_build_editable
+get_requires_for_build_sdist = maturin.get_requires_for_build_sdist
+prepare_metadata_for_build_wheel = maturin.prepare_metadata_for_build_wheel
+prepare_metadata_for_build_editable = maturin.prepare_metadata_for_build_editable

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Installs what the isolation technologies need: their packages, and the kernel of the virtual
+# machine's guest, unpacked into the user's cache. Needs root for packages, Debian or Ubuntu.
+#
+#   --quiet   say only what failed
+#   --demo    only what a quick study uses: one container technology and the virtual machine
+set -euo pipefail
+
+quiet=
+packages=(docker.io podman crun runc bubblewrap systemd-container qemu-system-x86 stress-ng busybox-static)
+for word in "$@"; do
+  case $word in
+    --quiet) quiet=yes ;;
+    --demo) packages=(podman runc qemu-system-x86) ;;
+    *) echo "error: \`$word\` is no option; allowed: --quiet, --demo" >&2; exit 2 ;;
+  esac
+done
+
+say() { [ -n "$quiet" ] || echo "$@" >&2; }
+sudo=
+[ "$(id -u)" = 0 ] || sudo=sudo
+
+if ! command -v apt-get >/dev/null; then
+  echo "error: apt-get is not here; install by your system's means: ${packages[*]}" >&2
+  exit 3
+fi
+
+is_installed() { dpkg-query --show --showformat='${db:Status-Status}' "$1" 2>/dev/null | grep -qx installed; }
+
+missing=()
+for package in "${packages[@]}"; do
+  is_installed "$package" || missing+=("$package")
+done
+if [ ${#missing[@]} -gt 0 ]; then
+  say "installing ${missing[*]}"
+  $sudo apt-get update -qq || say "the package lists are not fresh"
+  for package in "${missing[@]}"; do
+    DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "$package" >/dev/null ||
+      echo "could not install $package" >&2
+  done
+fi
+
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/steelyard/guest
+if compgen -G "$cache/vmlinuz-*" >/dev/null; then
+  say "the guest kernel is there: $(compgen -G "$cache/vmlinuz-*" | tail -1)"
+  exit 0
+fi
+
+# The smallest kernel of the distribution that knows the devices of a virtual machine.
+kernel=
+for meta in linux-image-cloud-amd64 linux-image-virtual linux-image-amd64 linux-image-generic; do
+  kernel=$(apt-cache depends "$meta" 2>/dev/null | awk '$1 == "Depends:" && $2 ~ /^linux-image-[0-9]/ { print $2; exit }')
+  [ -z "$kernel" ] || break
+done
+if [ -z "$kernel" ]; then
+  echo "error: no kernel package found; set STEELYARD_GUEST_KERNEL to a kernel (bzImage)" >&2
+  exit 3
+fi
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+say "fetching the guest kernel $kernel"
+(cd "$scratch" && apt-get download -qq "$kernel" 2>/dev/null) || {
+  $sudo apt-get update -qq && (cd "$scratch" && apt-get download -qq "$kernel")
+}
+dpkg-deb --fsys-tarfile "$scratch"/*.deb | tar -x -C "$scratch" --wildcards './boot/vmlinuz-*'
+mkdir -p "$cache"
+install -m 644 "$scratch"/boot/vmlinuz-* "$cache/"
+say "the guest kernel is in $cache"

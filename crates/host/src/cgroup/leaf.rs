@@ -1,0 +1,219 @@
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+use steelyard_model::Source;
+
+use super::file::{io_bytes, keyed, number, pressure_ns, read_text, write_text};
+use super::kill::{is_populated, kill_unified, processes};
+use super::readings::Sample;
+use super::removal::{remove_empty, remove_tree};
+use super::{CgroupError, Controller, GroupLimits};
+
+/// `cpu.weight` at its largest and as the kernel sets it.
+/// SOURCE: `CGROUP_WEIGHT_MAX` and `CGROUP_WEIGHT_DFL` in the kernel's `cgroup.h`.
+const WEIGHTS: (&str, &str) = ("10000", "100");
+
+/// The version 2 group of one run; removed on drop with all that lives in it.
+#[derive(Debug)]
+pub struct Leaf {
+    path: PathBuf,
+    directory: File,
+    controllers: BTreeSet<Controller>,
+    is_removed: bool,
+}
+
+impl Leaf {
+    pub(super) fn create(path: PathBuf, controllers: &BTreeSet<Controller>) -> Result<Self, CgroupError> {
+        fs::create_dir(&path).map_err(|source| CgroupError::Create { path: path.clone(), source })?;
+        let directory = File::open(&path).map_err(|source| CgroupError::read(&path, source))?;
+        Ok(Self { path, directory, controllers: controllers.clone(), is_removed: false })
+    }
+
+    /// The descriptor for `CLONE_INTO_CGROUP`.
+    #[must_use]
+    pub fn directory(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
+    }
+
+    /// Where the group is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn has(&self, controller: Controller) -> bool {
+        self.controllers.contains(&controller)
+    }
+
+    fn write(&self, name: &str, value: &str) -> Result<(), CgroupError> {
+        write_text(&self.path.join(name), value)
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        read_text(&self.path.join(name)).ok()
+    }
+
+    /// Sets the limits whose controllers this leaf has; the others are left to version 1.
+    pub(super) fn apply(&self, limits: &GroupLimits) -> Result<(), CgroupError> {
+        if self.has(Controller::Memory)
+            && let Some(bytes) = limits.memory_bytes
+        {
+            self.write("memory.max", &bytes.to_string())?;
+            // Without swap the limit is one of memory; the file is absent without swap support.
+            let _ = self.write("memory.swap.max", "0");
+            // One victim takes the whole run with it: half a program measures nothing.
+            let _ = self.write("memory.oom.group", "1");
+        }
+        if self.has(Controller::Pids)
+            && let Some(count) = limits.process_count
+        {
+            self.write("pids.max", &count.to_string())?;
+        }
+        if self.has(Controller::Cpuset) {
+            if let Some(cpus) = &limits.cpus {
+                self.write("cpuset.cpus", cpus)?;
+            }
+            if let Some(nodes) = &limits.memory_nodes {
+                self.write("cpuset.mems", nodes)?;
+            }
+        }
+        if self.has(Controller::Cpu) && limits.is_maximal_weight {
+            self.write("cpu.weight", WEIGHTS.0)?;
+        }
+        Ok(())
+    }
+
+    /// What is needed before the gate opens: the set-up of the child counts already.
+    pub(super) fn sample_before(&self) -> Sample {
+        let mut sample = Sample::default();
+        self.add_cpu(&mut sample);
+        sample.cpu_pressure_ns = self.pressure("cpu.pressure");
+        sample
+    }
+
+    /// Everything, once nothing lives here any more.
+    pub(super) fn sample_after(&self) -> Sample {
+        let mut sample = self.sample_before();
+        sample.memory_pressure_ns = self.pressure("memory.pressure");
+        sample.io_pressure_ns = self.pressure("io.pressure");
+        if self.has(Controller::Memory) {
+            let peak = self.text("memory.peak").as_deref().and_then(number);
+            sample.memory_bytes = peak.map(|value| (value, Source::Cgroup2));
+            sample.oom_kills = self.text("memory.events").and_then(|text| keyed(&text, "oom_kill"));
+        }
+        if self.has(Controller::Pids) {
+            sample.refused_processes = self.text("pids.events").and_then(|text| keyed(&text, "max"));
+        }
+        if self.has(Controller::Io)
+            && let Some((read, written)) = self.text("io.stat").as_deref().map(io_bytes)
+        {
+            sample.read_bytes = Some((read, Source::Cgroup2));
+            sample.written_bytes = Some((written, Source::Cgroup2));
+        }
+        sample
+    }
+
+    fn add_cpu(&self, sample: &mut Sample) {
+        let Some(text) = self.text("cpu.stat") else { return };
+        let value = |key| keyed(&text, key).map(|micros| (micros * 1000, Source::Cgroup2));
+        sample.usage_ns = value("usage_usec");
+        sample.user_ns = value("user_usec");
+        sample.system_ns = value("system_usec");
+    }
+
+    fn pressure(&self, name: &str) -> Option<(u64, Source)> {
+        self.text(name).as_deref().and_then(pressure_ns).map(|value| (value, Source::Cgroup2))
+    }
+
+    /// CPU time used so far [ns].
+    #[must_use]
+    pub fn usage_ns(&self) -> Option<u64> {
+        keyed(&self.text("cpu.stat")?, "usage_usec").map(|micros| micros * 1000)
+    }
+
+    /// Whether a living process is in it.
+    #[must_use]
+    pub fn is_populated(&self) -> bool {
+        is_populated(&self.path)
+    }
+
+    /// Living processes directly in it.
+    #[must_use]
+    pub fn processes(&self) -> Vec<u32> {
+        processes(&self.path)
+    }
+
+    /// Ends everything in it and waits until nothing is left.
+    ///
+    /// # Errors
+    ///
+    /// [`CgroupError::Populated`] when a process outlives SIGKILL.
+    pub fn kill(&self) -> Result<(), CgroupError> {
+        kill_unified(&self.path)
+    }
+
+    /// Removes the empty group.
+    ///
+    /// # Errors
+    ///
+    /// [`CgroupError::Remove`] when something still lives in it.
+    pub fn remove(mut self) -> Result<(), CgroupError> {
+        // A program may have made groups of its own where it was let.
+        let result = remove_empty(&self.path).or_else(|_| remove_tree(&self.path));
+        self.is_removed = result.is_ok();
+        result
+    }
+}
+
+impl Drop for Leaf {
+    fn drop(&mut self) {
+        if !self.is_removed {
+            let _ = remove_tree(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leaf(controllers: &[Controller]) -> (tempfile::TempDir, Leaf) {
+        let parent = tempfile::tempdir().unwrap();
+        let leaf = Leaf::create(parent.path().join("run-1"), &controllers.iter().copied().collect()).unwrap();
+        (parent, leaf)
+    }
+
+    #[test]
+    fn limits_go_to_the_files_of_present_controllers_only() {
+        let (_parent, leaf) = leaf(&[Controller::Pids]);
+        fs::write(leaf.path().join("pids.max"), "max").unwrap();
+        let limits = GroupLimits {
+            process_count: Some(7),
+            memory_bytes: Some(1),
+            is_maximal_weight: true,
+            ..GroupLimits::default()
+        };
+        leaf.apply(&limits).unwrap();
+        // A real `pids.max` is replaced by a write, a plain file is overwritten from its start.
+        assert!(fs::read_to_string(leaf.path().join("pids.max")).unwrap().starts_with('7'));
+        fs::remove_dir_all(leaf.path()).unwrap();
+    }
+
+    #[test]
+    fn a_sample_reads_what_is_there() {
+        let (_parent, leaf) = leaf(&[Controller::Memory]);
+        fs::write(leaf.path().join("cpu.stat"), "usage_usec 50\nuser_usec 40\nsystem_usec 10\n").unwrap();
+        fs::write(leaf.path().join("cpu.pressure"), "some avg10=0 avg60=0 avg300=0 total=3\n").unwrap();
+        fs::write(leaf.path().join("memory.peak"), "1048576\n").unwrap();
+        fs::write(leaf.path().join("memory.events"), "oom 1\noom_kill 1\n").unwrap();
+        let sample = leaf.sample_after();
+        assert_eq!(sample.usage_ns, Some((50_000, Source::Cgroup2)));
+        assert_eq!(sample.cpu_pressure_ns, Some((3000, Source::Cgroup2)));
+        assert_eq!(sample.memory_bytes(), Some(1_048_576));
+        assert_eq!(sample.oom_kills(), Some(1));
+        assert_eq!(sample.io_pressure_ns, None);
+        fs::remove_dir_all(leaf.path()).unwrap();
+    }
+}

@@ -1,0 +1,280 @@
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::PathBuf;
+
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use steelyard_model::Source;
+
+use super::claim::Claim;
+use super::file::{KeptFile, blkio_bytes, number, read_text, write_text};
+use super::kill::{kill_legacy, processes};
+use super::readings::Sample;
+use super::removal::remove_tree;
+use super::{CgroupError, Controller, GroupLimits, Hierarchy, Layout};
+
+/// `cpu.shares` at its largest and as the kernel sets it.
+/// SOURCE: `MAX_SHARES` and `NICE_0_LOAD` in the kernel's `sched.h`.
+const SHARES: (&str, &str) = ("262144", "1024");
+const UNLIMITED_BYTES: &str = "-1";
+const UNLIMITED_TASKS: &str = "max";
+
+/// The version 1 groups of a launcher. Its zygote lives in them; every run is cloned from it and so
+/// begins in them. They are the same for all runs: values are reset or subtracted between runs.
+#[derive(Debug)]
+pub struct ResidentGroups {
+    groups: Vec<(Claim, BTreeSet<Controller>)>,
+    files: Files,
+}
+
+/// Files touched for every run.
+#[derive(Debug, Default)]
+struct Files {
+    usage: Option<KeptFile>,
+    usage_user: Option<KeptFile>,
+    usage_system: Option<KeptFile>,
+    memory: Option<KeptFile>,
+    memory_peak: Option<KeptFile>,
+    oom_control: Option<KeptFile>,
+    task_events: Option<KeptFile>,
+    storage: Option<KeptFile>,
+}
+
+impl ResidentGroups {
+    /// Creates a group in each version 1 hierarchy, below the launcher's own group or, where that
+    /// cannot be, below the root. What cannot be had is told in the second value.
+    pub(super) fn claim(layout: &Layout, owner: u32) -> (Self, Vec<String>) {
+        let mut groups = Vec::new();
+        let mut degraded = Vec::new();
+        for hierarchy in &layout.v1 {
+            match claim_one(hierarchy, owner) {
+                Ok(claim) => groups.push((claim, hierarchy.controllers.clone())),
+                Err(error) => degraded.push(error.to_string()),
+            }
+        }
+        let mut this = Self { groups, files: Files::default() };
+        this.files = this.open_files();
+        (this, degraded)
+    }
+
+    fn open_files(&self) -> Files {
+        let open = |controller, name: &str| KeptFile::open(self.group(controller)?.join(name));
+        Files {
+            usage: open(Controller::Cpuacct, "cpuacct.usage"),
+            usage_user: open(Controller::Cpuacct, "cpuacct.usage_user"),
+            usage_system: open(Controller::Cpuacct, "cpuacct.usage_sys"),
+            memory: open(Controller::Memory, "memory.usage_in_bytes"),
+            memory_peak: open(Controller::Memory, "memory.max_usage_in_bytes"),
+            oom_control: open(Controller::Memory, "memory.oom_control"),
+            task_events: open(Controller::Pids, "pids.events"),
+            storage: open(Controller::Blkio, "blkio.throttle.io_service_bytes"),
+        }
+    }
+
+    /// Number of groups.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    /// Controllers these groups have.
+    #[must_use]
+    pub fn controllers(&self) -> BTreeSet<Controller> {
+        self.groups.iter().flat_map(|(_, controllers)| controllers.iter().copied()).collect()
+    }
+
+    fn group(&self, controller: Controller) -> Option<PathBuf> {
+        let found = self.groups.iter().find(|(_, controllers)| controllers.contains(&controller));
+        found.map(|(claim, _)| claim.path.clone())
+    }
+
+    /// Moves the calling process into every group. Costs a grace period each, so once.
+    ///
+    /// # Errors
+    ///
+    /// [`CgroupError::Write`] for the first group that does not take it.
+    pub fn enter(&self) -> Result<(), CgroupError> {
+        self.groups.iter().try_for_each(|(claim, _)| write_text(&claim.path.join("cgroup.procs"), "0"))
+    }
+
+    /// Sets limits for the runs to come, on top of what the residents themselves hold.
+    pub(super) fn apply(&self, limits: &GroupLimits) -> Result<(), CgroupError> {
+        self.limit_memory(limits.memory_bytes)?;
+        if let Some(group) = self.group(Controller::Pids) {
+            let residents = read_text(&group.join("pids.current")).ok().as_deref().and_then(number);
+            let value = limits.process_count.map(|count| (count + residents.unwrap_or(1)).to_string());
+            write_text(&group.join("pids.max"), value.as_deref().unwrap_or(UNLIMITED_TASKS))?;
+        }
+        if let Some(group) = self.group(Controller::Cpu) {
+            let shares = if limits.is_maximal_weight { SHARES.0 } else { SHARES.1 };
+            write_text(&group.join("cpu.shares"), shares)?;
+        }
+        if let Some(group) = self.group(Controller::Cpuset) {
+            set_or_inherit(&group, "cpuset.cpus", limits.cpus.as_deref())?;
+            set_or_inherit(&group, "cpuset.mems", limits.memory_nodes.as_deref())?;
+        }
+        Ok(())
+    }
+
+    fn limit_memory(&self, memory_bytes: Option<u64>) -> Result<(), CgroupError> {
+        let Some(group) = self.group(Controller::Memory) else { return Ok(()) };
+        let (plain, with_swap) =
+            (group.join("memory.limit_in_bytes"), group.join("memory.memsw.limit_in_bytes"));
+        // Memory alone may never exceed memory with swap, so the order depends on the direction.
+        let _ = write_text(&with_swap, UNLIMITED_BYTES);
+        let Some(bytes) = memory_bytes else { return write_text(&plain, UNLIMITED_BYTES) };
+        let value = (bytes + self.memory_bytes().unwrap_or(0)).to_string();
+        write_text(&plain, &value)?;
+        if write_text(&with_swap, &value).is_err() {
+            // Without swap accounting, keep the group's pages in memory instead.
+            let _ = write_text(&group.join("memory.swappiness"), "0");
+        }
+        Ok(())
+    }
+
+    /// Lets real-time tasks into the cpu group, where the kernel gives them time per group.
+    ///
+    /// # Errors
+    ///
+    /// [`CgroupError::Write`] when the groups above have none to give.
+    pub fn allow_real_time(&self, runtime_us: u32) -> Result<(), CgroupError> {
+        match self.group(Controller::Cpu).map(|group| group.join("cpu.rt_runtime_us")) {
+            Some(file) if file.exists() => write_text(&file, &runtime_us.to_string()),
+            _ => Ok(()),
+        }
+    }
+
+    fn memory_bytes(&self) -> Option<u64> {
+        self.files.memory.as_ref().and_then(KeptFile::number)
+    }
+
+    /// Resets what can be reset, before the zygote clones.
+    pub fn reset(&self, idle_bytes: u64) {
+        if let Some(peak) = &self.files.memory_peak {
+            // Page cache of an earlier run would hide as much of the next one's peak.
+            if self.memory_bytes().is_some_and(|now| now > idle_bytes + CACHE_SLACK_BYTES)
+                && let Some(group) = self.group(Controller::Memory)
+            {
+                let _ = write_text(&group.join("memory.force_empty"), "0");
+            }
+            let _ = peak.write("0");
+        }
+    }
+
+    /// Memory in use before the zygote clones [bytes].
+    #[must_use]
+    pub fn idle_memory_bytes(&self) -> Option<u64> {
+        self.memory_bytes()
+    }
+
+    pub(super) fn sample(&self) -> Sample {
+        let v1 = |file: &Option<KeptFile>| {
+            file.as_ref().and_then(KeptFile::number).map(|value| (value, Source::Cgroup1))
+        };
+        let storage = self.files.storage.as_ref().and_then(|file| file.read().ok());
+        Sample {
+            usage_ns: v1(&self.files.usage),
+            user_ns: v1(&self.files.usage_user),
+            system_ns: v1(&self.files.usage_system),
+            // Buffered writes are charged to the root group in version 1: only reads are told.
+            read_bytes: storage.map(|text| (blkio_bytes(&text).0, Source::Cgroup1)),
+            oom_kills: self.oom_kills(),
+            refused_processes: self.files.task_events.as_ref().and_then(|file| file.keyed("max")),
+            ..Sample::default()
+        }
+    }
+
+    pub(super) fn peak_bytes(&self) -> Option<(u64, Source)> {
+        self.files.memory_peak.as_ref().and_then(KeptFile::number).map(|value| (value, Source::Cgroup1))
+    }
+
+    /// CPU time used so far, residents included [ns].
+    #[must_use]
+    pub fn usage_ns(&self) -> Option<u64> {
+        self.files.usage.as_ref().and_then(KeptFile::number)
+    }
+
+    /// Kills for want of memory so far.
+    #[must_use]
+    pub fn oom_kills(&self) -> Option<u64> {
+        self.files.oom_control.as_ref().and_then(|file| file.keyed("oom_kill"))
+    }
+
+    /// A descriptor that becomes readable when the memory limit is hit.
+    ///
+    /// # Errors
+    ///
+    /// [`CgroupError`] when there is no memory group or it refuses.
+    pub fn watch_memory(&self) -> Result<OwnedFd, CgroupError> {
+        let absent = || CgroupError::Absent { what: "version 1 memory group" };
+        let group = self.group(Controller::Memory).ok_or_else(absent)?;
+        let control: &File = self.files.oom_control.as_ref().ok_or_else(absent)?.file();
+        let path = group.join("cgroup.event_control");
+        let event = EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
+            .map_err(|errno| CgroupError::read(&path, errno.into()))?;
+        write_text(&path, &format!("{} {}", event.as_fd().as_raw_fd(), control.as_raw_fd()))?;
+        Ok(event.into())
+    }
+
+    /// Living processes in the groups, residents included. They are in all groups alike, so one
+    /// answers for all.
+    #[must_use]
+    pub fn processes(&self) -> Vec<u32> {
+        self.tree_group().map(|group| processes(&group)).unwrap_or_default()
+    }
+
+    /// Ends all processes but the residents.
+    ///
+    /// # Errors
+    ///
+    /// [`CgroupError::Populated`] when some outlive SIGKILL.
+    pub fn kill(&self, residents: &[u32]) -> Result<(), CgroupError> {
+        self.tree_group().map_or(Ok(()), |group| kill_legacy(&group, residents))
+    }
+
+    fn tree_group(&self) -> Option<PathBuf> {
+        self.group(Controller::Freezer).or_else(|| self.groups.first().map(|(claim, _)| claim.path.clone()))
+    }
+}
+
+/// Page cache that may stay between runs [bytes].
+const CACHE_SLACK_BYTES: u64 = 512 << 10;
+
+impl Drop for ResidentGroups {
+    fn drop(&mut self) {
+        for (claim, _) in &self.groups {
+            let _ = remove_tree(&claim.path);
+        }
+    }
+}
+
+fn claim_one(hierarchy: &Hierarchy, owner: u32) -> Result<Claim, CgroupError> {
+    let claim = Claim::new(&hierarchy.group, owner).or_else(|error| {
+        if hierarchy.group == hierarchy.mount { Err(error) } else { Claim::new(&hierarchy.mount, owner) }
+    })?;
+    if hierarchy.controllers.contains(&Controller::Cpuset) {
+        // A new version 1 cpuset is empty and takes no process before it is filled.
+        set_or_inherit(&claim.path, "cpuset.cpus", None)?;
+        set_or_inherit(&claim.path, "cpuset.mems", None)?;
+    }
+    Ok(claim)
+}
+
+fn set_or_inherit(group: &std::path::Path, name: &str, value: Option<&str>) -> Result<(), CgroupError> {
+    let file = group.join(name);
+    if let Some(value) = value {
+        return write_text(&file, value);
+    }
+    let Some(parent) = group.parent() else { return Ok(()) };
+    let inherited = read_text(&parent.join(name))?;
+    write_text(&file, inherited.trim())
+}
+
+#[cfg(test)]
+mod tests;

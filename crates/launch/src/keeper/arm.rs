@@ -1,0 +1,228 @@
+//! From nothing to a child that waits at its gate.
+
+use std::fs::File;
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
+use nix::unistd::Pid;
+use steelyard_host::cgroup::{Leaf, Sample};
+
+use super::launcher::{Batch, Launcher};
+use super::stamps::Stamper;
+use super::streams::Streams;
+use super::verdict::Cause;
+use crate::board::Progress;
+use crate::clock::monotonic_ns;
+use crate::error::{During, LaunchError};
+use crate::perf::{Counter, Event, find_event};
+use crate::sandbox::Refusals;
+use crate::zygote::ChildDescriptors;
+
+/// A child that is not ready by then never will be.
+const SET_UP_PATIENCE: Duration = Duration::from_secs(30);
+/// How often a silent child is looked after.
+const LOOK_AFTER: Duration = Duration::from_millis(20);
+
+/// A run from its clone to its end.
+#[derive(Debug)]
+pub(super) struct Armed {
+    pub(super) iteration: u32,
+    pub(super) begin_ns: u64,
+    pub(super) gate_ns: u64,
+    pub(super) waited_ns: u64,
+    /// `None` once it was reaped, or when it never existed.
+    pub(super) pid: Option<Pid>,
+    pub(super) leaf: Option<Leaf>,
+    pub(super) streams: Streams,
+    pub(super) watched: Option<Watched>,
+    pub(super) cause: Option<Cause>,
+    pub(super) is_stopped: bool,
+    pub(super) has_records_ended: bool,
+    /// Why the program did not start.
+    pub(super) failure: Option<String>,
+    pub(super) degraded: Vec<String>,
+}
+
+/// What is attached to a child that is ready.
+#[derive(Debug)]
+pub(super) struct Watched {
+    pub(super) pidfd: OwnedFd,
+    pub(super) stamper: Stamper,
+    pub(super) counters: Counters,
+    pub(super) schedstat: Option<File>,
+    pub(super) before: Sample,
+    pub(super) steal_before_ns: Option<u64>,
+    /// Where refused system calls of a sandboxed run are heard.
+    pub(super) refusals: Option<Refusals>,
+}
+
+/// Counters of the tree.
+#[derive(Debug)]
+pub(super) struct Counters {
+    pub(super) task_clock: Counter,
+    pub(super) migrations: Counter,
+    pub(super) minor_faults: Counter,
+    pub(super) major_faults: Counter,
+    pub(super) named: Vec<(String, Counter)>,
+}
+
+impl Counters {
+    fn open(pid: i32, names: &[String]) -> Self {
+        let open = |name: &String| Some((name.clone(), Counter::open(find_event(name)?, pid)));
+        Self {
+            task_clock: Counter::open(Event::TASK_CLOCK, pid),
+            migrations: Counter::open(Event::CPU_MIGRATIONS, pid),
+            minor_faults: Counter::open(Event::MINOR_FAULTS, pid),
+            major_faults: Counter::open(Event::MAJOR_FAULTS, pid),
+            named: names.iter().filter_map(open).collect(),
+        }
+    }
+}
+
+impl Armed {
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cause == Some(Cause::Cancelled)
+    }
+
+    pub(super) fn cancel(&mut self) {
+        self.cause = Some(Cause::Cancelled);
+    }
+
+    pub(super) fn fail(&mut self, message: String) {
+        self.failure = Some(message);
+    }
+}
+
+impl Launcher {
+    /// Sets up one iteration. A child that fails in its set-up is a result, not an error.
+    pub(super) fn arm(&mut self, batch: &Batch, iteration: u32) -> Result<Armed, LaunchError> {
+        let begin_ns = monotonic_ns();
+        let leaf = self.groups.take_leaf()?;
+        let streams = Streams::open(&batch.spec)?;
+        self.groups.resident().reset(self.idle_bytes);
+        let idle_bytes = self.groups.resident().idle_memory_bytes();
+        let mut armed = Armed {
+            iteration,
+            begin_ns,
+            gate_ns: begin_ns,
+            waited_ns: begin_ns,
+            pid: None,
+            leaf,
+            streams,
+            watched: None,
+            cause: None,
+            is_stopped: false,
+            has_records_ended: false,
+            failure: None,
+            degraded: Vec::new(),
+        };
+        self.board.clear();
+        let spawned = self.spawn(&mut armed);
+        if spawned.is_ok() && armed.failure.is_none() {
+            match self.attach(&mut armed, batch, idle_bytes) {
+                Ok(watched) => armed.watched = Some(watched),
+                Err(error) => {
+                    self.abandon(armed);
+                    return Err(error);
+                }
+            }
+        }
+        match spawned {
+            Ok(()) => Ok(armed),
+            Err(error) => {
+                self.abandon(armed);
+                Err(error)
+            }
+        }
+    }
+
+    fn spawn(&self, armed: &mut Armed) -> Result<(), LaunchError> {
+        let ends = (armed.streams.output.child_end(), armed.streams.error.child_end());
+        let (Some(output), Some(error)) = ends else {
+            return Err(LaunchError::Zygote { what: "got no standard streams".into() });
+        };
+        self.zygote.spawn(&ChildDescriptors {
+            input: armed.streams.input.as_fd(),
+            output,
+            error,
+            metrics: armed.streams.report.as_ref().map(AsFd::as_fd),
+            leaf: armed.leaf.as_ref().map(Leaf::directory),
+        })?;
+        let progress = self.wait_until_ready()?;
+        armed.streams.release_child_ends();
+        if self.board.has_entered_slowly() {
+            armed.degraded.push(
+                "CLONE_INTO_CGROUP: refused by this kernel or container; the run was moved into its group"
+                    .into(),
+            );
+        }
+        armed.pid = Some(Pid::from_raw(self.board.pid())).filter(|pid| pid.as_raw() > 0);
+        if progress != Progress::Ready {
+            armed.failure = Some(self.reason_of_failure(progress));
+        }
+        Ok(())
+    }
+
+    fn wait_until_ready(&self) -> Result<Progress, LaunchError> {
+        let begin = Instant::now();
+        loop {
+            match self.board.wait_for_progress(LOOK_AFTER) {
+                Progress::SettingUp => {}
+                other => return Ok(other),
+            }
+            let pid = self.board.pid();
+            if pid > 0 && has_ended(Pid::from_raw(pid)) {
+                return Ok(self.board.progress());
+            }
+            if begin.elapsed() > SET_UP_PATIENCE {
+                return Err(LaunchError::Zygote {
+                    what: format!("set nothing up within {} s", SET_UP_PATIENCE.as_secs()),
+                });
+            }
+        }
+    }
+
+    fn reason_of_failure(&self, progress: Progress) -> String {
+        if progress == Progress::Failed {
+            return self.board.failure().1;
+        }
+        "the child was killed while it was set up; a memory limit below 1 MiB does that".to_owned()
+    }
+
+    fn attach(
+        &mut self,
+        armed: &mut Armed,
+        batch: &Batch,
+        idle_bytes: Option<u64>,
+    ) -> Result<Watched, LaunchError> {
+        let pid = self.board.pid();
+        let pidfd = pidfd_open(pid)?;
+        let stamper = Stamper::attach(pid, batch.spec.stamp_source, &mut armed.degraded)?;
+        let refusals =
+            self.board.listener().and_then(|listener| Refusals::take(pidfd.as_fd(), listener).ok());
+        Ok(Watched {
+            pidfd,
+            refusals,
+            stamper,
+            counters: Counters::open(pid, &batch.spec.counters),
+            schedstat: File::open(format!("/proc/{pid}/schedstat")).ok(),
+            steal_before_ns: self.steal.before(),
+            before: self.groups.sample_before(armed.leaf.as_ref(), idle_bytes),
+        })
+    }
+}
+
+fn has_ended(pid: Pid) -> bool {
+    let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+    !matches!(waitid(Id::Pid(pid), flags), Ok(WaitStatus::StillAlive))
+}
+
+fn pidfd_open(pid: i32) -> Result<OwnedFd, LaunchError> {
+    // SAFETY: no pointers are passed.
+    let raw = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    let raw = nix::errno::Errno::result(raw).during("open the run's process descriptor")?;
+    let raw = i32::try_from(raw).unwrap_or(-1);
+    // SAFETY: the kernel just gave this descriptor to us alone.
+    Ok(unsafe { OwnedFd::from_raw_fd(raw) })
+}

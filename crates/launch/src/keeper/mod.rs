@@ -1,0 +1,22 @@
+//! The keeper: outside of the run's groups, it prepares, releases, watches, measures and cleans up.
+//!
+//! | module | step of one iteration |
+//! |---|---|
+//! | [`arm`] | group, streams, clone, stamps, counters: up to the gate |
+//! | [`watch`] | gate to exit: limits, output, cancellation |
+//! | [`settle`] | nothing is left, everything is read, groups are gone |
+//! | [`record`] | the readings become a [`RunOutcome`] |
+
+mod arm;
+mod launcher;
+mod record;
+mod settle;
+mod stamps;
+mod steal;
+mod streams;
+mod timers;
+mod tree;
+mod verdict;
+mod watch;
+
+pub use launcher::{Launcher, LauncherOptions, Report};

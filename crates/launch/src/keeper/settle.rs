@@ -1,0 +1,127 @@
+//! After the exit: nothing is left, everything is read, the next leaf is ready.
+
+use std::fs::File;
+use std::mem::MaybeUninit;
+use std::os::unix::fs::FileExt;
+
+use nix::errno::Errno;
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
+use nix::unistd::Pid;
+use steelyard_host::cgroup::Readings;
+
+use super::arm::{Armed, Watched};
+use super::launcher::{Batch, Launcher, Report};
+use super::record::{self, Evidence, Failed};
+use crate::board::Progress;
+use crate::clock::monotonic_ns;
+use crate::error::{During, LaunchError};
+
+impl Launcher {
+    /// Ends what is left of a run and makes its record.
+    pub(super) fn settle(&mut self, mut armed: Armed, batch: &Batch) -> Result<Report, LaunchError> {
+        match armed.watched.take().filter(|_| armed.gate_ns != armed.begin_ns) {
+            Some(watched) => self.settle_executed(armed, watched, batch),
+            None => self.settle_unexecuted(armed, batch),
+        }
+    }
+
+    /// A run whose child never reached its gate, or whose gate never opened.
+    fn settle_unexecuted(&mut self, mut armed: Armed, batch: &Batch) -> Result<Report, LaunchError> {
+        let failed = Failed {
+            message: armed.failure.take(),
+            exec_errno: None,
+            is_cancelled: armed.is_cancelled(),
+            begin_ns: armed.begin_ns,
+            iteration: armed.iteration,
+        };
+        self.abandon(armed);
+        self.groups.provide_spare()?;
+        Ok(record::failed(batch, self.cgroup(), failed))
+    }
+
+    fn settle_executed(
+        &mut self,
+        mut armed: Armed,
+        mut watched: Watched,
+        batch: &Batch,
+    ) -> Result<Report, LaunchError> {
+        let pid = armed.pid.ok_or_else(|| LaunchError::Zygote { what: "cloned nothing".into() })?;
+        let status = exit_status(pid)?;
+        let run_delay_ns = watched.schedstat.as_ref().and_then(run_delay_ns);
+        let has_left = self.end_left_processes(&mut armed)?;
+        let usage = wait4(pid)?;
+        armed.pid = None;
+        self.reap_orphans()?;
+        let nothing_left_ns = monotonic_ns();
+        armed.streams.output.drain();
+        armed.streams.error.drain();
+        let after = self.groups.sample_after(armed.leaf.as_ref());
+        let interval = watched.stamper.interval(&self.board, armed.waited_ns);
+        let steal_ns =
+            self.steal.now().zip(watched.steal_before_ns).map(|(now, before)| now.saturating_sub(before));
+        let exec_failure = (self.board.progress() == Progress::ExecFailed).then(|| self.board.failure());
+        if let Some(leaf) = armed.leaf.take() {
+            leaf.remove()?;
+        }
+        self.groups.provide_spare()?;
+        if let Some((errno, message)) = exec_failure {
+            let failed = Failed {
+                message: Some(message),
+                exec_errno: Some(errno),
+                is_cancelled: false,
+                begin_ns: armed.begin_ns,
+                iteration: armed.iteration,
+            };
+            return Ok(record::failed(batch, self.cgroup(), failed));
+        }
+        let evidence = Evidence {
+            status,
+            interval,
+            stamps: watched.stamper.source(),
+            usage,
+            set_up: self.board.usage(),
+            readings: Readings::between(&watched.before, &after, self.tick_ns),
+            run_delay_ns,
+            steal_ns,
+            steal_step_ns: self.steal.step_ns(),
+            tick_ns: self.tick_ns,
+            nothing_left_ns,
+            has_left,
+            has_refusals: watched.refusals.as_ref().is_some_and(|heard| heard.calls().next().is_some()),
+            cgroup: self.cgroup(),
+        };
+        Ok(record::outcome(armed, &watched.counters, &evidence, batch))
+    }
+}
+
+/// How the first process ended; it stays a zombie.
+fn exit_status(pid: Pid) -> Result<WaitStatus, LaunchError> {
+    loop {
+        match waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT) {
+            Err(Errno::EINTR) => {}
+            other => return other.during("read how the run ended"),
+        }
+    }
+}
+
+/// Time the first process was runnable but not running, exec and set-up included.
+fn run_delay_ns(schedstat: &File) -> Option<u64> {
+    let mut text = [0_u8; 96];
+    let length = schedstat.read_at(&mut text, 0).ok()?;
+    std::str::from_utf8(&text[..length]).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+fn wait4(pid: Pid) -> Result<libc::rusage, LaunchError> {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    loop {
+        // SAFETY: the pointer is valid for the call, the status is not asked for.
+        let result =
+            unsafe { libc::wait4(pid.as_raw(), std::ptr::null_mut(), libc::__WALL, usage.as_mut_ptr()) };
+        match Errno::result(result) {
+            Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno).during("wait for the run"),
+            // SAFETY: all zeroes is a valid value, and the kernel has filled it.
+            Ok(_) => return Ok(unsafe { usage.assume_init() }),
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! When a program began and ended.
+
+use std::os::fd::BorrowedFd;
+
+use nix::sys::ptrace;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
+use nix::unistd::Pid;
+use steelyard_model::Source;
+
+use crate::board::Board;
+use crate::clock::monotonic_ns;
+use crate::error::LaunchError;
+use crate::perf::{ExecRing, Stamps};
+
+/// A first thread that ends this much before its process did not end the program [ns].
+const EARLY_END_NS: u64 = 1_000_000;
+
+/// The mechanism that stamps a run.
+#[derive(Debug)]
+pub(super) enum Stamper {
+    Perf(ExecRing),
+    Ptrace(Tracer),
+    SharedMemory,
+}
+
+/// Start and end of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Interval {
+    pub(super) start_ns: Option<u64>,
+    pub(super) end_ns: u64,
+    /// Source of both, or of the worse one.
+    pub(super) source: Source,
+}
+
+impl Stamper {
+    /// Attaches the demanded mechanism, or the best that works. What did not work is told.
+    pub(super) fn attach(
+        pid: i32,
+        demanded: Option<Source>,
+        degraded: &mut Vec<String>,
+    ) -> Result<Self, LaunchError> {
+        let order = [Source::PerfRecord, Source::Ptrace, Source::SharedMemory];
+        let mut refused = String::new();
+        for source in order.into_iter().filter(|source| demanded.is_none_or(|wanted| wanted == *source)) {
+            let attempt = match source {
+                Source::PerfRecord => {
+                    ExecRing::open(pid).map(Self::Perf).map_err(|error| format!("perf records: {error}"))
+                }
+                Source::Ptrace => {
+                    Tracer::attach(pid).map(Self::Ptrace).map_err(|error| format!("ptrace: {}", error.desc()))
+                }
+                _ => Ok(Self::SharedMemory),
+            };
+            match attempt {
+                Ok(stamper) => return Ok(stamper),
+                Err(reason) => {
+                    degraded.push(reason.clone());
+                    refused = reason;
+                }
+            }
+        }
+        Err(LaunchError::Capability {
+            what: "stamp_source".into(),
+            reason: refused,
+            hint: Some("leave `stamp_source` out to take the best that works here".into()),
+        })
+    }
+
+    pub(super) const fn source(&self) -> Source {
+        match self {
+            Self::Perf(_) => Source::PerfRecord,
+            Self::Ptrace(_) => Source::Ptrace,
+            Self::SharedMemory => Source::SharedMemory,
+        }
+    }
+
+    /// Becomes readable when records have to be taken.
+    pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        if let Self::Perf(ring) = self { Some(ring.descriptor()) } else { None }
+    }
+
+    /// Whether no further record can come: the first thread has ended.
+    pub(super) fn has_ended(&mut self) -> bool {
+        if let Self::Perf(ring) = self { ring.drain().exit_ns.is_some() } else { false }
+    }
+
+    /// Takes records that have come.
+    pub(super) fn drain(&mut self) {
+        if let Self::Perf(ring) = self {
+            ring.drain();
+        }
+    }
+
+    /// A stop of the first process. Answers whether the program itself is stopped.
+    pub(super) fn take_stop(&mut self, status: WaitStatus) -> bool {
+        match self {
+            Self::Ptrace(tracer) => tracer.take(status),
+            _ => matches!(status, WaitStatus::Stopped(..)),
+        }
+    }
+
+    /// Ends a traced process: it would wait for its tracer on its way out.
+    pub(super) fn let_die(&mut self, pid: Pid) {
+        if let Self::Ptrace(tracer) = self {
+            tracer.let_die(pid);
+        }
+    }
+
+    /// When the program began, as far as is known by now.
+    pub(super) fn start_ns(&mut self, board: &Board) -> Option<u64> {
+        match self {
+            Self::Perf(ring) => ring.drain().exec_ns,
+            Self::Ptrace(tracer) => tracer.stamps.exec_ns,
+            Self::SharedMemory => board.exec_ns(),
+        }
+    }
+
+    /// Both stamps, once the keeper saw the end at `waited_ns`.
+    pub(super) fn interval(&mut self, board: &Board, waited_ns: u64) -> Interval {
+        let stamps = match self {
+            Self::Perf(ring) => ring.drain(),
+            Self::Ptrace(tracer) => tracer.stamps,
+            Self::SharedMemory => Stamps::default(),
+        };
+        let source = self.source();
+        let is_early = |end: u64| stamps.has_threads && waited_ns.saturating_sub(end) > EARLY_END_NS;
+        match (stamps.exec_ns, stamps.exit_ns.filter(|end| !is_early(*end))) {
+            (Some(start), Some(end)) => Interval { start_ns: Some(start), end_ns: end, source },
+            (start, end) => Interval {
+                start_ns: start.or_else(|| board.exec_ns()),
+                end_ns: end.unwrap_or(waited_ns),
+                source: Source::SharedMemory,
+            },
+        }
+    }
+}
+
+/// A tracer that looks at exec and exit and at nothing else.
+#[derive(Debug)]
+pub(super) struct Tracer {
+    pid: Pid,
+    stamps: Stamps,
+}
+
+impl Tracer {
+    fn attach(pid: i32) -> nix::Result<Self> {
+        let pid = Pid::from_raw(pid);
+        ptrace::seize(pid, ptrace::Options::PTRACE_O_TRACEEXEC | ptrace::Options::PTRACE_O_TRACEEXIT)?;
+        Ok(Self { pid, stamps: Stamps::default() })
+    }
+
+    fn take(&mut self, status: WaitStatus) -> bool {
+        match status {
+            WaitStatus::PtraceEvent(_, _, libc::PTRACE_EVENT_EXEC) => {
+                self.stamps.exec_ns.get_or_insert_with(monotonic_ns);
+                let _ = ptrace::cont(self.pid, None);
+                false
+            }
+            WaitStatus::PtraceEvent(_, _, libc::PTRACE_EVENT_EXIT) => {
+                self.stamps.exit_ns = Some(monotonic_ns());
+                self.stamps.has_threads = thread_count(self.pid) != Some(1);
+                let _ = ptrace::detach(self.pid, None);
+                false
+            }
+            WaitStatus::PtraceEvent(_, signal, _) => self.stopped(signal),
+            WaitStatus::Stopped(_, signal) => {
+                // A signal on its way: the program has to get it.
+                let _ = ptrace::cont(self.pid, signal);
+                false
+            }
+            _ => false,
+        }
+    }
+
+    fn let_die(&mut self, pid: Pid) {
+        let _ = kill(pid, Signal::SIGKILL);
+        let any = WaitPidFlag::WEXITED | WaitPidFlag::WSTOPPED | WaitPidFlag::__WALL;
+        let stop = WaitPidFlag::WSTOPPED | WaitPidFlag::WNOHANG | WaitPidFlag::__WALL;
+        // Looks without taking, so that the exit stays for its readings.
+        while let Ok(WaitStatus::Stopped(..) | WaitStatus::PtraceEvent(..)) =
+            waitid(Id::Pid(pid), any | WaitPidFlag::WNOWAIT)
+        {
+            if let Ok(status) = waitid(Id::Pid(pid), stop) {
+                self.take(status);
+            }
+        }
+    }
+
+    /// A stop of the whole program (job control): it stays stopped until someone continues it.
+    fn stopped(&self, signal: Signal) -> bool {
+        let is_stop = matches!(signal, Signal::SIGSTOP | Signal::SIGTSTP | Signal::SIGTTIN | Signal::SIGTTOU);
+        if is_stop {
+            // SAFETY: neither address nor data are used by this request.
+            unsafe { libc::ptrace(libc::PTRACE_LISTEN, self.pid.as_raw(), 0, 0) };
+        } else {
+            let _ = ptrace::cont(self.pid, None);
+        }
+        is_stop
+    }
+}
+
+fn thread_count(pid: Pid) -> Option<u32> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("Threads:"))?.trim().parse().ok()
+}

@@ -1,0 +1,57 @@
+//! Limits of time.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use steelyard_model::Limits;
+
+use crate::error::{During, LaunchError};
+
+/// Shortest time between two looks at the CPU time: bounds by how much a run can overdraw it.
+const SHORTEST_LOOK: Duration = Duration::from_micros(500);
+
+/// One timer, made once and armed per run.
+#[derive(Debug)]
+pub(super) struct Timer(TimerFd);
+
+impl Timer {
+    pub(super) fn new() -> Result<Self, LaunchError> {
+        let flags = TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK;
+        TimerFd::new(ClockId::CLOCK_MONOTONIC, flags).map(Self).during("create a timer")
+    }
+
+    pub(super) fn arm(&self, after: Duration) -> Result<(), LaunchError> {
+        // Zero would disarm it.
+        let after = after.max(Duration::from_nanos(1));
+        self.0.set(Expiration::OneShot(after.into()), TimerSetTimeFlags::empty()).during("set a timer")
+    }
+
+    pub(super) fn disarm(&self) -> Result<(), LaunchError> {
+        self.0.unset().during("stop a timer")
+    }
+
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// When to look at the CPU time again: a tree on `cpu_count` CPUs cannot use the rest earlier.
+pub(super) fn next_look(limits: &Limits, used_ns: u64, cpu_count: u64) -> Option<Duration> {
+    let rest_ns = limits.cpu_time_ns?.saturating_sub(used_ns);
+    Some(Duration::from_nanos(rest_ns / cpu_count.max(1)).max(SHORTEST_LOOK))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_come_closer_as_the_limit_does() {
+        let limits = Limits { cpu_time_ns: Some(1_000_000_000), ..Limits::default() };
+        assert_eq!(next_look(&limits, 0, 2), Some(Duration::from_millis(500)));
+        assert_eq!(next_look(&limits, 900_000_000, 1), Some(Duration::from_millis(100)));
+        assert_eq!(next_look(&limits, 1_000_000_000, 1), Some(SHORTEST_LOOK));
+        assert_eq!(next_look(&Limits::default(), 0, 1), None);
+    }
+}

@@ -1,0 +1,57 @@
+//! What programs say of themselves: lines `name value unit [iteration [warmup|measure]]`.
+
+use steelyard_model::{OwnMeasurement, Phase};
+
+/// Reads a report. Lines that are not measurements are counted, not kept.
+pub(crate) fn parse(report: &str) -> (Vec<OwnMeasurement>, usize) {
+    let mut malformed = 0;
+    let measurements = report
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .filter_map(|line| {
+            let measurement = parse_line(line);
+            malformed += usize::from(measurement.is_none());
+            measurement
+        })
+        .collect();
+    (measurements, malformed)
+}
+
+fn parse_line(line: &str) -> Option<OwnMeasurement> {
+    let mut words = line.split_ascii_whitespace();
+    let (metric, value, unit) = (words.next()?, words.next()?, words.next()?);
+    let value: f64 = value.parse().ok().filter(|value: &f64| value.is_finite())?;
+    let iteration = words.next().map_or(Some(1), |word| word.parse().ok())?;
+    let phase = match words.next() {
+        None | Some("measure") => Phase::Measure,
+        Some("warmup") => Phase::Warmup,
+        Some(_) => return None,
+    };
+    if words.next().is_some() {
+        return None;
+    }
+    Some(OwnMeasurement { metric: metric.into(), value, unit: unit.into(), iteration, phase })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_and_long_lines_are_read() {
+        let (found, malformed) = parse("cpu 123 ns\n\nwall 1.5 s 3 warmup\n");
+        assert_eq!(malformed, 0);
+        assert_eq!(
+            (found[0].metric.as_str(), found[0].iteration, found[0].phase),
+            ("cpu", 1, Phase::Measure)
+        );
+        assert_eq!((found[1].iteration, found[1].phase), (3, Phase::Warmup));
+    }
+
+    #[test]
+    fn nonsense_is_counted() {
+        let (found, malformed) = parse("cpu\ncpu x ns\ncpu inf ns\ncpu 1 ns 0 later\ncpu 1 ns 1 measure x\n");
+        assert!(found.is_empty());
+        assert_eq!(malformed, 5);
+    }
+}

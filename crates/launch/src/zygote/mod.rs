@@ -1,0 +1,126 @@
+//! The zygote: the process from which every run is cloned.
+//!
+//! It lives in the version 1 groups and in the pid namespace of the sandbox pool, so that a clone
+//! is all it takes to begin a run there. Its clones are children of the keeper, which waits for
+//! them itself.
+
+mod blueprint;
+mod child;
+mod clone;
+mod schedule;
+mod serve;
+mod wire;
+
+use std::fs::File;
+use std::io::{Seek, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
+use nix::sys::wait::waitpid;
+use nix::unistd::{ForkResult, Pid, fork};
+use steelyard_host::cgroup::Groups;
+use steelyard_model::RunSpec;
+
+use crate::board::SharedBoard;
+use crate::error::{During, LaunchError};
+use wire::{Answer, Order};
+
+/// The keeper's side.
+#[derive(Debug)]
+pub(crate) struct Zygote {
+    pid: Pid,
+    socket: OwnedFd,
+}
+
+/// Descriptors a run begins with.
+#[derive(Debug)]
+pub(crate) struct ChildDescriptors<'a> {
+    pub(crate) input: BorrowedFd<'a>,
+    pub(crate) output: BorrowedFd<'a>,
+    pub(crate) error: BorrowedFd<'a>,
+    pub(crate) metrics: Option<BorrowedFd<'a>>,
+    pub(crate) leaf: Option<BorrowedFd<'a>>,
+}
+
+impl Zygote {
+    /// Forks it and moves it into the version 1 groups.
+    pub(crate) fn start(groups: &Groups, board: &SharedBoard) -> Result<Self, LaunchError> {
+        let (socket, theirs) =
+            socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
+                .during("create the zygote's socket")?;
+        // SAFETY: the launcher has one thread, and the child ends in `live` without returning.
+        match unsafe { fork() }.during("fork the zygote")? {
+            ForkResult::Child => {
+                drop(socket);
+                serve::live(&theirs, groups, board)
+            }
+            ForkResult::Parent { child } => {
+                drop(theirs);
+                let this = Self { pid: child, socket };
+                this.answer().map(|_| this)
+            }
+        }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid.as_raw().cast_unsigned()
+    }
+
+    /// Reads the specification and builds what it needs once per batch: the sandbox pool. Answers
+    /// what could not be had.
+    pub(crate) fn prepare(&self, spec: &RunSpec, worker: u32) -> Result<Vec<String>, LaunchError> {
+        let document = spec_document(spec, worker)?;
+        wire::send(&self.socket, Order::Prepare, &[document.as_fd()])?;
+        match self.answer()? {
+            Answer::Prepared { degraded } => Ok(degraded),
+            other => Err(LaunchError::Zygote { what: format!("answered {other:?} to a preparation") }),
+        }
+    }
+
+    /// Clones the next child. It reports on the board.
+    pub(crate) fn spawn(&self, descriptors: &ChildDescriptors<'_>) -> Result<(), LaunchError> {
+        let mut list = vec![descriptors.input, descriptors.output, descriptors.error];
+        list.extend(descriptors.metrics);
+        list.extend(descriptors.leaf);
+        let order =
+            Order::Spawn { has_metrics: descriptors.metrics.is_some(), has_leaf: descriptors.leaf.is_some() };
+        wire::send(&self.socket, order, &list)
+    }
+
+    /// Ends what runs left in the sandbox pool and answers how many processes that were.
+    pub(crate) fn sweep(&self) -> Result<u32, LaunchError> {
+        wire::send(&self.socket, Order::Sweep, &[])?;
+        match self.answer()? {
+            Answer::Swept { count } => Ok(count),
+            other => Err(LaunchError::Zygote { what: format!("answered {other:?} to a sweep") }),
+        }
+    }
+
+    fn answer(&self) -> Result<Answer, LaunchError> {
+        match wire::receive_answer(&self.socket)? {
+            Answer::Failed { code, message, hint } => Err(wire::error_of(&code, message, hint)),
+            answer => Ok(answer),
+        }
+    }
+}
+
+impl Drop for Zygote {
+    fn drop(&mut self) {
+        // It holds nothing that needs saving; the pool's first process dies with it.
+        let _ = kill(self.pid, Signal::SIGKILL);
+        let _ = waitpid(self.pid, None);
+    }
+}
+
+/// The specification as a file: it may be longer than a message.
+fn spec_document(spec: &RunSpec, worker: u32) -> Result<File, LaunchError> {
+    let descriptor = memfd_create(c"steelyard-spec", MFdFlags::MFD_CLOEXEC).during("create a memory file")?;
+    let mut file = File::from(descriptor);
+    let text = serde_json::to_vec(&(spec, worker))
+        .map_err(|error| LaunchError::Request { what: "specification", reason: error.to_string() })?;
+    file.write_all(&text).during("write a memory file")?;
+    file.rewind().during("rewind a memory file")?;
+    Ok(file)
+}

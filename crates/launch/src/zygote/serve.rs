@@ -1,0 +1,189 @@
+//! The zygote's life.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use nix::sys::prctl;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use nix::unistd::dup2_stderr;
+use steelyard_host::cgroup::Groups;
+use steelyard_model::{Isolation, RunSpec, SandboxSpec};
+
+use super::blueprint::Blueprint;
+use super::child::{self, Streams};
+use super::clone::{Side, clone_child};
+use super::wire::{self, Answer, Order};
+use crate::board::{Board, Progress, SharedBoard};
+use crate::error::LaunchError;
+use crate::sandbox::Pool;
+
+/// Serves the keeper until it is gone.
+pub(super) fn live(socket: &OwnedFd, groups: &Groups, board: &SharedBoard) -> ! {
+    let answer = match settle(groups, socket) {
+        Ok(()) => Answer::Started,
+        Err(error) => failed(&error),
+    };
+    wire::send_answer(socket, &answer);
+    let mut state = State { groups, batch: None, pool: None };
+    while let Some((order, descriptors)) = wire::receive(socket) {
+        match order {
+            Order::Prepare => wire::send_answer(socket, &state.prepare(descriptors)),
+            Order::Sweep => wire::send_answer(socket, &state.sweep()),
+            Order::Spawn { .. } => state.spawn(Streams::new(descriptors, order), board),
+        }
+    }
+    drop(state);
+    // SAFETY: ends the process without the keeper's exit handlers and destructors.
+    unsafe { libc::_exit(0) }
+}
+
+/// Signals of a terminal, and of a keeper that is gone, are the keeper's business.
+pub(super) const IGNORED: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGPIPE];
+/// SOURCE: `_NSIG` of every Linux architecture that Rust supports but MIPS.
+const LAST_SIGNAL: i32 = 64;
+
+fn failed(error: &LaunchError) -> Answer {
+    Answer::Failed { code: error.code().into(), message: error.to_string(), hint: error.hint() }
+}
+
+fn settle(groups: &Groups, socket: &OwnedFd) -> Result<(), LaunchError> {
+    use crate::error::During;
+    prctl::set_pdeathsig(Signal::SIGKILL).during("bind the zygote to the keeper")?;
+    prctl::set_name(c"steelyard-zygot").during("name the zygote")?;
+    // SIGKILL and SIGSTOP are refused, and have their default action anyway.
+    for signal in 1..=LAST_SIGNAL {
+        child::set_default(signal);
+    }
+    let ignore = SigAction::new(SigHandler::SigIgn, SaFlags::empty(), SigSet::empty());
+    for signal in IGNORED {
+        // SAFETY: no handler is installed.
+        unsafe { sigaction(signal, &ignore) }.during("ignore signals that are the keeper's")?;
+    }
+    SigSet::empty().thread_set_mask().during("unblock signals")?;
+    // The keeper's standard streams carry its protocol: nothing else may hold them.
+    let null = File::options().read(true).write(true).open("/dev/null").during("open `/dev/null`")?;
+    nix::unistd::dup2_stdin(&null).during("replace standard input")?;
+    nix::unistd::dup2_stdout(&null).during("replace standard output")?;
+    dup2_stderr(&null).during("replace standard error")?;
+    drop(null);
+    groups.resident().enter()?;
+    close_others(socket.as_raw_fd());
+    Ok(())
+}
+
+/// Closes the keeper's descriptors: its locks on the groups have to end with it alone. Nothing
+/// here uses them, and their owners are never dropped, since the zygote only ever exits.
+fn close_others(socket: i32) {
+    for (first, last) in
+        [(3, socket - 1), (socket + 1, i32::MAX)].into_iter().filter(|(first, last)| first <= last)
+    {
+        // SAFETY: see above.
+        if unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) } != 0 {
+            // KERNEL: close_range came with 5.9.
+            for descriptor in first..=last.min(4096) {
+                // SAFETY: see above; a number that is not open is refused.
+                unsafe { libc::close(descriptor) };
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+struct State<'a> {
+    groups: &'a Groups,
+    batch: Option<Blueprint>,
+    pool: Option<(SandboxSpec, u32, Pool)>,
+}
+
+impl State<'_> {
+    fn prepare(&mut self, descriptors: Vec<OwnedFd>) -> Answer {
+        match self.try_prepare(descriptors) {
+            Ok(degraded) => Answer::Prepared { degraded },
+            Err(answer) => answer,
+        }
+    }
+
+    fn try_prepare(&mut self, descriptors: Vec<OwnedFd>) -> Result<Vec<String>, Answer> {
+        let nonsense = |reason: String| failed(&LaunchError::Zygote { what: reason });
+        let document = descriptors.into_iter().next().ok_or_else(|| nonsense("got no document".into()))?;
+        let mut text = Vec::new();
+        File::from(document).read_to_end(&mut text).map_err(|error| nonsense(error.to_string()))?;
+        let (spec, worker): (RunSpec, u32) =
+            serde_json::from_slice(&text).map_err(|error| nonsense(error.to_string()))?;
+        let degraded = if let Isolation::Sandbox(sandbox) = &spec.isolation {
+            self.enter_pool(sandbox, worker)?
+        } else {
+            self.leave_pool();
+            Vec::new()
+        };
+        self.batch = Some(Blueprint::of(&spec, self.groups));
+        Ok(degraded)
+    }
+
+    /// Makes the pool unless the one at hand fits, and points the next clones into it.
+    fn enter_pool(&mut self, sandbox: &SandboxSpec, worker: u32) -> Result<Vec<String>, Answer> {
+        let fits = |(known, number, pool): &(SandboxSpec, u32, Pool)| {
+            known == sandbox && *number == worker && pool.sweep().is_ok()
+        };
+        if !self.pool.as_ref().is_some_and(fits) {
+            self.leave_pool();
+            let pool = Pool::create(sandbox, worker).map_err(|error| sandbox_failed(&error))?;
+            pool.enter_pid_namespace().map_err(|error| sandbox_failed(&error))?;
+            self.pool = Some((sandbox.clone(), worker, pool));
+        }
+        Ok(self.pool.as_ref().map(|(_, _, pool)| pool.degraded().to_vec()).unwrap_or_default())
+    }
+
+    fn leave_pool(&mut self) {
+        if self.pool.take().is_some()
+            && let Ok(own) = File::open("/proc/self/ns/pid")
+        {
+            // The next clones are born outside again.
+            let _ = nix::sched::setns(own, nix::sched::CloneFlags::CLONE_NEWPID);
+        }
+    }
+
+    fn sweep(&self) -> Answer {
+        match self.pool.as_ref().map(|(_, _, pool)| pool.sweep()) {
+            None => Answer::Swept { count: 0 },
+            Some(Ok(count)) => Answer::Swept { count },
+            Some(Err(error)) => sandbox_failed(&error),
+        }
+    }
+
+    fn spawn(&self, streams: Option<Streams>, board: &Board) {
+        let (Some(blueprint), Some(streams)) = (&self.batch, streams) else {
+            board.report(libc::EINVAL, "the zygote was not prepared");
+            return board.advance(Progress::Failed);
+        };
+        let pool = self.pool.as_ref().map(|(_, _, pool)| pool);
+        // SAFETY: the zygote has one thread, and the child ends in `become_program`.
+        match unsafe { clone_child(streams.leaf.as_ref(), board.pid_address()) } {
+            Ok(Side::Zygote) => {}
+            Ok(Side::Child { is_in_leaf }) => {
+                child::become_program(&child::Birth { blueprint, pool, streams, board, is_in_leaf })
+            }
+            Err(error) => {
+                board.report(error.raw_os_error().unwrap_or(0), &format!("cannot clone the run: {error}"));
+                board.advance(Progress::Failed);
+            }
+        }
+    }
+}
+
+fn sandbox_failed(error: &crate::sandbox::SandboxError) -> Answer {
+    Answer::Failed { code: "capability".into(), message: error.to_string(), hint: Some(error.hint()) }
+}
+
+impl Streams {
+    fn new(descriptors: Vec<OwnedFd>, order: Order) -> Option<Self> {
+        let Order::Spawn { has_metrics, has_leaf } = order else { return None };
+        let mut next = descriptors.into_iter();
+        let (input, output, error) = (next.next()?, next.next()?, next.next()?);
+        let metrics = if has_metrics { Some(next.next()?) } else { None };
+        let leaf = if has_leaf { Some(next.next()?) } else { None };
+        debug_assert!(input.as_raw_fd() > 2, "standard streams of the zygote are open");
+        Some(Self { input, output, error, metrics, leaf })
+    }
+}

@@ -1,0 +1,206 @@
+//! What is measured is true.
+
+use steelyard_model::{Flag, Metric, RunOutcome, RunSpec, Source};
+
+use super::Case;
+use super::client::{Serve, launcher, spec, time_scale};
+use super::layout::Layout;
+
+pub(crate) const CASES: &[Case] = &[
+    ("measure::every_metric_is_there_or_says_why_not", every_metric_is_there),
+    ("measure::stamp_sources_agree_with_the_program", stamp_sources_agree),
+    ("measure::a_program_ends_with_its_last_thread", a_program_ends_with_its_last_thread),
+    ("measure::cpu_time_counts_the_tree", cpu_time_counts_the_tree),
+    ("measure::memory_is_that_of_the_tree", memory_is_that_of_the_tree),
+    ("measure::memory_does_not_depend_on_the_caller", memory_does_not_depend_on_the_caller),
+    ("measure::counters_are_counted_or_say_why_not", counters_are_counted),
+    ("measure::waiting_is_flagged", waiting_is_flagged),
+];
+
+const METRICS: [Metric; 25] = [
+    Metric::WallNs,
+    Metric::CpuNs,
+    Metric::CpuUserNs,
+    Metric::CpuSystemNs,
+    Metric::CpuRusageNs,
+    Metric::CpuCgroupNs,
+    Metric::PeakMemoryBytes,
+    Metric::PeakResidentBytes,
+    Metric::VoluntarySwitches,
+    Metric::InvoluntarySwitches,
+    Metric::Migrations,
+    Metric::MinorFaults,
+    Metric::MajorFaults,
+    Metric::ReadBytes,
+    Metric::WrittenBytes,
+    Metric::RunDelayNs,
+    Metric::CpuPressureNs,
+    Metric::MemoryPressureNs,
+    Metric::IoPressureNs,
+    Metric::ThrottledNs,
+    Metric::StealNs,
+    Metric::LaunchNs,
+    Metric::ReapNs,
+    Metric::TotalNs,
+    Metric::OutputBytes,
+];
+
+fn every_metric_is_there(layout: Layout) {
+    let outcome = Serve::start(layout).run(&spec(&["burn", "5"]));
+    for metric in METRICS {
+        let quantity = outcome.quantities.get(&metric).unwrap_or_else(|| panic!("no {metric:?}"));
+        assert_eq!(quantity.value.is_some(), quantity.missing.is_none(), "{metric:?}");
+        assert!(quantity.granularity >= 1, "{metric:?}");
+    }
+    if layout.has_groups() {
+        assert!(outcome.value(Metric::CpuCgroupNs).is_some());
+        assert!(outcome.value(Metric::PeakMemoryBytes).is_some());
+    }
+}
+
+fn own(outcome: &RunOutcome, metric: &str) -> f64 {
+    outcome.own.iter().find(|one| one.metric == metric).unwrap().value
+}
+
+fn busy_spec(duration_ms: &str) -> RunSpec {
+    let mut spec = spec(&["burn", duration_ms]);
+    spec.own_metrics = true;
+    spec.placement.maximal_weight = true;
+    spec
+}
+
+/// Smallest error against the program's own clock: other load only adds to it, and the start of the
+/// language's run-time library is inside.
+#[expect(clippy::cast_precision_loss, reason = "milliseconds are compared")]
+fn smallest_error(serve: &mut Serve, source: Source) -> f64 {
+    let mut spec = busy_spec("20");
+    spec.iterations = 8;
+    spec.stamp_source = Some(source);
+    let outcomes = serve.batch(&spec);
+    outcomes
+        .iter()
+        .map(|outcome| {
+            assert_eq!(outcome.mechanism.stamps, source);
+            assert_eq!(outcome.quantities[&Metric::WallNs].source, source);
+            outcome.value(Metric::WallNs).unwrap() as f64 - own(outcome, "wall")
+        })
+        .fold(f64::INFINITY, f64::min)
+}
+
+fn stamp_sources_agree(layout: Layout) {
+    const SOURCES: [Source; 3] = [Source::PerfRecord, Source::Ptrace, Source::SharedMemory];
+    let scale = f64::from(time_scale());
+    let mut serve = Serve::start(layout);
+    let mut best = [f64::INFINITY; 3];
+    // More rounds only where something else keeps the CPUs busy.
+    for _ in 0..8 {
+        for (best, source) in best.iter_mut().zip(SOURCES) {
+            *best = best.min(smallest_error(&mut serve, source));
+        }
+        let range =
+            best.iter().copied().fold(0.0, f64::max) - best.iter().copied().fold(f64::INFINITY, f64::min);
+        if range < 1_000_000.0 * scale {
+            assert!(best.iter().all(|error| *error >= 0.0), "{best:?}");
+            return;
+        }
+    }
+    panic!("more than {scale} ms apart: {best:?}");
+}
+
+fn a_program_ends_with_its_last_thread(layout: Layout) {
+    let mut spec = spec(&["outlive", "150"]);
+    let mut serve = Serve::start(layout);
+    for source in [Source::PerfRecord, Source::Ptrace, Source::SharedMemory] {
+        spec.stamp_source = Some(source);
+        let wall = serve.run(&spec).value(Metric::WallNs).unwrap();
+        assert!((150_000_000..1_000_000_000).contains(&wall), "{source:?}: {wall}");
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "milliseconds are compared")]
+fn cpu_time_counts_the_tree(layout: Layout) {
+    let outcome = Serve::start(layout).run(&spec(&["tree", "80"]));
+    let used = outcome.value(Metric::CpuNs).unwrap() as f64;
+    let scale = f64::from(time_scale());
+    assert!((80e6..80e6 + 30e6 * scale).contains(&used), "{used}");
+    for metric in [Metric::CpuRusageNs, Metric::CpuCgroupNs] {
+        if let Some(other) = outcome.value(metric) {
+            assert!((other as f64 - used).abs() < 8e6 * scale, "{metric:?}: {other} against {used}");
+        }
+    }
+}
+
+const ALLOCATED_BYTES: u64 = 64 << 20;
+
+fn allocating_spec() -> RunSpec {
+    spec(&["allocate", &ALLOCATED_BYTES.to_string()])
+}
+
+fn memory_is_that_of_the_tree(layout: Layout) {
+    let mut serve = Serve::start(layout);
+    let small = serve.run(&spec(&["exit", "0"]));
+    let large = serve.run(&allocating_spec());
+    for metric in [Metric::PeakMemoryBytes, Metric::PeakResidentBytes] {
+        let (Some(small), Some(large)) = (small.value(metric), large.value(metric)) else {
+            assert!(!layout.has_groups(), "{metric:?} is missing");
+            continue;
+        };
+        let grown = large - small;
+        let tolerance = (512 << 10) + ALLOCATED_BYTES / 100;
+        assert!(grown.abs_diff(ALLOCATED_BYTES) <= tolerance, "{metric:?}: {grown}");
+    }
+    // The next run does not inherit the peak of the one before.
+    let after = serve.run(&spec(&["exit", "0"]));
+    if let Some(peak) = after.value(Metric::PeakMemoryBytes) {
+        assert!(peak < 8 << 20, "{peak}");
+    }
+}
+
+fn memory_does_not_depend_on_the_caller(layout: Layout) {
+    let small = Serve::start(layout).run(&allocating_spec());
+    let mut burden = vec![0_u8; 512 << 20];
+    for byte in burden.iter_mut().step_by(4096) {
+        *byte = 1;
+    }
+    let large = Serve::from(launcher(layout, "serve")).run(&allocating_spec());
+    assert_eq!(burden.iter().step_by(4096).map(|byte| u64::from(*byte)).sum::<u64>(), (512 << 20) / 4096);
+    for metric in [Metric::PeakMemoryBytes, Metric::PeakResidentBytes] {
+        if let (Some(small), Some(large)) = (small.value(metric), large.value(metric)) {
+            let tolerance = (512 << 10) + small / 100;
+            assert!(small.abs_diff(large) <= tolerance, "{metric:?}: {small} against {large}");
+        }
+    }
+}
+
+fn counters_are_counted(layout: Layout) {
+    let mut spec = spec(&["allocate", "8388608"]);
+    spec.counters = vec!["page-faults".into(), "context-switches".into(), "instructions".into()];
+    let outcome = Serve::start(layout).run(&spec);
+    assert_eq!(outcome.counters.len(), 3);
+    for (name, quantity) in &outcome.counters {
+        assert_eq!(quantity.value.is_some(), quantity.missing.is_none(), "{name}");
+    }
+    if let Some(faults) = outcome.counters["page-faults"].value {
+        assert!(faults >= 2, "{faults}");
+        assert!(outcome.value(Metric::MinorFaults).unwrap() >= 2);
+    }
+}
+
+/// Two programs on one CPU: at least one has to wait.
+fn waiting_is_flagged(layout: Layout) {
+    let mut spec = busy_spec("100");
+    spec.placement.maximal_weight = false;
+    spec.placement.cpus = Some(vec![0]);
+    let (mut first, mut second) = (Serve::start(layout), Serve::start(layout));
+    first.prepare(&spec);
+    second.prepare(&spec);
+    first.send(&steelyard_model::Request::Go);
+    second.send(&steelyard_model::Request::Go);
+    for outcome in [first.outcomes().remove(0), second.outcomes().remove(0)] {
+        let waited = outcome.value(Metric::RunDelayNs).unwrap();
+        assert!(outcome.flags.contains(&Flag::Preempted), "{waited}: {:?}", outcome.flags);
+        if let Some(pressure) = outcome.value(Metric::CpuPressureNs) {
+            assert!(pressure.abs_diff(waited) < 5_000_000, "{pressure} against {waited}");
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Python bindings: `steelyard._native`.
+
+#![allow(clippy::needless_pass_by_value, reason = "arguments that come from Python are owned by design")]
+
+use pyo3::prelude::*;
+
+mod host;
+mod stats;
+
+/// Native kernels of Steelyard; private, the documented interface is the Python package.
+#[pymodule(gil_used = false)]
+mod _native {
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_export]
+    use crate::host::{host_activity, host_fingerprint, host_processes, host_report, host_topology};
+
+    #[pymodule_export]
+    use crate::stats::{
+        autocorrelation, change_points, cluster_bootstrap, deviation_bootstrap, effective_size, exact_sum,
+        kolmogorov_smirnov, moment_bootstrap, noise_scale, quantile, quantile_bootstrap,
+    };
+}

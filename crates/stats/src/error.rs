@@ -1,0 +1,49 @@
+use thiserror::Error;
+
+/// What makes a kernel refuse its input.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum StatsError {
+    /// The sample is too small for the procedure.
+    #[error("{found} values given, at least {needed} needed")]
+    TooFew {
+        /// Smallest allowed number of values.
+        needed: usize,
+        /// Number of values given.
+        found: usize,
+    },
+    /// The sample is larger than indices of 32 bits reach.
+    #[error("{found} values given, at most {} allowed", u32::MAX)]
+    TooMany {
+        /// Number of values given.
+        found: usize,
+    },
+    /// A value is infinite or not a number.
+    #[error("value number {index} (from 0) is not finite")]
+    NotFinite {
+        /// Position of the first such value.
+        index: usize,
+    },
+    /// A probability or level lies outside (0, 1).
+    #[error("{name} is {value}; allowed: between 0 and 1, both excluded")]
+    Probability {
+        /// Which argument.
+        name: &'static str,
+        /// What was given.
+        value: f64,
+    },
+    /// A count that must be positive is zero.
+    #[error("{name} is 0; allowed: 1 or more")]
+    Zero {
+        /// Which argument.
+        name: &'static str,
+    },
+    /// Lengths of groups do not add up to the number of values.
+    #[error("the lengths of the groups add up to {lengths}, but {values} values are given")]
+    Layout {
+        /// Sum of the lengths.
+        lengths: usize,
+        /// Number of values.
+        values: usize,
+    },
+}

@@ -1,0 +1,35 @@
+//! Numerical kernels: resampling, quantiles, exact sums, tests that need many passes.
+//!
+//! Every function is a pure function of its arguments. Random numbers come from one stream per
+//! (seed, cell, chunk of resamples), never per thread, and every sum is either exact or taken in a
+//! fixed order, so that the same call gives the same bits with any number of threads. Elementary functions are
+//! those of `libm`, which are the same code on every machine.
+
+mod change;
+mod cluster;
+mod correlation;
+mod error;
+mod interval;
+mod kolmogorov;
+mod moment;
+mod order;
+mod rank;
+mod resample;
+mod sample;
+mod special;
+mod stream;
+mod sum;
+
+pub use change::{ChangeOptions, change_points, noise_scale};
+pub use cluster::{ClusterOptions, cluster_bootstrap};
+pub use correlation::{autocorrelation, effective_size};
+pub use error::StatsError;
+pub use interval::{Interval, Intervals};
+pub use kolmogorov::{Kolmogorov, kolmogorov_smirnov};
+pub use moment::{MomentIntervals, moment_bootstrap, moment_bootstrap_groups};
+pub use order::{median, median_absolute_deviation, quantile};
+pub use rank::quantile_bootstrap;
+pub use resample::{Spread, deviation_bootstrap, quantile_resampling};
+pub use sample::Plan;
+pub use special::{normal_cdf, normal_quantile};
+pub use sum::{exact_sum, mean, standard_deviation};

@@ -1,0 +1,74 @@
+"""Native kernels; private. Arrays may be read-only; calls above 1 ms release the interpreter lock."""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "VERSION",
+    "autocorrelation",
+    "change_points",
+    "cluster_bootstrap",
+    "deviation_bootstrap",
+    "effective_size",
+    "exact_sum",
+    "host_activity",
+    "host_fingerprint",
+    "host_processes",
+    "host_report",
+    "host_topology",
+    "kolmogorov_smirnov",
+    "moment_bootstrap",
+    "noise_scale",
+    "quantile",
+    "quantile_bootstrap",
+]
+
+VERSION: Final[str]
+
+def moment_bootstrap(
+    values: NDArray[np.float64],
+    lengths: NDArray[np.int64],
+    *,
+    resamples: int,
+    level: float,
+    seed: int,
+    cell: int,
+) -> NDArray[np.float64]: ...
+def quantile_bootstrap(
+    values: NDArray[np.float64],
+    probabilities: list[float],
+    pairs: list[tuple[int, int]],
+    *,
+    resamples: int,
+    level: float,
+    seed: int,
+    cell: int,
+) -> NDArray[np.float64]: ...
+def deviation_bootstrap(
+    values: NDArray[np.float64], *, resamples: int, level: float, seed: int, cell: int
+) -> NDArray[np.float64]: ...
+def cluster_bootstrap(
+    values: NDArray[np.float64],
+    lengths: NDArray[np.int64],
+    *,
+    within: bool,
+    resamples: int,
+    seed: int,
+    cell: int,
+) -> NDArray[np.float64]: ...
+def kolmogorov_smirnov(
+    first: NDArray[np.float64], second: NDArray[np.float64]
+) -> tuple[float, float, bool]: ...
+def change_points(values: NDArray[np.float64], *, penalty: float, shortest: int) -> list[int]: ...
+def noise_scale(values: NDArray[np.float64]) -> float: ...
+def autocorrelation(values: NDArray[np.float64], lags: int) -> NDArray[np.float64]: ...
+def effective_size(values: NDArray[np.float64]) -> float: ...
+def exact_sum(values: NDArray[np.float64]) -> float: ...
+def quantile(ascending: NDArray[np.float64], p: float) -> float: ...
+def host_report(root: str = "/") -> str: ...
+def host_topology(root: str = "/") -> str: ...
+def host_activity(root: str = "/") -> str: ...
+def host_fingerprint(root: str = "/") -> str: ...
+def host_processes(root: str = "/") -> str: ...

@@ -1,0 +1,7 @@
+"""Stage 4: procedures that turn recorded tables into estimates and verdicts."""
+
+from __future__ import annotations
+
+from steelyard.analyse.flips import FlippedClass, flipped_classes
+
+__all__ = ["FlippedClass", "flipped_classes"]

@@ -1,0 +1,84 @@
+"""Amounts as people type them: `64M`, `1.5s`, `0-3,8`."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from steelyard.errors import UsageError
+from steelyard.units import NS_PER_S, SECONDS_PER_UNIT
+
+_BYTES_PER_UNIT: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
+_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|ms|s|min|h)?")
+
+
+def parse_bytes(text: str, option: str) -> int:
+    """Give a size in bytes; K, M, G, T are powers of 1024.
+
+    Raises
+    ------
+    UsageError
+        If the text is no size.
+
+    Examples
+    --------
+    >>> parse_bytes("64M", "--memory")
+    67108864
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        message = f"`{option} {text}`: not a size; allowed: a number with K, M, G or T behind it, as in `64M`"
+        raise UsageError(message)
+    return round(float(match[1]) * _BYTES_PER_UNIT[match[2].upper()])
+
+
+def parse_duration_ns(text: str, option: str) -> int:
+    """Give a duration in ns; a bare number is seconds.
+
+    Raises
+    ------
+    UsageError
+        If the text is no duration, or 0.
+
+    Examples
+    --------
+    >>> parse_duration_ns("1.5", "--wall-time")
+    1500000000
+    >>> parse_duration_ns("250ms", "--wall-time")
+    250000000
+    """
+    match = _DURATION.fullmatch(text.strip())
+    seconds = 0.0
+    if match is not None:
+        unit_s = {**SECONDS_PER_UNIT, "min": 60.0, "h": 3600.0}[match[2] or "s"]
+        seconds = float(match[1]) * unit_s
+    if seconds <= 0:
+        message = (
+            f"`{option} {text}`: not a duration; allowed: a positive number with ns, us, ms, s, min or h"
+        )
+        raise UsageError(message)
+    return round(seconds * NS_PER_S)
+
+
+def parse_cpu_list(text: str, option: str) -> list[int]:
+    """Give CPU numbers of a list as the kernel writes it.
+
+    Raises
+    ------
+    UsageError
+        If the text is no list.
+
+    Examples
+    --------
+    >>> parse_cpu_list("0-2,5", "--cpus")
+    [0, 1, 2, 5]
+    """
+    cpus: set[int] = set()
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*(\d{1,5})(?:-(\d{1,5}))?\s*", part)
+        if match is None or (match[2] is not None and int(match[2]) < int(match[1])):
+            message = f"`{option} {text}`: not a list of CPUs; allowed: numbers and ranges, as in `0-2,5`"
+            raise UsageError(message)
+        cpus.update(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return sorted(cpus)

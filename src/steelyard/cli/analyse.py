@@ -1,0 +1,78 @@
+"""``steelyard analyse``: recorded tables become findings."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path  # noqa: TC003 - cyclopts reads the annotation
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from steelyard.model import FindingSet
+
+
+def analyse(
+    directory: Path,
+    *,
+    tolerance: float | None = None,
+    margin: float | None = None,
+    json_: Annotated[bool, Parameter(name="--json", negative=())] = False,
+) -> None:
+    """Compute the findings of a result folder.
+
+    Writes ``findings.json`` and ``tables/*.csv``. The same tables and settings give the same findings, on
+    every machine.
+
+    Parameters
+    ----------
+    directory
+        Result folder that ``steelyard run`` or ``steelyard import`` wrote.
+    tolerance
+        Largest acceptable coefficient of variation, and error of a clock, in percent; the plan's by default
+        (2).
+    margin
+        Largest difference of times that counts as none, in percent; the plan's by default (2).
+    json_
+        Print the findings as JSON.
+
+    Examples
+    --------
+    How many workers, if times may scatter by 5 %::
+
+        steelyard analyse results/night --tolerance 5
+    """
+    from steelyard.model.plan import read_plan  # noqa: PLC0415 - start-up time
+    from steelyard.studies.stability.analysis import analyse as compute  # noqa: PLC0415 - start-up time
+    from steelyard.studies.stability.analysis_options import chosen_options  # noqa: PLC0415 - start-up time
+
+    plan = read_plan(directory / "plan.json")
+    findings = compute(directory, chosen_options(plan, tolerance_percent=tolerance, margin_percent=margin))
+    if json_:
+        text = json.dumps(asdict(findings), indent=1, ensure_ascii=False, allow_nan=False)
+        sys.stdout.write(text + "\n")
+    else:
+        sys.stdout.write(_summary(directory, findings))
+
+
+def _summary(directory: Path, findings: FindingSet) -> str:
+    verdicts: dict[str, Counter[str]] = {}
+    for finding in findings.findings:
+        verdicts.setdefault(finding.claim, Counter())[finding.verdict] += 1
+    width = max(map(len, verdicts))
+    lines = [
+        f"  {claim:<{width}}  " + ", ".join(f"{count} {verdict}" for verdict, count in counter.most_common())
+        for claim, counter in verdicts.items()
+    ]
+    return "\n".join(
+        [
+            f"{len(findings.findings)} findings",
+            *lines,
+            f"findings  {directory / 'findings.json'}",
+            f"tables    {directory / 'tables'}",
+            "",
+        ]
+    )

@@ -1,0 +1,276 @@
+"""``steelyard measure``: one command, executed and measured."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from steelyard.cli.amounts import parse_bytes, parse_cpu_list, parse_duration_ns
+from steelyard.cli.measure_table import table
+from steelyard.errors import CapabilityError, UsageError
+from steelyard.run.isolation.registry import sweep_all, technology
+from steelyard.run.session import Site, open_session
+from steelyard.run.worker import Worker
+from steelyard.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Document = dict[str, Any]
+
+RESULT_SCHEMA = "steelyard/measure/1"
+KEPT_OUTPUT_BYTES = 1 << 20
+FAILED = 4
+# A launcher that does not answer is dead: its own wall limit ends the program long before this.
+UNBOUNDED_S = 30 * 24 * 3600.0
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class LimitOptions:
+    """Limits of the run.
+
+    Parameters
+    ----------
+    cpu_time
+        CPU time of the whole process tree, as in `1.5s` or `250ms`.
+    wall_time
+        Time from exec to exit.
+    memory
+        Peak memory of the whole tree, as in `64M`.
+    processes
+        Processes and threads alive at once.
+    file_size
+        Size of any one file it writes.
+    output_size
+        Standard output plus standard error; it is ended when it writes more.
+    open_files
+        Open files per process.
+    disk
+        Size of the writable file system in a sandbox.
+    """
+
+    cpu_time: str | None = None
+    wall_time: str | None = None
+    memory: str | None = None
+    processes: int | None = None
+    file_size: str | None = None
+    output_size: str | None = None
+    open_files: int | None = None
+    disk: str | None = None
+
+    def document(self) -> Document:
+        """Give the limits as the launcher reads them."""
+        times = {
+            "cpu_time_ns": ("--cpu-time", self.cpu_time),
+            "wall_time_ns": ("--wall-time", self.wall_time),
+        }
+        sizes = {
+            "memory_bytes": ("--memory", self.memory),
+            "file_size_bytes": ("--file-size", self.file_size),
+            "output_bytes": ("--output-size", self.output_size),
+            "disk_bytes": ("--disk", self.disk),
+        }
+        counts = {"process_count": self.processes, "open_file_count": self.open_files}
+        found: Document = {key: count for key, count in counts.items() if count is not None}
+        found |= {key: parse_duration_ns(text, option) for key, (option, text) in times.items() if text}
+        found |= {key: parse_bytes(text, option) for key, (option, text) in sizes.items() if text}
+        return found
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class PlaceOptions:
+    """Where and how the run executes.
+
+    Parameters
+    ----------
+    isolation
+        Technology around the run: `bare`, `sandbox`, `docker`, `bubblewrap` ...; `steelyard doctor` lists
+        what works here.
+    cpus
+        CPUs it may use, as in `0-2,5`.
+    environment
+        `NAME=VALUE` for the program, or `NAME` to pass a variable on; may be given several times.
+        Without it the program gets `PATH`, `HOME`, `LANG` and `TERM`.
+    show
+        Further folder or file that an isolated program may read; may be given several times. The
+        current folder is always shown.
+    input
+        File for standard input; empty input otherwise.
+    """
+
+    isolation: str = "bare"
+    cpus: str | None = None
+    environment: Annotated[tuple[str, ...], Parameter(show_default=False)] = ()
+    show: Annotated[tuple[Path, ...], Parameter(show_default=False)] = ()
+    input: Path | None = None
+
+
+_DEFAULT_LIMITS = LimitOptions()
+_DEFAULT_PLACE = PlaceOptions()
+
+
+def measure(
+    *command: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    place: PlaceOptions = _DEFAULT_PLACE,
+    limits: LimitOptions = _DEFAULT_LIMITS,
+    iterations: Annotated[int, Parameter(name=["--iterations", "-n"])] = 1,
+    counters: str | None = None,
+    as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
+) -> int:
+    """Execute one command and say what it used.
+
+    CPU and wall time are stamped by the kernel at exec and exit of the program, memory is the peak of
+    the whole process tree, and nothing the command started survives it. Exit code 0 when every run
+    completed, 4 when one did not.
+
+    Parameters
+    ----------
+    command
+        Program and arguments, behind `--`.
+    place
+        Where it executes.
+    limits
+        What it may use.
+    iterations
+        Number of launches, one after the other.
+    counters
+        Further counters, separated by commas, as in `instructions,cache-misses`.
+    as_json
+        Print every outcome as JSON, with the program's output inside.
+
+    Examples
+    --------
+    steelyard measure -- sleep 0.1
+
+    steelyard measure --isolation sandbox --memory 64M --wall-time 2s -- ./solution
+
+    steelyard measure -n 20 --json -- sort words.txt
+    """
+    if not command:
+        message = "`steelyard measure` needs a command"
+        raise UsageError(message, hint="steelyard measure -- sleep 0.1")
+    if iterations < 1:
+        message = f"`--iterations {iterations}`: allowed: 1 or more"
+        raise UsageError(message)
+    spec = specification(list(command), place, limits.document())
+    spec["iterations"] = iterations
+    spec["counters"] = [name for name in (counters or "").split(",") if name]
+    wall_ns = spec["limits"].get("wall_time_ns")
+    patience_s = wall_ns / NS_PER_S + 60 if wall_ns else UNBOUNDED_S
+    with resident(place) as worker:
+        outcomes = worker.execute(spec, timeout_s=patience_s)
+    if as_json:
+        sys.stdout.write(json.dumps(result(list(command), place.isolation, outcomes), indent=1) + "\n")
+    else:
+        show(outcomes)
+    return 0 if all(outcome["status"] == "completed" for outcome in outcomes) else FAILED
+
+
+def specification(command: list[str], place: PlaceOptions, limits: Document) -> Document:
+    """Give the run specification of a command line."""
+    if place.input is not None and not place.input.is_file():
+        message = f"`--input {place.input}`: no such file"
+        raise UsageError(message)
+    keep = {"to": "capture", "limit_bytes": KEPT_OUTPUT_BYTES}
+    spec: Document = {
+        "schema": "steelyard/run-spec/1",
+        "id": "measure",
+        "command": [locate(command[0]), *command[1:]],
+        "environment": variables(place.environment),
+        "working_directory": str(Path.cwd()),
+        "standard_output": keep,
+        "standard_error": keep,
+        "limits": limits,
+        "placement": {"maximal_weight": True},
+        "own_metrics": True,
+    }
+    if place.input is not None:
+        spec["standard_input"] = {"from": "file", "path": str(place.input.resolve())}
+    if place.cpus is not None:
+        spec["placement"]["cpus"] = parse_cpu_list(place.cpus, "--cpus")
+    return spec
+
+
+def locate(program: str) -> str:
+    """Give a program given by a relative path as an absolute one; names are looked up later."""
+    return str(Path(program).absolute()) if "/" in program else program
+
+
+def variables(given: tuple[str, ...]) -> dict[str, str]:
+    """Give the environment of the program."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TERM") if name in os.environ}
+    for entry in given:
+        name, separator, value = entry.partition("=")
+        if not name or (not separator and name not in os.environ):
+            message = f"`--environment {entry}`: allowed: `NAME=VALUE`, or the name of a variable that is set"
+            raise UsageError(message)
+        kept[name] = value if separator else os.environ[name]
+    return kept
+
+
+@contextmanager
+def resident(place: PlaceOptions) -> Iterator[Worker]:
+    """Give a worker in the chosen isolation.
+
+    Raises
+    ------
+    CapabilityError
+        If the technology does not work on this machine.
+    """
+    chosen = technology(place.isolation)
+    answer = chosen.probe()
+    if not answer.available:
+        message = f"isolation `{chosen.name}` does not work on this machine: {answer.reason}"
+        raise CapabilityError(message, hint=answer.repair, code="capability.isolation")
+    shown = (Path.cwd(), *(path.resolve() for path in place.show))
+    logs = Path(tempfile.mkdtemp(prefix="steelyard-measure-"))
+    try:
+        with open_session(logs, sweep_all, shown=shown) as session:
+            try:
+                with Worker(chosen, Site(session, chosen.name, worker=0)) as worker:
+                    worker.start()
+                    yield worker
+            finally:
+                chosen.close(session)
+    finally:
+        shutil.rmtree(logs, ignore_errors=True)
+
+
+def result(command: list[str], isolation: str, outcomes: list[Document]) -> Document:
+    """Give the JSON document of a measurement: the figures of the first run, and every outcome."""
+    first = outcomes[0]
+    figures = {name: quantity["value"] for name, quantity in first["quantities"].items()}
+    return {
+        "schema": RESULT_SCHEMA,
+        "command": command,
+        "isolation": isolation,
+        "status": first["status"],
+        "exit_code": first["exit_code"],
+        "signal": first["signal"],
+        "limit": first["limit"],
+        **figures,
+        "outcomes": outcomes,
+    }
+
+
+def show(outcomes: list[Document]) -> None:
+    """Print the program's output and then the table."""
+    for outcome in outcomes:
+        for name, stream in (("standard_output", sys.stdout), ("standard_error", sys.stderr)):
+            kept = outcome.get(name)
+            if kept and kept["text"]:
+                stream.write(kept["text"])
+                stream.write("" if kept["text"].endswith("\n") else "\n")
+                stream.flush()
+    sys.stdout.write(table(outcomes))

@@ -1,0 +1,103 @@
+"""``steelyard plan``: what a study would execute."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path  # noqa: TC003 - cyclopts reads annotations at run time
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from steelyard.studies.registry import study
+from steelyard.studies.stability.estimate import estimate_seconds
+from steelyard.studies.stability.preparation import Depth, plan_here
+from steelyard.studies.stability.request import requested_options
+
+if TYPE_CHECKING:
+    from steelyard.model import Plan
+
+
+def plan(
+    name: str,
+    *,
+    quick: Annotated[bool, Parameter(negative="")] = False,
+    study_file: Path | None = None,
+    as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
+) -> None:
+    """Show what a study would execute.
+
+    Isolation technologies are tried, nothing is measured. Cells that cannot be executed here are
+    listed with the reason.
+
+    Parameters
+    ----------
+    name
+        Name of the study: `stability`.
+    quick
+        A few minutes instead of hours: fewer workloads, loads and iterations.
+    study_file
+        TOML file that says what differs from the defaults.
+    as_json
+        Print the whole plan as JSON.
+
+    Examples
+    --------
+    steelyard plan stability --quick
+    steelyard plan stability --study-file study.toml --json
+    """
+    study(name)
+    sketch = plan_here(requested_options(study_file, quick=quick), Depth.SKETCH)
+    seconds = estimate_seconds(sketch)
+    if as_json:
+        document = {**asdict(sketch), "estimated_s": round(seconds, 1)}
+        sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.write("\n".join(describe(sketch, seconds)) + "\n")
+
+
+def describe(sketch: Plan, seconds: float) -> list[str]:
+    """Give the lines that say what a plan executes."""
+    missing = Counter(cell.missing for cell in sketch.cells if cell.missing is not None)
+    executed = len(sketch.cells) - missing.total()
+    runs = sum(
+        cell.execution.workers * cell.execution.iterations
+        for cell in map(sketch.cell_of, sketch.batches)
+        if cell.execution is not None
+    )
+    lines = [
+        f"study {sketch.study}, {sketch.options['mode']}, seed {sketch.seed}",
+        f"{executed} cells in {sketch.blocks} blocks: {len(sketch.batches)} batches, {runs} runs",
+        f"expected to take about {_duration(seconds)}",
+        "",
+        "factors",
+        *(f"  {factor:<11} {', '.join(levels)}" for factor, levels in sketch.factors.items()),
+    ]
+    if missing:
+        lines += ["", f"{missing.total()} missing cells, NA in every table"]
+        lines += [f"  {count:>5}  {reason}" for reason, count in missing.most_common()]
+    first, twin = str(sketch.options["a_a"]).split(",")
+    lines += ["", f"A/A control: cell {twin} repeats cell {first} ({_levels(sketch, int(first))})"]
+    return lines
+
+
+def _levels(sketch: Plan, cell: int) -> str:
+    levels = sketch.cells[cell].levels
+    setup = f"{levels['setup_type']},{levels['setup_size']}"
+    return f"{levels['isolation']}, {setup}, {levels['workload']}"
+
+
+def _duration(seconds: float) -> str:
+    """Write a duration as coarsely as it is known.
+
+    Examples
+    --------
+    >>> [_duration(each) for each in (40, 95, 5400, 400_000)]
+    ['1 min', '2 min', '1.5 h', '4.6 days']
+    """
+    minute, hour, day = 60, 3600, 86_400
+    if seconds < hour:
+        return f"{max(round(seconds / minute), 1)} min"
+    return f"{seconds / hour:.1f} h" if seconds < 2 * day else f"{seconds / day:.1f} days"

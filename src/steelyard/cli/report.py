@@ -1,0 +1,96 @@
+"""``steelyard report``: findings become a page, a summary, tables."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from pathlib import Path  # noqa: TC003 - the command line reads the annotation at run time
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from steelyard.errors import UsageError
+from steelyard.model.finding import read_findings
+
+if TYPE_CHECKING:
+    from steelyard.report.page import Page
+
+
+def report(
+    directory: Path,
+    *,
+    form: Annotated[Literal["html", "text", "markdown", "latex"], Parameter(name="--format")] = "html",
+    open_: Annotated[bool, Parameter(name="--open", negative=())] = False,
+) -> None:
+    """Render the findings of a result folder.
+
+    Parameters
+    ----------
+    directory
+        Result folder with ``findings.json``, as ``steelyard run`` or ``steelyard analyse`` leaves it.
+    form
+        html: write report.html and figures/, and print the summary; text: print the summary alone;
+        markdown: print the whole report; latex: print its tables.
+    open_
+        Show report.html in the browser.
+
+    Examples
+    --------
+    Write the page and read the answer in the terminal::
+
+        steelyard report results/night
+
+    Tables for a paper::
+
+        steelyard report results/night --format latex > tables.tex
+    """
+    page = _build(directory)
+    if form == "html":
+        _write_page(page, directory, is_opened=open_)
+    elif form == "text":
+        _print_text(page)
+    elif form == "markdown":
+        from steelyard.report.markdown import render_markdown  # noqa: PLC0415 - start-up time
+
+        sys.stdout.write(render_markdown(page))
+    else:
+        from steelyard.report.tables import to_latex  # noqa: PLC0415 - start-up time
+
+        sys.stdout.write("\n".join(to_latex(table) for table in page.tables()))
+
+
+def _build(directory: Path) -> Page:
+    """Give the page of the study the folder belongs to.
+
+    Raises
+    ------
+    UsageError
+        If the folder is of a study without a report.
+    """
+    study = read_findings(directory / "findings.json").study
+    if study != "stability":
+        message = f"`{directory}` is of study `{study}`; studies with a report: `stability`"
+        raise UsageError(
+            message, hint="give a folder that `steelyard run stability` or `steelyard import` wrote"
+        )
+    from steelyard.studies.stability.report import build  # noqa: PLC0415 - start-up time
+
+    return build(directory)
+
+
+def _write_page(page: Page, directory: Path, *, is_opened: bool) -> None:
+    from steelyard.report.figures import write_figures  # noqa: PLC0415 - start-up time
+    from steelyard.report.html import write_html  # noqa: PLC0415 - start-up time
+
+    path = directory / "report.html"
+    write_html(page, path)
+    write_figures(page, directory / "figures")
+    _print_text(page, (("figures", str(directory / "figures")), ("report", str(path))))
+    if is_opened:
+        webbrowser.open(path.resolve().as_uri())
+
+
+def _print_text(page: Page, places: tuple[tuple[str, str], ...] = ()) -> None:
+    from steelyard.report.text import print_summary  # noqa: PLC0415 - start-up time
+
+    print_summary(page, sys.stdout, places)

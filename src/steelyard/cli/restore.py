@@ -1,0 +1,63 @@
+"""``steelyard restore``."""
+
+from __future__ import annotations
+
+import json as json_text
+import sys
+from dataclasses import asdict
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from steelyard.run.tuning import Outcome, Restoration, Tuning
+
+
+def restore(*, as_json: Annotated[bool, Parameter(name="--json", negative="")] = False) -> int:
+    """Undo machine settings left behind by a killed study.
+
+    A study writes down each original value before it changes anything. What a study that is still
+    executing has set is left alone, and so is what somebody else has changed since.
+
+    Parameters
+    ----------
+    as_json
+        Print a list of records instead of lines.
+
+    Returns
+    -------
+    int
+        0 when nothing is left to undo, 1 when the host refused a value.
+
+    Examples
+    --------
+    steelyard restore
+    steelyard restore --json
+    """
+    done = Tuning().restore_abandoned()
+    if as_json:
+        sys.stdout.write(json_text.dumps([asdict(one) for one in done], indent=1) + "\n")
+    elif not done:
+        sys.stdout.write("nothing to restore\n")
+    else:
+        sys.stdout.writelines(f"{describe(one)}\n" for one in done)
+    return 1 if any(one.outcome is Outcome.REFUSED for one in done) else 0
+
+
+def describe(one: Restoration) -> str:
+    """Write one restoration as a line.
+
+    Examples
+    --------
+    >>> from steelyard.run.journal import Change
+    >>> change = Change("aslr", "proc/sys/kernel/randomize_va_space", "2", "0")
+    >>> describe(Restoration(change, Outcome.RESTORED, "0"))
+    '/proc/sys/kernel/randomize_va_space: restored: 2'
+    """
+    head = f"/{one.change.path}: {one.outcome}"
+    if one.outcome in {Outcome.RESTORED, Outcome.UNTOUCHED}:
+        return f"{head}: {one.change.original}"
+    if one.outcome is Outcome.FOREIGN:
+        return f"{head}: {one.found or 'gone'} (it was {one.change.original} before the study)"
+    if one.outcome is Outcome.REFUSED:
+        return f"{head}: {one.reason} (wanted {one.change.original})"
+    return head

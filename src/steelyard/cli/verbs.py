@@ -1,0 +1,42 @@
+"""The table of verbs: where each lives and what it says of itself, without importing it."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Verb(NamedTuple):
+    """One verb of the command line.
+
+    Parameters
+    ----------
+    target : str
+        ``module:function``, imported only when the verb is used.
+    summary : str
+        First line of the function's docstring; a test keeps both equal.
+    """
+
+    target: str
+    summary: str
+
+
+VERBS: Final[dict[str, Verb]] = {
+    "run": Verb("steelyard.cli.run:run", "Execute a study and write its result folder."),
+    "measure": Verb("steelyard.cli.measure:measure", "Execute one command and say what it used."),
+    "doctor": Verb("steelyard.cli.doctor:doctor", "Say what this machine can do and what makes it noisy."),
+    "analyse": Verb("steelyard.cli.analyse:analyse", "Compute the findings of a result folder."),
+    "report": Verb("steelyard.cli.report:report", "Render the findings of a result folder."),
+    "verify": Verb("steelyard.cli.verify:verify", "Compute every finding again and compare."),
+    "compare-results": Verb(
+        "steelyard.cli.compare_results:compare_results",
+        "Lay two results over each other and list what changed.",
+    ),
+    "plan": Verb("steelyard.cli.plan:plan", "Show what a study would execute."),
+    "import": Verb(
+        "steelyard.cli.importing:import_results", "Turn a foreign result file into a result folder."
+    ),
+    "export": Verb(
+        "steelyard.cli.exporting:export_results", "Write the measurements of a result folder as CSV."
+    ),
+    "restore": Verb("steelyard.cli.restore:restore", "Undo machine settings left behind by a killed study."),
+}

@@ -1,0 +1,265 @@
+"""Study files: TOML in, checked options out, every problem at once with its path and line."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import BaseModel, ValidationError, ValidationInfo
+from pydantic_core import PydanticCustomError
+
+from steelyard.design.positions import KeyPath, locate_keys
+from steelyard.errors import StudyFileError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from pathlib import Path
+
+    from pydantic_core import ErrorDetails
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """One thing wrong with a study file.
+
+    Parameters
+    ----------
+    line : int
+        From 1; 0 where the problem is something absent from the whole file.
+    path : str
+        Keys joined by dots, indices in brackets.
+    text : str
+        What is wrong, and what is allowed.
+    """
+
+    line: int
+    path: str
+    text: str
+
+    def __str__(self) -> str:
+        where = f"line {self.line}: " if self.line else ""
+        return f"{where}`{self.path}` {self.text}"
+
+
+def read_study_file(
+    path: Path,
+    options_by_study: Mapping[str, type[BaseModel]],
+    known: Mapping[str, Collection[str]] | None = None,
+) -> BaseModel:
+    """Read a study file.
+
+    Parameters
+    ----------
+    path : Path
+        A TOML file.
+    options_by_study : mapping
+        The options that each known study takes, by its name; a model has a field ``study``.
+    known : mapping or None
+        Names there are of each kind of thing that plug-ins provide, for `require_known`.
+
+    Returns
+    -------
+    BaseModel
+        Options of the study the file names.
+
+    Raises
+    ------
+    StudyFileError
+        If the file cannot be read, is not TOML, names no known study, or has unknown keys or
+        values outside their range. All problems are listed, each with its line.
+    """
+    text = _read_text(path)
+    document = _parse(path, text)
+    lines = locate_keys(text)
+    study = document.get("study")
+    options = options_by_study.get(study) if isinstance(study, str) else None
+    if options is None:
+        allowed = ", ".join(f"`{name}`" for name in sorted(options_by_study))
+        found = "is missing" if study is None else f"is {_quote(study)}{_nearest(study, options_by_study)}"
+        problem = Problem(lines.get(("study",), 0), "study", f"{found}; allowed: {allowed}")
+        raise _failure(path, [problem])
+    try:
+        return options.model_validate(_frozen(document), context=known)
+    except ValidationError as error:
+        problems = {
+            _problem(details, document, lines, options)
+            for details in error.errors(include_url=False)
+            if not _is_echo(details)
+        }
+        raise _failure(path, sorted(problems)) from error
+
+
+def require_known(kind: str, name: str, info: ValidationInfo) -> str:
+    """Check a name against those there are; to be called by a validator of the options.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of thing (``isolation``, ``workload`` ...), a key of `known` of `read_study_file`.
+    name : str
+        Name in the file.
+    info : ValidationInfo
+        Holds what is known; a kind that is not listed allows every name.
+
+    Raises
+    ------
+    PydanticCustomError
+        With the allowed names; becomes part of the `StudyFileError`.
+    """
+    known = (info.context or {}).get(kind)
+    if known is None or name in known:
+        return name
+    raise PydanticCustomError(_UNKNOWN_NAME, "unknown name", {"known": sorted(known)})
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8")
+    except OSError as error:
+        message = f"study file `{path}` cannot be read: {error.strerror}"
+        hint = "docs/reference/study-file.md holds an example to start from"
+        raise StudyFileError(message, hint=hint, code="study-file.absent") from error
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        message = f"study file `{path}`, line {line}: byte {error.object[error.start]:#04x} is not UTF-8"
+        raise StudyFileError(message, hint="save the file as UTF-8", code="study-file.encoding") from error
+
+
+def _parse(path: Path, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        where = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        line, column = (int(where[1]), int(where[2])) if where else (text.count("\n") + 1, 1)
+        reason = re.sub(r" \(at .*\)$", "", str(error))
+        message = f"study file `{path}`, line {line}, column {column}: not TOML: {reason}"
+        hint = 'texts stand in double quotes, lists in brackets: isolation = ["bare", "sandbox"]'
+        raise StudyFileError(message, hint=hint, code="study-file.syntax") from error
+
+
+def _failure(path: Path, problems: list[Problem]) -> StudyFileError:
+    count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+    listed = "\n".join(f"  {problem}" for problem in problems)
+    hint = "docs/reference/study-file.md lists every key with its range"
+    return StudyFileError(f"study file `{path}` has {count}:\n{listed}", hint=hint, code="study-file.invalid")
+
+
+def _problem(
+    details: ErrorDetails, document: dict[str, Any], lines: dict[KeyPath, int], options: type[BaseModel]
+) -> Problem:
+    path = _path_in_document(details["loc"], document)
+    text = _describe(details, path, options)
+    line = next((lines[path[:size]] for size in range(len(path), 0, -1) if path[:size] in lines), 0)
+    return Problem(line, _join(path), text)
+
+
+def _is_echo(details: ErrorDetails) -> bool:
+    """Whether a list counts as too short only because its entries are wrong, which is said already."""
+    return details["type"] == "too_short" and len(details["input"]) >= details["ctx"]["min_length"]
+
+
+def _path_in_document(location: tuple[str | int, ...], document: object) -> KeyPath:
+    """Drop the parts of a location that name branches of a union: they are not in the document."""
+    path: list[str | int] = []
+    here: Any = document
+    for index, part in enumerate(location):
+        is_inside = (isinstance(here, dict) and part in here) or (
+            isinstance(here, list | tuple) and isinstance(part, int)
+        )
+        if is_inside:
+            path.append(part)
+            here = here[part]
+        elif isinstance(here, dict) and index == len(location) - 1:
+            path.append(part)  # a missing key
+    return tuple(path)
+
+
+def _describe(details: ErrorDetails, path: KeyPath, options: type[BaseModel]) -> str:
+    kind = details["type"]
+    if kind == "missing":
+        return "is missing"
+    if kind == "extra_forbidden":
+        known = _known_keys(options, path[:-1])
+        return f"is not a key of a study file{_nearest(path[-1], known)}; allowed here: {_list(known)}"
+    found, context = details["input"], details.get("ctx", {})
+    if kind in {"literal_error", _UNKNOWN_NAME}:
+        allowed = context.get("known") or re.findall(r"'([^']*)'", str(context["expected"]))
+        return f"is {_quote(found)}{_nearest(found, allowed)}; allowed: {_list(allowed)}"
+    if kind == "value_error":
+        return f"is {_quote(found)}; {context['error']}"
+    wanted = _RANGE_TEXTS.get(kind, "").format(**context) or _TYPE_TEXTS.get(kind)
+    return f"is {_quote(found)}; {f'allowed: {wanted}' if wanted else details['msg']}"
+
+
+_UNKNOWN_NAME: Final = "unknown_name"
+_RANGE_TEXTS: Final = {
+    "greater_than_equal": "{ge} or more",
+    "greater_than": "above {gt}",
+    "less_than_equal": "{le} or less",
+    "less_than": "below {lt}",
+    "too_short": "at least {min_length} entry",
+}
+_TYPE_TEXTS: Final = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "string_type": "a text in quotes",
+    "bool_type": "true or false",
+    "tuple_type": "a list in brackets",
+    "list_type": "a list in brackets",
+    "model_type": "a table",
+    "model_attributes_type": "a table",
+    "dict_type": "a table",
+}
+
+
+def _known_keys(options: type[BaseModel], path: KeyPath) -> list[str]:
+    """Give the keys allowed in the table at a path."""
+    model = options
+    for part in path:
+        field = model.model_fields.get(str(part))
+        inner = field.annotation if field is not None else None
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            model = inner
+    return list(model.model_fields)
+
+
+def _nearest(found: object, known: Mapping[str, object] | list[str]) -> str:
+    close = get_close_matches(str(found), list(known), n=1)
+    return f" (did you mean `{close[0]}`?)" if close else ""
+
+
+def _list(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _quote(value: object) -> str:
+    return f"`{_as_toml(value)}`"
+
+
+def _as_toml(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_as_toml, value))}]"
+    return "a table" if isinstance(value, dict) else str(value)
+
+
+def _frozen(value: object) -> object:
+    """Give a document with tuples for lists: options are values."""
+    if isinstance(value, dict):
+        return {name: _frozen(inner) for name, inner in value.items()}
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
+def _join(path: KeyPath) -> str:
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text

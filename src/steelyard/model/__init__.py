@@ -1,0 +1,22 @@
+"""Vocabulary of the stages: cells, plans, estimates, findings. Values only, no effects."""
+
+from __future__ import annotations
+
+from steelyard.model.cell import Affinity, Cell, Execution, Limits, NeighbourKind, Neighbours
+from steelyard.model.finding import Estimate, Evidence, Finding, FindingSet
+from steelyard.model.plan import Batch, Plan
+
+__all__ = [
+    "Affinity",
+    "Batch",
+    "Cell",
+    "Estimate",
+    "Evidence",
+    "Execution",
+    "Finding",
+    "FindingSet",
+    "Limits",
+    "NeighbourKind",
+    "Neighbours",
+    "Plan",
+]

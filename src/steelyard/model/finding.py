@@ -1,0 +1,152 @@
+"""Estimates and findings: the only source of numbers in a report."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from steelyard.errors import DataError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FINDINGS_SCHEMA: Final = "steelyard/findings/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A point with its interval, method and unit.
+
+    Parameters
+    ----------
+    value : float or None
+        Point estimate in `unit`; ``None`` where it does not exist (NA).
+    low, high : float or None
+        Interval limits in `unit`; ``None`` where no interval is offered.
+    level : float or None
+        Nominal coverage of the interval, in (0, 1).
+    unit : str
+        ``s``, ``bytes``, ``percent``, ``ratio``, ``count``, ``workers`` ...
+    method : str
+        Procedure by its name in ``docs/concepts``.
+    units : int
+        Independent units the estimate rests on (batches of a worker, not iterations).
+    measurements : int
+        Single values behind them.
+    guaranteed : bool
+        Whether the procedure keeps its nominal level for data of this kind and size.
+    """
+
+    value: float | None
+    unit: str
+    method: str
+    low: float | None = None
+    high: float | None = None
+    level: float | None = None
+    units: int = 0
+    measurements: int = 0
+    guaranteed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The query a finding was computed from: rows of a recorded table, and what was done with them."""
+
+    table: str
+    filter: dict[str, str]
+    columns: tuple[str, ...]
+    statistic: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """An estimate with a verdict about a claim.
+
+    Parameters
+    ----------
+    id : str
+        Unique in its set and stable over re-computation, e.g. ``mean_comparison/exp-exp_float/...``.
+    claim : str
+        Kind of claim (``mean_comparison``, ``outside_error``, ``recommended_workers`` ...).
+    subject : dict
+        What the claim is about: factor levels and sides, all text.
+    verdict : str
+        ``slower``, ``faster``, ``equivalent``, ``inconclusive``, ``descriptive``, or the words of the claim.
+    estimates : dict
+        By role (``ratio``, ``first``, ``second`` ...).
+    facts : dict
+        Further JSON values the sentence needs (classes of the published rule, counts, names).
+    evidence : tuple of Evidence
+        Queries.
+    warnings : tuple of str
+        Codes with text, shown beside the sentence.
+    """
+
+    id: str
+    claim: str
+    subject: dict[str, str]
+    verdict: str
+    estimates: dict[str, Estimate] = field(default_factory=dict)
+    facts: dict[str, str | int | float | bool | None] = field(default_factory=dict)
+    evidence: tuple[Evidence, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FindingSet:
+    """Everything an analysis says about one result folder.
+
+    Parameters
+    ----------
+    study, plan_id : str
+        What was analysed.
+    method_version : int
+        Raised whenever a change of the analysis alters numbers.
+    inputs : dict
+        SHA-256 of each recorded table read, by file name.
+    findings : tuple of Finding
+        In the order of the report.
+    """
+
+    study: str
+    plan_id: str
+    method_version: int
+    inputs: dict[str, str]
+    findings: tuple[Finding, ...]
+    schema: str = FINDINGS_SCHEMA
+
+    def of(self, claim: str) -> tuple[Finding, ...]:
+        """Give the findings of one kind of claim, in order."""
+        return tuple(finding for finding in self.findings if finding.claim == claim)
+
+    def write(self, path: Path) -> None:
+        """Write as JSON; the file is whole or absent."""
+        temporary = path.with_suffix(".tmp")
+        text = json.dumps(asdict(self), indent=1, ensure_ascii=False, allow_nan=False)
+        temporary.write_text(text + "\n", encoding="utf-8")
+        temporary.replace(path)
+
+
+def read_findings(path: Path) -> FindingSet:
+    """Read findings.
+
+    Raises
+    ------
+    DataError
+        If the file is absent, damaged or of another schema.
+    """
+    try:
+        found = TypeAdapter(FindingSet).validate_json(path.read_bytes())
+    except FileNotFoundError as error:
+        message = f"`{path}` does not exist"
+        raise DataError(message, hint=f"steelyard analyse {path.parent}", code="data.absent") from error
+    except (ValidationError, ValueError) as error:
+        message = f"`{path}` is not of schema `{FINDINGS_SCHEMA}`: {error}"
+        raise DataError(message, code="data.schema") from error
+    if found.schema != FINDINGS_SCHEMA:
+        message = f"`{path}` has schema `{found.schema}`; this version reads `{FINDINGS_SCHEMA}`"
+        raise DataError(message, code="data.schema")
+    return found

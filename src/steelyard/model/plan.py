@@ -1,0 +1,120 @@
+"""A plan: the frozen, seeded, ordered list of batches a study executes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from steelyard.errors import DataError
+from steelyard.model.cell import Cell  # noqa: TC001 - pydantic reads the annotation at run time
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PLAN_SCHEMA: Final = "steelyard/plan/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Runs of one cell that are executed together: its workers in parallel, their iterations in order.
+
+    Parameters
+    ----------
+    number : int
+        Position in the random order, from 0.
+    block : int
+        Runs of one block share their disturbances; each block holds every cell once.
+    cell : int
+        Number of the cell.
+    """
+
+    number: int
+    block: int
+    cell: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a study executes, in which order. Same content, same id.
+
+    Parameters
+    ----------
+    study : str
+        Name of the study.
+    seed : int
+        The one seed; every generator of the study derives from it.
+    factors : dict
+        Levels of each factor, in order.
+    cells : tuple of Cell
+        All cells, missing ones included.
+    batches : tuple of Batch
+        Execution order.
+    blocks : int
+        Number of blocks.
+    options : dict
+        Choices of the study that its analysis needs (tolerances, scales, mode); JSON values.
+    schema : str
+        Schema name and version.
+    id : str
+        SHA-256 of the content, set by `freeze`.
+    """
+
+    study: str
+    seed: int
+    factors: dict[str, tuple[str, ...]]
+    cells: tuple[Cell, ...]
+    batches: tuple[Batch, ...]
+    blocks: int
+    options: dict[str, str | int | float | bool | None]
+    schema: str = PLAN_SCHEMA
+    id: str = ""
+
+    def freeze(self) -> Plan:
+        """Give the plan with its id set from its content."""
+        return replace(self, id=self.digest())
+
+    def digest(self) -> str:
+        """Give the hash of everything but the id, as hexadecimal text of 64 digits."""
+        content = asdict(replace(self, id=""))
+        canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def cell_of(self, batch: Batch) -> Cell:
+        """Give the cell that a batch executes."""
+        return self.cells[batch.cell]
+
+    def write(self, path: Path) -> None:
+        """Write the plan as JSON; the file is whole or absent."""
+        temporary = path.with_suffix(".tmp")
+        temporary.write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        temporary.replace(path)
+
+
+def read_plan(path: Path) -> Plan:
+    """Read a plan and check that it is whole.
+
+    Raises
+    ------
+    DataError
+        If the file is absent, of another schema, damaged, or does not match its own id.
+    """
+    try:
+        plan = TypeAdapter(Plan).validate_json(path.read_bytes())
+    except FileNotFoundError as error:
+        message = f"`{path}` does not exist"
+        hint = "give the folder that `steelyard run` or `steelyard import` wrote"
+        raise DataError(message, hint=hint, code="data.absent") from error
+    except (ValidationError, ValueError) as error:
+        message = f"`{path}` is not a plan of schema `{PLAN_SCHEMA}`: {error}"
+        raise DataError(message, code="data.schema") from error
+    if plan.schema != PLAN_SCHEMA:
+        message = f"`{path}` has schema `{plan.schema}`; this version reads `{PLAN_SCHEMA}`"
+        raise DataError(message, code="data.schema")
+    if plan.id != plan.digest():
+        message = f"`{path}` was changed after it was frozen: its content does not match its id"
+        raise DataError(message, hint="restore the file, or start a new study", code="data.hash")
+    return plan

@@ -1,0 +1,1 @@
+"""Foreign result files, one file per format."""

@@ -1,0 +1,261 @@
+"""The ledger: every outcome of every run, durable the moment it is recorded.
+
+An outcome is committed to the write-ahead log before `Ledger.record` returns, so it survives
+``kill -9`` of every process. A batch is completed with ``synchronous = FULL``: then it, and every
+outcome before it, also survives a loss of power.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import sqlite3
+import threading
+import zlib
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from steelyard.errors import DataError
+from steelyard.record.clock import now_utc
+from steelyard.record.ledger_reader import LedgerRow, completed_attempts, ledger_rows, named_errors
+from steelyard.record.ledger_schema import check_database, migrate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from io import TextIOWrapper
+    from pathlib import Path
+    from types import TracebackType
+
+LEDGER_NAME: Final = "ledger.sqlite"
+__all__ = ["LEDGER_NAME", "Ledger", "LedgerRow"]
+
+
+class Ledger:
+    """Writer and reader of a ledger; a context manager, safe to use from several threads.
+
+    Parameters
+    ----------
+    path : Path
+        The database; created when missing. One writer at a time.
+    plan_id : str or None
+        Id of the plan being executed. Stored in a new ledger, compared with an old one.
+
+    Raises
+    ------
+    DataError
+        If the ledger is damaged, of another version, belongs to another plan, is being
+        written by another process, or its file system is full.
+    """
+
+    def __init__(self, path: Path, plan_id: str | None = None) -> None:
+        self.path = path
+        self._mutex = threading.RLock()
+        self._lock = _lock_writer(path)
+        try:
+            self._connection = self._open()
+            self._bind(plan_id)
+        except BaseException:
+            self._lock.close()
+            raise
+
+    def _open(self) -> sqlite3.Connection:
+        with named_errors(self.path):
+            connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30)
+        try:
+            with named_errors(self.path):
+                check_database(connection, self.path)
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA foreign_keys = ON")
+                connection.execute("PRAGMA synchronous = FULL")
+                migrate(connection, self.path)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _bind(self, plan_id: str | None) -> None:
+        known = self.plan_id
+        if plan_id is None or known == plan_id:
+            return
+        if known is not None:
+            self._connection.close()
+            message = f"`{self.path}` holds runs of plan {known[:12]}, not of plan {plan_id[:12]}"
+            hint = "give another folder with --out, or the study file the folder was started with"
+            raise DataError(message, hint=hint, code="data.other-plan")
+        with self._transaction():
+            self._connection.execute("INSERT INTO meta VALUES ('plan_id', ?)", (plan_id,))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the database and let the next writer in."""
+        with self._mutex:
+            self._connection.close()
+            self._lock.close()
+
+    @property
+    def plan_id(self) -> str | None:
+        """Id of the plan whose runs are in here; ``None`` as long as nobody said it."""
+        row = self._connection.execute("SELECT value FROM meta WHERE name = 'plan_id'").fetchone()
+        return None if row is None else str(row[0])
+
+    def begin_attempt(self, batch: int) -> int:
+        """Begin to execute a batch.
+
+        An attempt still open from an earlier execution is labelled ``interrupted``; its runs stay.
+
+        Returns
+        -------
+        int
+            Number of the attempt, from 1.
+
+        Raises
+        ------
+        DataError
+            If the batch is complete already.
+        """
+        with self._transaction():
+            rows = self._connection.execute(
+                "SELECT attempt, state FROM attempt WHERE batch = ? ORDER BY attempt", (batch,)
+            ).fetchall()
+            if any(state == "complete" for _, state in rows):
+                message = f"batch {batch} is complete in `{self.path}`; it is not executed twice"
+                raise DataError(message, code="data.batch-complete")
+            self._connection.execute(
+                "UPDATE attempt SET state = 'interrupted', ended_utc = ? WHERE batch = ? AND state = 'open'",
+                (now_utc(), batch),
+            )
+            attempt = rows[-1][0] + 1 if rows else 1
+            self._connection.execute(
+                "INSERT INTO attempt VALUES (?, ?, 'open', ?, NULL)", (batch, attempt, now_utc())
+            )
+        return int(attempt)
+
+    def record(self, batch: int, attempt: int, worker: int, outcome: Mapping[str, Any]) -> None:
+        """Keep one outcome; when this returns, it survives ``kill -9``.
+
+        Parameters
+        ----------
+        batch, attempt : int
+            An open attempt.
+        worker : int
+            Index of the worker, from 0.
+        outcome : mapping
+            A run outcome; its ``iteration`` is part of the key.
+
+        Raises
+        ------
+        DataError
+            If the attempt is not open, the worker's iteration is recorded already, or the
+            file system is full.
+        """
+        text = json.dumps(outcome, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        iteration = int(outcome["iteration"])
+        with self._transaction(power_loss=False):
+            self._require_open(batch, attempt)
+            try:
+                self._connection.execute(
+                    "INSERT INTO run VALUES (?, ?, ?, ?, ?, ?)",
+                    (batch, attempt, worker, iteration, text, zlib.crc32(text.encode())),
+                )
+            except sqlite3.IntegrityError as error:
+                message = (
+                    f"iteration {iteration} of worker {worker} in batch {batch}, attempt {attempt}, is in "
+                    f"`{self.path}` already"
+                )
+                raise DataError(message, code="data.run-twice") from error
+
+    def complete(self, batch: int, attempt: int, expected: int | None = None) -> None:
+        """Declare an attempt complete; when this returns, all of it survives a loss of power.
+
+        Parameters
+        ----------
+        batch, attempt : int
+            An open attempt.
+        expected : int or None
+            Number of outcomes the attempt must have.
+
+        Raises
+        ------
+        DataError
+            If the attempt is not open, or another number of outcomes is there; it stays open.
+        """
+        with self._transaction():
+            self._require_open(batch, attempt)
+            (found,) = self._connection.execute(
+                "SELECT count(*) FROM run WHERE batch = ? AND attempt = ?", (batch, attempt)
+            ).fetchone()
+            if expected is not None and found != expected:
+                where = f"batch {batch}, attempt {attempt}"
+                message = f"{where}, has {found} outcomes in `{self.path}`; expected: {expected}"
+                hint = "execute the study again with the same --out: the batch is repeated"
+                raise DataError(message, hint=hint, code="data.batch-incomplete")
+            self._connection.execute(
+                "UPDATE attempt SET state = 'complete', ended_utc = ? WHERE batch = ? AND attempt = ?",
+                (now_utc(), batch, attempt),
+            )
+
+    def completed_batches(self) -> frozenset[int]:
+        """Give the numbers of the batches that need not be executed again."""
+        return frozenset(completed_attempts(self._connection))
+
+    def outcomes(self) -> Iterator[LedgerRow]:
+        """Give every outcome of every attempt, by batch, attempt, worker, iteration.
+
+        Raises
+        ------
+        DataError
+            If an outcome does not match its checksum.
+        """
+        yield from ledger_rows(self._connection, self.path, None)
+
+    def _require_open(self, batch: int, attempt: int) -> None:
+        row = self._connection.execute(
+            "SELECT state FROM attempt WHERE batch = ? AND attempt = ?", (batch, attempt)
+        ).fetchone()
+        if row is None or row[0] != "open":
+            state = "unknown" if row is None else row[0]
+            where = f"attempt {attempt} of batch {batch}"
+            message = f"{where} is {state} in `{self.path}`; only an open one takes outcomes"
+            raise DataError(message, code="data.attempt-closed")
+
+    @contextmanager
+    def _transaction(self, *, power_loss: bool = True) -> Iterator[None]:
+        with self._mutex, named_errors(self.path, "take more runs"):
+            # SOURCE: sqlite.org/pragma.html#pragma_synchronous: in WAL mode NORMAL writes the log at
+            # commit without fsync (safe against process death), FULL also syncs it (power loss).
+            self._connection.execute(f"PRAGMA synchronous = {'FULL' if power_loss else 'NORMAL'}")
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            finally:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+
+
+def _lock_writer(path: Path) -> TextIOWrapper:
+    """Hold the right to write; the kernel gives it back however the process ends."""
+    lock_path = path.with_name(path.name + ".lock")
+    try:
+        lock = lock_path.open("w", encoding="utf-8")
+    except OSError as error:
+        message = f"`{path}` cannot be written: {error.strerror}"
+        raise DataError(
+            message, hint="give a folder you may write to with --out", code="data.unwritable"
+        ) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.close()
+        message = f"another process is recording into `{path}`"
+        raise DataError(
+            message, hint="wait for it, or give another folder with --out", code="data.locked"
+        ) from error
+    return lock

@@ -1,0 +1,110 @@
+"""From a run outcome of the launcher to rows of the recorded tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from steelyard.record.schema import METRICS
+from steelyard.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from steelyard.model.plan import Batch, Plan
+    from steelyard.record.ledger_reader import LedgerRow
+    from steelyard.record.table_file import Value
+
+OUTSIDE_METRICS: Final = {"outside-cpu": "cpu_ns", "outside-wall": "wall_ns"}
+"""View from outside by metric: the launcher's value stands in where the isolation gives none of its own."""
+
+START_METRIC: Final = "start-wall"
+COUNTER_PREFIX: Final = "counter:"
+
+
+def run_id_of(batch: int, attempt: int, worker: int, iteration: int) -> str:
+    """Give the id of a run; ids of one cell sort in the order of execution.
+
+    Examples
+    --------
+    >>> run_id_of(12, 1, 0, 3)
+    '000012.01.000.000003'
+    """
+    return f"{batch:06d}.{attempt:02d}.{worker:03d}.{iteration:06d}"
+
+
+def run_row(row: LedgerRow, plan: Plan, batch: Batch, host_id: str) -> dict[str, Value]:
+    """Give the row of a run in ``runs.parquet``."""
+    outcome = row.outcome
+    mechanism = outcome.get("mechanism") or {}
+    found: dict[str, Value] = {
+        "run_id": run_id_of(row.batch, row.attempt, row.worker, row.iteration),
+        "study": plan.study,
+        "cell": batch.cell,
+        "block": batch.block,
+        "batch": batch.number,
+        "attempt": row.attempt,
+        "position": batch.number,
+        "worker": row.worker,
+        "iteration": row.iteration,
+        "host_id": host_id,
+        **dict.fromkeys(plan.factors, ""),
+        **plan.cells[batch.cell].levels,
+        "stamp_source": mechanism.get("stamps"),
+        "cgroup": mechanism.get("cgroup"),
+        "flags": list(outcome.get("flags") or []),
+    }
+    for name in ("status", "exit_code", "signal", "limit", "message", "start_ns", "end_ns", "start_utc_ns"):
+        found[name] = outcome.get(name)
+    quantities: dict[str, dict[str, Any]] = outcome.get("quantities") or {}
+    for metric in METRICS:
+        quantity = quantities.get(metric) or {}
+        found[metric] = quantity.get("value")
+        found[f"{metric}_source"] = quantity.get("source")
+    return found
+
+
+def measurement_rows(row: LedgerRow, run_id: str) -> Iterator[dict[str, Value]]:
+    """Give the rows of a run in ``measurements/values.parquet``.
+
+    These are the program's own lines, the view from outside (``outside-cpu``, ``outside-wall``:
+    the isolation's own figures where it gives some, else the launcher's), the start in UTC
+    (``start-wall``), and counters as ``counter:<name>``.
+    """
+    outcome = row.outcome
+    own = outcome.get("own") or []
+    for line in own:
+        yield _measurement(
+            run_id,
+            line["metric"],
+            line["value"],
+            line["unit"],
+            iteration=line["iteration"],
+            phase=line["phase"],
+        )
+    given = {line["metric"] for line in own}
+    quantities = outcome.get("quantities") or {}
+    for metric, quantity in OUTSIDE_METRICS.items():
+        value = (quantities.get(quantity) or {}).get("value")
+        if metric not in given and value is not None:
+            yield _measurement(run_id, metric, value, "ns")
+    start_utc_ns = outcome.get("start_utc_ns")
+    if START_METRIC not in given and start_utc_ns is not None:
+        # float64 holds a date to 0.2 us; the text keeps all digits.
+        text = f"{start_utc_ns // NS_PER_S}.{start_utc_ns % NS_PER_S:09d}"
+        yield {**_measurement(run_id, START_METRIC, float(text), "s"), "printed": text}
+    for name, counter in (outcome.get("counters") or {}).items():
+        if counter.get("value") is not None:
+            yield _measurement(run_id, f"{COUNTER_PREFIX}{name}", counter["value"], "count")
+
+
+def _measurement(
+    run_id: str, metric: str, value: float, unit: str, *, iteration: int = 1, phase: str = "measure"
+) -> dict[str, Value]:
+    return {
+        "run_id": run_id,
+        "iteration": iteration,
+        "phase": phase,
+        "metric": metric,
+        "value": float(value),
+        "unit": unit,
+    }

@@ -1,0 +1,221 @@
+"""Where a result comes from: host, kernel, settings, versions, seeds, commands, hashes."""
+
+from __future__ import annotations
+
+import json
+import platform
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from steelyard.errors import DataError
+from steelyard.record.clock import now_utc
+from steelyard.record.surroundings import GitState, git_state, software_versions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from steelyard.model.plan import Plan
+
+PROVENANCE_SCHEMA: Final = "steelyard/provenance/1"
+PROVENANCE_NAME: Final = "provenance.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The foreign file a result was imported from.
+
+    Parameters
+    ----------
+    importer : str
+        Name of the importer.
+    form : str
+        Variant of the format.
+    file_name : str
+        Name without folders.
+    sha256 : str
+        Hash of its bytes.
+    byte_count : int
+        Its size.
+    """
+
+    importer: str
+    form: str
+    file_name: str
+    sha256: str
+    byte_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One execution of the study's command; a resumed study has several.
+
+    Parameters
+    ----------
+    command_line : tuple of str
+        As it was given.
+    begun_utc, ended_utc : str or None
+        ISO 8601; `ended_utc` is ``None`` for a session that was killed.
+    kernel : str
+        Kernel release.
+    tunings : tuple of dict
+        Machine settings: name, what was found, what was set, whether it was restored.
+    gate : tuple of dict
+        What the gate saw.
+    """
+
+    command_line: tuple[str, ...]
+    begun_utc: str
+    kernel: str
+    ended_utc: str | None = None
+    tunings: tuple[dict[str, JsonValue], ...] = ()
+    gate: tuple[dict[str, JsonValue], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Everything needed to judge where a result comes from.
+
+    Parameters
+    ----------
+    study, plan_id, seed
+        Of the plan.
+    host_id : str
+        Stable id of the host; empty for an import.
+    host : dict
+        Fingerprint of the host; empty for an import.
+    versions : dict
+        Versions by name (Steelyard, Python, packages, launcher, technologies).
+    git : GitState or None
+        ``None`` outside a repository.
+    technologies : dict
+        Isolation technologies: available, version, reason.
+    calibration : dict or None
+        Steelyard's own error on this host, if it was measured.
+    origin : Origin or None
+        The imported file; ``None`` for an executed study.
+    sessions : tuple of Session
+        In order.
+    tables : dict
+        SHA-256 of the plan and of each recorded table, by path in the folder.
+    notes : tuple of str
+        Remarks for the reader.
+    """
+
+    study: str
+    plan_id: str
+    seed: int
+    host_id: str = ""
+    host: dict[str, JsonValue] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    git: GitState | None = None
+    technologies: dict[str, JsonValue] = field(default_factory=dict)
+    calibration: dict[str, JsonValue] | None = None
+    origin: Origin | None = None
+    sessions: tuple[Session, ...] = ()
+    tables: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    schema: str = PROVENANCE_SCHEMA
+
+
+def begin_provenance(plan: Plan, command_line: Iterable[str], *, host_id: str = "") -> Provenance:
+    """Give the provenance of a session that begins now; other fields by `dataclasses.replace`.
+
+    Parameters
+    ----------
+    plan : Plan
+        Frozen plan.
+    command_line : iterable of str
+        As it was given.
+    host_id : str
+        Stable id of the host.
+    """
+    session = Session(tuple(command_line), begun_utc=now_utc(), kernel=platform.release())
+    return Provenance(
+        study=plan.study,
+        plan_id=plan.id,
+        seed=plan.seed,
+        host_id=host_id,
+        versions=software_versions(),
+        git=git_state(Path.cwd()),
+        sessions=(session,),
+    )
+
+
+def continue_provenance(earlier: Provenance, now: Provenance) -> Provenance:
+    """Give the provenance of a resumed study: the newest facts, all sessions.
+
+    Raises
+    ------
+    DataError
+        If plan or host differ: runs of two hosts are not mixed in one folder.
+    """
+    for name, before, after in (
+        ("plan", earlier.plan_id, now.plan_id),
+        ("host", earlier.host_id, now.host_id),
+    ):
+        if before != after:
+            message = f"the folder was begun with {name} `{before}`; this is {name} `{after}`"
+            raise DataError(message, hint="give another folder with --out", code=f"data.other-{name}")
+    calibration = now.calibration if now.calibration is not None else earlier.calibration
+    notes = tuple(dict.fromkeys((*earlier.notes, *now.notes)))
+    return replace(now, sessions=(*earlier.sessions, *now.sessions), calibration=calibration, notes=notes)
+
+
+def end_session(provenance: Provenance) -> Provenance:
+    """Give the provenance with its last session ended now."""
+    *earlier, last = provenance.sessions
+    return replace(provenance, sessions=(*earlier, replace(last, ended_utc=now_utc())))
+
+
+def write_provenance(result: Path, provenance: Provenance) -> None:
+    """Write ``provenance.json``; the file is whole or the older one stays.
+
+    Raises
+    ------
+    DataError
+        If it cannot be written.
+    """
+    path = result / PROVENANCE_NAME
+    temporary = path.with_suffix(".tmp")
+    text = json.dumps(asdict(provenance), indent=1, ensure_ascii=False, allow_nan=False)
+    try:
+        temporary.write_text(text + "\n", encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        if temporary.exists():
+            temporary.unlink()
+        message = f"`{path}` cannot be written: {error.strerror}"
+        hint = f"free space on the file system of `{result}` or check its rights"
+        raise DataError(message, hint=hint, code="data.unwritable") from error
+
+
+def read_provenance(result: Path) -> Provenance:
+    """Read ``provenance.json``.
+
+    Raises
+    ------
+    DataError
+        If it is absent, damaged or of another schema.
+    """
+    path = result / PROVENANCE_NAME
+    try:
+        found = TypeAdapter(Provenance).validate_json(path.read_bytes())
+    except FileNotFoundError as error:
+        message = f"`{path}` does not exist"
+        hint = "give the folder that `steelyard run` or `steelyard import` wrote"
+        raise DataError(message, hint=hint, code="data.absent") from error
+    except (ValidationError, ValueError) as error:
+        message = f"`{path}` is not of schema `{PROVENANCE_SCHEMA}`: {error}"
+        raise DataError(message, code="data.schema") from error
+    if found.schema != PROVENANCE_SCHEMA:
+        message = f"`{path}` has schema `{found.schema}`; this version reads `{PROVENANCE_SCHEMA}`"
+        raise DataError(message, code="data.schema")
+    return found
+
+
+def host_id_of(result: Path) -> str:
+    """Give the id of the host a result was recorded on; empty where it is not known."""
+    return read_provenance(result).host_id if (result / PROVENANCE_NAME).exists() else ""

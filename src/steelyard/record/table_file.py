@@ -1,0 +1,208 @@
+"""One Parquet file, written whole or not at all, and read with its schema checked."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from steelyard.errors import DataError
+from steelyard.record.schema import SCHEMA_KEY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+    from types import TracebackType
+
+ROWS_PER_GROUP: Final = 65_536
+Value = str | int | float | list[str] | None
+
+_DELTA_INTEGERS: Final = ("start_ns", "end_ns", "start_utc_ns")
+_DELTA_TEXTS: Final = ("run_id",)
+
+
+class TableWriter:
+    """Writes rows into a file that appears under its name only when everything is in it.
+
+    Parameters
+    ----------
+    path : Path
+        The file; its folder is created.
+    schema : pyarrow.Schema
+        Columns, with the metadata of the file.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be written, a full file system included; an older file stays.
+    """
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self.path = path
+        self.schema = schema
+        self._temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        self._rows: list[Mapping[str, Value]] = []
+        delta = {name: "DELTA_BINARY_PACKED" for name in _DELTA_INTEGERS if name in schema.names}
+        delta |= {name: "DELTA_BYTE_ARRAY" for name in _DELTA_TEXTS if name in schema.names}
+        dictionary = [name for name in schema.names if name not in delta and name not in {"value", "flags"}]
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # A file of ours: one that the Parquet library opens can neither be synced nor, after a
+            # failure, be removed by us. Buffered: the library does not repeat short writes.
+            self._file = self._temporary.open("wb")
+        except OSError as error:
+            raise _unwritable(path, error) from error
+        try:
+            self._writer = pq.ParquetWriter(
+                self._file,
+                schema,
+                compression="zstd",
+                use_dictionary=dictionary,
+                column_encoding=delta,
+                write_page_checksum=True,
+            )
+        except OSError as error:
+            self._remove()
+            raise _unwritable(path, error) from error
+
+    def add(self, row: Mapping[str, Value]) -> None:
+        """Add a row; absent columns are null."""
+        self._rows.append(row)
+        if len(self._rows) >= ROWS_PER_GROUP:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._rows:
+            return
+        table = pa.Table.from_pylist(self._rows, schema=self.schema)
+        try:
+            self._writer.write_table(table)
+        except OSError as error:
+            raise _unwritable(self.path, error) from error
+        self._rows = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self._flush()
+                self._writer.close()
+                self._file.flush()
+                os.fsync(self._file.fileno())
+                self._file.close()
+                self._temporary.replace(self.path)
+        except OSError as failure:
+            raise _unwritable(self.path, failure) from failure
+        finally:
+            with suppress(OSError):
+                self._writer.close()
+            self._remove()
+
+    def _remove(self) -> None:
+        """Close and remove what is not in place; the failure that led here is already on its way."""
+        with suppress(OSError):
+            self._file.close()
+        if self._temporary.exists():
+            self._temporary.unlink()
+
+
+def read_table(path: Path, schema: str) -> pa.Table:
+    """Read a recorded file.
+
+    Parameters
+    ----------
+    path : Path
+        A file that `TableWriter` wrote.
+    schema : str
+        Schema name it must carry.
+
+    Raises
+    ------
+    DataError
+        If the file is absent, damaged, or of another schema.
+    """
+    with _named_damage(path, schema):
+        # From bytes: a file that shrinks while being mapped would end the process.
+        table = pq.read_table(pa.BufferReader(path.read_bytes()), page_checksum_verification=True)
+    _require_schema(path, table.schema.metadata, schema)
+    return table
+
+
+def read_metadata(path: Path, schema: str) -> dict[bytes, bytes]:
+    """Read the metadata of a recorded file alone.
+
+    Raises
+    ------
+    DataError
+        If the file is absent, damaged, or of another schema.
+    """
+    with _named_damage(path, schema):
+        metadata = pq.read_schema(path).metadata
+    _require_schema(path, metadata, schema)
+    return dict(metadata)
+
+
+@contextmanager
+def _named_damage(path: Path, schema: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        message = f"`{path}` does not exist"
+        hint = "give the folder that `steelyard run` or `steelyard import` wrote"
+        raise DataError(message, hint=hint, code="data.absent") from error
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        message = f"`{path}` is damaged: expected a Parquet file of schema `{schema}`, found: {reason}"
+        raise DataError(message, hint=rebuild_hint(path), code="data.corrupt") from error
+
+
+def _require_schema(path: Path, metadata: Mapping[bytes, bytes] | None, schema: str) -> None:
+    found = (metadata or {}).get(SCHEMA_KEY, b"none").decode(errors="replace")
+    if found != schema:
+        message = f"`{path}` has schema `{found}`; expected: `{schema}`"
+        hint = "use the Steelyard that wrote it, or execute the study again"
+        raise DataError(message, hint=hint, code="data.schema")
+
+
+def require_columns(path: Path, table: pa.Table, expected: pa.Schema) -> None:
+    """Check that a table has the columns of its schema with their types.
+
+    Raises
+    ------
+    DataError
+        Naming every column that is absent or of another type.
+    """
+    problems = []
+    for field in expected:
+        index = table.schema.get_field_index(field.name)
+        if index < 0:
+            problems.append(f"column `{field.name}` is absent")
+        elif table.schema.field(index).type != field.type:
+            problems.append(
+                f"column `{field.name}` is {table.schema.field(index).type}; expected: {field.type}"
+            )
+    if problems:
+        message = f"`{path}` does not keep its schema: {'; '.join(problems)}"
+        raise DataError(message, hint=rebuild_hint(path), code="data.schema")
+
+
+def rebuild_hint(path: Path) -> str:
+    """Give the next step for a table that cannot be used."""
+    folder = path.parent.parent if path.parent.name == "measurements" else path.parent
+    if (folder / "ledger.sqlite").exists():
+        return f"remove the file: `steelyard analyse {folder}` writes the tables again from the ledger"
+    return "import the original file again, or restore this one from a copy"
+
+
+def _unwritable(path: Path, error: OSError) -> DataError:
+    reason = error.strerror or str(error)
+    message = f"`{path}` cannot be written: {reason}"
+    hint = f"free space on the file system of `{path.parent}` or choose another folder; the ledger is intact"
+    return DataError(message, hint=hint, code="data.unwritable")

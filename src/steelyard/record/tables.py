@@ -1,0 +1,200 @@
+"""The recorded tables: from the ledger to Parquet, and back into memory."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Final, Self
+
+import pyarrow as pa
+
+from steelyard.errors import DataError
+from steelyard.model.plan import Batch, Plan, read_plan
+from steelyard.record.ledger_reader import LedgerReader
+from steelyard.record.outcome_rows import measurement_rows, run_row
+from steelyard.record.provenance import host_id_of
+from steelyard.record.schema import (
+    ATTEMPTS_SCHEMA,
+    GENERATION_KEY,
+    MEASUREMENTS_SCHEMA,
+    RUNS_SCHEMA,
+    attempts_schema,
+    measurements_schema,
+    runs_schema,
+    table_metadata,
+)
+from steelyard.record.seal import seal_tables
+from steelyard.record.table_file import TableWriter, Value, read_metadata, read_table, require_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+    from types import TracebackType
+
+RUNS_NAME: Final = "runs.parquet"
+ATTEMPTS_NAME: Final = "attempts.parquet"
+MEASUREMENTS_FOLDER: Final = "measurements"
+MEASUREMENTS_NAME: Final = "measurements/values.parquet"
+
+
+class ResultTables:
+    """Writes the tables of one result folder together; rows come sorted by cell, run, iteration.
+
+    Parameters
+    ----------
+    result : Path
+        Result folder.
+    plan : Plan
+        Frozen plan the rows belong to.
+    generation : str
+        Hash of what the rows are made from.
+    """
+
+    def __init__(self, result: Path, plan: Plan, generation: str) -> None:
+        factors = tuple(plan.factors)
+
+        def metadata(schema: str) -> dict[bytes, bytes]:
+            return table_metadata(schema, plan.id, generation)
+
+        with ExitStack() as stack:
+            self._measurements = stack.enter_context(
+                TableWriter(result / MEASUREMENTS_NAME, measurements_schema(metadata(MEASUREMENTS_SCHEMA)))
+            )
+            self._attempts = stack.enter_context(
+                TableWriter(result / ATTEMPTS_NAME, attempts_schema(factors, metadata(ATTEMPTS_SCHEMA)))
+            )
+            self._runs = stack.enter_context(
+                TableWriter(result / RUNS_NAME, runs_schema(factors, metadata(RUNS_SCHEMA)))
+            )
+            self._stack = stack.pop_all()
+
+    def add(self, run: Mapping[str, Value], measurements: Iterable[Mapping[str, Value]]) -> None:
+        """Add a run of a complete batch with everything it measured."""
+        self._runs.add(run)
+        for row in measurements:
+            self._measurements.add(row)
+
+    def add_interrupted(self, run: Mapping[str, Value], state: str) -> None:
+        """Add a run of an attempt that was not completed."""
+        self._attempts.add({**run, "attempt_state": state})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.__exit__(kind, error, trace)
+
+
+def write_tables(result: Path) -> None:
+    """Write ``runs.parquet``, ``attempts.parquet`` and ``measurements/values.parquet`` from the ledger.
+
+    Only runs of the complete attempt of each batch are in the first and the last; runs of
+    interrupted attempts are kept in the second. Hashes go to ``provenance.json`` if there is one.
+
+    Parameters
+    ----------
+    result : Path
+        Result folder with ``plan.json`` and ``ledger.sqlite``; may be in the middle of a study.
+
+    Raises
+    ------
+    DataError
+        If the plan or the ledger is absent or damaged, they do not belong together, or a table
+        cannot be written.
+    """
+    plan = read_plan(result / "plan.json")
+    host_id = host_id_of(result)
+    with LedgerReader(result / "ledger.sqlite") as ledger:
+        batches = _batches(plan, ledger)
+        completed = ledger.completed_attempts()
+        generation = _digest(plan.id, completed)
+        with ResultTables(result, plan, generation) as tables:
+            for batch in batches:
+                for row in ledger.outcomes(batch.number):
+                    run = run_row(row, plan, batch, host_id)
+                    if completed.get(batch.number) == row.attempt:
+                        tables.add(run, measurement_rows(row, str(run["run_id"])))
+                    else:
+                        tables.add_interrupted(run, row.state)
+    seal_tables(result)
+
+
+def _batches(plan: Plan, ledger: LedgerReader) -> list[Batch]:
+    """Give the batches with outcomes, by cell and number."""
+    if ledger.plan_id not in {None, plan.id}:
+        message = f"`{ledger.path}` holds runs of another plan than `plan.json` beside it"
+        raise DataError(message, hint="do not mix files of two result folders", code="data.other-plan")
+    known = {batch.number: batch for batch in plan.batches}
+    found = ledger.batches()
+    strange = [number for number in found if number not in known]
+    if strange:
+        message = f"`{ledger.path}` holds batch {strange[0]}, which `plan.json` beside it does not have"
+        raise DataError(message, hint="do not mix files of two result folders", code="data.other-plan")
+    return sorted((known[number] for number in found), key=lambda batch: (batch.cell, batch.number))
+
+
+def _digest(plan_id: str, completed: Mapping[int, int]) -> str:
+    text = json.dumps([plan_id, sorted(completed.items())])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read_runs(result: Path) -> pa.Table:
+    """Read ``runs.parquet``: runs of complete batches, sorted by cell, run, iteration.
+
+    Raises
+    ------
+    DataError
+        If it is absent, damaged or of another schema.
+    """
+    return _read_runs_like(result / RUNS_NAME, RUNS_SCHEMA, runs_schema((), {}))
+
+
+def read_attempts(result: Path) -> pa.Table:
+    """Read ``attempts.parquet``: runs of attempts that were not completed.
+
+    Raises
+    ------
+    DataError
+        If it is absent, damaged or of another schema.
+    """
+    return _read_runs_like(result / ATTEMPTS_NAME, ATTEMPTS_SCHEMA, attempts_schema((), {}))
+
+
+def _read_runs_like(path: Path, name: str, expected: pa.Schema) -> pa.Table:
+    table = read_table(path, name)
+    require_columns(path, table, expected)
+    return table
+
+
+def read_measurements(result: Path) -> pa.Table:
+    """Read all of ``measurements/``, in the order of the runs.
+
+    Raises
+    ------
+    DataError
+        If it is absent, damaged, of another schema, or was not written together with
+        ``runs.parquet``.
+    """
+    paths = sorted((result / MEASUREMENTS_FOLDER).glob("*.parquet"))
+    if not paths:
+        paths = [result / MEASUREMENTS_NAME]  # reading it names what is absent
+    expected = measurements_schema({})
+    tables = []
+    for path in paths:
+        table = read_table(path, MEASUREMENTS_SCHEMA)
+        require_columns(path, table, expected)
+        tables.append(table)
+    _require_one_generation(result, paths, tables)
+    return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+
+
+def _require_one_generation(result: Path, paths: list[Path], tables: list[pa.Table]) -> None:
+    wanted = read_metadata(result / RUNS_NAME, RUNS_SCHEMA).get(GENERATION_KEY)
+    for path, table in zip(paths, tables, strict=True):
+        if table.schema.metadata.get(GENERATION_KEY) != wanted:
+            message = f"`{path}` and `{RUNS_NAME}` were not written together"
+            hint = f"remove both; `steelyard analyse {result}` writes them again from the ledger"
+            raise DataError(message, hint=hint, code="data.mixed-tables")

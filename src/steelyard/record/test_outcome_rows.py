@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from steelyard.model import Batch, Cell, Execution, Plan
+from steelyard.record.ledger_reader import LedgerRow
+from steelyard.record.outcome_rows import measurement_rows, run_row
+
+if TYPE_CHECKING:
+    from steelyard.record.table_file import Value
+
+
+def make_plan(cells: int = 2, blocks: int = 2) -> Plan:
+    """Give a frozen plan whose batches go through the cells backwards."""
+    made = tuple(
+        Cell(
+            number,
+            {"isolation": "bare", "workload": f"w{number}"},
+            Execution("bare", ("true",), iterations=2),
+        )
+        for number in range(cells)
+    )
+    batches = tuple(
+        Batch(block * cells + at, block, cells - 1 - at) for block in range(blocks) for at in range(cells)
+    )
+    factors = {"isolation": ("bare",), "workload": tuple(f"w{number}" for number in range(cells))}
+    return Plan("probe", 1, factors, made, batches, blocks, {"a_a": None}).freeze()
+
+
+def make_outcome(iteration: int = 1, **changes: Any) -> dict[str, Any]:
+    """Give an outcome as the launcher writes it."""
+    return {
+        "schema": "steelyard/run-outcome/1",
+        "id": "r",
+        "iteration": iteration,
+        "status": "completed",
+        "exit_code": 0,
+        "signal": None,
+        "limit": None,
+        "message": None,
+        "start_ns": 1_000 + iteration,
+        "end_ns": 51_000 + iteration,
+        "start_utc_ns": 1_700_000_000_123_456_789 + iteration,
+        "quantities": {
+            "wall_ns": {"value": 50_000, "source": "perf_record", "granularity": 1},
+            "cpu_ns": {"value": 49_000, "source": "perf_counter", "granularity": 1},
+            "peak_memory_bytes": {
+                "value": None,
+                "source": "cgroup2",
+                "granularity": 1,
+                "missing": "no controller",
+            },
+        },
+        "counters": {
+            "page-faults": {"value": 12, "source": "perf_counter", "granularity": 1},
+            "LLC-loads": {"value": None, "source": "perf_counter", "granularity": 1, "missing": "no PMU"},
+        },
+        "own": [
+            {"metric": "cpu", "value": 48_000.0, "unit": "ns", "iteration": 1, "phase": "measure"},
+            {"metric": "wall", "value": 48_500.0, "unit": "ns", "iteration": 1, "phase": "measure"},
+        ],
+        "standard_output": None,
+        "standard_error": None,
+        "flags": ["migrated"],
+        "mechanism": {"cgroup": "v2", "stamps": "perf_record", "isolation": "bare", "degraded": []},
+        **changes,
+    }
+
+
+def row(**changes: Any) -> LedgerRow:
+    return LedgerRow(0, 1, 0, 1, "complete", make_outcome(**changes))
+
+
+def measured(**changes: Any) -> dict[str, tuple[Value, Value]]:
+    return {
+        str(each["metric"]): (each["value"], each["unit"]) for each in measurement_rows(row(**changes), "id")
+    }
+
+
+def test_a_missing_quantity_is_null_and_keeps_the_source_that_failed() -> None:
+    plan = make_plan()
+    found = run_row(row(), plan, plan.batches[0], "host")
+    assert found["peak_memory_bytes"] is None
+    assert found["peak_memory_bytes_source"] == "cgroup2"
+    assert (found["wall_ns"], found["wall_ns_source"]) == (50_000, "perf_record")
+    assert (found["cell"], found["workload"], found["stamp_source"]) == (1, "w1", "perf_record")
+
+
+def test_the_launcher_gives_the_outside_view_where_the_isolation_gives_none() -> None:
+    found = measured()
+    assert found["outside-cpu"] == (49_000, "ns")
+    assert found["outside-wall"] == (50_000, "ns")
+    assert found["cpu"] == (48_000, "ns")
+
+
+def test_the_isolations_own_outside_view_goes_first() -> None:
+    own = [{"metric": "outside-wall", "value": 0.051, "unit": "s", "iteration": 1, "phase": "measure"}]
+    found = measured(own=own)
+    assert found["outside-wall"] == (0.051, "s")
+    assert found["outside-cpu"] == (49_000, "ns")
+
+
+def test_counters_without_a_value_give_no_measurement() -> None:
+    found = measured()
+    assert found["counter:page-faults"] == (12, "count")
+    assert "counter:LLC-loads" not in found
+
+
+def test_the_start_keeps_every_digit() -> None:
+    start = next(each for each in measurement_rows(row(), "id") if each["metric"] == "start-wall")
+    assert start["printed"] == "1700000000.123456790"
+    assert start["unit"] == "s"
+
+
+def test_a_run_that_never_started_measures_nothing() -> None:
+    assert measured(quantities={}, counters={}, own=[], start_utc_ns=None) == {}

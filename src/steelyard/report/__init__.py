@@ -1,0 +1,1 @@
+"""Stage 5: terminal text, tables, charts, one self-contained page."""

@@ -1,0 +1,87 @@
+"""Boxes of values by load."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from steelyard.report.charts.parts import SCHEMA, coloured, only_chosen, selector, tip
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from steelyard.report.page import Json
+
+
+_TWO_LINES: Final = "[replace(split(datum.label, ',')[0], 'parallel-', ''), split(datum.label, ',')[1]]"
+"""`parallel-homogenous,4` as `homogenous` over `4`."""
+
+
+def boxes_by_load(
+    colours: Mapping[str, str], workloads: Sequence[str], setups: Sequence[str]
+) -> dict[str, Json]:
+    """Give boxes of the time by setup, one colour per isolation, for a chosen workload.
+
+    Parameters
+    ----------
+    colours : mapping
+        Colour of each isolation.
+    workloads : sequence of str
+        Options of the menu.
+    setups : sequence of str
+        Order of the horizontal axis.
+
+    Returns
+    -------
+    dict
+        Reads the dataset ``boxes``: ``isolation, workload, setup, p05, p25, p50, p75, p95, n`` [ms].
+    """
+    place: dict[str, Json] = {
+        "x": {
+            "field": "setup",
+            "type": "nominal",
+            "title": None,
+            "sort": list(setups),
+            "axis": {"labelAngle": 0, "labelExpr": _TWO_LINES},
+        },
+        "xOffset": {"field": "isolation", "scale": {"domain": list(colours)}},
+        "color": coloured("isolation", colours)
+        | {"legend": {"orient": "top", "columns": 0, "symbolType": "square"}},
+        "tooltip": [
+            tip("isolation", "isolation"),
+            tip("setup", "setup"),
+            *(tip(f"p{p}", f"{int(p)} % quantile [ms]", ".3f") for p in ("95", "75", "50", "25", "05")),
+            tip("n", "measurements", ",d"),
+        ],
+    }
+    return {
+        "$schema": SCHEMA,
+        "data": {"name": "boxes"},
+        "height": 280,
+        "width": 860,
+        "params": [selector("chosen_workload", "Workload", workloads)],
+        "transform": [only_chosen("workload", "chosen_workload")],
+        "encoding": place,
+        "layer": [
+            {"mark": {"type": "rule", "strokeWidth": 1.5}, "encoding": _span("p05", "p95")},
+            {
+                "mark": {
+                    "type": "bar",
+                    "size": {
+                        "expr": "max(4, min(22, 380 / (domain('x').length * domain('xOffset').length)))"
+                    },
+                },
+                "encoding": _span("p25", "p75"),
+            },
+            {
+                "mark": {"type": "tick", "color": "white", "thickness": 2, "size": 10},
+                "encoding": {"y": {"field": "p50", "type": "quantitative"}, "color": {"value": "white"}},
+            },
+        ],
+    }
+
+
+def _span(low: str, high: str) -> dict[str, Json]:
+    return {
+        "y": {"field": low, "type": "quantitative", "title": "CPU time [ms]", "scale": {"zero": False}},
+        "y2": {"field": high},
+    }

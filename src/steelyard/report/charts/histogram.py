@@ -1,0 +1,49 @@
+"""Histogram of ratios."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from steelyard.report.charts.parts import SCHEMA, coloured
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from steelyard.report.page import Json
+
+
+def histogram_of_ratios(colours: Mapping[str, str]) -> dict[str, Json]:
+    """Give a histogram of parallel ratios in percent, stacked by isolation.
+
+    Parameters
+    ----------
+    colours : mapping
+        Colour of each isolation.
+
+    Returns
+    -------
+    dict
+        Reads the dataset ``ratios``: ``isolation, percent``.
+    """
+    return {
+        "$schema": SCHEMA,
+        "data": {"name": "ratios"},
+        "height": 200,
+        "width": 760,
+        "mark": {"type": "bar", "binSpacing": 1},
+        "encoding": {
+            "x": {
+                "field": "percent",
+                "type": "quantitative",
+                "bin": {"step": 2.5},
+                "title": "parallel ratio [%]: share of the batch during which every worker was running",
+            },
+            "y": {"aggregate": "count", "title": "cells", "axis": {"tickMinStep": 1, "format": "d"}},
+            "color": coloured("isolation", colours),
+            "tooltip": [
+                {"field": "isolation", "title": "isolation"},
+                {"field": "percent", "bin": {"step": 2.5}, "title": "parallel ratio [%]"},
+                {"aggregate": "count", "title": "cells"},
+            ],
+        },
+    }

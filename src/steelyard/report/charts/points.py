@@ -1,0 +1,195 @@
+"""Points over load: errors of a clock, dispersion; and points of pairs of clocks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from steelyard.report.charts.parts import (
+    SCHEMA,
+    coloured,
+    faded_unless_selected,
+    legend_selection,
+    numeric,
+    only_chosen,
+    selector,
+    shaped,
+    tip,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from steelyard.report.page import Json
+
+
+def error_by_load(
+    colours: Mapping[str, str], clocks: Sequence[str], limits: Sequence[float]
+) -> dict[str, Json]:
+    """Give the relative error of the outside clock by number of workers.
+
+    Parameters
+    ----------
+    colours : mapping
+        Colour of each isolation.
+    clocks : sequence of str
+        Options of the menu.
+    limits : sequence of float
+        Lines drawn across [percent].
+
+    Returns
+    -------
+    dict
+        Reads the dataset ``errors``: ``clock, isolation, setup, workload, workers, cv, mean_ms, sd_ms``.
+    """
+    points: dict[str, Json] = {
+        "params": [legend_selection("isolation")],
+        "transform": [only_chosen("clock", "chosen_clock")],
+        "mark": {"type": "point", "filled": True, "size": 55},
+        "encoding": {
+            "x": {
+                "field": "workers",
+                "type": "ordinal",
+                "title": "workers in parallel",
+                "axis": {"labelAngle": 0},
+            },
+            "xOffset": {"field": "isolation", "scale": {"domain": list(colours)}},
+            "y": numeric("cv", "sd of the error over mean run time [%]", type="log"),
+            "color": coloured("isolation", colours),
+            "shape": shaped("isolation", list(colours)),
+            "opacity": faded_unless_selected(0.85),
+            "tooltip": [
+                tip("isolation", "isolation"),
+                tip("setup", "setup"),
+                tip("workload", "workload"),
+                tip("cv", "error cv [%]", ".3~g"),
+                tip("mean_ms", "mean error [ms]", ".4~g"),
+                tip("sd_ms", "sd of the error [ms]", ".4~g"),
+            ],
+        },
+    }
+    rules: dict[str, Json] = {
+        "data": {"values": [{"limit": limit, "label": f"{limit:g} %"} for limit in limits]},
+        "mark": {"type": "rule", "strokeDash": [4, 4], "color": "#9AA4AE"},
+        "encoding": {"y": {"field": "limit", "type": "quantitative"}},
+    }
+    return {
+        "$schema": SCHEMA,
+        "data": {"name": "errors"},
+        "height": 270,
+        "width": 820,
+        "params": [selector("chosen_clock", "Clock", clocks)],
+        "layer": [rules, points],
+    }
+
+
+_DECADES: Final = (-1000, -100, -10, -1, 0, 1, 10, 100, 1000, 10_000)
+"""Ticks of an axis that is linear around zero and logarithmic outside."""
+
+
+def error_of_runs(
+    colours: Mapping[str, str], clocks: Sequence[str], setups: Sequence[str]
+) -> dict[str, Json]:
+    """Give the outside clock minus the program's own, run by run, over the run's own time.
+
+    Parameters
+    ----------
+    colours : mapping
+        Colour of each isolation.
+    clocks, setups : sequence of str
+        Options of the menus.
+
+    Returns
+    -------
+    dict
+        Reads the dataset ``pairs``: ``clock, isolation, setup, workload, own_ms, error_ms``.
+    """
+    return {
+        "$schema": SCHEMA,
+        "data": {"name": "pairs"},
+        "height": 290,
+        "width": 820,
+        "params": [
+            selector("chosen_clock", "Clock", clocks),
+            selector("chosen_setup", "Setup", setups),
+            legend_selection("isolation"),
+        ],
+        "transform": [only_chosen("clock", "chosen_clock"), only_chosen("setup", "chosen_setup")],
+        "mark": {"type": "point", "filled": True, "size": 18},
+        "encoding": {
+            "x": numeric("own_ms", "the program's own time [ms]", zero=False),
+            "y": {
+                **numeric("error_ms", "outside minus own [ms]", type="symlog", constant=1),
+                "axis": {"values": list(_DECADES), "format": ",d"},
+            },
+            "color": coloured("isolation", colours),
+            "opacity": faded_unless_selected(0.55),
+            "tooltip": [
+                tip("isolation", "isolation"),
+                tip("workload", "workload"),
+                tip("own_ms", "own [ms]", ".3f"),
+                tip("error_ms", "outside minus own [ms]", ".4f"),
+            ],
+        },
+    }
+
+
+def dispersion_by_load(colours: Mapping[str, str], workloads: Sequence[str], title: str) -> dict[str, Json]:
+    """Give the dispersion by number of workers, one line per isolation.
+
+    Parameters
+    ----------
+    colours : mapping
+        Colour of each isolation.
+    workloads : sequence of str
+        Options of the menu.
+    title : str
+        Title of the vertical axis, with unit.
+
+    Returns
+    -------
+    dict
+        Reads the dataset ``dispersion``: ``isolation, workload, workers, value, low, high``.
+    """
+    shared: dict[str, Json] = {
+        "x": {
+            "field": "workers",
+            "type": "ordinal",
+            "title": "workers in parallel",
+            "axis": {"labelAngle": 0},
+        },
+        "color": coloured("isolation", colours),
+        "opacity": faded_unless_selected(1),
+    }
+    value = numeric("value", title, zero=True)
+    return {
+        "$schema": SCHEMA,
+        "data": {"name": "dispersion"},
+        "height": 270,
+        "width": 820,
+        "params": [selector("chosen_workload", "Workload", workloads)],
+        "transform": [only_chosen("workload", "chosen_workload")],
+        "encoding": shared,
+        "layer": [
+            {"mark": {"type": "line", "strokeWidth": 2}, "encoding": {"y": value}},
+            {
+                "mark": {"type": "rule"},
+                "encoding": {"y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}},
+            },
+            {
+                "params": [legend_selection("isolation")],
+                "mark": {"type": "point", "filled": True, "size": 60},
+                "encoding": {
+                    "y": {"field": "value", "type": "quantitative"},
+                    "shape": shaped("isolation", list(colours)),
+                    "tooltip": [
+                        tip("isolation", "isolation"),
+                        tip("workload", "workload"),
+                        tip("workers", "workers"),
+                        tip("value", title, ".3~g"),
+                        tip("low", "low", ".3~g"),
+                        tip("high", "high", ".3~g"),
+                    ],
+                },
+            },
+        ],
+    }

@@ -1,0 +1,152 @@
+"""One self-contained page: styles, chart engine, data and evidence inside, nothing fetched."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final
+
+import vl_convert
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from steelyard.report import page as document
+from steelyard.report.charts.theme import page_config
+from steelyard.report.evidence import named_findings, packed_evidence
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from steelyard.model.finding import Finding
+    from steelyard.report.page import Block, Figure, Json, Page
+
+ROWS_AT_FIRST: Final = 15
+"""Rows of a long table shown before the reader asks for all."""
+
+VEGA_LITE_VERSION: Final = "6.4"
+
+_ENTRY: Final = "window.vegaEmbed=vegaEmbed;"
+"""What of the engine the page's script calls."""
+
+_KINDS: Final[dict[type, str]] = {
+    document.Prose: "prose",
+    document.Table: "table",
+    document.Figure: "figure",
+    document.Notice: "notice",
+    document.Pairs: "pairs",
+    document.Commands: "commands",
+}
+
+
+def render_html(page: Page) -> str:
+    """Give the page as one HTML document.
+
+    Every text passes through automatic escaping; scripts are admitted by their hash alone, so that a
+    hostile name in the data can neither become markup nor be executed, and the browser is forbidden to
+    connect anywhere.
+
+    Parameters
+    ----------
+    page : Page
+        What to show.
+
+    Returns
+    -------
+    str
+        A whole document in UTF-8.
+    """
+    engine, script = _inline(_engine()), _inline(_asset("page.js"))
+    template = _environment().get_template("page.html.j2")
+    return template.render(
+        page=page,
+        policy=_policy(engine, script),
+        engine=Markup(engine),  # noqa: S704 - our own script, admitted by its hash
+        script=Markup(script),  # noqa: S704 - our own script, admitted by its hash
+        style=Markup(_asset("style.css")),  # noqa: S704 - our own style
+        charts=_data({figure.id: _chart(figure) for figure in page.figures()}),
+        config=_data(page_config()),
+        evidence=_data(packed_evidence(_findings(page))),
+        rows_at_first=ROWS_AT_FIRST,
+    )
+
+
+def write_html(page: Page, path: Path) -> None:
+    """Write the page; the file is whole or absent."""
+    temporary = path.with_suffix(".html.tmp")
+    temporary.write_text(render_html(page), encoding="utf-8")
+    temporary.replace(path)
+
+
+def _findings(page: Page) -> list[Finding]:
+    return [page.findings[name] for name in named_findings(page) if name in page.findings]
+
+
+def _chart(figure: Figure) -> dict[str, Json]:
+    return {
+        "spec": {**figure.spec, "description": figure.alternative},
+        "datasets": {name: data.packed() for name, data in figure.datasets.items()},
+        "panelWidth": figure.panel_width,
+    }
+
+
+def _kind_of(block: Block) -> str:
+    return _KINDS[type(block)]
+
+
+def _data(value: Json) -> Markup:
+    """Write JSON that may stand inside a script element: no ``<`` can end it."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for sign, escape in (
+        ("<", "\\u003c"),
+        (">", "\\u003e"),
+        ("&", "\\u0026"),
+        ("\u2028", "\\u2028"),
+        ("\u2029", "\\u2029"),
+    ):
+        text = text.replace(sign, escape)
+    return Markup(text)  # noqa: S704 - markup signs are escaped above
+
+
+def _inline(script: str) -> str:
+    """Make a script fit for a script element: neither sequence may end it or change how it is parsed."""
+    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _policy(*scripts: str) -> str:
+    hashes = " ".join(f"'sha256-{_digest(text)}'" for text in scripts)
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "
+        "connect-src 'none'; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+@cache
+def _engine() -> str:
+    """Give Vega, Vega-Lite and Vega-Embed as one script (0.9 MB)."""
+    engine: str = vl_convert.javascript_bundle(_ENTRY, vl_version=VEGA_LITE_VERSION)
+    return engine
+
+
+@cache
+def _asset(name: str) -> str:
+    return (files("steelyard.report") / "templates" / name).read_text(encoding="utf-8")
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("steelyard.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.tests["of_kind"] = lambda block, kind: _kind_of(block) == kind
+    return environment

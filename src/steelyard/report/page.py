@@ -1,0 +1,261 @@
+"""The document a report is: sections of statements, tables and figures, before any format is chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from steelyard.model.finding import Finding
+    from steelyard.report.dataset import Dataset
+    from steelyard.report.sentence import Statement
+
+Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table.
+
+    Parameters
+    ----------
+    key : str
+        Heading as written in the CSV file of the same table.
+    unit : str
+        Shown below the heading; empty for text and pure numbers.
+    is_number : bool
+        Numbers are aligned to the right and sorted by value.
+    is_prose : bool
+        Sentences, which may be broken into lines.
+    explanation : str
+        One sentence for people who do not know the word; empty when there is none.
+    """
+
+    key: str
+    unit: str = ""
+    is_number: bool = False
+    is_prose: bool = False
+    explanation: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The content of one table cell.
+
+    Parameters
+    ----------
+    text : str
+        What is shown; ``NA`` where nothing was measured.
+    order : float or None
+        Sort key of a number; ``None`` sorts last.
+    tone : str
+        Class of style, such as ``higher`` or ``slower``; empty for plain text.
+    note : str
+        A second, smaller line.
+    note_tone : str
+        Class of style of the second line.
+    finding : str or None
+        Id of the finding behind the value.
+    """
+
+    text: str
+    order: float | None = None
+    tone: str = ""
+    note: str = ""
+    note_tone: str = ""
+    finding: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with a caption.
+
+    Parameters
+    ----------
+    id : str
+        Anchor and file stem of the CSV with all rows.
+    title : str
+        Numbered caption.
+    columns : tuple of Column
+        In order.
+    rows : tuple of tuple of Value
+        Each as long as `columns`.
+    note : str
+        How to read it.
+    file : str or None
+        Path of the CSV file relative to the result folder.
+    is_key : bool
+        Whether the terminal summary shows it.
+    """
+
+    id: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    note: str = ""
+    file: str | None = None
+    is_key: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A chart as a Vega-Lite specification.
+
+    Parameters
+    ----------
+    id : str
+        Anchor and file stem of the exported SVG and PNG.
+    title, caption : str
+        Heading, and how to read it.
+    alternative : str
+        What the figure shows, for people who do not see it.
+    spec : dict
+        Vega-Lite 6; its data are named datasets.
+    datasets : dict
+        By the name the specification uses.
+    panel_width : int
+        Smallest useful width of one facet [px]; 0 for a chart of one panel.
+    """
+
+    id: str
+    title: str
+    caption: str
+    alternative: str
+    spec: dict[str, Json]
+    datasets: dict[str, Dataset]
+    panel_width: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Prose:
+    """A paragraph or list of statements."""
+
+    statements: tuple[Statement, ...]
+    is_list: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something the reader must not overlook: what is absent and why, or what is wrong."""
+
+    title: str
+    items: tuple[str, ...]
+    tone: str = "absent"
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Names with their values or definitions."""
+
+    title: str
+    items: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """Commands to copy, each with what it does."""
+
+    items: tuple[tuple[str, str], ...]
+
+
+Block: TypeAlias = "Prose | Table | Figure | Notice | Pairs | Commands"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the page with a heading.
+
+    Parameters
+    ----------
+    id, title : str
+        Anchor and heading.
+    lead : str
+        One or two sentences that say what the section answers.
+    blocks : tuple
+        In order.
+    """
+
+    id: str
+    title: str
+    lead: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A verdict at a glance.
+
+    Parameters
+    ----------
+    title : str
+        What it is about.
+    value : str
+        The answer, short.
+    note : str
+        Its condition.
+    tone : str
+        ``good``, ``warn``, ``bad`` or ``plain``.
+    finding : str or None
+        Id of the finding behind it.
+    colour : str
+        Colour that stands for the subject in every chart; empty for none.
+    """
+
+    title: str
+    value: str
+    note: str
+    tone: str = "plain"
+    finding: str | None = None
+    colour: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CardGroup:
+    """Cards that answer one question."""
+
+    title: str
+    cards: tuple[Card, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A whole report.
+
+    Parameters
+    ----------
+    study, question : str
+        Name of the study and what it asks.
+    about : tuple of (str, str)
+        Short facts for the head of the page: host, date, plan, size.
+    answer : tuple of Statement
+        Three to six sentences.
+    cards : tuple of CardGroup
+        Verdicts at a glance.
+    notices : tuple of Notice
+        Shown directly below the answer.
+    sections : tuple of Section
+        In order.
+    findings : dict
+        By id; all that any part of the page names.
+    """
+
+    study: str
+    question: str
+    about: tuple[tuple[str, str], ...]
+    answer: tuple[Statement, ...]
+    cards: tuple[CardGroup, ...]
+    notices: tuple[Notice, ...]
+    sections: tuple[Section, ...]
+    findings: dict[str, Finding] = field(default_factory=dict)
+
+    def figures(self) -> tuple[Figure, ...]:
+        """Give all figures in order."""
+        return tuple(
+            block for section in self.sections for block in section.blocks if isinstance(block, Figure)
+        )
+
+    def tables(self) -> tuple[Table, ...]:
+        """Give all tables in order."""
+        return tuple(
+            block for section in self.sections for block in section.blocks if isinstance(block, Table)
+        )

@@ -1,0 +1,259 @@
+"""Slots of sentence templates: which value of a finding a slot names, and how it is written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from steelyard.errors import InternalError
+from steelyard.units import format_bytes, format_seconds, format_significant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from steelyard.model.finding import Estimate, Finding
+
+NOT_AVAILABLE: Final = "NA"
+Scalar: TypeAlias = "str | int | float | bool | None"
+
+PERCENT_DIGITS: Final = 3
+RATIO_DECIMALS: Final = 4
+SMALL_PERCENT: Final = 0.1
+LEAST_PERCENT: Final = 0.001
+
+
+class AbsentSlotError(InternalError):
+    """A template names a value that its finding does not have."""
+
+    code = "report.slot"
+
+
+def value_of(finding: Finding, slot: str) -> Scalar | Estimate:
+    """Give what a slot names.
+
+    Parameters
+    ----------
+    finding : Finding
+        Where to look.
+    slot : str
+        ``claim``, ``verdict``, ``subject.KEY``, ``facts.KEY``, ``estimates.ROLE``, or
+        ``estimates.ROLE.FIELD`` with a field of `Estimate`.
+
+    Raises
+    ------
+    AbsentSlotError
+        If the finding has no such value.
+    """
+    head, _, rest = slot.partition(".")
+    if slot in {"claim", "verdict"}:
+        return finding.verdict if slot == "verdict" else finding.claim
+    if head == "subject" and rest in finding.subject:
+        return finding.subject[rest]
+    if head == "facts" and rest in finding.facts:
+        return finding.facts[rest]
+    role, _, part = rest.partition(".")
+    if head == "estimates" and role in finding.estimates:
+        estimate = finding.estimates[role]
+        if not part:
+            return estimate
+        if part in {"value", "low", "high", "level", "unit", "method", "units", "measurements"}:
+            found: Scalar = getattr(estimate, part)
+            return found
+    message = f"finding `{finding.id}` has no slot `{slot}`; it has: {', '.join(slots_of(finding))}"
+    raise AbsentSlotError(message)
+
+
+def slots_of(finding: Finding) -> list[str]:
+    """Give the names of all slots of a finding, without the fields of its estimates."""
+    return [
+        "claim",
+        "verdict",
+        *(f"subject.{key}" for key in finding.subject),
+        *(f"facts.{key}" for key in finding.facts),
+        *(f"estimates.{role}" for role in finding.estimates),
+    ]
+
+
+def is_present(value: Scalar | Estimate) -> bool:
+    """Tell whether a slot holds something to say."""
+    if value is None or value == "":
+        return False
+    return isinstance(value, (str, int, float)) or value.value is not None
+
+
+def write(value: Scalar | Estimate, style: str = "") -> str:
+    """Write the value of a slot for people.
+
+    Parameters
+    ----------
+    value : str, int, float, bool, None or Estimate
+        From `value_of`.
+    style : str
+        A key of `STYLES`; empty for the unit's own way.
+
+    Raises
+    ------
+    AbsentSlotError
+        If the style does not exist.
+    """
+    if style and style not in STYLES and style not in INTERVAL_STYLES:
+        allowed = ", ".join(f"`{name}`" for name in (*STYLES, *INTERVAL_STYLES))
+        message = f"slot style `{style}` does not exist; allowed: {allowed}"
+        raise AbsentSlotError(message)
+    if not is_present(value):
+        return NOT_AVAILABLE
+    if isinstance(value, (str, bool)):
+        return str(value)
+    if value is None or isinstance(value, (int, float)):
+        return _written(value, style, "")
+    if style in INTERVAL_STYLES:
+        return INTERVAL_STYLES[style](value)
+    return _written(value.value, style, value.unit)
+
+
+def _written(number: float | None, style: str, unit: str) -> str:
+    if number is None or style in INTERVAL_STYLES:
+        return NOT_AVAILABLE
+    if style:
+        return STYLES[style](float(number))
+    return with_unit(number, unit) if unit else _plain(number)
+
+
+def with_unit(number: float, unit: str) -> str:
+    """Write a number in a unit.
+
+    Examples
+    --------
+    >>> with_unit(0.0523456, "s"), with_unit(2.34567, "percent"), with_unit(1.0, "workers")
+    ('52.35 ms', '2.35 %', '1 worker')
+    """
+    if unit in _WRITERS:
+        return _WRITERS[unit](number)
+    return f"{_plain(number)} {unit}".rstrip()
+
+
+def interval(estimate: Estimate) -> str:
+    """Write the limits of an estimate, with level; empty when there are none.
+
+    Examples
+    --------
+    >>> from steelyard.model.finding import Estimate
+    >>> interval(Estimate(1.02, "ratio", "welch", 1.01, 1.03, 0.95))
+    '95 % interval 1.0100 to 1.0300'
+    """
+    return _limits(estimate, lambda value: with_unit(value, estimate.unit))
+
+
+def _limits(estimate: Estimate, written: Callable[[float], str]) -> str:
+    if estimate.low is None or estimate.high is None:
+        return "no interval"
+    low, high = written(estimate.low), written(estimate.high)
+    doubt = "" if estimate.guaranteed else ", not guaranteed"
+    return f"{level_text(estimate)} {low} to {high}{doubt}"
+
+
+def level_text(estimate: Estimate) -> str:
+    """Name an interval by its level.
+
+    Examples
+    --------
+    >>> from steelyard.model.finding import Estimate
+    >>> level_text(Estimate(1.0, "ratio", "welch", 0.9, 1.1, 0.95))
+    '95 % interval'
+    """
+    return "interval" if estimate.level is None else f"{percent(estimate.level * 100)} interval"
+
+
+def percent(value: float) -> str:
+    """Write a percentage.
+
+    Examples
+    --------
+    >>> percent(2.0), percent(0.01234), percent(153.2), percent(0.0000123)
+    ('2 %', '0.0123 %', '153 %', 'below 0.001 %')
+    """
+    if 0 < abs(value) < LEAST_PERCENT:
+        return f"below {LEAST_PERCENT} %"
+    text = format_significant(value, PERCENT_DIGITS)
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return f"{text} %"
+
+
+def change(ratio: float) -> str:
+    """Write a ratio as a difference from one.
+
+    Examples
+    --------
+    >>> change(1.0234), change(0.95), change(1.0)
+    ('2.34 % more', '5 % less', '0 % more')
+    """
+    difference = (ratio - 1) * 100
+    if abs(difference) < SMALL_PERCENT:
+        return f"{percent(round(abs(difference), 3))} {'less' if difference < 0 else 'more'}"
+    return f"{percent(abs(difference))} {'less' if difference < 0 else 'more'}"
+
+
+def signed_change(ratio: float) -> str:
+    """Write a ratio as a signed difference from one.
+
+    Examples
+    --------
+    >>> signed_change(1.0234), signed_change(0.95), signed_change(1.0)
+    ('+2.34 %', '-5 %', '0 %')
+    """
+    difference = (ratio - 1) * 100
+    sign = "+" if difference > 0 else "-" if difference < 0 else ""
+    return f"{sign}{percent(abs(difference))}"
+
+
+def change_interval(estimate: Estimate) -> str:
+    """Write the limits of a ratio as signed differences from one.
+
+    Examples
+    --------
+    >>> from steelyard.model.finding import Estimate
+    >>> change_interval(Estimate(1.02, "ratio", "welch", 0.99, 1.03, 0.95, guaranteed=False))
+    '95 % interval -1 % to +3 %, not guaranteed'
+    """
+    return _limits(estimate, signed_change)
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}".replace(",", " ")
+
+
+def _workers(value: float) -> str:
+    return "1 worker" if value == 1 else f"{_plain(value)} workers"
+
+
+def _plain(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else f"{value:.6g}"
+
+
+_WRITERS: Final[dict[str, Callable[[float], str]]] = {
+    "s": format_seconds,
+    "ns": lambda value: format_seconds(value * 1e-9),
+    "bytes": format_bytes,
+    "percent": percent,
+    "ratio": lambda value: f"{value:.{RATIO_DECIMALS}f}",
+    "count": _count,
+    "workers": _workers,
+}
+
+STYLES: Final[dict[str, Callable[[float], str]]] = {
+    "seconds": format_seconds,
+    "percent": percent,
+    "ratio_percent": lambda value: percent(value * 100),
+    "change": change,
+    "signed": signed_change,
+    "count": _count,
+    "workers": _workers,
+    "number": _plain,
+}
+"""Ways to write a number, chosen after a colon in a slot: ``{facts.tolerance_percent:percent}``."""
+
+INTERVAL_STYLES: Final[dict[str, Callable[[Estimate], str]]] = {
+    "interval": interval,
+    "change_interval": change_interval,
+}
+"""Ways to write the limits of an estimate."""

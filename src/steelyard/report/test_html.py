@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from steelyard.model.finding import Estimate, Evidence, Finding
+from steelyard.report.charts.histogram import histogram_of_ratios
+from steelyard.report.dataset import dataset
+from steelyard.report.html import render_html
+from steelyard.report.page import Card, CardGroup, Column, Figure, Notice, Page, Prose, Section, Table, Value
+from steelyard.report.sentence import Part, Statement
+
+HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror='window.hacked=1'>\u2028"
+
+
+class Elements(HTMLParser):
+    """Collects elements and the text of scripts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.is_script = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        self.is_script = tag == "script"
+        if self.is_script:
+            self.scripts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.is_script = False
+
+    def handle_data(self, data: str) -> None:
+        if self.is_script:
+            self.scripts[-1] += data
+
+
+@pytest.fixture(scope="module")
+def html() -> str:
+    finding = Finding(
+        f"ratio/{HOSTILE}",
+        "parallel_ratio",
+        {"workload": HOSTILE},
+        "descriptive",
+        {"ratio": Estimate(0.9, "ratio", HOSTILE)},
+        {"note": HOSTILE},
+        (Evidence("runs", {"workload": HOSTILE}, ("start_ns",), "ratio"),),
+        (HOSTILE,),
+    )
+    statement = Statement((Part(HOSTILE, finding.id), Part("0.9", finding.id, is_value=True)), (HOSTILE,))
+    colours = {HOSTILE: "#000000"}
+    figure = Figure(
+        "ratios",
+        HOSTILE,
+        HOSTILE,
+        HOSTILE,
+        histogram_of_ratios(colours),
+        {"ratios": dataset([{"isolation": HOSTILE, "percent": 90.0}])},
+    )
+    table = Table(
+        "t", HOSTILE, (Column(HOSTILE),), ((Value(HOSTILE, finding=finding.id),),), HOSTILE, "tables/t.csv"
+    )
+    section = Section(
+        "s", HOSTILE, HOSTILE, (Prose((statement,)), table, figure, Notice(HOSTILE, (HOSTILE,)))
+    )
+    group = CardGroup(HOSTILE, (Card(HOSTILE, HOSTILE, HOSTILE, finding=finding.id),))
+    page = Page(
+        HOSTILE, HOSTILE, ((HOSTILE, HOSTILE),), (statement,), (group,), (), (section,), {finding.id: finding}
+    )
+    return render_html(page)
+
+
+@pytest.fixture(scope="module")
+def elements(html: str) -> Elements:
+    parser = Elements()
+    parser.feed(html)
+    return parser
+
+
+def policy(elements: Elements) -> str:
+    return next(
+        str(a["content"])
+        for tag, a in elements.found
+        if tag == "meta" and a.get("http-equiv") == "Content-Security-Policy"
+    )
+
+
+def test_a_hostile_name_becomes_no_element_and_no_attribute(elements: Elements) -> None:
+    assert not [a for tag, a in elements.found if tag == "img"]
+    assert not [a for _, a in elements.found if any(name.startswith("on") for name in a)]
+    assert len(elements.scripts) == 5
+
+
+def test_scripts_run_by_hash_alone(elements: Elements) -> None:
+    allowed = re.search(r"script-src ([^;]*);", policy(elements))
+    assert allowed is not None
+    kinds = [a.get("type") for tag, a in elements.found if tag == "script"]
+    running = [text for text, kind in zip(elements.scripts, kinds, strict=True) if kind is None]
+    hashes = [
+        f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in running
+    ]
+    assert allowed.group(1).split() == hashes
+    assert "unsafe-eval" not in policy(elements)
+
+
+def test_the_policy_forbids_every_connection(elements: Elements) -> None:
+    assert "default-src 'none'" in policy(elements)
+    assert "connect-src 'none'" in policy(elements)
+
+
+def test_nothing_is_loaded_from_outside(elements: Elements) -> None:
+    loading = [
+        value
+        for _, a in elements.found
+        for name, value in a.items()
+        if name in {"src", "href", "srcset"} and value
+    ]
+    assert all(value.startswith(("#", "data:", "tables/")) for value in loading), loading
+
+
+def test_the_engine_stands_in_the_page_once(html: str) -> None:
+    assert html.count("window.vegaEmbed=") == 1
+
+
+def data(elements: Elements, name: str) -> Any:
+    position = [a.get("id") for tag, a in elements.found if tag == "script"].index(name)
+    return json.loads(elements.scripts[position])
+
+
+def test_evidence_of_every_named_finding_is_inside(elements: Elements) -> None:
+    evidence = data(elements, "evidence-data")
+    named = {a["data-finding"] for _, a in elements.found if "data-finding" in a}
+    assert named == set(evidence["findings"]) == {f"ratio/{HOSTILE}"}
+    title, verdict, estimates, facts, queries, warnings = evidence["findings"][f"ratio/{HOSTILE}"]
+    words = evidence["words"]
+    assert words[verdict] == "descriptive"
+    assert [words[index] for index in estimates[0]] == [
+        "ratio",
+        "0.9000",
+        "no interval",
+        HOSTILE,
+        "0 units, 0 measurements",
+    ]
+    assert words[queries[0]] == f"ratio of start_ns in runs where workload = {HOSTILE}"
+    assert words[warnings[0]] == HOSTILE
+    assert words[facts[0][1]] == HOSTILE
+    assert HOSTILE in words[title]
+
+
+def test_charts_are_packed_and_described(elements: Elements) -> None:
+    chart = data(elements, "chart-data")["ratios"]
+    assert chart["datasets"]["ratios"]["isolation"] == {"words": [HOSTILE], "codes": [0]}
+    assert chart["spec"]["description"] == HOSTILE

@@ -1,0 +1,97 @@
+"""The report in a terminal: the answer, its warnings, the key tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rich import box
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from typing import IO
+
+    from steelyard.report.page import Page, Table, Value
+    from steelyard.report.sentence import Statement
+
+WIDTH: Final = 80
+KEY_ROWS: Final = 8
+"""Rows of a key table shown; the page and the CSV file have all."""
+
+_TONES: Final = {
+    "higher": "dark_orange3",
+    "slower": "dark_orange3",
+    "lesser": "blue",
+    "faster": "blue",
+    "same": "green",
+    "equivalent": "green",
+    "good": "green",
+    "warn": "yellow",
+    "bad": "red",
+}
+
+
+def print_summary(page: Page, stream: IO[str], places: tuple[tuple[str, str], ...] = ()) -> None:
+    """Print the summary of a report, 80 columns wide, readable without colour.
+
+    Parameters
+    ----------
+    page : Page
+        What to show.
+    stream : file
+        Colour is used only where it is a terminal and ``NO_COLOR`` is not set.
+    places : tuple of (str, str)
+        What was written, and where; printed last.
+    """
+    console = Console(
+        file=stream, width=min(WIDTH, Console(file=stream).width), highlight=False, emoji=False, markup=False
+    )
+    console.print(Text(page.question, style="bold"))
+    console.print(Text("   ".join(f"{name} {value}" for name, value in page.about), style="dim"))
+    for statement in page.answer:
+        console.print()
+        _print_statement(console, statement)
+    for notice in page.notices:
+        console.print()
+        console.print(Text(notice.title, style="bold"))
+        for item in notice.items:
+            console.print(Text(f"- {item}"))
+    for table in page.tables():
+        if table.is_key:
+            console.print()
+            _print_table(console, table)
+    if places:
+        console.print()
+    for name, place in places:
+        console.print(Text(f"{name}: {place}"), soft_wrap=True)
+
+
+def _print_statement(console: Console, statement: Statement) -> None:
+    line = Text()
+    for part in statement.parts:
+        line.append(part.text, style="bold" if part.is_value else "")
+    console.print(line)
+    for warning in statement.warnings:
+        console.print(Text(f"! {warning}", style="yellow"))
+
+
+def _print_table(console: Console, table: Table) -> None:
+    console.print(Text(table.title, style="bold"))
+    grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for column in table.columns:
+        heading = Text(column.key).append(f"\n[{column.unit}]" if column.unit else "")
+        grid.add_column(heading, justify="right" if column.is_number else "left", overflow="fold")
+    for row in table.rows[:KEY_ROWS]:
+        grid.add_row(*(_cell(value) for value in row))
+    console.print(grid)
+    hidden = len(table.rows) - KEY_ROWS
+    if hidden > 0:
+        console.print(Text(f"{hidden} more rows in {table.file or 'the page'}", style="dim"))
+
+
+def _cell(value: Value) -> Text:
+    text = Text(value.text, style=_TONES.get(value.tone, ""))
+    if value.note:
+        text.append(f"\n{value.note}", style="dim")
+    return text

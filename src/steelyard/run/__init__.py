@@ -1,0 +1,1 @@
+"""Stage 2: execute a plan, one durable record after the other."""

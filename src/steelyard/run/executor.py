@@ -1,0 +1,353 @@
+"""Executes a plan batch by batch, one durable record after the other."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from steelyard.errors import CapabilityError, RunError
+from steelyard.run.barrier import barrier_file
+from steelyard.run.batch import Share, execute_batch
+from steelyard.run.clock import translate
+from steelyard.run.isolation.registry import technology
+from steelyard.run.neighbours import neighbours
+from steelyard.run.outcome import FAILURES, check_output, failed_outcome
+from steelyard.run.pool import WorkerPool
+from steelyard.run.progress import Estimator, Progress, Silent
+from steelyard.run.ticket import run_specification, with_barrier
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from steelyard.model import Affinity, Batch, Cell, Execution, Plan
+    from steelyard.run.isolation.interface import Document, Isolation
+    from steelyard.run.session import Session
+    from steelyard.run.worker import Worker
+
+    Placement = Callable[[int, Affinity], Sequence[Sequence[int] | None]]
+    """Gives the CPUs of each of so many parallel processes."""
+
+PATIENCE_S: Final = 120.0
+"""Time a worker may be silent beyond the wall time its run may take."""
+UNLIMITED_WALL_S: Final = 3600.0
+STRIKES: Final = 3
+"""Batches in a row a technology may fail before it counts as broken."""
+NS_PER_S: Final = 1_000_000_000
+
+
+class Sink(Protocol):
+    """Where outcomes are kept; `steelyard.record.ledger.Ledger` is one."""
+
+    def begin_attempt(self, batch: int) -> int:
+        """Begin to execute a batch."""
+
+    def record(self, batch: int, attempt: int, worker: int, outcome: Mapping[str, Any]) -> None:
+        """Keep one outcome; durable at return."""
+
+    def complete(self, batch: int, attempt: int, expected: int | None = None) -> None:
+        """Declare an attempt complete."""
+
+    def completed_batches(self) -> frozenset[int]:
+        """Give the batches that need not be executed again."""
+
+
+def unguarded(batch: int) -> None:
+    """Admit every batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionOptions:
+    """How a plan is executed; nothing of it changes what is measured.
+
+    Parameters
+    ----------
+    placement : callable
+        Number of parallel processes and affinity to the CPUs of each.
+    gate : callable
+        Called with the batch's number before each batch; raises `GateError` if the machine is not
+        admissible and the study must not go on.
+    progress : Progress
+        Told what happens.
+    patience_s : float
+        Time a worker may be silent beyond its limits [s].
+    """
+
+    placement: Placement
+    gate: Callable[[int], None] = unguarded
+    progress: Progress = field(default_factory=Silent)
+    patience_s: float = PATIENCE_S
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionSummary:
+    """What an execution did.
+
+    Parameters
+    ----------
+    batches : int
+        Batches completed now.
+    resumed : int
+        Batches that were complete before.
+    statuses : dict
+        Runs by status.
+    broken : dict
+        Technologies that stopped working, with the reason.
+    worker_starts_s : dict
+        Time from nothing to the first line of a worker, by technology, each start [s].
+    elapsed_s : float
+        Time it took [s].
+    """
+
+    batches: int
+    resumed: int
+    statuses: dict[str, int]
+    broken: dict[str, str]
+    worker_starts_s: dict[str, list[float]]
+    elapsed_s: float
+
+
+def execute(plan: Plan, session: Session, sink: Sink, options: ExecutionOptions) -> ExecutionSummary:
+    """Execute what is left of a plan.
+
+    Every batch that is complete in the sink is skipped; every other one is executed whole, as a new
+    attempt. A run that fails is recorded as such and the study goes on; a technology that fails
+    several batches in a row counts as broken, and the runs of its other cells are recorded as failed.
+
+    Parameters
+    ----------
+    plan : Plan
+        Frozen plan.
+    session : Session
+        Folders and names.
+    sink : Sink
+        Ledger of the same plan.
+    options : ExecutionOptions
+        Placement, gate, progress.
+
+    Raises
+    ------
+    RunError
+        If every run of the plan that was executed failed.
+    GateError
+        From the gate.
+    DataError
+        From the sink, for example when the disk is full: everything complete so far is intact.
+    """
+    return _Executor(plan, session, sink, options).execute()
+
+
+class _Executor:
+    def __init__(self, plan: Plan, session: Session, sink: Sink, options: ExecutionOptions) -> None:
+        self._plan = plan
+        self._session = session
+        self._sink = sink
+        self._options = options
+        self._estimator = Estimator(plan)
+        self._statuses: Counter[str] = Counter()
+        self._strikes: Counter[str] = Counter()
+        self._broken: dict[str, str] = {}
+        self._starts_s: dict[str, list[float]] = {}
+        self._seen: set[str] = set()
+        self._last_message = ""
+
+    def execute(self) -> ExecutionSummary:
+        began_s = time.monotonic()
+        complete = self._sink.completed_batches()
+        todo = [batch for batch in self._plan.batches if batch.number not in complete]
+        progress = self._options.progress
+        progress.begin(len(self._plan.batches), len(self._plan.batches) - len(todo))
+        with WorkerPool(self._session) as pool:
+            for index, batch in enumerate(todo):
+                cell = self._plan.cell_of(batch)
+                progress.batch(cell.levels)
+                self._options.gate(batch.number)
+                batch_began_s = time.monotonic()
+                self._execute_batch(batch, cell, pool)
+                self._estimator.add(cell, time.monotonic() - batch_began_s)
+                rest = todo[index + 1 :]
+                self._release_unneeded(pool, cell, rest)
+                progress.batch_done(self._estimator.left_s(rest), self._failed_runs())
+        self._require_success()
+        elapsed_s = time.monotonic() - began_s
+        resumed = len(self._plan.batches) - len(todo)
+        statuses = dict(self._statuses)
+        return ExecutionSummary(len(todo), resumed, statuses, self._broken, self._starts_s, elapsed_s)
+
+    def _execute_batch(self, batch: Batch, cell: Cell, pool: WorkerPool) -> None:
+        execution = cell.execution
+        if execution is None:
+            message = f"batch {batch.number} executes cell {cell.number}, which is missing: {cell.missing}"
+            raise RunError(message, hint="plan the study again", code="run.missing-cell")
+        attempt = self._sink.begin_attempt(batch.number)
+        run_id = f"b{batch.number}a{attempt}"
+
+        def keep(worker: int, outcome: Document) -> None:
+            checked = check_output(outcome, execution.expected_output)
+            self._sink.record(batch.number, attempt, worker, checked)
+            self._statuses[checked["status"]] += 1
+            if checked["status"] in FAILURES:
+                self._last_message = checked["message"] or checked["status"]
+
+        if execution.isolation in self._broken:
+            reason = f"{execution.isolation} stopped working: {self._broken[execution.isolation]}"
+            _keep_failed(execution, run_id, reason, keep)
+        else:
+            failure = self._attempt_batch(execution, run_id, pool, keep)
+            self._judge(execution.isolation, failure)
+        self._sink.complete(batch.number, attempt, execution.workers * execution.iterations)
+
+    def _attempt_batch(
+        self, execution: Execution, run_id: str, pool: WorkerPool, keep: Callable[[int, Document], None]
+    ) -> str | None:
+        """Execute a batch; give the reason if it failed. Every run is kept in either case."""
+        place = technology(execution.isolation)
+        beside = execution.neighbours
+        count = execution.workers + (beside.count if beside else 0)
+        cpu_sets = [None if cpus is None else tuple(cpus) for cpus in self._placement(count, execution)]
+        measured, others = cpu_sets[: execution.workers], cpu_sets[execution.workers :]
+        try:
+            workers = pool.take(place, measured)
+        except (RunError, CapabilityError) as error:
+            _keep_failed(execution, run_id, error.message, keep)
+            return error.message
+        self._note_starts(place, workers)
+        kept = _Kept(keep)
+        try:
+            with (
+                _away_from(cpu_sets),
+                neighbours(self._session, beside.kind if beside else None, others) as load,
+            ):
+                failure = self._execute_on(workers, execution, run_id, kept)
+                load.require_alive()
+        except RunError as error:
+            failure = error.message
+            kept.fail_rest(execution, run_id, failure)
+        except BaseException:
+            pool.discard(workers)
+            raise
+        if failure is None:
+            pool.give_back(workers)
+        else:
+            pool.discard(workers)
+        return failure
+
+    def _execute_on(
+        self, workers: Sequence[Worker], execution: Execution, run_id: str, kept: _Kept
+    ) -> str | None:
+        place = workers[0].technology
+        wall_ns = execution.limits.wall_time_ns
+        allowed_s = UNLIMITED_WALL_S if wall_ns is None else wall_ns / NS_PER_S
+        patience_s = allowed_s + self._options.patience_s
+        with barrier_file(self._session.shared, f"barrier-{run_id}") as barrier:
+            shares = []
+            for worker in workers:
+                spec = run_specification(execution, worker, run_id)
+                spec["placement"] = {"maximal_weight": execution.neighbours is None}
+                if place.shares_kernel and len(workers) > 1:
+                    spec = with_barrier(spec, place.shared(worker.site), barrier.name, len(workers))
+                shares.append(Share(worker, place.inside(spec, worker.site)))
+            if place.shares_kernel:
+                return execute_batch(shares, patience_s, kept.keep)
+            return _execute_elsewhere(shares, patience_s, kept)
+
+    def _placement(self, count: int, execution: Execution) -> Sequence[Sequence[int] | None]:
+        return self._options.placement(count, execution.affinity)
+
+    def _note_starts(self, place: Isolation, workers: Sequence[Worker]) -> None:
+        for worker in workers:
+            if worker.site.name not in self._seen:
+                self._seen.add(worker.site.name)
+                self._starts_s.setdefault(place.name, []).append(worker.start_ns / NS_PER_S)
+
+    def _judge(self, isolation: str, failure: str | None) -> None:
+        if failure is None:
+            self._strikes[isolation] = 0
+            return
+        self._strikes[isolation] += 1
+        self._options.progress.note(f"{isolation}: a batch failed: {failure}")
+        if self._strikes[isolation] >= STRIKES:
+            self._broken[isolation] = failure
+            self._options.progress.note(
+                f"{isolation} failed {STRIKES} batches in a row: its other runs are recorded as failed"
+            )
+
+    def _release_unneeded(self, pool: WorkerPool, cell: Cell, rest: Sequence[Batch]) -> None:
+        if cell.execution is None:
+            return
+        isolation = cell.execution.isolation
+        later = (self._plan.cell_of(batch).execution for batch in rest)
+        if all(execution is None or execution.isolation != isolation for execution in later):
+            pool.release(isolation)
+
+    def _failed_runs(self) -> int:
+        return sum(count for status, count in self._statuses.items() if status in FAILURES)
+
+    def _require_success(self) -> None:
+        runs = sum(self._statuses.values())
+        if runs and self._failed_runs() == runs:
+            message = f"all {runs} runs failed, the last with: {self._last_message}"
+            raise RunError(message, hint=f"logs are in `{self._session.logs}`", code="run.all-failed")
+
+
+class _Kept:
+    """Remembers which iterations were kept, so that a batch that fails is completed exactly once."""
+
+    def __init__(self, keep: Callable[[int, Document], None]) -> None:
+        self._keep = keep
+        self._seen: set[tuple[int, int]] = set()
+
+    def keep(self, worker: int, outcome: Document) -> None:
+        self._keep(worker, outcome)
+        self._seen.add((worker, outcome["iteration"]))
+
+    def fail_rest(self, execution: Execution, run_id: str, reason: str) -> None:
+        for worker in range(execution.workers):
+            for iteration in range(1, execution.iterations + 1):
+                if (worker, iteration) not in self._seen:
+                    self._keep(worker, failed_outcome(run_id, iteration, reason))
+
+
+def _keep_failed(
+    execution: Execution, run_id: str, reason: str, keep: Callable[[int, Document], None]
+) -> None:
+    _Kept(keep).fail_rest(execution, run_id, reason)
+
+
+def _execute_elsewhere(shares: Sequence[Share], patience_s: float, kept: _Kept) -> str | None:
+    """Execute a batch on workers with clocks of their own; outcomes are kept in the host's clocks.
+
+    They are kept after the batch, when the offset is known from both sides.
+    """
+    before = [share.worker.clock_offset() for share in shares]
+    held: list[tuple[int, Document]] = []
+    failure = execute_batch(shares, patience_s, lambda worker, outcome: held.append((worker, outcome)))
+    if failure is None:
+        offsets = [
+            early.until(share.worker.clock_offset()) for early, share in zip(before, shares, strict=True)
+        ]
+    else:
+        offsets = before
+    utc_minus_monotonic_ns = time.time_ns() - time.monotonic_ns()
+    for worker, outcome in held:
+        kept.keep(worker, translate(outcome, offsets[worker], utc_minus_monotonic_ns))
+    return failure
+
+
+@contextmanager
+def _away_from(cpu_sets: Sequence[Sequence[int] | None]) -> Iterator[None]:
+    """Keep this process off the CPUs that measure, if there are others."""
+    own = os.sched_getaffinity(0)
+    taken = {cpu for cpus in cpu_sets for cpu in cpus or ()}
+    free = own - taken
+    if not taken or not free:
+        yield
+        return
+    os.sched_setaffinity(0, free)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, own)

@@ -1,0 +1,175 @@
+"""The command line of a virtual machine, and which accelerator really works here."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+from steelyard.run.guest.initramfs import cached_archive, guest_entries
+from steelyard.run.guest.kernel import bootable, cache_folder, find_image
+from steelyard.run.guest.tsc import counter_khz
+from steelyard.run.isolation.attempt import first_line
+from steelyard.run.programs import launcher_path, workloads_path
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Accelerator = Literal["kvm", "tcg"]
+CgroupLayout = Literal["v2", "v1", "hybrid", "none"]
+
+EMULATOR: Final = "qemu-system-x86_64"
+REPAIR: Final = "sudo apt-get install qemu-system-x86"
+MEMORY_MIB: Final = 512
+KVM_DEVICE: Final = Path("/dev/kvm")
+KVM_BOOT_S: Final = 6.0
+"""Software emulation needs 2 s; hardware that needs more is none."""
+PORT: Final = "ttyS1"
+"""The guest's end of the line protocol; its kernel writes to the first port, which is logged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One virtual machine.
+
+    Parameters
+    ----------
+    kernel : Path
+        Unpacked or packed kernel.
+    initramfs : Path
+        Initial file system.
+    console : Path
+        Log of the guest's kernel.
+    accelerator : str
+        ``kvm`` or ``tcg``.
+    name : str
+        Shown in the process list; unique.
+    control : Path or None
+        Socket of the machine protocol.
+    cgroup : str
+        Layout of the guest's control groups.
+    parameters : tuple of str
+        Further kernel parameters.
+    cpus : int
+        Virtual CPUs.
+    memory_mib : int
+        Memory [MiB].
+    """
+
+    kernel: Path
+    initramfs: Path
+    console: Path
+    accelerator: Accelerator
+    name: str
+    control: Path | None = None
+    cgroup: CgroupLayout = "v2"
+    parameters: tuple[str, ...] = ()
+    cpus: int = 1
+    memory_mib: int = MEMORY_MIB
+
+    def command(self, host_cpus: Sequence[int] | None = None) -> list[str]:
+        """Give the command; the machine ends with its parent, its protocol is standard input and output."""
+        command = ["setpriv", "--pdeathsig", "KILL"]
+        if host_cpus is not None:
+            command += ["taskset", "--cpu-list", ",".join(map(str, host_cpus))]
+        command += [EMULATOR, "-name", self.name, "-M", "pc", "-accel", self.accelerator]
+        command += [
+            "-cpu",
+            "host" if self.accelerator == "kvm" else "max",
+            "-smp",
+            str(self.cpus),
+            "-m",
+            str(self.memory_mib),
+        ]
+        command += ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
+        command += ["-serial", f"file:{self.console}", "-serial", "stdio"]
+        if self.control is not None:
+            command += ["-qmp", f"unix:{self.control},server=on,wait=off"]
+        command += ["-kernel", str(self.kernel), "-initrd", str(self.initramfs)]
+        return [*command, "-append", self.kernel_parameters()]
+
+    def kernel_parameters(self) -> str:
+        """Give the guest's kernel command line."""
+        words = [
+            "console=ttyS0",
+            "quiet",
+            "panic=-1",
+            "reboot=t",
+            "mitigations=off",
+            "random.trust_cpu=on",
+        ]
+        words += _clock_parameters(self.accelerator)
+        words += [f"steelyard.cgroup={self.cgroup}", *self.parameters]
+        return " ".join([*words, "--", "agent", f"/dev/{PORT}"])
+
+
+@cache
+def _clock_parameters(accelerator: Accelerator) -> list[str]:
+    """Give what makes the guest's clocks run at the right rate.
+
+    Hardware acceleration has a clock of its own. Under emulation the guest is told the counter's
+    rate, or, where it is not known, is made to use a timer that the emulator keeps exactly.
+    """
+    if accelerator == "kvm":
+        return []
+    rate = counter_khz()
+    return (
+        ["clocksource=hpet"] if rate is None else [f"tsc_early_khz={rate}", "tsc=reliable", "clocksource=tsc"]
+    )
+
+
+def guest_files(programs: Path, workloads: Path) -> tuple[Path, Path]:
+    """Give the kernel and the initial file system with the static programs of two folders.
+
+    Raises
+    ------
+    CapabilityError
+        If there is no guest kernel.
+    """
+    return bootable(find_image()), cached_archive(guest_entries(programs, workloads))
+
+
+def choose_accelerator() -> tuple[Accelerator, str]:
+    """Give the accelerator that boots the guest, and how it was found.
+
+    The device of the hardware accelerator may exist and still not boot a guest within reason
+    (nested virtualisation), so the guest is really booted. The answer holds until the host is
+    restarted or its emulator changes, and is kept in the cache.
+    """
+    if not os.access(KVM_DEVICE, os.R_OK | os.W_OK):
+        return "tcg", f"software emulation, `{KVM_DEVICE}` cannot be used"
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    key = f"{boot} {first_line([EMULATOR, '--version'])}"
+    note = cache_folder() / "accelerator.json"
+    try:
+        known = json.loads(note.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        known = {}
+    if known.get("key") != key:
+        known = {"key": key, "kvm": _boots_with_kvm()}
+        note.write_text(json.dumps(known), encoding="utf-8")
+    if known["kvm"]:
+        return "kvm", "hardware virtualisation"
+    return "tcg", f"software emulation, `{KVM_DEVICE}` is there but boots no guest within {KVM_BOOT_S:g} s"
+
+
+def _boots_with_kvm() -> bool:
+    kernel, initramfs = guest_files(launcher_path().parent, workloads_path())
+    name = f"steelyard-kvm-{os.getpid()}"
+    machine = Machine(kernel, initramfs, Path("/dev/null"), "kvm", name)
+    process = subprocess.Popen(
+        machine.command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    try:
+        output, _ = process.communicate(input=b'{"request":"quit"}\n', timeout=KVM_BOOT_S)
+    except subprocess.TimeoutExpired:
+        return False
+    else:
+        return b'"hello"' in output
+    finally:
+        process.kill()
+        process.wait()

@@ -1,0 +1,1 @@
+"""Isolation technologies, one file each, behind one interface."""

@@ -1,0 +1,69 @@
+"""systemd-nspawn: a light container, used without a running systemd."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from steelyard.run.isolation.attempt import first_line, installed
+from steelyard.run.isolation.contained import Contained
+from steelyard.run.isolation.interface import Availability
+from steelyard.run.isolation.root_view import LAUNCHER, site_mounts, skeleton
+from steelyard.run.isolation.trial import try_worker
+
+if TYPE_CHECKING:
+    from steelyard.run.session import Site
+
+PROPAGATE: Final = Path("/run/systemd/nspawn/propagate")
+REPAIR: Final = "sudo apt-get install systemd-container"
+
+
+class Nspawn(Contained):
+    """A systemd-nspawn container; no service manager is needed on the host or inside."""
+
+    name: str = "nspawn"
+
+    def describe(self) -> str:
+        """Say what it is."""
+        return "systemd-nspawn: a container with the host's programs mounted read-only, no network"
+
+    def examine(self) -> Availability:
+        """Execute one run in it."""
+        if installed("systemd-nspawn") is None:
+            return Availability.no("`systemd-nspawn` is not installed", REPAIR)
+        return try_worker(self, first_line(["systemd-nspawn", "--version"]), REPAIR)
+
+    def wrap(self, site: Site) -> list[str]:
+        """Give the ``systemd-nspawn`` command."""
+        command = ["systemd-nspawn", "--quiet", f"--directory={skeleton(site.session)}", "--read-only"]
+        command += ["--private-network", "--register=no", "--keep-unit", "--as-pid2", "--console=pipe"]
+        command += [
+            f"--machine={_machine_name(site)}",
+            "--tmpfs=/tmp:mode=1777",
+            "--link-journal=no",
+            "--timezone=off",
+        ]
+        command += ["--resolv-conf=off"]
+        if site.cpus is not None:
+            command.append(f"--cpu-affinity={','.join(map(str, site.cpus))}")
+        for mount in site_mounts(site):
+            option = "--bind" if mount.writable else "--bind-ro"
+            command.append(f"{option}={mount.source}:{mount.target}")
+        return [*command, str(LAUNCHER), "serve"]
+
+    def tear_down(self, site: Site) -> None:
+        """Remove the folder nspawn leaves when it runs without a service manager."""
+        with suppress(OSError):
+            (PROPAGATE / _machine_name(site)).rmdir()
+
+    def sweep(self, folder: Path) -> None:
+        """Remove the folders of a dead session's containers."""
+        for left in PROPAGATE.glob(f"{folder.name}-*"):
+            with suppress(OSError):
+                left.rmdir()
+
+
+def _machine_name(site: Site) -> str:
+    """Give a name within the 64 characters of a host name."""
+    return site.name[:64].rstrip("-")

@@ -1,0 +1,57 @@
+"""Own measurements on standard output, for technologies that close all other descriptors.
+
+A program that finds ``STEELYARD_METRICS_FD=1`` writes its measurements as lines
+``#steelyard name value unit [iteration [warmup|measure]]`` between its other output.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from steelyard.run.isolation.interface import Document
+
+PREFIX: Final = "#steelyard "
+FEWEST_FIELDS: Final = 3
+ITERATION_FIELD: Final = 3
+PHASE_FIELD: Final = 4
+
+
+def take_own_lines(outcome: Document) -> Document:
+    """Move the measurements in an outcome's captured output to its own measurements.
+
+    Lines that are no measurements stay in the output.
+    """
+    captured = outcome.get("standard_output")
+    if not captured:
+        return outcome
+    kept, own = [], list(outcome.get("own", []))
+    for line in captured["text"].splitlines(keepends=True):
+        measurement = parse_own_line(line)
+        if measurement is None:
+            kept.append(line)
+        else:
+            own.append(measurement)
+    return {**outcome, "own": own, "standard_output": {**captured, "text": "".join(kept)}}
+
+
+def parse_own_line(line: str) -> dict[str, Any] | None:
+    """Read one line; ``None`` if it is no measurement.
+
+    Examples
+    --------
+    >>> parse_own_line("#steelyard cpu 123 ns")
+    {'metric': 'cpu', 'value': 123.0, 'unit': 'ns', 'iteration': 1, 'phase': 'measure'}
+    """
+    if not line.startswith(PREFIX):
+        return None
+    words = line[len(PREFIX) :].split()
+    if len(words) < FEWEST_FIELDS:
+        return None
+    try:
+        value = float(words[1])
+        iteration = int(words[ITERATION_FIELD]) if len(words) > ITERATION_FIELD else 1
+    except ValueError:
+        return None
+    phase = words[PHASE_FIELD] if len(words) > PHASE_FIELD else "measure"
+    return {"metric": words[0], "value": value, "unit": words[2], "iteration": iteration, "phase": phase}

@@ -1,0 +1,51 @@
+"""Steelyard's own sandbox: the launcher builds it around each run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from steelyard.run.isolation.bare import Bare
+from steelyard.run.isolation.interface import Availability, Document, Isolation, place
+from steelyard.run.isolation.trial import try_worker
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from steelyard.run.session import Site
+
+
+class Sandbox(Bare):
+    """Five namespaces, a control group, a system call filter and no privileges, per run."""
+
+    name: str = "sandbox"
+
+    def describe(self) -> str:
+        """Say what it is."""
+        return "Steelyard's sandbox: five namespaces, a control group, a system call filter, no privileges"
+
+    def examine(self) -> Availability:
+        """Execute one sandboxed run."""
+        return try_worker(self, "five namespaces, a control group, a system call filter", "steelyard doctor")
+
+    def inside(self, spec: Document, site: Site) -> Document:
+        """Ask for the sandbox, with our programs and the workloads visible."""
+        return sandboxed(place(spec, site), visible(self, site))
+
+
+def visible(technology: Isolation, site: Site) -> list[Path]:
+    """Give the folders a sandboxed program must see beside the host's programs."""
+    return [technology.programs(site), technology.workloads(site), *site.session.shown]
+
+
+def sandboxed(spec: Document, read_only: list[Path]) -> Document:
+    """Give a run specification that asks for the sandbox.
+
+    Parameters
+    ----------
+    spec : dict
+        Run specification.
+    read_only : list of Path
+        Folders the program must see beside the host's programs.
+    """
+    shown = [str(path) for path in read_only]
+    return {**spec, "isolation": {"kind": "sandbox", "root": {"view": "host"}, "read_only": shown}}

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import pytest
+
+from steelyard.run.isolation.isolate_meta import merge_meta, parse_meta
+from steelyard.run.isolation.own_lines import take_own_lines
+from steelyard.run.outcome import failed_outcome
+
+OUTCOME = {
+    **failed_outcome("r", 1, ""),
+    "status": "completed",
+    "message": None,
+    "exit_code": 0,
+    "quantities": {"wall_ns": {"value": 3_812_764, "source": "perf_record", "granularity": 1}},
+}
+
+
+def test_isolates_figures_replace_the_launchers_which_are_kept() -> None:
+    merged = merge_meta(OUTCOME, parse_meta("time:0.050\ntime-wall:0.057\nmax-rss:1024\nexitcode:0\n"))
+    assert merged["quantities"]["wall_ns"] == {
+        "value": 57_000_000,
+        "source": "isolate",
+        "granularity": 1_000_000,
+    }
+    assert merged["quantities"]["peak_resident_bytes"]["value"] == 1024 * 1024
+    assert merged["counters"]["launcher-wall_ns"]["value"] == 3_812_764
+    assert merged["status"] == "completed"
+
+
+@pytest.mark.parametrize(
+    ("meta", "status", "code", "signal"),
+    [
+        ("exitcode:3\nstatus:RE\nmessage:Exited with error status 3\n", "nonzero_exit", 3, None),
+        ("exitsig:11\nstatus:SG\nmessage:Caught fatal signal 11\n", "signalled", None, 11),
+        ("exitsig:9\nstatus:SG\ncg-oom-killed:1\n", "out_of_memory", None, 9),
+        ("status:TO\nmessage:Time limit exceeded\nkilled:1\n", "cpu_timeout", None, None),
+        ("status:TO\nmessage:Time limit exceeded (wall clock)\nkilled:1\n", "wall_timeout", None, None),
+        ("status:XX\nmessage:Cannot mount\n", "launcher_failed", None, None),
+    ],
+)
+def test_isolates_endings_are_ours(meta: str, status: str, code: int | None, signal: int | None) -> None:
+    merged = merge_meta(OUTCOME, parse_meta(meta))
+    assert (merged["status"], merged["exit_code"], merged["signal"]) == (status, code, signal)
+
+
+def test_an_outcome_without_meta_file_failed() -> None:
+    assert merge_meta(OUTCOME, {})["status"] == "launcher_failed"
+
+
+def test_own_lines_leave_the_output() -> None:
+    captured = {
+        "text": "42\n#steelyard cpu 5 ns 1 measure\n#steelyard x\n",
+        "total_bytes": 0,
+        "truncated": False,
+    }
+    taken = take_own_lines({**OUTCOME, "standard_output": captured})
+    assert taken["standard_output"]["text"] == "42\n#steelyard x\n"
+    assert [each["metric"] for each in taken["own"]] == ["cpu"]

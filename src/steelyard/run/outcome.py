@@ -1,0 +1,85 @@
+"""Outcomes as the run stage itself writes or judges them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from steelyard.run.isolation.interface import Document
+
+SCHEMA: Final = "steelyard/run-outcome/1"
+SHOWN_CHARACTERS: Final = 80
+FAILURES: Final = frozenset(
+    {
+        "nonzero_exit",
+        "signalled",
+        "cpu_timeout",
+        "wall_timeout",
+        "out_of_memory",
+        "limit_exceeded",
+        "interrupted",
+        "launcher_failed",
+    }
+)
+
+
+def failed_outcome(run_id: str, iteration: int, message: str) -> Document:
+    """Give the outcome of a run that never happened, or whose worker died: it counts as failed.
+
+    Parameters
+    ----------
+    run_id : str
+        Id of the batch's run specification.
+    iteration : int
+        Iteration that is missing.
+    message : str
+        Why.
+    """
+    return {
+        "schema": SCHEMA,
+        "id": run_id,
+        "iteration": iteration,
+        "status": "launcher_failed",
+        "exit_code": None,
+        "signal": None,
+        "limit": None,
+        "message": message,
+        "start_ns": None,
+        "end_ns": None,
+        "start_utc_ns": None,
+        "quantities": {},
+        "counters": {},
+        "own": [],
+        "standard_output": None,
+        "standard_error": None,
+        "flags": [],
+        "mechanism": {"cgroup": "none", "stamps": "launcher", "isolation": "bare", "degraded": []},
+    }
+
+
+def check_output(outcome: Document, expected: str | None) -> Document:
+    """Fail a run whose output is wrong.
+
+    A program that answers wrongly failed by its own doing, as one that exits with an error code
+    does: the status becomes ``nonzero_exit``, the exit code stays what it was, and the message
+    begins with ``wrong output``. All measurements are kept.
+
+    Parameters
+    ----------
+    outcome : dict
+        Outcome with captured standard output.
+    expected : str or None
+        What standard output must be, stripped; ``None`` accepts everything.
+    """
+    if expected is None or outcome["status"] != "completed":
+        return outcome
+    captured = outcome.get("standard_output") or {"text": "", "truncated": False}
+    found = captured["text"].strip()
+    if found == expected.strip() and not captured.get("truncated"):
+        return outcome
+    message = f"wrong output: `{_shorten(found)}`; expected: `{_shorten(expected.strip())}`"
+    return {**outcome, "status": "nonzero_exit", "message": message}
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 3] + "..."

@@ -1,0 +1,345 @@
+"""Find the programs Steelyard brings along, and build those that are made on the host."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from steelyard.errors import CapabilityError, InternalError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from steelyard.model.cell import NeighbourKind
+
+PACKAGE: Final = Path(__file__).resolve().parent.parent
+
+C_FLAGS: Final = ("-std=c11", "-O0", "-ffp-contract=off")
+"""Without optimisation, as the published study compiled; contraction would change the checksums."""
+
+JAVA_FLAGS: Final = ("--release", "11")
+"""Class files for every Java that is still supported."""
+
+_SOURCES: Final = ("c/kernels.c", "c/kernels.h", "c/main.c", "java/Qsort.java", "python/qsort.py")
+_BUILD_TIMEOUT_S: Final = 120.0
+_DEFAULT_NEIGHBOUR_S: Final = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltProgram:
+    """How a workload was built on this host; part of the provenance.
+
+    Parameters
+    ----------
+    language : str
+        ``c`` or ``java``.
+    compiler : str
+        Path of the compiler.
+    version : str
+        First line of what the compiler says of itself.
+    flags : tuple of str
+        Flags it was given.
+    """
+
+    language: str
+    compiler: str
+    version: str
+    flags: tuple[str, ...]
+
+
+def launcher_path() -> Path:
+    """Give the launcher, a static program.
+
+    Raises
+    ------
+    InternalError
+        If the installation lacks it.
+    """
+    return _installed("_bin/steelyard-launch")
+
+
+def work_path() -> Path:
+    """Give the native workload program, a static program.
+
+    Raises
+    ------
+    InternalError
+        If the installation lacks it.
+    """
+    return _installed("_bin/steelyard-work")
+
+
+def truth_path() -> Path:
+    """Give the calibration program, which knows its own times and has no start-up code.
+
+    Raises
+    ------
+    InternalError
+        If the installation lacks it.
+    """
+    return _installed("_bin/steelyard-truth")
+
+
+def _installed(name: str) -> Path:
+    path = PACKAGE / name
+    if not path.exists():
+        message = f"this installation of Steelyard is incomplete: `{path}` is missing"
+        hint = "`make setup` in a checkout, `pip install --force-reinstall steelyard` elsewhere"
+        raise InternalError(message, hint=hint, code="internal.incomplete")
+    return path
+
+
+def truth_iterations(cpu_ms: int = 50) -> int:
+    """Give the iterations of the calibration program that take a given CPU time on this host.
+
+    Parameters
+    ----------
+    cpu_ms : int
+        CPU time [ms], 1 to 600000.
+
+    Returns
+    -------
+    int
+        Value for ``steelyard-truth --iterations``.
+    """
+    command = [str(truth_path()), "--calibrate", str(cpu_ms)]
+    answer = subprocess.run(command, check=True, capture_output=True, timeout=60 + cpu_ms / 100)
+    return int(answer.stdout)
+
+
+def workloads_path() -> Path:
+    """Give the folder that ``{workloads}`` stands for in commands.
+
+    It lies in the user's cache and holds ``python/qsort.py``, and after `build_c` and
+    `build_java` also ``c/kernels`` and ``java/Qsort.class``. Its name changes with the sources,
+    the flags and the compilers, so that a program never outlives what it was built from.
+
+    Raises
+    ------
+    CapabilityError
+        If the cache cannot be written.
+    InternalError
+        If the installation lacks the sources.
+    """
+    folder = _cache_folder() / "workloads" / _build_key()
+    script = folder / "python" / "qsort.py"
+    if not script.exists():
+        with _writing_to(folder):
+            script.parent.mkdir(parents=True, exist_ok=True)
+            _place(script, _source("python/qsort.py").read_bytes(), mode=0o644)
+    return folder
+
+
+def build_c() -> Path:
+    """Build the kernels in C if they are not built yet, and give the program.
+
+    It is linked statically where the C library allows it, so that it runs in any container.
+
+    Raises
+    ------
+    CapabilityError
+        If there is no C compiler, or it fails.
+    """
+    program = workloads_path() / "c" / "kernels"
+    if program.exists():
+        return program
+    compiler = find_compiler("cc", package="gcc libc6-dev")
+    sources = [str(_source(name)) for name in _SOURCES if name.endswith(".c")]
+    with _writing_to(program.parent), tempfile.TemporaryDirectory(dir=_made(program.parent)) as scratch:
+        built = Path(scratch) / "kernels"
+        for linking in (("-static",), ()):
+            flags = (*C_FLAGS, *linking)
+            answer = _compile([str(compiler), *flags, "-o", str(built), *sources])
+            if answer.returncode == 0:
+                break
+        else:
+            raise _compiler_failed(compiler, answer.stderr)
+        _finish(built, program, BuiltProgram("c", str(compiler), _version(compiler), flags))
+    return program
+
+
+def build_java() -> Path:
+    """Build the Java quicksort if it is not built yet, and give its class file.
+
+    Raises
+    ------
+    CapabilityError
+        If there is no Java compiler, or it fails.
+    """
+    program = workloads_path() / "java" / "Qsort.class"
+    if program.exists():
+        return program
+    compiler = find_compiler("javac", package="default-jdk-headless")
+    source = str(_source("java/Qsort.java"))
+    with _writing_to(program.parent), tempfile.TemporaryDirectory(dir=_made(program.parent)) as scratch:
+        answer = _compile([str(compiler), *JAVA_FLAGS, "-d", scratch, source])
+        if answer.returncode != 0:
+            raise _compiler_failed(compiler, answer.stderr)
+        built = BuiltProgram("java", str(compiler), _version(compiler), JAVA_FLAGS)
+        _finish(Path(scratch) / "Qsort.class", program, built)
+    return program
+
+
+def built_programs() -> tuple[BuiltProgram, ...]:
+    """Give what is built on this host and how, for the provenance."""
+    records = sorted(workloads_path().glob("*/build.json"))
+    contents = [json.loads(record.read_text(encoding="utf-8")) for record in records]
+    return tuple(BuiltProgram(**{**content, "flags": tuple(content["flags"])}) for content in contents)
+
+
+def neighbour_command(kind: NeighbourKind, longest_s: int = _DEFAULT_NEIGHBOUR_S) -> tuple[str, ...]:
+    """Give the command of one synthetic neighbour on the host: stress-ng, else our own.
+
+    The command ends by itself after `longest_s`, and on SIGTERM.
+
+    Parameters
+    ----------
+    kind : NeighbourKind
+        What it loads.
+    longest_s : int
+        Upper bound on its life [s], at least 1.
+
+    Returns
+    -------
+    tuple of str
+        Program, an absolute path, and arguments; one busy process.
+    """
+    stress_ng = shutil.which("stress-ng")
+    if stress_ng is None:
+        return (str(work_path()), *native_neighbour_command(kind, longest_s)[1:])
+    return (stress_ng, f"--{kind.value}", "1", "--timeout", f"{longest_s}s", "--quiet")
+
+
+def native_neighbour_command(kind: NeighbourKind, longest_s: int = _DEFAULT_NEIGHBOUR_S) -> tuple[str, ...]:
+    """Give the command of one synthetic neighbour that runs inside any isolation.
+
+    Returns
+    -------
+    tuple of str
+        ``{work}`` and arguments.
+    """
+    return ("{work}", "stress", kind.value, "--seconds", str(longest_s))
+
+
+def find_compiler(name: str, *, package: str) -> Path:
+    """Give a compiler on the PATH.
+
+    Parameters
+    ----------
+    name : str
+        ``cc`` or ``javac``.
+    package : str
+        Debian packages that bring it, for the hint.
+
+    Raises
+    ------
+    CapabilityError
+        If there is none.
+    """
+    found = shutil.which(name)
+    if found is None:
+        message = f"`{name}` is not on the PATH, and a workload must be compiled with it"
+        hint = f"`apt-get install {package}`, or leave these workloads out"
+        raise CapabilityError(message, hint=hint, code="capability.compiler")
+    return Path(found)
+
+
+def _source(name: str) -> Path:
+    return _installed(f"_workloads/{name}")
+
+
+def _cache_folder() -> Path:
+    # XDG base directory specification: a relative path is to be ignored.
+    chosen = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if chosen.is_absolute():
+        return chosen / "steelyard"
+    try:
+        return Path.home() / ".cache" / "steelyard"
+    except RuntimeError as error:
+        message = f"no folder for built workloads: {error}"
+        raise CapabilityError(message, hint="set XDG_CACHE_HOME", code="capability.cache") from error
+
+
+def _build_key() -> str:
+    """Hash of the sources, the flags and the compilers.
+
+    A compiler counts by its resolved path, size and time of change: asking it for its version
+    would start a virtual machine for `javac` each time.
+    """
+    content = hashlib.sha256(repr((C_FLAGS, JAVA_FLAGS)).encode())
+    for name in _SOURCES:
+        content.update(_source(name).read_bytes())
+    for name in ("cc", "javac"):
+        found = shutil.which(name)
+        identity: tuple[object, ...] = (name,)
+        if found is not None:
+            path = Path(found).resolve()
+            state = path.stat()
+            identity = (name, str(path), state.st_size, state.st_mtime_ns)
+        content.update(repr(identity).encode())
+    return content.hexdigest()[:16]
+
+
+@contextlib.contextmanager
+def _writing_to(folder: Path) -> Iterator[None]:
+    """Turn a refused write into an error that names the folder."""
+    try:
+        yield
+    except OSError as error:
+        message = f"cannot write built workloads to `{folder}`: {error.strerror}"
+        hint = "set XDG_CACHE_HOME to a folder that can be written"
+        raise CapabilityError(message, hint=hint, code="capability.cache") from error
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _place(path: Path, content: bytes, *, mode: int) -> None:
+    """Write a file whole or not at all; parallel writers all write the same."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as temporary:
+        temporary.write(content)
+    Path(temporary.name).chmod(mode)
+    Path(temporary.name).replace(path)
+
+
+def _compile(command: list[str]) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            command, check=False, capture_output=True, text=True, errors="replace", timeout=_BUILD_TIMEOUT_S
+        )
+    except subprocess.TimeoutExpired as error:
+        message = f"`{command[0]}` did not finish within {_BUILD_TIMEOUT_S:g} s"
+        raise CapabilityError(
+            message, hint="try again on a quieter machine", code="capability.compiler"
+        ) from error
+
+
+def _compiler_failed(compiler: Path, said: str) -> CapabilityError:
+    message = f"`{compiler}` cannot compile a workload:\n{said.strip()[-2000:]}"
+    hint = "install a complete compiler with its library, or leave these workloads out"
+    return CapabilityError(message, hint=hint, code="capability.compiler")
+
+
+@functools.cache
+def _version(compiler: Path) -> str:
+    answer = _compile([str(compiler), "--version"])
+    return (answer.stdout or answer.stderr).partition("\n")[0]
+
+
+def _finish(built: Path, program: Path, record: BuiltProgram) -> None:
+    """Put a built program in its place, its record first: a program that is there is complete."""
+    text = json.dumps(asdict(record), indent=1) + "\n"
+    _place(program.parent / "build.json", text.encode(), mode=0o644)
+    built.chmod(0o755)
+    built.replace(program)

@@ -1,0 +1,211 @@
+"""How far a study is: a bar on a terminal, plain lines elsewhere; both on standard error."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from steelyard.model import Batch, Cell, Plan
+
+LINE_PERIOD_S: Final = 5.0
+SECONDS_PER_MINUTE: Final = 60
+SECONDS_PER_HOUR: Final = 3600
+
+
+class Estimator:
+    """Foresees the time left, from the batches executed so far.
+
+    A batch is expected to take as long as earlier ones of its cell; where there is none, as those of
+    its isolation; else as all.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._seconds: dict[tuple[str, object], list[float]] = defaultdict(list)
+
+    def add(self, cell: Cell, seconds: float) -> None:
+        """Learn how long a batch took."""
+        for key in _keys(cell):
+            self._seconds[key].append(seconds)
+
+    def left_s(self, batches: Sequence[Batch]) -> float | None:
+        """Give the expected time of batches [s]; ``None`` before the first one is over."""
+        if not self._seconds:
+            return None
+        return sum(self._expected(self._plan.cell_of(batch)) for batch in batches)
+
+    def _expected(self, cell: Cell) -> float:
+        known = next(self._seconds[key] for key in _keys(cell) if self._seconds.get(key))
+        return statistics.median(known)
+
+
+def _keys(cell: Cell) -> tuple[tuple[str, object], ...]:
+    isolation = cell.execution.isolation if cell.execution else None
+    return ("cell", cell.number), ("isolation", isolation), ("all", None)
+
+
+class Progress(ABC):
+    """Told by the executor what happens; a context manager."""
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:  # noqa: B027 - most have nothing to tidy
+        """Leave the terminal tidy."""
+
+    @abstractmethod
+    def begin(self, total: int, done: int) -> None:
+        """Say how many batches there are, and how many were complete before."""
+
+    @abstractmethod
+    def batch(self, levels: Mapping[str, str]) -> None:
+        """Say which cell is executed now."""
+
+    @abstractmethod
+    def batch_done(self, left_s: float | None, failed_runs: int) -> None:
+        """Say that a batch is over, the expected time left, and the failed runs so far."""
+
+    @abstractmethod
+    def note(self, text: str) -> None:
+        """Say something the user should know."""
+
+
+class Silent(Progress):
+    """Says nothing but notes."""
+
+    def begin(self, total: int, done: int) -> None:
+        """Nothing."""
+
+    def batch(self, levels: Mapping[str, str]) -> None:
+        """Nothing."""
+
+    def batch_done(self, left_s: float | None, failed_runs: int) -> None:
+        """Nothing."""
+
+    def note(self, text: str) -> None:
+        """Write the note."""
+        sys.stderr.write(f"{text}\n")
+
+
+class Lines(Progress):
+    """A plain line every few seconds.
+
+    Parameters
+    ----------
+    stream : text stream
+        Where to write; standard error by default.
+    """
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._total = self._done = 0
+        self._cell = ""
+        self._last_s = float("-inf")
+
+    def begin(self, total: int, done: int) -> None:
+        """Write the sizes."""
+        self._total, self._done = total, done
+        before = f", {done} complete before" if done else ""
+        self.note(f"{total} batches{before}")
+
+    def batch(self, levels: Mapping[str, str]) -> None:
+        """Remember the cell."""
+        self._cell = cell_text(levels)
+
+    def batch_done(self, left_s: float | None, failed_runs: int) -> None:
+        """Write a line, unless there was one just now."""
+        self._done += 1
+        now = time.monotonic()
+        if now - self._last_s < LINE_PERIOD_S and self._done < self._total:
+            return
+        self._last_s = now
+        failed = f", {failed_runs} failed runs" if failed_runs else ""
+        left = f", {format_left(left_s)} left" if left_s is not None and self._done < self._total else ""
+        self.note(f"batch {self._done} of {self._total}{left}{failed}: {self._cell}")
+
+    def note(self, text: str) -> None:
+        """Write a line."""
+        self._stream.write(f"{text}\n")
+        self._stream.flush()
+
+
+class Bar(Progress):
+    """A progress bar with the time left, on a terminal."""
+
+    def __init__(self) -> None:
+        from rich.console import Console  # noqa: PLC0415 - start-up time
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+        from rich.progress import Progress as RichProgress  # noqa: PLC0415
+
+        columns = (
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("[cyan]{task.fields[left]}"),
+            TextColumn("{task.description}"),
+        )
+        self._rich = RichProgress(*columns, console=Console(stderr=True), transient=False)
+        self._task = self._rich.add_task("", total=None, left="", visible=False)
+
+    def __enter__(self) -> Progress:
+        self._rich.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._rich.stop()
+
+    def begin(self, total: int, done: int) -> None:
+        """Show the bar."""
+        self._rich.update(self._task, total=total, completed=done, visible=True)
+
+    def batch(self, levels: Mapping[str, str]) -> None:
+        """Show the cell."""
+        self._rich.update(self._task, description=cell_text(levels))
+
+    def batch_done(self, left_s: float | None, failed_runs: int) -> None:
+        """Move the bar."""
+        failed = f"  [red]{failed_runs} failed runs" if failed_runs else ""
+        left = f"{format_left(left_s)} left" if left_s is not None else ""
+        self._rich.update(self._task, advance=1, left=left + failed)
+
+    def note(self, text: str) -> None:
+        """Write a line above the bar."""
+        self._rich.console.print(text, markup=False, highlight=False)
+
+
+def choose_progress() -> Progress:
+    """Give a bar if standard error is a terminal, else lines."""
+    return Bar() if sys.stderr.isatty() else Lines()
+
+
+def cell_text(levels: Mapping[str, str]) -> str:
+    """Give a cell in a few words: the levels that say something."""
+    return " ".join(level for level in levels.values() if level not in {"none", "off"})
+
+
+def format_left(seconds: float) -> str:
+    """Write a time to come, coarsely.
+
+    Examples
+    --------
+    >>> format_left(42.3), format_left(125), format_left(7400)
+    ('42 s', '2 min 5 s', '2 h 3 min')
+    """
+    whole = round(seconds)
+    if whole < SECONDS_PER_MINUTE:
+        return f"{whole} s"
+    if whole < SECONDS_PER_HOUR:
+        return f"{whole // SECONDS_PER_MINUTE} min {whole % SECONDS_PER_MINUTE} s"
+    return f"{whole // SECONDS_PER_HOUR} h {whole % SECONDS_PER_HOUR // SECONDS_PER_MINUTE} min"

@@ -1,0 +1,1 @@
+"""Stage 6: verify and repeat a result."""

@@ -1,0 +1,187 @@
+"""Everything a result folder says, computed again from its raw tables and compared to the last digit."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import asdict
+from importlib import import_module
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
+
+from steelyard.errors import DataError
+from steelyard.model.finding import read_findings
+from steelyard.model.plan import read_plan
+from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
+from steelyard.record.schema import PLAN_KEY, RUNS_SCHEMA
+from steelyard.record.seal import altered_tables, hash_tables
+from steelyard.record.table_file import read_metadata
+from steelyard.report.html import render_html
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from steelyard.model import Finding, FindingSet, Plan
+    from steelyard.report.page import Page
+
+RAW: Final = ("plan.json", PROVENANCE_NAME, "analysis.json", "runs.parquet", "measurements")
+"""What the analysis reads; everything else in a result folder is derived."""
+
+_REPORT: Final = "report.html"
+_ABSENT: Final = "absent"
+
+
+class _Analysing(Protocol):
+    def analyse(self, result: Path) -> FindingSet: ...
+
+
+def verify(result: Path) -> list[str]:
+    """Compute all findings of a result folder again and list what does not agree.
+
+    Compared are: the hashes of the recorded tables with those in ``provenance.json`` and ``findings.json``;
+    the id of the plan in all files; every number, word and query of every finding, exactly; every table,
+    byte by byte; and the report, byte by byte, with a fresh rendering of the findings.
+
+    Parameters
+    ----------
+    result : Path
+        Result folder with ``findings.json``. It is not written to.
+
+    Returns
+    -------
+    list of str
+        One sentence per disagreement; empty if everything is confirmed.
+
+    Raises
+    ------
+    DataError
+        If the folder cannot be read well enough to compare.
+    """
+    plan = read_plan(result / "plan.json")
+    stored = read_findings(result / "findings.json")
+    problems = [*_identity(result, plan, stored), *_hashes(result, stored)]
+    with tempfile.TemporaryDirectory(prefix="steelyard-verify-") as folder:
+        copy = Path(folder)
+        _copy_raw(result, copy)
+        fresh = _study(plan.study).analyse(copy)
+        problems += _compare_findings(stored, fresh)
+        problems += _compare_tables(result, copy)
+    return problems + list(_compare_report(result, plan))
+
+
+def _study(name: str) -> _Analysing:
+    for entry in entry_points(group="steelyard.studies", name=name):
+        study: _Analysing = entry.load()
+        return study
+    known = ", ".join(f"`{entry.name}`" for entry in entry_points(group="steelyard.studies"))
+    message = f"the result belongs to the study `{name}`, which is not installed; installed: {known}"
+    raise DataError(message, code="data.study")
+
+
+def _identity(result: Path, plan: Plan, stored: FindingSet) -> Iterator[str]:
+    """Compare the id of the plan in all files."""
+    if stored.plan_id != plan.id:
+        yield "`findings.json` was computed for another plan than `plan.json`"
+    if stored.study != plan.study:
+        yield f"`findings.json` says study `{stored.study}`, `plan.json` says `{plan.study}`"
+    if (result / PROVENANCE_NAME).exists() and read_provenance(result).plan_id != plan.id:
+        yield f"`{PROVENANCE_NAME}` belongs to another plan than `plan.json`"
+    written_for = read_metadata(result / "runs.parquet", RUNS_SCHEMA).get(PLAN_KEY, b"").decode()
+    if written_for != plan.id:
+        yield "`runs.parquet` was written for another plan than `plan.json`"
+
+
+def _hashes(result: Path, stored: FindingSet) -> Iterator[str]:
+    """Compare the tables with the hashes kept when they were written and when they were read."""
+    if (result / PROVENANCE_NAME).exists():
+        yield from altered_tables(result)
+    now = hash_tables(result)
+    for name in sorted({*stored.inputs, *now}):
+        if stored.inputs.get(name) != now.get(name):
+            yield f"`{name}` is not the file that `findings.json` was computed from"
+
+
+def _copy_raw(result: Path, copy: Path) -> None:
+    for name in RAW:
+        source = result / name
+        if source.is_dir():
+            shutil.copytree(source, copy / name)
+        elif source.exists():
+            shutil.copy2(source, copy / name)
+    for table in result.glob("*.parquet"):
+        if not (copy / table.name).exists():
+            shutil.copy2(table, copy / table.name)
+
+
+def _compare_findings(stored: FindingSet, fresh: FindingSet) -> Iterator[str]:
+    if stored.method_version != fresh.method_version:
+        yield (
+            f"`findings.json` was computed by version {stored.method_version} of the analysis, "
+            f"this is version {fresh.method_version}"
+        )
+    before = {finding.id: finding for finding in stored.findings}
+    after = {finding.id: finding for finding in fresh.findings}
+    if len(before) != len(stored.findings):
+        yield "`findings.json` holds two findings with the same id"
+    for name in before:
+        if name not in after:
+            yield f"finding `{name}` does not follow from the tables"
+    for name, finding in after.items():
+        if name not in before:
+            yield f"finding `{name}` follows from the tables but is absent from `findings.json`"
+        else:
+            yield from _compare_finding(before[name], finding)
+    if list(before) != list(after) and before.keys() == after.keys():
+        yield "the findings stand in another order than the analysis gives them"
+
+
+def _compare_finding(stored: Finding, fresh: Finding) -> Iterator[str]:
+    before, after = _leaves(asdict(stored)), _leaves(asdict(fresh))
+    for path in sorted({*before, *after}):
+        old, new = before.get(path, _ABSENT), after.get(path, _ABSENT)
+        # A number that is equal as text is equal as bits; 1 and 1.0 differ on purpose only in kind.
+        if old != new:
+            yield f"finding `{fresh.id}`: {path} is {old}, the tables give {new}"
+
+
+def _leaves(value: object, path: str = "") -> dict[str, object]:
+    if isinstance(value, dict):
+        parts = {f"{path}.{key}" if path else str(key): part for key, part in value.items()}
+    elif isinstance(value, list | tuple):
+        parts = {f"{path}[{place}]": part for place, part in enumerate(value)}
+    else:
+        return {path: value}
+    return {name: leaf for key, part in parts.items() for name, leaf in _leaves(part, key).items()}
+
+
+def _compare_tables(result: Path, copy: Path) -> Iterator[str]:
+    written = {path.name for path in (result / "tables").glob("*.csv")}
+    given = {path.name for path in (copy / "tables").glob("*.csv")}
+    yield from (f"`tables/{name}` is absent" for name in sorted(given - written))
+    yield from (f"`tables/{name}` is not a table of the analysis" for name in sorted(written - given))
+    for name in sorted(given & written):
+        old = (result / "tables" / name).read_bytes().splitlines()
+        new = (copy / "tables" / name).read_bytes().splitlines()
+        if old == new:
+            if (result / "tables" / name).read_bytes() != (copy / "tables" / name).read_bytes():
+                yield f"`tables/{name}` differs in its line ends"
+            continue
+        line = next((at for at, pair in enumerate(zip(old, new, strict=False)) if pair[0] != pair[1]), None)
+        where = f"line {min(len(old), len(new)) + 1 if line is None else line + 1}"
+        yield f"`tables/{name}`, {where}, is not what the findings give"
+
+
+def _compare_report(result: Path, plan: Plan) -> Iterator[str]:
+    """Render the report again and compare; a folder without report has nothing to compare."""
+    path = result / _REPORT
+    if not path.exists():
+        return
+    name = f"steelyard.studies.{plan.study}.report"
+    if find_spec(name) is None:
+        yield f"`{_REPORT}` cannot be checked: the study `{plan.study}` has no report here"
+        return
+    page: Page = import_module(name).build(result)
+    if path.read_text(encoding="utf-8") != render_html(page):
+        yield f"`{_REPORT}` is not what the findings render to; `steelyard report {result}` writes it again"

@@ -1,0 +1,1 @@
+"""The built-in studies; each is design, analysis and report section."""

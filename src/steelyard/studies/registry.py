@@ -1,0 +1,83 @@
+"""The table of studies: built-in ones, and those of installed packages."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+
+from steelyard.errors import InternalError, UsageError
+from steelyard.studies.stability import STUDY as STABILITY
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from pydantic import BaseModel
+
+    from steelyard.model import FindingSet, Plan
+    from steelyard.studies.stability.missing import Technology
+
+ENTRY_POINTS: Final = "steelyard.studies"
+_BUILT_IN: Final = {"stability": STABILITY}
+
+
+@runtime_checkable
+class Study(Protocol):
+    """A question with its factors, responses and analysis."""
+
+    @property
+    def name(self) -> str:
+        """Name on the command line and in study files."""
+
+    @property
+    def question(self) -> str:
+        """What it answers, as one sentence."""
+
+    @property
+    def options(self) -> type[BaseModel]:
+        """What a study file may say about it; every field has a default."""
+
+    def plan(self, options: BaseModel, technologies: Mapping[str, Technology]) -> Plan:
+        """Design the study for this machine."""
+
+    def analyse(self, result: Path) -> FindingSet:
+        """Compute the findings of a result folder and write its tables as CSV."""
+
+
+def studies() -> dict[str, Study]:
+    """Give the studies by name.
+
+    Raises
+    ------
+    InternalError
+        If an installed package offers something that is no study.
+    """
+    found: dict[str, Study] = dict(_BUILT_IN)
+    for entry in entry_points(group=ENTRY_POINTS):
+        offered = entry.load()
+        if not isinstance(offered, Study):
+            message = f"entry point `{entry.name}` of group `{ENTRY_POINTS}` is no study"
+            raise InternalError(message, code="internal.study")
+        found[entry.name] = offered
+    return found
+
+
+def study(name: str) -> Study:
+    """Give one study.
+
+    Raises
+    ------
+    UsageError
+        Listing the known names.
+
+    Examples
+    --------
+    >>> study("stability").name
+    'stability'
+    """
+    known = studies()
+    if name not in known:
+        allowed = ", ".join(f"`{each}`" for each in sorted(known))
+        message = f"`{name}` is not a study; allowed: {allowed}"
+        raise UsageError(message, hint="steelyard run stability --quick", code="usage.study")
+    return known[name]

@@ -1,0 +1,124 @@
+"""Analysis of the stability study: from the recorded tables to every claim of its report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from steelyard.errors import AnalysisError, DataError
+from steelyard.model import FindingSet
+from steelyard.model.plan import read_plan
+from steelyard.record.seal import hash_tables
+from steelyard.record.tables import RUNS_NAME
+from steelyard.record.tables import write_tables as write_recorded
+from steelyard.studies.stability.analysis_cells import read_recorded
+from steelyard.studies.stability.analysis_clocks import clock_granularity
+from steelyard.studies.stability.analysis_comparisons import class_counts, compare_cells
+from steelyard.studies.stability.analysis_dispersion import dispersion_findings
+from steelyard.studies.stability.analysis_errors import clock_trust, error_groups, outside_errors
+from steelyard.studies.stability.analysis_inputs import counter_correlations, input_dependence
+from steelyard.studies.stability.analysis_options import AnalysisOptions, read_options, write_options
+from steelyard.studies.stability.analysis_pairs import pairs
+from steelyard.studies.stability.analysis_parallel import overlaps, parallel_ratios
+from steelyard.studies.stability.analysis_remarks import calibration, contamination, failed_runs, settings
+from steelyard.studies.stability.analysis_series import warm_ups, worker_differences
+from steelyard.studies.stability.analysis_shift import identical_cells, location_shifts, pinning_effects
+from steelyard.studies.stability.analysis_tables import write_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from steelyard.model import Finding
+    from steelyard.studies.stability.analysis_cells import Recorded
+
+METHOD_VERSION: Final = 1
+"""Raised whenever a change of the analysis alters numbers."""
+
+FINDINGS_NAME: Final = "findings.json"
+LEDGER_NAME: Final = "ledger.sqlite"
+
+
+def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
+    """Compute the findings of a result folder; write ``findings.json`` and ``tables/*.csv``.
+
+    Parameters
+    ----------
+    result : Path
+        Result folder with ``plan.json`` and recorded tables.
+    options : AnalysisOptions or None
+        Settings to use and keep beside the result; ``None`` uses those kept there, else those of the plan.
+
+    Returns
+    -------
+    FindingSet
+        The same for the same tables and settings, on every machine.
+
+    Raises
+    ------
+    DataError
+        If the tables are absent, damaged or of another study.
+    AnalysisError
+        If there is nothing to analyse.
+    """
+    plan = read_plan(result / "plan.json")
+    if (result / LEDGER_NAME).exists() and not (result / RUNS_NAME).exists():
+        write_recorded(result)
+    if options is not None:
+        write_options(result, plan, options)
+    findings = compute(result)
+    write_tables(result, findings)
+    findings.write(result / FINDINGS_NAME)
+    return findings
+
+
+def compute(result: Path) -> FindingSet:
+    """Compute the findings of a result folder and write nothing.
+
+    Raises
+    ------
+    DataError
+        If the tables are absent, damaged or of another study.
+    AnalysisError
+        If there is nothing to analyse.
+    """
+    plan = read_plan(result / "plan.json")
+    if plan.study != "stability":
+        message = f"`{result}` holds a result of the study `{plan.study}`, not of `stability`"
+        raise DataError(message, code="data.study")
+    options = read_options(result, plan)
+    recorded = read_recorded(result, plan)
+    if not recorded.cells:
+        message = f"`{result}` has no completed run that measured something"
+        raise AnalysisError(message, hint="execute the study first, or look at the status of its runs")
+    return FindingSet(
+        study=plan.study,
+        plan_id=plan.id,
+        method_version=METHOD_VERSION,
+        inputs=hash_tables(result),
+        findings=tuple(_claims(result, recorded, options)),
+    )
+
+
+def _claims(result: Path, recorded: Recorded, options: AnalysisOptions) -> Iterator[Finding]:
+    errors = outside_errors(recorded, options)
+    yield from errors
+    yield from error_groups(errors)
+    yield from clock_granularity(recorded)
+    comparisons = compare_cells(recorded, pairs(recorded), options)
+    yield from comparisons
+    yield from class_counts(comparisons)
+    yield from parallel_ratios(recorded)
+    yield from warm_ups(recorded, options)
+    yield from worker_differences(recorded, options)
+    yield from input_dependence(recorded, options)
+    yield from location_shifts(recorded, options)
+    yield from pinning_effects(recorded, options)
+    yield from overlaps(recorded)
+    yield from clock_trust(errors, options)
+    yield from dispersion_findings(recorded, options)
+    yield from identical_cells(recorded, options)
+    yield from contamination(recorded)
+    yield from counter_correlations(recorded)
+    yield from failed_runs(recorded)
+    yield from calibration(result)
+    yield settings(recorded, options)

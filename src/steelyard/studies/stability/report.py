@@ -1,0 +1,69 @@
+"""The report of the stability study: a page of findings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from steelyard.report.evidence import named_findings
+from steelyard.report.page import Page
+from steelyard.studies.stability.report_answer import absences, answer, cards, no_answer
+from steelyard.studies.stability.report_data import read_recorded
+from steelyard.studies.stability.report_sections import sections
+from steelyard.studies.stability.report_subjects import subjects_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from steelyard.studies.stability.report_data import Recorded
+
+QUESTION: Final = (
+    "Which isolation technology, and how many parallel workers, before timings stop being trustworthy?"
+)
+
+
+def build(folder: Path) -> Page:
+    """Give the report of a result folder.
+
+    Parameters
+    ----------
+    folder : Path
+        With ``findings.json``, ``runs.parquet`` and ``measurements/``.
+
+    Raises
+    ------
+    DataError
+        If findings or tables are absent or damaged.
+    """
+    recorded = read_recorded(folder)
+    subjects = subjects_of(recorded)
+    findings = recorded.findings
+    page = Page(
+        study=findings.study,
+        question=QUESTION,
+        about=tuple(_about(recorded)),
+        answer=answer(findings) or (no_answer(),),
+        cards=cards(findings, subjects),
+        notices=absences(findings, subjects),
+        sections=sections(recorded, subjects),
+        findings={finding.id: finding for finding in findings.findings},
+    )
+    named = set(named_findings(page))
+    return replace(page, findings={name: finding for name, finding in page.findings.items() if name in named})
+
+
+def _about(recorded: Recorded) -> Iterable[tuple[str, str]]:
+    if (provenance := recorded.provenance) is not None:
+        name = provenance.host.get("hostname") or provenance.host_id
+        if name:
+            yield "host", str(name)
+        if provenance.origin is not None:
+            yield "imported from", provenance.origin.file_name
+        elif provenance.sessions:
+            yield "measured", provenance.sessions[0].begun_utc.replace("T", " ")[:16] + " UTC"
+    yield "runs", f"{recorded.runs.num_rows:,}".replace(",", " ")
+    if recorded.plan is not None:
+        yield "blocks", str(recorded.plan.blocks)
+    if recorded.findings.plan_id:
+        yield "plan", recorded.findings.plan_id[:12]

@@ -1,0 +1,172 @@
+"""Sentences of the stability study: one template per claim and verdict."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from steelyard.report.sentence import ANY_VERDICT, Phrasing
+
+_CELL: Final = "{subject.workload} in {subject.isolation} with {subject.setup}"
+_PAIR: Final = "{subject.second} against {subject.first} ({subject.workload}, {subject.setup})"
+_CLASSES: Final = "; the published rule says {facts.class_percentile} for {subject.first} vs "
+"{subject.second}[, {facts.disagreement}]"
+
+
+def _comparison(name: str) -> dict[str, str]:
+    """Give the sentences of a comparison of one statistic, second side over first."""
+    ratio = "{estimates.ratio:change} ({estimates.ratio:change_interval})"
+    subject = f"{name} of {_PAIR}"
+    return {
+        "slower": f"The {subject} is higher by a relevant amount: {ratio}{_CLASSES}.",
+        "faster": f"The {subject} is lower by a relevant amount: {ratio}{_CLASSES}.",
+        "equivalent": f"The {subject} is the same within the margin: {ratio}{_CLASSES}.",
+        "inconclusive": f"The {subject} cannot be decided: {ratio}{_CLASSES}.",
+        "descriptive": f"The {subject} differs in these data, too few for a verdict: {ratio}{_CLASSES}.",
+        "NA": f"The {subject} cannot be compared: a side was not measured.",
+        ANY_VERDICT: f"The {subject} is {{verdict}}: {ratio}{_CLASSES}.",
+    }
+
+
+SENTENCES: Final[dict[str, dict[str, str]]] = {
+    "outside_error": {
+        ANY_VERDICT: "For {subject.workload} in {subject.isolation} with {subject.setup}, the outside "
+        "{subject.metric} clock differs from the program's own by "
+        "{estimates.mean} on average, with a standard deviation of {estimates.sd} "
+        "({estimates.cv} of the run time).",
+    },
+    "outside_error_groups": {
+        ANY_VERDICT: "In {subject.isolation} with {subject.setup}, {facts.over_5} of {facts.cells} "
+        "cells have an outside "
+        "{subject.metric} error above 5 %, {facts.over_10} above 10 % and {facts.over_20} above 20 %.",
+    },
+    "clock_granularity": {
+        "coarse": "The {subject.clock} clock of {subject.isolation} moves in steps of {estimates.step}, "
+        "{facts.share_of_iteration_percent:percent} of a median iteration: coarse against iterations "
+        "this short.",
+        ANY_VERDICT: "The {subject.clock} clock of {subject.isolation} moves in steps of {estimates.step}"
+        "[, {facts.share_of_iteration_percent:percent} of a median iteration].",
+    },
+    "mean_comparison": _comparison("mean"),
+    "sd_comparison": _comparison("standard deviation"),
+    "median_comparison": _comparison("median"),
+    "mad_comparison": _comparison("median absolute deviation"),
+    "cv_comparison": _comparison("coefficient of variation"),
+    "class_counts": {
+        ANY_VERDICT: "By the published rule ({subject.published}), the {subject.statistic} of "
+        "{subject.first} against "
+        "{subject.second} with {subject.setup} is higher for {facts.higher} workloads, lesser for "
+        "{facts.lesser}, "
+        "same for {facts.same}, overlapping for {facts.overlap} and not available for {facts.NA}.",
+    },
+    "parallel_ratio": {
+        ANY_VERDICT: f"The workers of {_CELL} ran in parallel for {{estimates.ratio:ratio_percent}} of "
+        f"the batch.",
+    },
+    "warm_up": {
+        "flat": f"There is no warm-up for {_CELL}: the first value is {{facts.first_value_s:seconds}}, "
+        f"the median "
+        "{facts.median_s:seconds}[; outliers at {facts.outlier_iterations}].",
+        "warm-up": f"The runs of {_CELL} warm up[ until iteration {{facts.change_point}}]: the first "
+        f"value is "
+        "{facts.first_value_s:seconds}, the median {facts.median_s:seconds}.",
+        "slow-down": f"The runs of {_CELL} slow down[ from iteration {{facts.change_point}}]: the first "
+        f"value is "
+        "{facts.first_value_s:seconds}, the median {facts.median_s:seconds}.",
+        ANY_VERDICT: f"The runs of {_CELL} show {{verdict}}: the first value is "
+        f"{{facts.first_value_s:seconds}}, the "
+        "median {facts.median_s:seconds}.",
+    },
+    "worker_difference": {
+        ANY_VERDICT: f"Among the workers of {_CELL}, {{facts.different}} of {{facts.pairs}} pairs differ"
+        "[, the medians by up to {facts.largest_difference_percent:percent}].",
+    },
+    "input_dependence": {
+        ANY_VERDICT: "Between {facts.inputs} inputs, the mean time of {subject.workload} differs by up to "
+        "{estimates.widest}: {verdict}.",
+    },
+    "dispersion_by_load": {
+        "not measured": "Whether the dispersion of {subject.workload} in {subject.isolation} grows with "
+        "load was not "
+        "measured.",
+        "no growth seen": "The dispersion of {subject.workload} in {subject.isolation} does not grow "
+        "with the "
+        "number of workers measured here.",
+        ANY_VERDICT: "The dispersion of {subject.workload} in {subject.isolation} starts to grow at "
+        "{facts.starts_at:workers}.",
+    },
+    "location_shift": {
+        "slower": "{subject.isolation} needs {estimates.ratio:change} CPU time than {subject.baseline} "
+        "({estimates.ratio:change_interval}).",
+        "faster": "{subject.isolation} needs {estimates.ratio:change} CPU time than {subject.baseline} "
+        "({estimates.ratio:change_interval}).",
+        "equivalent": "{subject.isolation} does not shift the mean against {subject.baseline}: "
+        "{estimates.ratio:change} ({estimates.ratio:change_interval}).",
+        "descriptive": "In these data, too few for a verdict, {subject.isolation} needs "
+        "{estimates.ratio:change} CPU time "
+        "than {subject.baseline}.",
+        "NA": "{subject.isolation} cannot be compared with {subject.baseline}: a side was not measured.",
+        ANY_VERDICT: "Whether {subject.isolation} shifts the mean against {subject.baseline} is {verdict}: "
+        "{estimates.ratio:change} ({estimates.ratio:change_interval}).",
+    },
+    "pinning_effect": {
+        "helps": "Pinning workers to CPUs makes the times of {subject.isolation} steadier.",
+        "harms": "Pinning workers to CPUs makes the times of {subject.isolation} less steady.",
+        "no difference": "Pinning workers to CPUs makes no difference for {subject.isolation}.",
+        "not measured": "Pinning was not measured for {subject.isolation}.",
+        ANY_VERDICT: "Whether pinning helps {subject.isolation} is {verdict}.",
+    },
+    "overlap": {
+        ANY_VERDICT: f"Of {{facts.iterations:count}} iterations of {_CELL}, {{facts.overlapping:count}} "
+        f"ran while every "
+        "worker was running and {facts.not_overlapping:count} did not.",
+    },
+    "clock_trust": {
+        ANY_VERDICT: "The {subject.clock} clock of {subject.isolation} can be trusted up to "
+        "{facts.trusted_up_to_workers:workers} (error below {facts.tolerance_percent:percent}).",
+        "not trusted": "The {subject.clock} clock of {subject.isolation} cannot be trusted at any load "
+        "measured here "
+        "(error above {facts.tolerance_percent:percent}).",
+    },
+    "recommended_workers": {
+        "recommended": "{subject.isolation} carries at most {estimates.workers} for a dispersion of at most "
+        "{facts.tolerance_percent:percent}[, limited by {facts.limiting_workload}].",
+        "none": "No number of workers keeps {subject.isolation} within {facts.tolerance_percent:percent}"
+        "[: already one worker of {facts.limiting_workload} is beyond it].",
+        ANY_VERDICT: "The number of workers for {subject.isolation} at "
+        "{facts.tolerance_percent:percent} is {verdict}.",
+    },
+    "a_a": {
+        "no difference": "Two identical cells ({subject.workload}, {subject.setup}) show no difference, "
+        "as they must: "
+        "{estimates.ratio:change} ({estimates.ratio:change_interval}).",
+        ANY_VERDICT: "Two identical cells ({subject.workload}, {subject.setup}) seem to differ "
+        "({estimates.ratio:change}, {estimates.ratio:change_interval}): differences of this size in "
+        "this report are not to be believed.",
+    },
+    "contamination": {
+        ANY_VERDICT: "{facts.flagged:count} of {facts.runs:count} runs in {subject.isolation} with "
+        "{subject.setup} "
+        "carry the flag {subject.flag}.",
+    },
+    "counter_correlation": {
+        ANY_VERDICT: "CPU time and {subject.counter} of {subject.workload}: Pearson "
+        "{estimates.pearson:number}, "
+        "Spearman {estimates.spearman:number}.",
+    },
+    "failed_runs": {
+        ANY_VERDICT: "{facts.count:count} runs of {subject.workload} in {subject.isolation} with "
+        "{subject.setup} "
+        "ended as {subject.status}.",
+    },
+    "settings": {
+        ANY_VERDICT: "The analysis calls differences of the mean below {facts.margin_percent:percent} "
+        "irrelevant, allows a "
+        "dispersion of {facts.tolerance_percent:percent}, and resamples {facts.resamples:count} times.",
+    },
+    "calibration": {
+        ANY_VERDICT: "Steelyard's own error on this host: {verdict}.",
+    },
+}
+"""Every number of the report that stands in a sentence passes through one of these slots."""
+
+PHRASING: Final = Phrasing(SENTENCES)

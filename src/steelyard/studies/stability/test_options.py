@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from steelyard.design.study_file import read_study_file
+from steelyard.errors import StudyFileError
+from steelyard.run.isolation.registry import technologies
+from steelyard.studies.registry import Study, studies, study
+from steelyard.studies.stability.options import LimitOptions, StabilityOptions, settle
+from steelyard.studies.stability.request import requested_options
+from steelyard.studies.stability.workloads import WORKLOADS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pydantic import BaseModel
+
+
+@pytest.fixture
+def page(pytestconfig: pytest.Config) -> str:
+    return (pytestconfig.rootpath / "docs/reference/study-file.md").read_text(encoding="utf-8")
+
+
+def test_the_example_of_the_reference_is_a_good_study_file(page: str, tmp_path: Path) -> None:
+    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    path = tmp_path / "study.toml"
+    path.write_text(example, encoding="utf-8")
+    options = requested_options(path, quick=False)
+    assert (options.seed, options.workers, options.limits.memory_mib) == (2024, (1, 2, 4), 512)
+
+
+@pytest.mark.parametrize("model", [StabilityOptions, LimitOptions])
+def test_every_key_stands_in_the_reference(page: str, model: type[BaseModel]) -> None:
+    for name in model.model_fields:
+        assert f"| `{name}` |" in page
+
+
+def test_the_documented_defaults_are_the_real_ones(page: str) -> None:
+    quick, full = settle(StabilityOptions(quick=True)), settle(StabilityOptions())
+    for name in ("blocks", "iterations"):
+        assert f"| {getattr(full, name)} | {getattr(quick, name)} |" in next(
+            line for line in page.splitlines() if line.startswith(f"| `{name}` |")
+        )
+    assert f"| {full.target_iteration_ms} |" in page
+    assert f"| {full.limits.wall_time_s:.0f} |" in page
+
+
+def test_what_a_study_file_says_goes_before_the_defaults_of_quick() -> None:
+    settled = settle(StabilityOptions(quick=True, blocks=2, counters=("page-faults",)))
+    assert (settled.blocks, settled.counters, settled.iterations) == (2, ("page-faults",), 10)
+
+
+def test_quick_on_the_command_line_goes_before_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text('study = "stability"\nseed = 9\n', encoding="utf-8")
+    assert requested_options(path, quick=True) == StabilityOptions(quick=True, seed=9)
+    assert requested_options(None, quick=True) == StabilityOptions(quick=True)
+
+
+@pytest.mark.parametrize(
+    ("line", "part"),
+    [
+        ('isolation = ["vbox"]', "allowed: `bare`"),
+        ('workloads = ["exp/exp_flot"]', "(did you mean `exp/exp_float`?)"),
+        ("workers = []", "allowed: at least 1 entry"),
+        ('workers = "all"', 'allowed: "auto" or a list of whole numbers'),
+        ("workers = [2000]", "`workers[0]` is `2000`; allowed: 1024 or less"),
+        ("tolerance_percent = nan", "allowed: a finite number"),
+        ("margin_percent = 0", "allowed: above 0"),
+        ("iterations = 0", "allowed: 1 or more"),
+        ("inputs = 301", "allowed: 300 or less"),
+        ('gate = "never"', "allowed: `record`, `strict`"),
+        ('affinity = ["pinned"]', "allowed: `none`, `taskset`"),
+        ("limits.wall_time_s = 0", "`limits.wall_time_s` is `0`; allowed: above 0"),
+        ("limits.memry_mib = 3", "(did you mean `memory_mib`?)"),
+    ],
+)
+def test_a_value_outside_its_range_is_answered_with_the_range(tmp_path: Path, line: str, part: str) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text(f'study = "stability"\n{line}\n', encoding="utf-8")
+    known = {"isolation": tuple(technologies()), "workload": tuple(WORKLOADS)}
+    with pytest.raises(StudyFileError) as caught:
+        read_study_file(path, {"stability": StabilityOptions}, known)
+    assert "has 1 problem:\n  line 2: " in caught.value.message
+    assert part in caught.value.message
+
+
+def test_the_registry_knows_the_study_and_its_options() -> None:
+    assert isinstance(study("stability"), Study)
+    assert set(studies()) == {"stability"}
+    assert study("stability").options is StabilityOptions

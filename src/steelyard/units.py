@@ -1,0 +1,113 @@
+"""Units of measurements, their sizes in base units, and texts for people."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from steelyard.errors import DataError
+
+SECONDS_PER_UNIT: Final[dict[str, float]] = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+"""Length of each unit of time in seconds."""
+
+NS_PER_S: Final = 1_000_000_000
+NS_PER_MS: Final = 1_000_000
+
+
+def seconds_per(unit: str) -> float:
+    """Give the length of a unit of time in seconds.
+
+    Parameters
+    ----------
+    unit : str
+        One of ``ns``, ``us``, ``ms``, ``s``.
+
+    Returns
+    -------
+    float
+        Seconds.
+
+    Raises
+    ------
+    DataError
+        If the unit is not a unit of time.
+
+    Examples
+    --------
+    >>> seconds_per("ms")
+    0.001
+    """
+    try:
+        return SECONDS_PER_UNIT[unit]
+    except KeyError:
+        allowed = ", ".join(f"`{name}`" for name in SECONDS_PER_UNIT)
+        message = f"`{unit}` is not a unit of time; allowed: {allowed}"
+        raise DataError(message, code="data.unit") from None
+
+
+def format_seconds(seconds: float, digits: int = 4) -> str:
+    """Write a duration with a unit that suits its size.
+
+    Parameters
+    ----------
+    seconds : float
+        Duration [s].
+    digits : int
+        Significant digits, at least 1.
+
+    Returns
+    -------
+    str
+        Number and unit.
+
+    Examples
+    --------
+    >>> format_seconds(0.0523456)
+    '52.35 ms'
+    >>> format_seconds(-2.5e-6)
+    '-2.500 us'
+    >>> format_seconds(0)
+    '0 s'
+    """
+    if seconds == 0:
+        return "0 s"
+    for unit in ("s", "ms", "us", "ns"):
+        scaled = seconds / SECONDS_PER_UNIT[unit]
+        if abs(scaled) >= 1 or unit == "ns":
+            return f"{format_significant(scaled, digits)} {unit}"
+    return f"{seconds} s"
+
+
+def format_significant(value: float, digits: int) -> str:
+    """Write a number with a given number of significant digits and no exponent.
+
+    Examples
+    --------
+    >>> format_significant(0.0012345, 3)
+    '0.00123'
+    >>> format_significant(12345.6, 3)
+    '12346'
+    """
+    if value == 0 or value != value:  # noqa: PLR0124 - NaN is the one value unequal to itself
+        return str(value)
+    decimals = digits - 1 - _exponent(value)
+    return f"{value:.{max(decimals, 0)}f}"
+
+
+def _exponent(value: float) -> int:
+    return int(f"{abs(value):e}".split("e")[1])
+
+
+def format_bytes(count: float) -> str:
+    """Write a number of bytes with a binary unit.
+
+    Examples
+    --------
+    >>> format_bytes(262144)
+    '256 KiB'
+    """
+    size = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(size) < 1024 or unit == "GiB":  # noqa: PLR2004 - definition of the binary units
+            return f"{size:.4g} {unit}"
+        size /= 1024
+    return f"{count} B"

@@ -1,0 +1,80 @@
+"""The launcher's own tests on every layout of control groups, in a guest that has nothing else.
+
+The test executable is one static program that is test, launcher and test program in turn.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from steelyard.errors import CapabilityError
+from steelyard.run.guest.execution import GuestJob, execute_in_guest
+from steelyard.run.guest.kernel import find_image
+
+ROOT = Path(__file__).parents[2]
+LONGEST_S = 900.0
+EMULATION_SCALE = 20
+
+
+def _host_triple() -> str:
+    answer = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True, cwd=ROOT)
+    return next(line.split()[1] for line in answer.stdout.splitlines() if line.startswith("host:"))
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    if shutil.which("cargo") is None:
+        pytest.skip("needs cargo to build the launcher's tests")
+    triple = _host_triple()
+    variable = f"CARGO_TARGET_{triple.upper().replace('-', '_')}_RUSTFLAGS"
+    environment = {**os.environ, variable: "-C target-feature=+crt-static"}
+    command = [
+        "cargo",
+        "test",
+        "--locked",
+        "--profile",
+        "guest",
+        "-p",
+        "steelyard-launch",
+        "--test",
+        "launcher",
+    ]
+    command += ["--no-run", "--target", triple, "--message-format", "json"]
+    answer = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT, env=environment)
+    messages = map(json.loads, answer.stdout.splitlines())
+    built = [message["executable"] for message in messages if message.get("executable")]
+    return next(Path(path) for path in built if Path(path).name.startswith("launcher-"))
+
+
+@pytest.mark.slow
+@pytest.mark.needs_vm
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("layout", ["v2", "v1"])
+def test_the_launcher_holds_its_promises(program: Path, layout: str) -> None:
+    try:
+        find_image()
+    except CapabilityError as error:
+        pytest.skip(error.message)
+    busybox = shutil.which("busybox")
+    if busybox is None or shutil.which("qemu-system-x86_64") is None:
+        pytest.skip("needs busybox-static and qemu: make deps-isolation")
+    said = io.StringIO()
+    job = GuestJob(
+        program,
+        arguments=("--color=never",),
+        cgroup=layout,  # type: ignore[arg-type]
+        cpus=2,
+        timeout_s=LONGEST_S,
+        environment=(f"STEELYARD_EXPECT_CGROUP={layout}", f"STEELYARD_TIME_SCALE={EMULATION_SCALE}"),
+        tools=Path(busybox),
+    )
+    code = execute_in_guest(job, said)
+    assert code == 0, said.getvalue()[-6000:]
+    assert "test result: ok" in said.getvalue()

@@ -1,0 +1,152 @@
+"""The report in a real browser: it draws, answers to the reader, and asks nobody for anything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures.browser import find_browser, tab
+from fixtures.stability_sample import write_sample
+from steelyard.cli import execute
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from fixtures.browser import Tab
+
+pytestmark = [
+    pytest.mark.needs_browser,
+    pytest.mark.skipif(find_browser() is None, reason="needs_browser: chromium is not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = write_sample(tmp_path_factory.mktemp("study") / "night shift")
+    assert execute(["report", str(made)]) == 0
+    return made
+
+
+@pytest.fixture(scope="module")
+def page(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    with tab((folder / "report.html").as_uri(), tmp_path_factory.mktemp("profile")) as opened:
+        opened.wait_for("document.querySelector('[data-charts=drawn]') !== null")
+        yield opened
+
+
+def test_every_chart_is_drawn(page: Tab) -> None:
+    figures = page.evaluate("document.querySelectorAll('[data-chart]').length")
+    assert figures == 8
+    assert page.evaluate("document.querySelectorAll('[data-chart] svg.marks').length") == figures
+    assert (
+        page.evaluate(
+            "Math.min(...[...document.querySelectorAll('svg.marks')].map((s) => "
+            "s.querySelectorAll('path').length))"
+        )
+        > 5
+    )
+    assert page.evaluate("document.querySelectorAll('.failed').length") == 0
+
+
+def test_only_the_page_itself_is_requested(page: Tab, folder: Path) -> None:
+    assert [address for address in page.requests if not address.startswith("data:")] == [
+        (folder / "report.html").as_uri()
+    ]
+
+
+def test_the_console_stays_empty(page: Tab) -> None:
+    assert page.console == []
+
+
+def test_a_hostile_name_is_shown_and_never_executed(page: Tab) -> None:
+    assert page.evaluate("window.hacked === undefined")
+    assert page.evaluate("document.querySelectorAll('main img').length") == 0
+    assert page.evaluate(
+        "document.querySelector('main').textContent.includes('<script>window.hacked=1</script>')"
+    )
+
+
+def test_even_injected_markup_is_not_executed(page: Tab) -> None:
+    page.evaluate("document.querySelector('footer').innerHTML = `<img src=x onerror='window.injected=1'>`")
+    page.evaluate("new Promise((done) => setTimeout(done, 200))")
+    assert page.evaluate("window.injected === undefined")
+    page.evaluate("document.querySelector('footer').textContent = ''")
+    assert any("Content Security Policy" in line for line in page.console)
+    page.console.clear()
+    page.requests[:] = [address for address in page.requests if address.endswith("report.html")]
+
+
+def test_a_click_shows_the_evidence_and_escape_closes_it(page: Tab) -> None:
+    page.evaluate("document.querySelector('.answer .claim b').click()")
+    assert page.evaluate("document.getElementById('evidence').hidden") is False
+    shown = page.evaluate("document.getElementById('evidence').textContent")
+    assert "recommended_workers/bare" in shown
+    page.evaluate("document.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape'}))")
+    assert page.evaluate("document.getElementById('evidence').hidden") is True
+
+
+def rows(page: Tab, table: str) -> list[str]:
+    shown = (
+        f"[...document.querySelectorAll('[data-table={table}] tbody tr')].filter((row) => row.offsetParent)"
+    )
+    script = f"{shown}.map((row) => row.lastElementChild.textContent)"
+    return list(page.evaluate(script))
+
+
+def test_tables_sort_with_na_last_filter_and_unfold(page: Tab) -> None:
+    first = rows(page, "outside_error_wall")
+    assert len(first) == 15
+    page.evaluate("document.querySelector('[data-table=outside_error_wall] th:last-child button').click()")
+    ascending = [float(text) for text in rows(page, "outside_error_wall")]
+    assert ascending == sorted(ascending)
+    page.evaluate("document.querySelector('[data-more=outside_error_wall]').click()")
+    everything = rows(page, "outside_error_wall")
+    assert len(everything) == 60
+    assert everything[-5:] == ["NA"] * 5
+    page.evaluate(
+        "(() => { const f = document.querySelector('[data-filter=outside_error_wall]');"
+        " f.value = 'docker qsort'; f.dispatchEvent(new Event('input')); })()"
+    )
+    assert len(rows(page, "outside_error_wall")) == 3
+
+
+def test_a_menu_changes_its_chart(page: Tab) -> None:
+    marks = "document.querySelector('[data-chart=boxes] svg').innerHTML"
+    before = page.evaluate(marks)
+    page.evaluate(
+        "(() => { const s = document.querySelector('[data-chart=boxes] select');"
+        " s.selectedIndex = 2; s.dispatchEvent(new Event('change')); s.dispatchEvent(new "
+        "Event('input')); })()"
+    )
+    page.evaluate("new Promise((done) => setTimeout(done, 300))")
+    assert page.evaluate(marks) != before
+
+
+def test_the_theme_can_be_switched(page: Tab) -> None:
+    background = "getComputedStyle(document.body).backgroundColor"
+    before = page.evaluate(background)
+    page.evaluate("document.getElementById('theme').click()")
+    assert page.evaluate(background) != before
+    page.evaluate("document.getElementById('theme').click()")
+
+
+def test_a_phone_shows_everything_without_scrolling_sideways(folder: Path, tmp_path: Path) -> None:
+    with tab((folder / "report.html").as_uri(), tmp_path, width=360, height=740) as phone:
+        phone.wait_for("document.querySelector('[data-charts=drawn]') !== null")
+        assert phone.evaluate("document.documentElement.scrollWidth") <= 360
+        assert phone.console == []
+
+
+def test_headings_captions_and_names_are_there(page: Tab) -> None:
+    assert page.evaluate("document.querySelectorAll('h1').length") == 1
+    assert page.evaluate(
+        "[...document.querySelectorAll('table')].every((t) => t.caption && t.caption.textContent)"
+    )
+    assert page.evaluate("[...document.querySelectorAll('th')].every((t) => t.scope === 'col')")
+    assert page.evaluate(
+        "[...document.querySelectorAll('svg.marks')].every((s) => s.closest('[aria-label]'))"
+    )
+    assert page.evaluate("[...document.querySelectorAll('select, input')].every((s) => s.closest('label'))")
+    assert page.evaluate("document.documentElement.lang") == "en"

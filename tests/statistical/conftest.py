@@ -1,0 +1,32 @@
+"""Fixtures of the statistical tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures.simulated_result import Spec, Study, build
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+@pytest.fixture
+def make_result(tmp_path: Path) -> Callable[..., Path]:
+    """Give the builder of result folders below the test's own folder."""
+
+    def make(specs: Sequence[Spec], study: Study | None = None, name: str = "result") -> Path:
+        return build(tmp_path / name, specs, study or Study())
+
+    return make
+
+
+@pytest.fixture
+def shared_data() -> Path:
+    """Give the folder of recorded data beside the repository."""
+    folder = Path(__file__).resolve().parents[3] / "shared" / "data" / "stability"
+    if not folder.is_dir():
+        pytest.skip("needs ../shared/data: recorded measurements beside the repository")
+    return folder

@@ -130,7 +130,13 @@ def read_table(path: Path, schema: str) -> pa.Table:
     """
     with _named_damage(path, schema):
         # From bytes: a file that shrinks while being mapped would end the process.
-        table = pq.read_table(pa.BufferReader(path.read_bytes()), page_checksum_verification=True)
+        # In this thread: the library's own threads, still starting, abort a program that ends at once.
+        table = pq.read_table(
+            pa.BufferReader(path.read_bytes()),
+            page_checksum_verification=True,
+            use_threads=False,
+            pre_buffer=False,
+        )
     _require_schema(path, table.schema.metadata, schema)
     return table
 

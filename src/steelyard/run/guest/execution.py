@@ -143,7 +143,8 @@ def _watch(command: list[str], timeout_s: float, output: TextIO) -> int:
             ready, _, _ = select.select([machine.stdout], [], [], max(deadline - time.monotonic(), 0.0))
             if not ready:
                 message = f"the guest did not end within {timeout_s:g} s"
-                raise RunError(message, hint="raise --timeout", code="run.guest-timeout")
+                hint = "raise --timeout; its last lines are above"
+                raise RunError(message, hint=hint, code="run.guest-timeout")
             chunk = os.read(machine.stdout.fileno(), READ_BYTES)
             if not chunk:
                 break

@@ -28,6 +28,8 @@ MEMORY_MIB: Final = 512
 KVM_DEVICE: Final = Path("/dev/kvm")
 KVM_BOOT_S: Final = 6.0
 """Software emulation needs 2 s; hardware that needs more is none."""
+ACCELERATOR_ARGUMENTS: Final[dict[Accelerator, str]] = {"kvm": "kvm", "tcg": "tcg,thread=single"}
+"""Emulated processors that each have a thread lose timer interrupts and lock up a busy guest."""
 PORT: Final = "ttyS1"
 """The guest's end of the line protocol; its kernel writes to the first port, which is logged."""
 
@@ -76,7 +78,15 @@ class Machine:
         command = ["setpriv", "--pdeathsig", "KILL"]
         if host_cpus is not None:
             command += ["taskset", "--cpu-list", ",".join(map(str, host_cpus))]
-        command += [EMULATOR, "-name", self.name, "-M", "pc", "-accel", self.accelerator]
+        command += [
+            EMULATOR,
+            "-name",
+            self.name,
+            "-M",
+            "pc",
+            "-accel",
+            ACCELERATOR_ARGUMENTS[self.accelerator],
+        ]
         command += [
             "-cpu",
             "host" if self.accelerator == "kvm" else "max",

@@ -10,6 +10,19 @@ use super::{
     CgroupError, Controller, GroupLimits, Hierarchy, Layout, LayoutKind, Leaf, ResidentGroups, UnifiedBase,
 };
 
+/// Memory in the version 1 groups before a run.
+///
+/// The kernel takes back what belongs to a process (stacks, page tables) a grace period after its
+/// end. What earlier runs left therefore goes while the next one executes, nobody knows when: the
+/// run's peak lies between the peak seen minus all, and the peak seen minus the residents alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IdleMemory {
+    /// The residents' own [bytes].
+    pub resident_bytes: u64,
+    /// What earlier runs left [bytes].
+    pub left_bytes: u64,
+}
+
 /// Every group of one launcher. Dropping it ends what lives in them and removes them all.
 #[derive(Debug)]
 pub struct Groups {
@@ -127,23 +140,32 @@ impl Groups {
         Ok(Some(leaf))
     }
 
-    /// What the groups say with the child set up and waiting. `idle_bytes` is the memory that the
-    /// residents held before the clone.
+    /// What the groups say with the child set up and waiting. `idle` is the memory that was in use
+    /// before the clone.
     #[must_use]
-    pub fn sample_before(&self, leaf: Option<&Leaf>, idle_bytes: Option<u64>) -> Sample {
+    pub fn sample_before(&self, leaf: Option<&Leaf>, idle: Option<IdleMemory>) -> Sample {
         let mut sample = leaf.map(Leaf::sample_before).unwrap_or_default().or(&self.resident.sample());
         if !leaf.is_some_and(|_| self.is_memory_unified()) {
-            sample.memory_bytes = idle_bytes.map(|bytes| (bytes, Source::Cgroup1));
+            sample.memory_bytes = idle.map(|idle| (idle.resident_bytes, Source::Cgroup1));
+            sample.memory_slack_bytes = idle.map_or(0, |idle| idle.left_bytes);
         }
         self.bandwidth.add(&mut sample);
         sample
     }
 
-    /// What the groups say once nothing of the run lives any more.
+    /// What the version 1 groups say once nothing of the run lives any more. The next run begins
+    /// there too, so this has to be taken before it.
     #[must_use]
-    pub fn sample_after(&self, leaf: Option<&Leaf>) -> Sample {
-        let mut sample = leaf.map(Leaf::sample_after).unwrap_or_default().or(&self.resident.sample());
-        sample.memory_bytes = sample.memory_bytes.or_else(|| self.resident.peak_bytes());
+    pub fn sample_residents(&self) -> Sample {
+        let mut sample = self.resident.sample();
+        sample.memory_bytes = self.resident.peak_bytes();
+        sample
+    }
+
+    /// The same with what the run's own leaf says.
+    #[must_use]
+    pub fn sample_after(&self, leaf: Option<&Leaf>, residents: &Sample) -> Sample {
+        let mut sample = leaf.map(Leaf::sample_after).unwrap_or_default().or(residents);
         self.bandwidth.add(&mut sample);
         sample
     }
@@ -207,7 +229,7 @@ mod tests {
         assert_eq!(groups.kind(), LayoutKind::None);
         assert!(groups.take_leaf().unwrap().is_none());
         assert!(groups.degraded()[0].contains("no control group"));
-        assert!(groups.sample_after(None).memory_bytes().is_none());
+        assert!(groups.sample_after(None, &groups.sample_residents()).memory_bytes().is_none());
     }
 
     #[test]

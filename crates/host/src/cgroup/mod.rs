@@ -26,7 +26,7 @@ mod resident;
 
 pub use base::UnifiedBase;
 pub use error::CgroupError;
-pub use groups::Groups;
+pub use groups::{Groups, IdleMemory};
 pub use kill::{descendants, kill_descendants, own_children};
 pub use layout::{Controller, Hierarchy, Layout, LayoutKind};
 pub use leaf::Leaf;

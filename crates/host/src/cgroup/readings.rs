@@ -19,6 +19,8 @@ pub struct Sample {
     pub(super) io_pressure_ns: Reading,
     /// Before the run: memory in use. After it: the peak.
     pub(super) memory_bytes: Reading,
+    /// Before the run: how much of that may go while it executes.
+    pub(super) memory_slack_bytes: u64,
     pub(super) read_bytes: Reading,
     pub(super) written_bytes: Reading,
     pub(super) oom_kills: Option<u64>,
@@ -37,6 +39,7 @@ impl Sample {
             memory_pressure_ns: self.memory_pressure_ns.or(other.memory_pressure_ns),
             io_pressure_ns: self.io_pressure_ns.or(other.io_pressure_ns),
             memory_bytes: self.memory_bytes.or(other.memory_bytes),
+            memory_slack_bytes: self.memory_slack_bytes.max(other.memory_slack_bytes),
             read_bytes: self.read_bytes.or(other.read_bytes),
             written_bytes: self.written_bytes.or(other.written_bytes),
             oom_kills: self.oom_kills.or(other.oom_kills),
@@ -126,7 +129,7 @@ impl Readings {
             peak_memory_bytes: difference(
                 before.memory_bytes,
                 after.memory_bytes,
-                MEMORY_STEP_BYTES,
+                MEMORY_STEP_BYTES + before.memory_slack_bytes,
                 "no control group accounts memory on this host",
             ),
             read_bytes: storage(before.read_bytes, after.read_bytes),
@@ -162,6 +165,18 @@ mod tests {
         let readings = Readings::between(&before, &after, 4_000_000);
         assert_eq!(readings.usage_ns, Quantity::measured(250, Source::Cgroup1, 1));
         assert!(readings.cpu_pressure_ns.missing.unwrap().contains("version 2"));
+    }
+
+    #[test]
+    fn memory_that_earlier_runs_left_widens_the_step() {
+        let before = Sample {
+            memory_bytes: Some((1000, Source::Cgroup1)),
+            memory_slack_bytes: 300,
+            ..Sample::default()
+        };
+        let after = Sample { memory_bytes: Some((5000, Source::Cgroup1)), ..Sample::default() };
+        let peak = Readings::between(&before, &after, 1).peak_memory_bytes;
+        assert_eq!(peak, Quantity::measured(4000, Source::Cgroup1, MEMORY_STEP_BYTES + 300));
     }
 
     #[test]

@@ -34,6 +34,7 @@ struct Files {
     usage_user: Option<KeptFile>,
     usage_system: Option<KeptFile>,
     memory: Option<KeptFile>,
+    kernel_memory: Option<KeptFile>,
     memory_peak: Option<KeptFile>,
     oom_control: Option<KeptFile>,
     task_events: Option<KeptFile>,
@@ -64,6 +65,7 @@ impl ResidentGroups {
             usage_user: open(Controller::Cpuacct, "cpuacct.usage_user"),
             usage_system: open(Controller::Cpuacct, "cpuacct.usage_sys"),
             memory: open(Controller::Memory, "memory.usage_in_bytes"),
+            kernel_memory: open(Controller::Memory, "memory.kmem.usage_in_bytes"),
             memory_peak: open(Controller::Memory, "memory.max_usage_in_bytes"),
             oom_control: open(Controller::Memory, "memory.oom_control"),
             task_events: open(Controller::Pids, "pids.events"),
@@ -154,11 +156,12 @@ impl ResidentGroups {
         self.files.memory.as_ref().and_then(KeptFile::number)
     }
 
-    /// Resets what can be reset, before the zygote clones.
-    pub fn reset(&self, idle_bytes: u64) {
+    /// Resets what can be reset, before the zygote clones. `idle_pageable_bytes` is what
+    /// [`pageable_bytes`](Self::pageable_bytes) was before the first run.
+    pub fn reset(&self, idle_pageable_bytes: u64) {
         if let Some(peak) = &self.files.memory_peak {
             // Page cache of an earlier run would hide as much of the next one's peak.
-            if self.memory_bytes().is_some_and(|now| now > idle_bytes + CACHE_SLACK_BYTES)
+            if self.pageable_bytes().is_some_and(|now| now > idle_pageable_bytes + CACHE_SLACK_BYTES)
                 && let Some(group) = self.group(Controller::Memory)
             {
                 let _ = write_text(&group.join("memory.force_empty"), "0");
@@ -171,6 +174,14 @@ impl ResidentGroups {
     #[must_use]
     pub fn idle_memory_bytes(&self) -> Option<u64> {
         self.memory_bytes()
+    }
+
+    /// Memory in use without the kernel's own, which goes by itself a grace period after its run and
+    /// which nothing can force out [bytes].
+    #[must_use]
+    pub fn pageable_bytes(&self) -> Option<u64> {
+        let kernel_bytes = self.files.kernel_memory.as_ref().and_then(KeptFile::number).unwrap_or(0);
+        self.memory_bytes().map(|bytes| bytes.saturating_sub(kernel_bytes))
     }
 
     pub(super) fn sample(&self) -> Sample {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
-use steelyard_host::cgroup::{Leaf, Sample};
+use steelyard_host::cgroup::{IdleMemory, Leaf, Sample};
 
 use super::launcher::{Batch, Launcher};
 use super::stamps::Stamper;
@@ -34,6 +34,7 @@ pub(super) struct Armed {
     /// `None` once it was reaped, or when it never existed.
     pub(super) pid: Option<Pid>,
     pub(super) leaf: Option<Leaf>,
+    idle: Option<IdleMemory>,
     pub(super) streams: Streams,
     pub(super) watched: Option<Watched>,
     pub(super) cause: Option<Cause>,
@@ -98,17 +99,30 @@ impl Launcher {
     /// Sets up one iteration. A child that fails in its set-up is a result, not an error.
     pub(super) fn arm(&mut self, batch: &Batch, iteration: u32) -> Result<Armed, LaunchError> {
         let begin_ns = monotonic_ns();
+        let mut armed = self.begin(batch, iteration)?;
+        if let Err(error) = self.groups.provide_spare() {
+            self.give_up_begun(armed);
+            return Err(error.into());
+        }
+        armed.begin_ns = begin_ns;
+        self.complete(armed, batch)
+    }
+
+    /// Has the zygote begin a child, and does not wait for it. Whatever the version 1 groups and
+    /// the board say of the run before has to be read by now.
+    pub(super) fn begin(&mut self, batch: &Batch, iteration: u32) -> Result<Armed, LaunchError> {
         let leaf = self.groups.take_leaf()?;
         let streams = Streams::open(&batch.spec)?;
-        self.groups.resident().reset(self.idle_bytes);
-        let idle_bytes = self.groups.resident().idle_memory_bytes();
-        let mut armed = Armed {
+        let idle = self.reset_residents();
+        self.board.clear();
+        let armed = Armed {
             iteration,
-            begin_ns,
-            gate_ns: begin_ns,
-            waited_ns: begin_ns,
+            begin_ns: 0,
+            gate_ns: 0,
+            waited_ns: 0,
             pid: None,
             leaf,
+            idle,
             streams,
             watched: None,
             cause: None,
@@ -117,27 +131,6 @@ impl Launcher {
             failure: None,
             degraded: Vec::new(),
         };
-        self.board.clear();
-        let spawned = self.spawn(&mut armed);
-        if spawned.is_ok() && armed.failure.is_none() {
-            match self.attach(&mut armed, batch, idle_bytes) {
-                Ok(watched) => armed.watched = Some(watched),
-                Err(error) => {
-                    self.abandon(armed);
-                    return Err(error);
-                }
-            }
-        }
-        match spawned {
-            Ok(()) => Ok(armed),
-            Err(error) => {
-                self.abandon(armed);
-                Err(error)
-            }
-        }
-    }
-
-    fn spawn(&self, armed: &mut Armed) -> Result<(), LaunchError> {
         let ends = (armed.streams.output.child_end(), armed.streams.error.child_end());
         let (Some(output), Some(error)) = ends else {
             return Err(LaunchError::Zygote { what: "got no standard streams".into() });
@@ -149,6 +142,46 @@ impl Launcher {
             metrics: armed.streams.report.as_ref().map(AsFd::as_fd),
             leaf: armed.leaf.as_ref().map(Leaf::directory),
         })?;
+        Ok(armed)
+    }
+
+    /// The child that was begun becomes ready: it waits at its gate, and everything is attached.
+    pub(super) fn complete(&mut self, mut armed: Armed, batch: &Batch) -> Result<Armed, LaunchError> {
+        if armed.begin_ns == 0 {
+            // Time before this is part of the run that was recorded meanwhile.
+            armed.begin_ns = monotonic_ns();
+        }
+        (armed.gate_ns, armed.waited_ns) = (armed.begin_ns, armed.begin_ns);
+        let outcome = self.await_child(&mut armed).and_then(|()| match armed.failure {
+            Some(_) => Ok(()),
+            None => self.attach(&mut armed, batch).map(|watched| armed.watched = Some(watched)),
+        });
+        match outcome {
+            Ok(()) => Ok(armed),
+            Err(error) => {
+                self.abandon(armed);
+                Err(error)
+            }
+        }
+    }
+
+    /// Ends a child that was begun and is not wanted any more.
+    pub(super) fn give_up_begun(&mut self, mut armed: Armed) {
+        let _ = self.await_child(&mut armed);
+        self.abandon(armed);
+    }
+
+    /// Frees what earlier runs left in the version 1 groups, and tells what is in use.
+    fn reset_residents(&mut self) -> Option<IdleMemory> {
+        let resident = self.groups.resident();
+        resident.reset(self.idle_pageable_bytes);
+        let now_bytes = resident.idle_memory_bytes()?;
+        let resident_bytes = self.resident_bytes.map_or(now_bytes, |least| least.min(now_bytes));
+        self.resident_bytes = Some(resident_bytes);
+        Some(IdleMemory { resident_bytes, left_bytes: now_bytes - resident_bytes })
+    }
+
+    fn await_child(&self, armed: &mut Armed) -> Result<(), LaunchError> {
         let progress = self.wait_until_ready()?;
         armed.streams.release_child_ends();
         if self.board.has_entered_slowly() {
@@ -190,12 +223,7 @@ impl Launcher {
         "the child was killed while it was set up; a memory limit below 1 MiB does that".to_owned()
     }
 
-    fn attach(
-        &mut self,
-        armed: &mut Armed,
-        batch: &Batch,
-        idle_bytes: Option<u64>,
-    ) -> Result<Watched, LaunchError> {
+    fn attach(&mut self, armed: &mut Armed, batch: &Batch) -> Result<Watched, LaunchError> {
         let pid = self.board.pid();
         let pidfd = pidfd_open(pid)?;
         let stamper = Stamper::attach(pid, batch.spec.stamp_source, &mut armed.degraded)?;
@@ -208,7 +236,7 @@ impl Launcher {
             counters: Counters::open(pid, &batch.spec.counters),
             schedstat: File::open(format!("/proc/{pid}/schedstat")).ok(),
             steal_before_ns: self.steal.before(),
-            before: self.groups.sample_before(armed.leaf.as_ref(), idle_bytes),
+            before: self.groups.sample_before(armed.leaf.as_ref(), armed.idle),
         })
     }
 }

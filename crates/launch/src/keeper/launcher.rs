@@ -67,7 +67,9 @@ pub struct Launcher {
     /// Makes opening the counters of each run cheap; see [`Counter::hold`].
     _held_events: [Counter; 3],
     pub(super) residents: Vec<u32>,
-    pub(super) idle_bytes: u64,
+    /// Least memory seen in the version 1 groups between the runs of this batch [bytes].
+    pub(super) resident_bytes: Option<u64>,
+    pub(super) idle_pageable_bytes: u64,
     pub(super) tick_ns: u64,
     pub(super) is_stopping: bool,
     worker: u32,
@@ -110,7 +112,8 @@ impl Launcher {
             batch: None,
             memory_alarm: groups.resident().watch_memory().ok(),
             residents: vec![zygote.pid()],
-            idle_bytes: 0,
+            resident_bytes: None,
+            idle_pageable_bytes: 0,
             zygote,
             groups,
             board,
@@ -173,7 +176,8 @@ impl Launcher {
         }
         self.groups.apply(&group_limits(&spec.limits, &spec.placement))?;
         degraded.extend(self.unenforced(&spec.limits));
-        self.idle_bytes = self.groups.resident().idle_memory_bytes().unwrap_or(0);
+        self.resident_bytes = self.groups.resident().idle_memory_bytes();
+        self.idle_pageable_bytes = self.groups.resident().pageable_bytes().unwrap_or(0);
         let cpus = spec.placement.cpus.clone().unwrap_or_else(allowed_cpus);
         let cpu_count = cpus.len() as u64;
         self.steal.watch(cpus);
@@ -208,10 +212,13 @@ impl Launcher {
                 self.watch(&mut armed, &batch, control)?;
             }
             let is_over = armed.is_cancelled() || !has_met;
-            let report = self.settle(armed, &batch)?;
+            let has_more = number + 1 < batch.spec.iterations && !is_over && !self.is_stopping;
+            let following = has_more.then_some(batch.spec.first_iteration + number + 1);
+            let (report, next) = self.settle(armed, &batch, following)?;
             count += 1;
             sink(report);
-            if is_over || self.is_stopping {
+            batch.armed = next.map(|armed| self.complete(armed, &batch)).transpose()?;
+            if !has_more {
                 break;
             }
         }

@@ -181,7 +181,7 @@ fn add_cpu(all: &mut BTreeMap<Metric, Quantity>, counters: &Counters, evidence: 
     let rusage_since_exec =
         Quantity { granularity: 1000, ..since_exec(user_ns + system_ns, set_up.user_ns + set_up.system_ns) };
     let counted = counters.task_clock.quantity();
-    let best = [&counted, &readings.usage_ns, &rusage_since_exec].into_iter().find(|one| one.value.is_some());
+    let best = closest_above(&counted, &readings.usage_ns);
     all.insert(Metric::CpuNs, best.unwrap_or(&rusage_since_exec).clone());
     all.insert(Metric::CpuCgroupNs, readings.usage_ns.clone());
     all.insert(Metric::CpuRusageNs, Quantity::measured(user_ns + system_ns, Source::Rusage, 1000));
@@ -190,6 +190,15 @@ fn add_cpu(all: &mut BTreeMap<Metric, Quantity>, counters: &Counters, evidence: 
     };
     all.insert(Metric::CpuUserNs, or_rusage(&readings.user_ns, since_exec(user_ns, set_up.user_ns)));
     all.insert(Metric::CpuSystemNs, or_rusage(&readings.system_ns, since_exec(system_ns, set_up.system_ns)));
+}
+
+/// The smaller of two meters that both read the program's CPU time or more.
+///
+/// The counter begins at the exec but counts all time on a CPU, also what the hypervisor or an
+/// interrupt took of it. The group leaves those out, as the program's own clock does, but begins at the
+/// gate. Neither can read less than the program used, so the smaller one is nearer.
+fn closest_above<'a>(counted: &'a Quantity, grouped: &'a Quantity) -> Option<&'a Quantity> {
+    [counted, grouped].into_iter().filter(|one| one.value.is_some()).min_by_key(|one| one.value)
 }
 
 fn add_memory(all: &mut BTreeMap<Metric, Quantity>, evidence: &Evidence) {
@@ -296,4 +305,21 @@ fn count(value: i64) -> u64 {
 
 fn time_ns(time: libc::timeval) -> u64 {
     count(time.tv_sec) * 1_000_000_000 + count(time.tv_usec) * 1000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smaller_meter_of_cpu_time_is_taken_and_named() {
+        let counted = Quantity::measured(66_900_000, Source::PerfCounter, 1);
+        let grouped = Quantity::measured(42_200_000, Source::Cgroup2, 1000);
+        assert_eq!(closest_above(&counted, &grouped), Some(&grouped), "the hypervisor took time");
+        let counted = Quantity::measured(42_100_000, Source::PerfCounter, 1);
+        assert_eq!(closest_above(&counted, &grouped), Some(&counted), "the group counts the exec too");
+        let missing = Quantity::missing(Source::PerfCounter, "denied");
+        assert_eq!(closest_above(&missing, &grouped), Some(&grouped));
+        assert_eq!(closest_above(&missing, &missing), None);
+    }
 }

@@ -7,21 +7,51 @@ use std::os::unix::fs::FileExt;
 use nix::errno::Errno;
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
-use steelyard_host::cgroup::Readings;
+use steelyard_host::cgroup::{Readings, Sample};
 
 use super::arm::{Armed, Watched};
 use super::launcher::{Batch, Launcher, Report};
 use super::record::{self, Evidence, Failed};
-use crate::board::Progress;
+use super::stamps::Interval;
+use crate::board::{Progress, SetUpUsage};
 use crate::clock::monotonic_ns;
 use crate::error::{During, LaunchError};
 
+/// What a run said itself, taken before the next child may write over it.
+struct Said {
+    usage: libc::rusage,
+    run_delay_ns: Option<u64>,
+    interval: Interval,
+    set_up: SetUpUsage,
+    residents: Sample,
+    exec_failure: Option<(i32, String)>,
+    status: WaitStatus,
+    nothing_left_ns: u64,
+    has_left: bool,
+}
+
 impl Launcher {
-    /// Ends what is left of a run and makes its record.
-    pub(super) fn settle(&mut self, mut armed: Armed, batch: &Batch) -> Result<Report, LaunchError> {
-        match armed.watched.take().filter(|_| armed.gate_ns != armed.begin_ns) {
-            Some(watched) => self.settle_executed(armed, watched, batch),
-            None => self.settle_unexecuted(armed, batch),
+    /// Ends what is left of a run and makes its record. Meanwhile the zygote sets the child of the
+    /// iteration `following` up, whose completion is the caller's.
+    pub(super) fn settle(
+        &mut self,
+        mut armed: Armed,
+        batch: &Batch,
+        following: Option<u32>,
+    ) -> Result<(Report, Option<Armed>), LaunchError> {
+        let Some(mut watched) = armed.watched.take().filter(|_| armed.gate_ns != armed.begin_ns) else {
+            return Ok((self.settle_unexecuted(armed, batch)?, None));
+        };
+        let said = self.listen(&mut armed, &mut watched)?;
+        let next = following.map(|iteration| self.begin(batch, iteration)).transpose()?;
+        match self.conclude(armed, &watched, batch, said) {
+            Ok(report) => Ok((report, next)),
+            Err(error) => {
+                if let Some(next) = next {
+                    self.give_up_begun(next);
+                }
+                Err(error)
+            }
         }
     }
 
@@ -39,32 +69,47 @@ impl Launcher {
         Ok(record::failed(batch, self.cgroup(), failed))
     }
 
-    fn settle_executed(
-        &mut self,
-        mut armed: Armed,
-        mut watched: Watched,
-        batch: &Batch,
-    ) -> Result<Report, LaunchError> {
+    /// Ends what is left and reads what the next child would change: processes, board, groups that
+    /// all runs share.
+    fn listen(&mut self, armed: &mut Armed, watched: &mut Watched) -> Result<Said, LaunchError> {
         let pid = armed.pid.ok_or_else(|| LaunchError::Zygote { what: "cloned nothing".into() })?;
         let status = exit_status(pid)?;
         let run_delay_ns = watched.schedstat.as_ref().and_then(run_delay_ns);
-        let has_left = self.end_left_processes(&mut armed)?;
+        let has_left = self.end_left_processes(armed)?;
         let usage = wait4(pid)?;
         armed.pid = None;
         self.reap_orphans()?;
-        let nothing_left_ns = monotonic_ns();
-        armed.streams.output.drain();
-        armed.streams.error.drain();
-        let after = self.groups.sample_after(armed.leaf.as_ref());
-        let interval = watched.stamper.interval(&self.board, armed.waited_ns);
+        Ok(Said {
+            usage,
+            run_delay_ns,
+            status,
+            has_left,
+            nothing_left_ns: monotonic_ns(),
+            interval: watched.stamper.interval(&self.board, armed.waited_ns),
+            set_up: self.board.usage(),
+            residents: self.groups.sample_residents(),
+            exec_failure: (self.board.progress() == Progress::ExecFailed).then(|| self.board.failure()),
+        })
+    }
+
+    /// Reads what is the run's alone, removes its leaf, makes its record.
+    fn conclude(
+        &mut self,
+        mut armed: Armed,
+        watched: &Watched,
+        batch: &Batch,
+        said: Said,
+    ) -> Result<Report, LaunchError> {
         let steal_ns =
             self.steal.now().zip(watched.steal_before_ns).map(|(now, before)| now.saturating_sub(before));
-        let exec_failure = (self.board.progress() == Progress::ExecFailed).then(|| self.board.failure());
+        armed.streams.output.drain();
+        armed.streams.error.drain();
+        let after = self.groups.sample_after(armed.leaf.as_ref(), &said.residents);
         if let Some(leaf) = armed.leaf.take() {
             leaf.remove()?;
         }
         self.groups.provide_spare()?;
-        if let Some((errno, message)) = exec_failure {
+        if let Some((errno, message)) = said.exec_failure {
             let failed = Failed {
                 message: Some(message),
                 exec_errno: Some(errno),
@@ -75,18 +120,18 @@ impl Launcher {
             return Ok(record::failed(batch, self.cgroup(), failed));
         }
         let evidence = Evidence {
-            status,
-            interval,
+            status: said.status,
+            interval: said.interval,
             stamps: watched.stamper.source(),
-            usage,
-            set_up: self.board.usage(),
+            usage: said.usage,
+            set_up: said.set_up,
             readings: Readings::between(&watched.before, &after, self.tick_ns),
-            run_delay_ns,
+            run_delay_ns: said.run_delay_ns,
             steal_ns,
             steal_step_ns: self.steal.step_ns(),
             tick_ns: self.tick_ns,
-            nothing_left_ns,
-            has_left,
+            nothing_left_ns: said.nothing_left_ns,
+            has_left: said.has_left,
             has_refusals: watched.refusals.as_ref().is_some_and(|heard| heard.calls().next().is_some()),
             cgroup: self.cgroup(),
         };

@@ -5,7 +5,7 @@
 
 use std::convert::Infallible;
 use std::ffi::{CStr, CString};
-use std::fs::{self, File};
+use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
@@ -76,8 +76,6 @@ fn set_up(birth: &Birth<'_>) -> Result<Meter, Failure> {
         enter_leaf(leaf)?;
         birth.board.note_slow_entry();
     }
-    // The first victim when memory is short: the launcher has to stay.
-    let _ = fs::write("/proc/self/oom_score_adj", "1000");
     setsid().map_err(|errno| (errno, "cannot begin a session".to_owned()))?;
     reset_signals();
     umask(Mode::from_bits_truncate(0o022));

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 
 use nix::sys::prctl;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
@@ -25,7 +26,7 @@ pub(super) fn live(socket: &OwnedFd, groups: &Groups, board: &SharedBoard) -> ! 
         Err(error) => failed(&error),
     };
     wire::send_answer(socket, &answer);
-    let mut state = State { groups, batch: None, pool: None };
+    let mut state = State { groups, batch: None, pool: None, victim: VictimMark::open() };
     while let Some((order, descriptors)) = wire::receive(socket) {
         match order {
             Order::Prepare => wire::send_answer(socket, &state.prepare(descriptors)),
@@ -94,6 +95,35 @@ struct State<'a> {
     groups: &'a Groups,
     batch: Option<Blueprint>,
     pool: Option<(SandboxSpec, u32, Pool)>,
+    victim: Option<VictimMark>,
+}
+
+/// Makes runs the first victims when memory is short: the launcher has to stay.
+///
+/// A clone inherits the mark, so the zygote bears it while it clones. To write it in the child
+/// instead costs ten times as much, for the kernel makes the files of a process when they are opened.
+#[derive(Debug)]
+struct VictimMark {
+    file: File,
+    own: String,
+}
+
+impl VictimMark {
+    fn open() -> Option<Self> {
+        let mut file = File::options().read(true).write(true).open("/proc/self/oom_score_adj").ok()?;
+        let mut own = String::new();
+        file.read_to_string(&mut own).ok()?;
+        Some(Self { file, own })
+    }
+
+    fn bear(&self) {
+        // Without it the run is merely no preferred victim.
+        let _ = self.file.write_at(b"1000", 0);
+    }
+
+    fn shed(&self) {
+        let _ = self.file.write_at(self.own.as_bytes(), 0);
+    }
 }
 
 impl State<'_> {
@@ -158,13 +188,15 @@ impl State<'_> {
             return board.advance(Progress::Failed);
         };
         let pool = self.pool.as_ref().map(|(_, _, pool)| pool);
+        self.victim.iter().for_each(VictimMark::bear);
         // SAFETY: the zygote has one thread, and the child ends in `become_program`.
         match unsafe { clone_child(streams.leaf.as_ref(), board.pid_address()) } {
-            Ok(Side::Zygote) => {}
+            Ok(Side::Zygote) => self.victim.iter().for_each(VictimMark::shed),
             Ok(Side::Child { is_in_leaf }) => {
                 child::become_program(&child::Birth { blueprint, pool, streams, board, is_in_leaf })
             }
             Err(error) => {
+                self.victim.iter().for_each(VictimMark::shed);
                 board.report(error.raw_os_error().unwrap_or(0), &format!("cannot clone the run: {error}"));
                 board.advance(Progress::Failed);
             }

@@ -6,13 +6,13 @@ import json
 import math
 import subprocess
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
 from steelyard.errors import CapabilityError, RunError
-from steelyard.run.gate import Gate
+from steelyard.run.gate import Gate, Patience
 from steelyard.run.host import Clocks, read_fingerprint, read_host
 from steelyard.run.programs import launcher_path, truth_iterations, truth_path
 from steelyard.run.state import user_state_folder, write_durably
@@ -25,6 +25,9 @@ CALIBRATION_SCHEMA: Final = "steelyard/calibration/1"
 ISOLATIONS: Final = ("bare", "sandbox")
 _TRUTH_MS: Final = 50
 _CHUNK_RUNS: Final = 5
+STUDY_RUNS: Final = 30
+"""Runs per isolation before a study: 4 s, and the mean is known to a fifth of its spread."""
+_VALIDITY: Final = timedelta(days=1)
 _SPARE_S: Final = 60.0
 """Time beyond the work itself after which a chunk is given up [s]."""
 
@@ -212,6 +215,45 @@ def calibrate(
     )
     _store(calibration, folder)
     return calibration
+
+
+def valid_calibration(
+    *, progress: Callable[[int, int], None] | None = None, folder: Path | None = None
+) -> Calibration:
+    """Give a calibration that holds now: a stored one, or a new one where there is none.
+
+    A stored one holds for a day, for the same host, kernel and launcher.
+
+    Parameters
+    ----------
+    progress : callable or None
+        Called with runs done and runs in total while it is measured.
+    folder : Path or None
+        Where calibrations are stored; by default the user's state folder.
+
+    Returns
+    -------
+    Calibration
+        At least `STUDY_RUNS` runs per isolation.
+
+    Raises
+    ------
+    CapabilityError, RunError
+        As `calibrate`.
+    """
+    fingerprint = read_fingerprint()
+    stored = latest_calibration(fingerprint.host_id, folder)
+    if stored is not None and stored.kernel_release == fingerprint.kernel_release and _holds(stored):
+        return stored
+    patience = Patience(window_s=0.3, pause_s=0.5, bound_s=3.0)
+    return calibrate(STUDY_RUNS, progress=progress, gate=Gate(patience=patience), folder=folder)
+
+
+def _holds(stored: Calibration) -> bool:
+    measured = datetime.fromisoformat(stored.measured_utc)
+    launcher_made = datetime.fromtimestamp(launcher_path().stat().st_mtime, UTC)
+    is_new = measured >= launcher_made and datetime.now(UTC) - measured < _VALIDITY
+    return is_new and all(error.wall.count >= STUDY_RUNS for error in stored.errors)
 
 
 def latest_calibration(host_id: str, folder: Path | None = None) -> Calibration | None:

@@ -6,16 +6,15 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from steelyard.errors import GateError
-from steelyard.run.calibration import latest_calibration
+from steelyard.errors import CapabilityError, GateError, RunError
+from steelyard.run.calibration import valid_calibration
 from steelyard.run.gate import Gate, Observation, Patience, Policy
-from steelyard.run.host import read_fingerprint
 from steelyard.run.lock import MachineLock
 from steelyard.run.settings import SETTINGS, setting
 from steelyard.run.tuning import Outcome, Refusal, Tuned, Tuning, idle_states_held
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from steelyard.run.gate import Sensors
@@ -115,16 +114,23 @@ class PreparedMachine:
     gate : BatchGate
         To be called with each batch's number.
     calibration : dict or None
-        Steelyard's own error on this host, if it was measured.
+        Steelyard's own error on this host; ``None`` where it cannot be measured.
+    notes : tuple of str
+        What could not be had, with reasons.
     restored : tuple of Restoration
         What a killed study had left behind.
     """
 
     def __init__(
-        self, gate: BatchGate, calibration: dict[str, Any] | None, restored: Sequence[Restoration]
+        self,
+        gate: BatchGate,
+        calibration: dict[str, Any] | None,
+        restored: Sequence[Restoration],
+        notes: Sequence[str] = (),
     ) -> None:
         self.gate = gate
         self.calibration = calibration
+        self.notes = tuple(notes)
         self.restored = tuple(restored)
         self._records: list[Record] = []
         self._settings = contextlib.ExitStack()
@@ -175,13 +181,18 @@ class PreparedMachine:
 
 @contextlib.contextmanager
 def machine_prepared(
-    wishes: Wishes, *, tuning: Tuning | None = None, lock: Path | None = None
+    wishes: Wishes,
+    *,
+    tuning: Tuning | None = None,
+    lock: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[PreparedMachine]:
     """Make the machine ready for the duration of a study.
 
     Takes the machine-wide lock (if another study keeps it, the recording policy goes on without
     tuning, and every look of the gate names that study), undoes what a killed study left behind,
-    applies the tunings, and takes everything back at the end, however that comes.
+    measures Steelyard's own error unless that was done today, applies the tunings, and takes
+    everything back at the end, however that comes.
 
     Parameters
     ----------
@@ -191,6 +202,8 @@ def machine_prepared(
         Whose journals are used; the machine's by default.
     lock : Path or None
         The lock file; the machine's by default.
+    progress : callable or None
+        Called with runs done and runs in total while Steelyard's own error is measured.
 
     Yields
     ------
@@ -211,10 +224,8 @@ def machine_prepared(
     with contextlib.ExitStack() as stack:
         unlocked = _take_lock(stack, wishes, lock)
         restored = tuner.restore_abandoned()
-        calibration = latest_calibration(read_fingerprint().host_id)
-        machine = PreparedMachine(
-            BatchGate(wishes), None if calibration is None else calibration.as_dict(), restored
-        )
+        calibration, notes = _calibrated(progress) if unlocked is None else (None, (unlocked,))
+        machine = PreparedMachine(BatchGate(wishes), calibration, restored, notes)
         stack.callback(machine.release)
         if unlocked is None:
             machine.hold(tuner, chosen, idle_states=IDLE_STATES in wishes.tunings)
@@ -223,6 +234,14 @@ def machine_prepared(
             refused = [Refusal(name, "", unlocked) for name in ("machine-lock", *wishes.tunings)]
             machine.note_tuned(Tuned((), (), tuple(refused)))
         yield machine
+
+
+def _calibrated(progress: Callable[[int, int], None] | None) -> tuple[Record | None, tuple[str, ...]]:
+    """Give Steelyard's own error, or the note why there is none: a study is worth having without it."""
+    try:
+        return valid_calibration(progress=progress).as_dict(), ()
+    except (CapabilityError, RunError) as error:
+        return None, (f"Steelyard's own error on this host is not known: {error.message}",)
 
 
 def _take_lock(stack: contextlib.ExitStack, wishes: Wishes, path: Path | None) -> str | None:

@@ -59,6 +59,8 @@ def _keys(cell: Cell) -> tuple[tuple[str, object], ...]:
 class Progress(ABC):
     """Told by the executor what happens; a context manager."""
 
+    _is_calibrating = False
+
     def __enter__(self) -> Progress:
         return self
 
@@ -76,6 +78,12 @@ class Progress(ABC):
     @abstractmethod
     def batch_done(self, left_s: float | None, failed_runs: int) -> None:
         """Say that a batch is over, the expected time left, and the failed runs so far."""
+
+    def calibrated(self, done: int, total: int) -> None:
+        """Say, once, that Steelyard measures its own error before the study."""
+        if not self._is_calibrating and done < total:
+            self._is_calibrating = True
+            self.note(f"measuring Steelyard's own error on this host first: {total} runs")
 
     @abstractmethod
     def note(self, text: str) -> None:

@@ -6,7 +6,14 @@ import pytest
 
 from steelyard.errors import CapabilityError
 from steelyard.run import calibration as module
-from steelyard.run.calibration import ISOLATIONS, Spread, calibrate, latest_calibration
+from steelyard.run.calibration import (
+    ISOLATIONS,
+    STUDY_RUNS,
+    Spread,
+    calibrate,
+    latest_calibration,
+    valid_calibration,
+)
 from steelyard.run.gate import Gate, Patience
 
 if TYPE_CHECKING:
@@ -46,6 +53,25 @@ def test_the_newest_whole_calibration_counts(tmp_path: Path) -> None:
     (tmp_path / second.host_id / "2999-01-01T000000.000Z.json").write_text("{damaged")
     assert latest_calibration(second.host_id, tmp_path) == second
     assert latest_calibration("0" * 16, tmp_path) is None
+
+
+def test_a_study_measures_what_no_stored_calibration_says(tmp_path: Path) -> None:
+    calls: list[tuple[int, int]] = []
+
+    def count(done: int, total: int) -> None:
+        calls.append((done, total))
+
+    calibrate(5, work_ms=1, gate=HASTY, folder=tmp_path)
+    measured = valid_calibration(progress=count, folder=tmp_path)
+    assert calls, "five runs are too few for a study"
+    assert all(error.wall.count == STUDY_RUNS for error in measured.errors)
+    calls.clear()
+    assert valid_calibration(progress=count, folder=tmp_path) == measured
+    assert not calls, "one of today holds"
+    for stored in (tmp_path / measured.host_id).glob("*.json"):
+        stored.write_text(stored.read_text().replace(measured.kernel_release, "0.1"))
+    assert valid_calibration(progress=count, folder=tmp_path).kernel_release == measured.kernel_release
+    assert calls, "one of another kernel does not"
 
 
 def test_an_isolation_that_does_not_work_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -124,10 +124,14 @@ def execute_study(assignment: Assignment, progress: Progress) -> ExecutionSummar
     needed = (cell.execution.command[0] for cell in plan.cells if cell.execution is not None)
     shown = folders_needed(needed)
     with (
-        machine_prepared(_wishes(plan)) as machine,
+        machine_prepared(_wishes(plan), progress=progress.calibrated) as machine,
         Ledger(assignment.result / LEDGER_NAME, plan.id) as ledger,
     ):
-        provenance = replace(provenance, calibration=machine.calibration or provenance.calibration)
+        provenance = replace(
+            provenance,
+            calibration=machine.calibration or provenance.calibration,
+            notes=tuple(dict.fromkeys((*provenance.notes, *machine.notes))),
+        )
         write_provenance(assignment.result, provenance)
         options = ExecutionOptions(
             placement=lambda count, affinity: place(topology, count, affinity),

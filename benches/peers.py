@@ -18,6 +18,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import ClassVar
 
+from steelyard.run.isolation.docker import DockerEngine
+from steelyard.run.isolation.root_view import make_skeleton
+
 PROGRAMS = Path(str(files("steelyard"))) / "_bin"
 OWN_LINE = re.compile(r"#steelyard (wall|cpu) (\d+) ns")
 NS_PER_S = 1_000_000_000
@@ -220,6 +223,50 @@ class Nspawn(Wrapped):
         ]
 
 
+class Docker(Wrapped):
+    """`docker run` on the host's engine, or on one that is started for this."""
+
+    name = program = "docker"
+
+    def open(self) -> None:
+        self.engine = DockerEngine()
+        self.image = self.engine.image()
+        super().open()
+
+    def close(self) -> None:
+        super().close()
+        self.engine.stop()
+
+    def wrap(self, command: list[str]) -> list[str]:
+        options = ["run", "--rm", "--network", "none", "--volume", f"{PROGRAMS}:{PROGRAMS}:ro"]
+        return [*self.engine.client, *options, self.image, *command]
+
+
+class Podman(Wrapped):
+    """`podman run` on an empty root, with storage of its own."""
+
+    name = program = "podman"
+
+    def open(self) -> None:
+        self.folder = tempfile.TemporaryDirectory(prefix="sp-")
+        self.root = Path(self.folder.name) / "root"
+        make_skeleton(self.root)
+        super().open()
+
+    def close(self) -> None:
+        super().close()
+        self.folder.cleanup()
+
+    def wrap(self, command: list[str]) -> list[str]:
+        place = self.folder.name
+        client = ["podman", "--root", f"{place}/s", "--runroot", f"{place}/r", "--tmpdir", f"{place}/t"]
+        client += ["--storage-driver", "vfs", "--runtime", "runc", "--cgroup-manager", "cgroupfs"]
+        options = ["--events-backend", "none", "run", "--rm", "--network", "none", "--read-only"]
+        options += ["--ulimit", "nofile=1024:1024", "--ulimit", "nproc=4096:4096"]
+        options += ["--volume", f"{PROGRAMS}:{PROGRAMS}:ro", "--rootfs", str(self.root)]
+        return [*client, *options, *command]
+
+
 class PerfStat(Peer):
     name = "perf stat (no sandbox)"
     program = "perf"
@@ -347,4 +394,6 @@ PEERS: tuple[type[Peer], ...] = (
     Bubblewrap,
     Unshare,
     Nspawn,
+    Podman,
+    Docker,
 )

@@ -126,8 +126,11 @@ class FindingSet:
         """Write as JSON; the file is whole or absent."""
         temporary = path.with_suffix(".tmp")
         text = json.dumps(asdict(self), indent=1, ensure_ascii=False, allow_nan=False)
-        temporary.write_text(text + "\n", encoding="utf-8")
-        temporary.replace(path)
+        try:
+            temporary.write_text(text + "\n", encoding="utf-8")
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def read_findings(path: Path) -> FindingSet:

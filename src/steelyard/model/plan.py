@@ -90,8 +90,13 @@ class Plan:
     def write(self, path: Path) -> None:
         """Write the plan as JSON; the file is whole or absent."""
         temporary = path.with_suffix(".tmp")
-        temporary.write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        temporary.replace(path)
+        try:
+            temporary.write_text(
+                json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+            )
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def read_plan(path: Path) -> Plan:

@@ -15,7 +15,7 @@ import zlib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from steelyard.errors import DataError
+from steelyard.errors import DataError, unwritable
 from steelyard.record.clock import now_utc
 from steelyard.record.ledger_reader import LedgerRow, completed_attempts, ledger_rows, named_errors
 from steelyard.record.ledger_schema import check_database, migrate
@@ -246,10 +246,7 @@ def _lock_writer(path: Path) -> TextIOWrapper:
     try:
         lock = lock_path.open("w", encoding="utf-8")
     except OSError as error:
-        message = f"`{path}` cannot be written: {error.strerror}"
-        raise DataError(
-            message, hint="give a folder you may write to with --out", code="data.unwritable"
-        ) from error
+        raise unwritable(path, error, "give a folder you may write to with --out") from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

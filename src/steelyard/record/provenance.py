@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from steelyard.errors import DataError
+from steelyard.errors import DataError, unwritable
 from steelyard.record.clock import now_utc
 from steelyard.record.surroundings import GitState, git_state, software_versions
 
@@ -187,9 +187,7 @@ def write_provenance(result: Path, provenance: Provenance) -> None:
     except OSError as error:
         if temporary.exists():
             temporary.unlink()
-        message = f"`{path}` cannot be written: {error.strerror}"
-        hint = f"free space on the file system of `{result}` or check its rights"
-        raise DataError(message, hint=hint, code="data.unwritable") from error
+        raise unwritable(path, error, f"check the rights of `{result}`") from error
 
 
 def read_provenance(result: Path) -> Provenance:

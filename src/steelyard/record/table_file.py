@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from steelyard.errors import DataError
+from steelyard.errors import DataError, unwritable
 from steelyard.record.schema import SCHEMA_KEY
 
 if TYPE_CHECKING:
@@ -208,7 +208,4 @@ def rebuild_hint(path: Path) -> str:
 
 
 def _unwritable(path: Path, error: OSError) -> DataError:
-    reason = error.strerror or str(error)
-    message = f"`{path}` cannot be written: {reason}"
-    hint = f"free space on the file system of `{path.parent}` or choose another folder; the ledger is intact"
-    return DataError(message, hint=hint, code="data.unwritable")
+    return unwritable(path, error, "check the rights of the folder; the ledger is intact")

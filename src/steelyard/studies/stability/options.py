@@ -44,6 +44,7 @@ def _choice(value: object) -> str:
 IsolationName = Annotated[str, _known("isolation")]
 WorkloadName = Annotated[str, _known("workload")]
 TuningName = Annotated[str, _known("tuning")]
+CounterName = Annotated[str, _known("counter")]
 WorkerCount = Annotated[int, Field(ge=1, le=MOST_WORKERS)]
 Workers = Annotated[
     Annotated[Literal["auto"], Tag("auto")]
@@ -103,7 +104,7 @@ class StabilityOptions(BaseModel):
     target_iteration_ms: int | None = Field(default=None, ge=1, le=60_000)
     tolerance_percent: float = Field(default=2.0, gt=0, le=100)
     margin_percent: float = Field(default=2.0, gt=0, lt=100)
-    counters: tuple[str, ...] | None = None
+    counters: tuple[CounterName, ...] | None = None
     limits: LimitOptions = LimitOptions()
     gate: GatePolicy = "record"
     tuning: tuple[TuningName, ...] = ()

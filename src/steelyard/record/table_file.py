@@ -137,8 +137,18 @@ def read_table(path: Path, schema: str) -> pa.Table:
             use_threads=False,
             pre_buffer=False,
         )
+        _decode_names(table.schema)
+        table.validate(full=True)
     _require_schema(path, table.schema.metadata, schema)
     return table
+
+
+def _decode_names(schema: pa.Schema) -> None:
+    """Read every text of the footer, which no checksum covers: some readers end the process on them."""
+    names = [field.name for field in schema]  # decoded by being asked for
+    for metadata in (schema.metadata, *(schema.field(index).metadata for index in range(len(names)))):
+        for text in (text for pair in (metadata or {}).items() for text in pair):
+            text.decode()
 
 
 def read_metadata(path: Path, schema: str) -> dict[bytes, bytes]:

@@ -150,7 +150,7 @@ CASES: dict[str, tuple[Damage, tuple[str, ...], int, str]] = {
         study_file(SEVERAL),
         RUN_BAD,
         USAGE,
-        "has 4 problems:\n  line 3: `seed` .*  line 4: `isolation.1.` .*  line 5: `blcks` .* line 7: `limits.m",
+        "has 4 problems:\n  line 3: `seed` .*  line 4: `isolation.1.` .*  line 5: `blcks` .* line 7: `limits",
     ),
     "unknown counters": (
         study_file(QUICK + 'counters = ["page-faults", "cycels"]\n'),

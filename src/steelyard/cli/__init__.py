@@ -90,6 +90,8 @@ def _execute_verb(name: str, words: Sequence[str]) -> int:
         hint = f"did you mean `steelyard {near[0]}`?" if near else "steelyard --help"
         raise UsageError(message, hint=hint)
 
+    if verb.takes_command:
+        _require_separator(name, words)
     from cyclopts import App, CycloptsError, Parameter  # noqa: PLC0415 - start-up time
 
     function = _load(verb.target)
@@ -112,6 +114,17 @@ def _execute_verb(name: str, words: Sequence[str]) -> int:
         message = str(error).strip()
         raise UsageError(message, hint=f"steelyard {name} --help") from error
     return answer if isinstance(answer, int) else _SUCCESS
+
+
+def _require_separator(name: str, words: Sequence[str]) -> None:
+    """Refuse a command line in which nobody can tell whose an option is."""
+    options = [word for word in words if word.startswith("-")]
+    if "--" in words or not options or {"--help", "-h"} & set(words):
+        return
+    message = (
+        f"`{options[0]}` may be meant for `steelyard {name}` or for the program; `--` must stand before it"
+    )
+    raise UsageError(message, hint=f"steelyard {name} [options] -- program [arguments]")
 
 
 def _examples(function: Callable[..., object]) -> str:

@@ -18,6 +18,7 @@ from steelyard.cli.amounts import parse_bytes, parse_counters, parse_cpu_list, p
 from steelyard.cli.measure_table import table
 from steelyard.errors import CapabilityError, RunError, UsageError
 from steelyard.run.isolation.registry import sweep_all, technology
+from steelyard.run.isolation.root_view import PROGRAMS
 from steelyard.run.session import Site, open_session
 from steelyard.run.worker import Worker
 from steelyard.units import NS_PER_S
@@ -171,7 +172,7 @@ def measure(
     with resident(place) as worker:
         outcomes = worker.execute(spec, timeout_s=patience_s)
     if not as_json:
-        require_started(outcomes, command[0])
+        require_started(outcomes, command[0], place.isolation)
     if as_json:
         sys.stdout.write(json.dumps(result(list(command), place.isolation, outcomes), indent=1) + "\n")
     else:
@@ -214,7 +215,7 @@ def usable_cpus(text: str) -> list[int]:
     return cpus
 
 
-def require_started(outcomes: list[Document], program: str) -> None:
+def require_started(outcomes: list[Document], program: str, isolation: str) -> None:
     """Check that the program was started at all: without it there is nothing to show.
 
     Raises
@@ -225,6 +226,8 @@ def require_started(outcomes: list[Document], program: str) -> None:
     if all(outcome["status"] == "launcher_failed" for outcome in outcomes):
         message = f"`{program}` was not executed: {outcomes[0]['message']}"
         hint = "give a program that may be executed, by its path or a name in `PATH`; `--show` what it needs"
+        if not technology(isolation).shows_host:
+            hint = f"`{isolation}` holds Steelyard's own programs alone, in `{PROGRAMS}`"
         raise RunError(message, hint=hint, code="run.not-executed")
 
 
@@ -259,6 +262,9 @@ def resident(place: PlaceOptions) -> Iterator[Worker]:
     if not answer.available:
         message = f"isolation `{chosen.name}` does not work on this machine: {answer.reason}"
         raise CapabilityError(message, hint=answer.repair, code="capability.isolation")
+    if not chosen.shows_host and (place.show or place.input):
+        message = f"`--show` and `--input` name files of the host; inside `{chosen.name}` there are none"
+        raise UsageError(message, hint="take another isolation, such as `sandbox`")
     shown = (Path.cwd(), *(path.resolve() for path in place.show))
     logs = Path(tempfile.mkdtemp(prefix="steelyard-measure-"))
     try:

@@ -91,6 +91,8 @@ class Isolation(ABC):
     """Level of the factor ``isolation``."""
     shares_kernel: bool = True
     """Whether its workers run on the host's kernel: then they share its clocks and a barrier."""
+    shows_host: bool = True
+    """Whether programs and folders of the host are visible inside, at their own places."""
     one_launch_per_request: bool = False
     """Whether `collect` must be called before the next launch, because it reads files of its run."""
     start_timeout_s: float = 30.0

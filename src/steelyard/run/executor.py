@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from steelyard.errors import CapabilityError, RunError
+from steelyard.model import Affinity
 from steelyard.run.barrier import barrier_file
 from steelyard.run.batch import Share, execute_batch
 from steelyard.run.clock import translate
@@ -23,13 +24,15 @@ from steelyard.run.ticket import run_specification, with_barrier
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from steelyard.model import Affinity, Batch, Cell, Execution, Plan
+    from steelyard.model import Batch, Cell, Execution, Plan
     from steelyard.run.isolation.interface import Document, Isolation
     from steelyard.run.session import Session
     from steelyard.run.worker import Worker
 
     Placement = Callable[[int, Affinity], Sequence[Sequence[int] | None]]
     """Gives the CPUs of each of so many parallel processes."""
+    NodesOf = Callable[[Sequence[int]], Sequence[int]]
+    """Gives the memory nodes near to some CPUs."""
 
 PATIENCE_S: Final = 120.0
 """Time a worker may be silent beyond the wall time its run may take."""
@@ -67,6 +70,8 @@ class ExecutionOptions:
     ----------
     placement : callable
         Number of parallel processes and affinity to the CPUs of each.
+    nodes_of : callable or None
+        Memory nodes near to some CPUs, for workers whose memory is bound; ``None`` refuses to bind.
     gate : callable
         Called with the batch's number before each batch; raises `GateError` if the machine is not
         admissible and the study must not go on.
@@ -77,6 +82,7 @@ class ExecutionOptions:
     """
 
     placement: Placement
+    nodes_of: NodesOf | None = None
     gate: Callable[[int], None] = unguarded
     progress: Progress = field(default_factory=Silent)
     patience_s: float = PATIENCE_S
@@ -210,7 +216,7 @@ class _Executor:
         cpu_sets = [None if cpus is None else tuple(cpus) for cpus in self._placement(count, execution)]
         measured, others = cpu_sets[: execution.workers], cpu_sets[execution.workers :]
         try:
-            workers = pool.take(place, measured)
+            workers = pool.take(place, measured, self._memory_nodes(execution, measured))
         except (RunError, CapabilityError) as error:
             _keep_failed(execution, run_id, error.message, keep)
             return error.message
@@ -256,6 +262,17 @@ class _Executor:
 
     def _placement(self, count: int, execution: Execution) -> Sequence[Sequence[int] | None]:
         return self._options.placement(count, execution.affinity)
+
+    def _memory_nodes(
+        self, execution: Execution, cpu_sets: Sequence[tuple[int, ...] | None]
+    ) -> list[tuple[int, ...] | None] | None:
+        """Give the memory nodes of each worker where the cell binds memory, else nothing."""
+        if execution.affinity is not Affinity.MEMORY_NODE:
+            return None
+        if self._options.nodes_of is None:
+            message = "the cell binds memory, and nobody said which memory nodes this host has"
+            raise RunError(message, hint="execute it through `steelyard run`", code="run.memory-nodes")
+        return [None if cpus is None else tuple(self._options.nodes_of(cpus)) for cpus in cpu_sets]
 
     def _note_starts(self, place: Isolation, workers: Sequence[Worker]) -> None:
         for worker in workers:

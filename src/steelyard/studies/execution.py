@@ -22,7 +22,7 @@ from steelyard.record.provenance import (
     write_provenance,
 )
 from steelyard.record.tables import write_tables
-from steelyard.run.affinity import place
+from steelyard.run.affinity import memory_nodes_of, place
 from steelyard.run.executor import ExecutionOptions, execute
 from steelyard.run.gate import Policy
 from steelyard.run.host import read_fingerprint, read_topology
@@ -153,6 +153,7 @@ def _execute_claimed(assignment: Assignment, progress: Progress) -> ExecutionSum
         write_provenance(assignment.result, provenance)
         options = ExecutionOptions(
             placement=lambda count, affinity: place(topology, count, affinity),
+            nodes_of=lambda cpus: memory_nodes_of(topology, cpus),
             gate=machine.gate,
             progress=progress,
         )

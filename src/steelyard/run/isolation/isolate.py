@@ -77,8 +77,6 @@ class Isolate(Isolation):
         if any(inside.is_relative_to(_OWN_TEMPORARY) for inside, _ in folders):
             command += [f"--dir={_OWN_TEMPORARY}="]  # its own would lie over what is shown below it
         command += [f"--dir={inside}={outside.resolve()}" for inside, outside in folders]
-        if "working_directory" in spec:
-            command += [f"--chdir={spec['working_directory']}"]
         command += [f"--env={name}={value}" for name, value in environment.items()]
         adapted["command"] = [
             str(installed("isolate")),

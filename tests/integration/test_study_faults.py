@@ -211,3 +211,18 @@ def test_a_damaged_plan_is_not_resumed(tmp_path: Path, env: dict[str, str]) -> N
     assert "does not match its id" in done.stderr
     with pytest.raises(Exception, match="does not match its id"):
         read_plan(path)
+
+
+def test_no_file_of_a_result_holds_a_secret_of_the_environment(tmp_path: Path, env: dict[str, str]) -> None:
+    secret = "correct-horse-battery"  # noqa: S105 - the point of the test
+    result = tmp_path / "result"
+    study_file = write_study_file(tmp_path, 1, 2).rename(tmp_path / f"{secret}.toml")
+    words = ["run", "stability", "--study-file", study_file, "--out", result]
+    done = execute(words, {**env, "REGISTRY_TOKEN": secret, "UNRELATED_SETTING": "left-in-the-shell"})
+    assert done.returncode == 0, done.stderr
+    files = [path for path in result.rglob("*") if path.is_file()]
+    assert {"provenance.json", "ledger.sqlite", "plan.json"} <= {path.name for path in files}
+    for path in files:
+        content = path.read_bytes()
+        assert secret.encode() not in content, path.name
+        assert b"left-in-the-shell" not in content, path.name

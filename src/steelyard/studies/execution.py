@@ -29,6 +29,7 @@ from steelyard.run.host import read_fingerprint, read_topology
 from steelyard.run.isolation.registry import sweep_all, technologies
 from steelyard.run.isolation.root_view import folders_needed
 from steelyard.run.preparation import Wishes, machine_prepared
+from steelyard.run.secrecy import without_secrets
 from steelyard.run.session import open_session
 from steelyard.studies.request import differing_keys
 
@@ -254,7 +255,7 @@ def _write_plan(plan: Plan, path: Path) -> None:
 def _provenance(assignment: Assignment, plan: Plan, probed: ProbedTechnologies) -> Provenance:
     fingerprint = read_fingerprint()
     now = replace(
-        begin_provenance(plan, assignment.command_line, host_id=fingerprint.host_id),
+        begin_provenance(plan, map(without_secrets, assignment.command_line), host_id=fingerprint.host_id),
         host=asdict(fingerprint),
         technologies={name: asdict(found) for name, found in probed.tried.items()},
     )

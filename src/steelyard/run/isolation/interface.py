@@ -43,6 +43,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from steelyard.run.secrecy import without_secrets
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -76,12 +78,17 @@ class Availability:
     @classmethod
     def yes(cls, version: str | None) -> Availability:
         """Say that it works."""
-        return cls(available=True, version=version)
+        return cls(available=True, version=_public(version))
 
     @classmethod
     def no(cls, reason: str, repair: str | None = None, version: str | None = None) -> Availability:
         """Say that it does not work, why, and which command repairs it."""
-        return cls(available=False, version=version, reason=reason, repair=repair)
+        return cls(available=False, version=_public(version), reason=_public(reason), repair=_public(repair))
+
+
+def _public(text: str | None) -> str | None:
+    """Give a text that may be recorded: programs quote their environment in what they say."""
+    return None if text is None else without_secrets(text)
 
 
 class Isolation(ABC):

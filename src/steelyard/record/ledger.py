@@ -21,7 +21,7 @@ from steelyard.record.ledger_reader import LedgerRow, completed_attempts, ledger
 from steelyard.record.ledger_schema import check_database, migrate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from io import TextIOWrapper
     from pathlib import Path
     from types import TracebackType
@@ -170,6 +170,28 @@ class Ledger:
                     f"`{self.path}` already"
                 )
                 raise DataError(message, code="data.run-twice") from error
+
+    def note_disturbance(self, batch: int, attempt: int, reasons: Sequence[str]) -> None:
+        """Label an open attempt with what disturbed it; its runs stay, whatever becomes of it.
+
+        Parameters
+        ----------
+        batch, attempt : int
+            An open attempt.
+        reasons : sequence of str
+            In words, at least one.
+
+        Raises
+        ------
+        DataError
+            If the attempt is not open.
+        """
+        with self._transaction():
+            self._require_open(batch, attempt)
+            self._connection.execute(
+                "INSERT OR REPLACE INTO disturbance VALUES (?, ?, ?)",
+                (batch, attempt, json.dumps(list(reasons), ensure_ascii=False)),
+            )
 
     def complete(self, batch: int, attempt: int, expected: int | None = None) -> None:
         """Declare an attempt complete; when this returns, all of it survives a loss of power.

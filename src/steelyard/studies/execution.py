@@ -156,6 +156,8 @@ def _execute_claimed(assignment: Assignment, progress: Progress) -> ExecutionSum
             placement=lambda count, affinity: place(topology, count, affinity),
             nodes_of=lambda cpus: memory_nodes_of(topology, cpus),
             gate=machine.gate,
+            disturbances=machine.gate.close,
+            retries=int(plan.options.get("gate_retries") or 0),
             progress=progress,
         )
         try:

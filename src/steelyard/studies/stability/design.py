@@ -246,6 +246,7 @@ def _plan_options(
         "margin_percent": options.margin_percent,
         "target_iteration_ms": options.target_iteration_ms,
         "gate": options.gate,
+        "gate_retries": options.gate_retries,
         "request": request_of(options),
         "tuning": ",".join(options.tuning),
         "cpu_count": host.cpu_count,

@@ -10,6 +10,7 @@ __all__ = [
     "autocorrelation",
     "change_points",
     "cluster_bootstrap",
+    "counter_names",
     "deviation_bootstrap",
     "effective_size",
     "exact_sum",
@@ -27,6 +28,7 @@ __all__ = [
 
 VERSION: Final[str]
 
+def counter_names() -> list[str]: ...
 def moment_bootstrap(
     values: NDArray[np.float64],
     lengths: NDArray[np.int64],

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import errno
+from typing import ClassVar, Final
+
+_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class SteelyardError(Exception):
@@ -105,3 +108,23 @@ class InterruptedByUser(SteelyardError):  # noqa: N818 - an interruption is no e
 
     code = "interrupted"
     exit_code = 130
+
+
+def unwritable(path: object, error: OSError, hint: str) -> DataError:
+    """Give the error for a file or folder that cannot be written.
+
+    Parameters
+    ----------
+    path : object
+        The file or folder.
+    error : OSError
+        What the system said; a full disk gets the code ``data.disk-full``, all else
+        ``data.unwritable``.
+    hint : str
+        The next step, where it is not to make room.
+    """
+    reason = error.strerror or str(error)
+    if error.errno in _NO_ROOM:
+        hint = f"free space on the file system of `{path}`, then repeat the command"
+        return DataError(f"`{path}` cannot be written: {reason}", hint=hint, code="data.disk-full")
+    return DataError(f"`{path}` cannot be written: {reason}", hint=hint, code="data.unwritable")

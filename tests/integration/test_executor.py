@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import tempfile
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +15,14 @@ from steelyard.errors import RunError
 from steelyard.model import Cell, Execution, NeighbourKind, Neighbours, Plan
 from steelyard.model.plan import Batch
 from steelyard.record.ledger import Ledger
+from steelyard.record.ledger_reader import LedgerReader
+from steelyard.record.tables import read_attempts, read_runs, write_tables
 from steelyard.run.executor import ExecutionOptions, execute
+from steelyard.run.gate import Patience
 from steelyard.run.isolation.registry import sweep_all, technology
 from steelyard.run.neighbours import neighbours
+from steelyard.run.pool import WorkerPool
+from steelyard.run.preparation import BatchGate, Wishes
 from steelyard.run.session import Session, Site, open_session
 from steelyard.run.worker import Worker
 
@@ -35,10 +42,10 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session
 
 
 def _plan(*executions: Execution) -> Plan:
-    cells = tuple(Cell(n, {"cell": str(n)}, execution) for n, execution in enumerate(executions))
+    cells = tuple(Cell(n, {"case": str(n)}, execution) for n, execution in enumerate(executions))
     batches = tuple(Batch(n, 0, n) for n in range(len(cells)))
     return Plan(
-        "small", 1, {"cell": tuple(str(cell.number) for cell in cells)}, cells, batches, 1, {}
+        "small", 1, {"case": tuple(str(cell.number) for cell in cells)}, cells, batches, 1, {}
     ).freeze()
 
 
@@ -94,3 +101,107 @@ def test_a_worker_that_dies_names_its_log(session: Session) -> None:
         with pytest.raises(RunError, match="ended by itself") as raised:
             worker.await_reply(5.0, "did not answer")
         assert str(worker.site.log) in (raised.value.hint or "")
+
+
+def test_a_disturbed_batch_is_repeated_and_what_was_disturbed_stays(session: Session, tmp_path: Path) -> None:
+    plan = _plan(Execution("bare", SPIN, iterations=2), Execution("bare", SPIN, iterations=2))
+    plan.write(tmp_path / "plan.json")
+    noise = ("other processes used 40% of the CPU time: make (7)",)
+    # Batch 0: disturbed, then quiet. Batch 1: disturbed as often as it may be repeated, and once more.
+    script = [noise, (), noise, noise, noise]
+    asked: list[int] = []
+    options = ExecutionOptions(
+        placement=lambda count, _affinity: [None] * count,
+        gate=asked.append,
+        disturbances=lambda: script.pop(0),
+        retries=2,
+    )
+    with Ledger(tmp_path / "ledger.sqlite", plan.id) as ledger:
+        summary = execute(plan, session, ledger, options)
+    assert script == []
+    assert asked == [0, 0, 1, 1, 1], "the gate looks before every attempt"
+    assert summary.statuses == {"completed": 4}, "only what counts is counted"
+    write_tables(tmp_path)
+    runs, attempts = read_runs(tmp_path).to_pylist(), read_attempts(tmp_path).to_pylist()
+    assert [(row["batch"], row["attempt"], "disturbed_batch" in row["flags"]) for row in runs] == [
+        (0, 2, False),
+        (0, 2, False),
+        (1, 3, True),
+        (1, 3, True),
+    ]
+    assert {(row["batch"], row["attempt"], row["attempt_state"]) for row in attempts} == {
+        (0, 1, "disturbed"),
+        (1, 1, "disturbed"),
+        (1, 2, "disturbed"),
+    }
+    assert len(attempts) == 6
+    assert all(row["wall_ns"] > 0 for row in attempts), "nothing measured is thrown away"
+    with LedgerReader(tmp_path / "ledger.sqlite") as reader:
+        assert set(reader.disturbances()) == {(0, 1), (1, 1), (1, 2), (1, 3)}
+        assert reader.disturbances()[0, 1] == noise
+
+
+def test_without_retries_a_disturbed_batch_counts_and_is_labelled(session: Session, tmp_path: Path) -> None:
+    plan = _plan(Execution("bare", SPIN))
+    options = ExecutionOptions(
+        placement=lambda count, _affinity: [None] * count, disturbances=lambda: ("500 pages were swapped",)
+    )
+    with Ledger(tmp_path / "ledger.sqlite", plan.id) as ledger:
+        assert execute(plan, session, ledger, options).statuses == {"completed": 1}
+        assert ledger.completed_batches() == {0}
+    with LedgerReader(tmp_path / "ledger.sqlite") as reader:
+        assert reader.disturbances() == {(0, 1): ("500 pages were swapped",)}
+
+
+def test_a_batch_that_failed_is_not_repeated_for_noise(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = _plan(Execution("bare", SPIN), Execution("bare", SPIN))
+    take = WorkerPool.take
+    calls: list[int] = []
+
+    def failing_first(*words: Any) -> list[Worker]:
+        calls.append(1)
+        if len(calls) == 1:
+            message = "the worker did not come up"
+            raise RunError(message)
+        return take(*words)
+
+    monkeypatch.setattr(WorkerPool, "take", failing_first)
+    script = [("noise",), ()]
+    options = ExecutionOptions(
+        placement=lambda count, _affinity: [None] * count, disturbances=lambda: script.pop(0), retries=2
+    )
+    with Ledger(tmp_path / "ledger.sqlite", plan.id) as ledger:
+        assert execute(plan, session, ledger, options).statuses == {"launcher_failed": 1, "completed": 1}
+    with LedgerReader(tmp_path / "ledger.sqlite") as reader:
+        assert reader.completed_attempts() == {0: 1, 1: 1}
+
+
+def test_a_real_load_during_a_batch_is_noticed_by_the_gate_of_a_study(
+    session: Session, tmp_path: Path
+) -> None:
+    plan = _plan(Execution("bare", ("{work}", "spin", "--ms", "50"), iterations=8))
+    gate = BatchGate(Wishes(patience=Patience(window_s=0.05, pause_s=0.01, bound_s=0.05)))
+    # Started by a process that ends, so that it is no part of our own tree.
+    load = (
+        "import os, time\nchild = os.fork()\nprint(child or '', flush=True)\n"
+        "if child == 0:\n    end = time.monotonic() + 30\n    while time.monotonic() < end: pass\n"
+    )
+    with (tmp_path / "child").open("w+", encoding="utf-8") as said:
+        subprocess.run([sys.executable, "-c", load], check=True, stdout=said)
+        said.seek(0)
+        child = int(said.read())
+    options = ExecutionOptions(
+        placement=lambda count, _affinity: [None] * count, gate=gate, disturbances=gate.close, retries=1
+    )
+    try:
+        with Ledger(tmp_path / "ledger.sqlite", plan.id) as ledger:
+            execute(plan, session, ledger, options)
+    finally:
+        os.kill(child, signal.SIGKILL)
+    with LedgerReader(tmp_path / "ledger.sqlite") as reader:
+        assert set(reader.disturbances()) == {(0, 1), (0, 2)}
+        assert any("other processes used" in reason for reason in reader.disturbances()[0, 1])
+    moments = [(record["batch"], record["moment"]) for record in gate.records()]
+    assert moments == [(0, "before"), (0, "after")] * 2

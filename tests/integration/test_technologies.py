@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from steelyard.errors import UsageError
+from steelyard.errors import RunError, UsageError
 from steelyard.model import Affinity, Cell, Execution, Plan
 from steelyard.model.plan import Batch
 from steelyard.record.ledger import Ledger
+from steelyard.run.affinity import memory_nodes_of, place
 from steelyard.run.executor import ExecutionOptions, execute
+from steelyard.run.host import read_topology
 from steelyard.run.isolation.registry import sweep_all, technologies, technology
+from steelyard.run.pool import WorkerPool
 from steelyard.run.remains import CGROUP_ROOT
 from steelyard.run.session import open_session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 MARKS = {
@@ -82,6 +85,64 @@ def test_two_parallel_workers_are_measured_and_removed(
     assert max(starts) - min(starts) < 1_000_000_000, "the workers were not released together"
     assert [path for path in CGROUP_ROOT.glob("*/*") if session.key in path.name] == []
     assert not session.folder.exists()
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.values[0].startswith("vm")])
+def test_a_worker_bound_to_a_memory_node_allocates_there_alone(name: str, tmp_path: Path) -> None:
+    chosen = technology(name)
+    found = chosen.probe()
+    if not found.available:
+        pytest.skip(f"{name} does not work here: {found.reason}")
+    topology = read_topology()
+    node = topology.memory_nodes[-1]
+    cpu = next(cpu for cpu in node.cpus if cpu in topology.allowed)
+    spec = {
+        "schema": "steelyard/run-spec/1",
+        "id": "bound",
+        "command": ["cat", "/proc/self/numa_maps", "/proc/self/status"],
+        "environment": {"PATH": "/usr/bin:/bin"},
+        "standard_output": {"to": "capture", "limit_bytes": 1 << 20},
+    }
+    with open_session(tmp_path / "logs", sweep_all) as session, WorkerPool(session) as pool:
+        (worker,) = pool.take(chosen, [(cpu,)], [(node.id,)])
+        (outcome,) = worker.execute(spec, timeout_s=60)
+    assert outcome["status"] == "completed", outcome["message"]
+    text = outcome["standard_output"]["text"]
+    is_bound_by_engine = f"Mems_allowed_list:\t{node.id}\n" in text
+    assert is_bound_by_engine if name == "docker" else f" bind:{node.id} " in text, text
+
+
+def test_a_study_binds_memory_to_the_nodes_of_the_workers_cpus(tmp_path: Path) -> None:
+    execution = Execution(
+        "bare",
+        ("{work}", "spin", "--ms", "1"),
+        workers=2,
+        affinity=Affinity.MEMORY_NODE,
+        environment={"PATH": "/usr/bin:/bin"},
+    )
+    cells = (Cell(0, {"affinity": "numa"}, execution),)
+    plan = Plan("small", 1, {"affinity": ("numa",)}, cells, (Batch(0, 0, 0),), 1, {}).freeze()
+    topology = read_topology()
+    asked: list[tuple[int, ...]] = []
+
+    def nodes_of(cpus: Sequence[int]) -> Sequence[int]:
+        asked.append(tuple(cpus))
+        return memory_nodes_of(topology, cpus)
+
+    def placed(count: int, affinity: Affinity) -> Sequence[Sequence[int] | None]:
+        return place(topology, count, affinity)
+
+    for options in (ExecutionOptions(placed, nodes_of), ExecutionOptions(placed)):
+        with (
+            Ledger(tmp_path / f"{options.nodes_of is None}.sqlite", plan.id) as ledger,
+            open_session(tmp_path / "logs", sweep_all) as session,
+        ):
+            if options.nodes_of is None:
+                with pytest.raises(RunError, match="nobody said which memory nodes"):
+                    execute(plan, session, ledger, options)
+            else:
+                assert execute(plan, session, ledger, options).statuses == {"completed": 2}
+    assert [place(topology, 2, Affinity.MEMORY_NODE)[index] for index in range(2)] == [*map(list, asked)]
 
 
 def test_an_unknown_technology_is_refused_with_the_known_ones() -> None:

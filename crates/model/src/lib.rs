@@ -9,6 +9,7 @@
 //! | [`RunOutcome`] | what happened, one per iteration, out of the launcher |
 //! | [`Request`], [`Reply`] | the line protocol of a resident launcher |
 
+mod counter;
 mod limits;
 mod outcome;
 mod placement;
@@ -18,6 +19,7 @@ mod sandbox;
 mod spec;
 mod status;
 
+pub use counter::{COUNTER_ALIASES, COUNTER_NAMES};
 pub use limits::{LimitKind, Limits};
 pub use outcome::{CapturedStream, Mechanism, OUTCOME_SCHEMA, OwnMeasurement, Phase, RunOutcome};
 pub use placement::{Placement, SchedulingPolicy};

@@ -5,6 +5,7 @@
 use pyo3::prelude::*;
 
 mod host;
+mod launch;
 mod stats;
 
 /// Native kernels of Steelyard; private, the documented interface is the Python package.
@@ -15,6 +16,9 @@ mod _native {
 
     #[pymodule_export]
     use crate::host::{host_activity, host_fingerprint, host_processes, host_report, host_topology};
+
+    #[pymodule_export]
+    use crate::launch::counter_names;
 
     #[pymodule_export]
     use crate::stats::{

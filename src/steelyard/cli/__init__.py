@@ -37,7 +37,7 @@ def execute(words: Sequence[str]) -> int:
     try:
         return _answer(words)
     except SteelyardError as error:
-        _show(error)
+        _show(error, words)
         return error.exit_code
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
@@ -46,10 +46,12 @@ def execute(words: Sequence[str]) -> int:
         # The reader of our output left (`| head`); Python must not complain about it at exit.
         sys.stderr.close()
         return _SUCCESS
-    except Exception as error:
-        # The one place where nothing may escape.
-        wrapped = _internal(error)
-        _show(wrapped)
+    except (SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        # The one place where nothing may escape; a panic of a native library is no `Exception`.
+        wrapped = _of_system(error) or _internal(error)
+        _show(wrapped, words)
         return wrapped.exit_code
 
 
@@ -88,6 +90,8 @@ def _execute_verb(name: str, words: Sequence[str]) -> int:
         hint = f"did you mean `steelyard {near[0]}`?" if near else "steelyard --help"
         raise UsageError(message, hint=hint)
 
+    if verb.takes_command:
+        _require_separator(name, words)
     from cyclopts import App, CycloptsError, Parameter  # noqa: PLC0415 - start-up time
 
     function = _load(verb.target)
@@ -110,6 +114,17 @@ def _execute_verb(name: str, words: Sequence[str]) -> int:
         message = str(error).strip()
         raise UsageError(message, hint=f"steelyard {name} --help") from error
     return answer if isinstance(answer, int) else _SUCCESS
+
+
+def _require_separator(name: str, words: Sequence[str]) -> None:
+    """Refuse a command line in which nobody can tell whose an option is."""
+    options = [word for word in words if word.startswith("-")]
+    if "--" in words or not options or {"--help", "-h"} & set(words):
+        return
+    message = (
+        f"`{options[0]}` may be meant for `steelyard {name}` or for the program; `--` must stand before it"
+    )
+    raise UsageError(message, hint=f"steelyard {name} [options] -- program [arguments]")
 
 
 def _examples(function: Callable[..., object]) -> str:
@@ -138,13 +153,38 @@ def _load(target: str) -> Callable[..., object]:
     return verb
 
 
-def _show(error: SteelyardError) -> None:
-    sys.stderr.write(f"error: {error.message}\n")
-    if error.hint:
-        sys.stderr.write(f"\nhint: {error.hint}\n")
+def _show(error: SteelyardError, words: Sequence[str]) -> None:
+    paragraph = "\n".join(line for line in error.message.splitlines() if line.strip())
+    verb = f" {words[0]}" if words and words[0] in VERBS else ""
+    hint = error.hint or f"steelyard{verb} --help"
+    sys.stderr.write(f"error: {paragraph}\n\nhint: {hint}\n")
 
 
-def _internal(error: Exception) -> InternalError:
+def _of_system(error: BaseException) -> SteelyardError | None:
+    """Give the error of a file that the system does not let us use; ``None`` for anything else."""
+    import errno  # noqa: PLC0415 - start-up time
+
+    from steelyard.errors import DataError, unwritable  # noqa: PLC0415 - start-up time
+
+    if not isinstance(error, OSError) or error.filename is None:
+        return None
+    if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EROFS}:
+        return unwritable(error.filename, error, "give a folder you may write to")
+    if error.errno in {
+        errno.EACCES,
+        errno.EPERM,
+        errno.EEXIST,
+        errno.EISDIR,
+        errno.ENOTDIR,
+        errno.EIO,
+        errno.ENAMETOOLONG,
+    }:
+        message = f"`{error.filename}` cannot be used: {error.strerror}"
+        return DataError(message, hint="check the file, its folder and their rights", code="data.unusable")
+    return None
+
+
+def _internal(error: BaseException) -> InternalError:
     import tempfile  # noqa: PLC0415 - start-up time
     import traceback  # noqa: PLC0415 - start-up time
 

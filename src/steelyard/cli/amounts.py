@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from typing import Final
 
+from steelyard._native import counter_names
 from steelyard.errors import UsageError
 from steelyard.units import NS_PER_S, SECONDS_PER_UNIT
 
@@ -82,3 +84,27 @@ def parse_cpu_list(text: str, option: str) -> list[int]:
             raise UsageError(message)
         cpus.update(range(int(match[1]), int(match[2] or match[1]) + 1))
     return sorted(cpus)
+
+
+def parse_counters(text: str, option: str) -> list[str]:
+    """Give the names of a list of counters.
+
+    Raises
+    ------
+    UsageError
+        If no machine has a counter of that name.
+
+    Examples
+    --------
+    >>> parse_counters("instructions,cache-misses", "--counters")
+    ['instructions', 'cache-misses']
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    known = counter_names()
+    for name in names:
+        if name not in known:
+            allowed = ", ".join(f"`{each}`" for each in known)
+            near = get_close_matches(name, known, n=1)
+            message = f"`{option} {text}`: there is no counter `{name}`; allowed: {allowed}"
+            raise UsageError(message, hint=f"did you mean `{near[0]}`?" if near else None)
+    return names

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from steelyard.errors import DataError, UsageError
+from steelyard.errors import UsageError, unwritable
 from steelyard.record.export_csv import CsvFormat, export_csv
 
 
@@ -50,9 +50,7 @@ def export_results(
             rows = export_csv(result, form, file)
         temporary.replace(out)
     except OSError as error:
-        message = f"`{out}` cannot be written: {error.strerror}"
-        hint = "give a file in a folder you may write to, with room, with --out"
-        raise DataError(message, hint=hint, code="data.unwritable") from error
+        raise unwritable(out, error, "give a file in a folder you may write to with --out") from error
     finally:
         if temporary.exists():
             temporary.unlink()

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from steelyard.cli.amounts import parse_bytes, parse_cpu_list, parse_duration_ns
+from steelyard.cli.amounts import parse_bytes, parse_counters, parse_cpu_list, parse_duration_ns
 from steelyard.cli.measure_table import table
-from steelyard.errors import CapabilityError, UsageError
+from steelyard.errors import CapabilityError, RunError, UsageError
 from steelyard.run.isolation.registry import sweep_all, technology
+from steelyard.run.isolation.root_view import PROGRAMS
 from steelyard.run.session import Site, open_session
 from steelyard.run.worker import Worker
 from steelyard.units import NS_PER_S
@@ -165,11 +166,13 @@ def measure(
         raise UsageError(message)
     spec = specification(list(command), place, limits.document())
     spec["iterations"] = iterations
-    spec["counters"] = [name for name in (counters or "").split(",") if name]
+    spec["counters"] = parse_counters(counters or "", "--counters")
     wall_ns = spec["limits"].get("wall_time_ns")
     patience_s = wall_ns / NS_PER_S + 60 if wall_ns else UNBOUNDED_S
     with resident(place) as worker:
         outcomes = worker.execute(spec, timeout_s=patience_s)
+    if not as_json:
+        require_started(outcomes, command[0], place.isolation)
     if as_json:
         sys.stdout.write(json.dumps(result(list(command), place.isolation, outcomes), indent=1) + "\n")
     else:
@@ -198,8 +201,34 @@ def specification(command: list[str], place: PlaceOptions, limits: Document) -> 
     if place.input is not None:
         spec["standard_input"] = {"from": "file", "path": str(place.input.resolve())}
     if place.cpus is not None:
-        spec["placement"]["cpus"] = parse_cpu_list(place.cpus, "--cpus")
+        spec["placement"]["cpus"] = usable_cpus(place.cpus)
     return spec
+
+
+def usable_cpus(text: str) -> list[int]:
+    """Give the CPUs of ``--cpus``, all of which this process may use."""
+    cpus = parse_cpu_list(text, "--cpus")
+    usable = sorted(os.sched_getaffinity(0))
+    if not set(cpus) <= set(usable):
+        message = f"`--cpus {text}`: this process may use the CPUs {', '.join(map(str, usable))}"
+        raise UsageError(message)
+    return cpus
+
+
+def require_started(outcomes: list[Document], program: str, isolation: str) -> None:
+    """Check that the program was started at all: without it there is nothing to show.
+
+    Raises
+    ------
+    RunError
+        If no launch got as far as the program.
+    """
+    if all(outcome["status"] == "launcher_failed" for outcome in outcomes):
+        message = f"`{program}` was not executed: {outcomes[0]['message']}"
+        hint = "give a program that may be executed, by its path or a name in `PATH`; `--show` what it needs"
+        if not technology(isolation).shows_host:
+            hint = f"`{isolation}` holds Steelyard's own programs alone, in `{PROGRAMS}`"
+        raise RunError(message, hint=hint, code="run.not-executed")
 
 
 def locate(program: str) -> str:
@@ -233,6 +262,9 @@ def resident(place: PlaceOptions) -> Iterator[Worker]:
     if not answer.available:
         message = f"isolation `{chosen.name}` does not work on this machine: {answer.reason}"
         raise CapabilityError(message, hint=answer.repair, code="capability.isolation")
+    if not chosen.shows_host and (place.show or place.input):
+        message = f"`--show` and `--input` name files of the host; inside `{chosen.name}` there are none"
+        raise UsageError(message, hint="take another isolation, such as `sandbox`")
     shown = (Path.cwd(), *(path.resolve() for path in place.show))
     logs = Path(tempfile.mkdtemp(prefix="steelyard-measure-"))
     try:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from steelyard.studies.registry import study
+from steelyard.studies.request import requested_options
 from steelyard.studies.stability.estimate import estimate_seconds
+from steelyard.studies.stability.options import StabilityOptions
 from steelyard.studies.stability.preparation import Depth, plan_here
-from steelyard.studies.stability.request import requested_options
 
 if TYPE_CHECKING:
     from steelyard.model import Plan
@@ -48,8 +49,8 @@ def plan(
     steelyard plan stability --quick
     steelyard plan stability --study-file study.toml --json
     """
-    study(name)
-    sketch = plan_here(requested_options(study_file, quick=quick), Depth.SKETCH)
+    asked = requested_options(study(name), study_file, {"quick": quick or None})
+    sketch = plan_here(StabilityOptions.model_validate(asked), Depth.SKETCH)
     seconds = estimate_seconds(sketch)
     if as_json:
         document = {**asdict(sketch), "estimated_s": round(seconds, 1)}

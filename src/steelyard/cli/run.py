@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from steelyard.design.study_file import read_study_file
-from steelyard.errors import InterruptedByUser, SteelyardError, StudyFileError
+from steelyard.cli.interruption import interruptible
+from steelyard.errors import InterruptedByUser
 from steelyard.record.clock import now_utc
-from steelyard.run.isolation.registry import technologies
 from steelyard.run.progress import choose_progress
-from steelyard.studies.execution import Assignment, default_result, execute_study, record_tables
-from steelyard.studies.registry import Study, study
+from steelyard.studies.execution import (
+    Assignment,
+    default_result,
+    execute_study,
+    holds_plan,
+    resume_command,
+)
+from steelyard.studies.registry import study
+from steelyard.studies.request import requested_options
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
-
-    from steelyard.run.executor import ExecutionSummary
 
 RESULTS = Path("steelyard-results")
 
@@ -42,8 +44,8 @@ def run(
     study for this machine, executes it, keeps every run the moment it is over, analyses the result
     and writes its report. The report's path is the last line.
 
-    Ctrl-C stops after what is running is cancelled; everything finished is kept, and `--resume`
-    continues. A second Ctrl-C leaves at once.
+    Ctrl-C (or SIGTERM) stops after what is running is cancelled; everything finished is kept, and
+    `--resume` continues. A second one leaves at once.
 
     Parameters
     ----------
@@ -52,7 +54,7 @@ def run(
     quick
         A study of a few minutes instead of one of hours.
     out
-        Result folder; `steelyard-results/STUDY-DATE-N` by default.
+        Result folder; the study file's, else `steelyard-results/STUDY-DATE-N` by default.
     study_file
         TOML file with the choices of the study, see `docs/reference/study-file.md`.
     seed
@@ -72,60 +74,42 @@ def run(
         steelyard run stability --out results/night --resume
     """
     chosen = study(name)
-    result = out or default_result(name, now_utc()[:10], RESULTS)
-    options = _options(chosen, study_file, {"quick": quick or None, "seed": seed})
-    assignment = Assignment(chosen, options, result, resume, ("steelyard", *sys.argv[1:]))
-    summary = _execute(assignment)
-    record_tables(result)
-    chosen.analyse(result)
-    _report(result)
+    given = {"quick": quick or None, "seed": seed}
+    options = requested_options(chosen, study_file, given)
+    result = _result_folder(out, options, name)
+    is_asked = study_file is not None or any(value is not None for value in given.values())
+    assignment = Assignment(
+        chosen, options if is_asked or not resume else None, result, resume, ("steelyard", *sys.argv[1:])
+    )
+    try:
+        with interruptible():
+            return _execute(assignment)
+    except KeyboardInterrupt as error:
+        raise _interrupted(name, result) from error
+
+
+def _execute(assignment: Assignment) -> int:
+    with choose_progress() as progress:
+        summary = execute_study(assignment, progress)
+    assignment.study.analyse(assignment.result)
+    _report(assignment.result)
     failed = sum(count for status, count in summary.statuses.items() if status != "completed")
     if failed:
         sys.stderr.write(f"{failed} of {sum(summary.statuses.values())} runs failed; the report names them\n")
     return 0
 
 
-def _execute(assignment: Assignment) -> ExecutionSummary:
-    try:
-        with choose_progress() as progress, _second_interrupt_leaves():
-            return execute_study(assignment, progress)
-    except KeyboardInterrupt as error:
-        with contextlib.suppress(SteelyardError):
-            record_tables(assignment.result)
-        message = f"interrupted; everything finished so far is in `{assignment.result}`"
-        hint = f"steelyard run {assignment.study.name} --out {assignment.result} --resume"
-        raise InterruptedByUser(message, hint=hint) from error
+def _result_folder(out: Path | None, options: BaseModel, name: str) -> Path:
+    named = out or getattr(options, "out", None)
+    return default_result(name, now_utc()[:10], RESULTS) if named is None else Path(named)
 
 
-@contextlib.contextmanager
-def _second_interrupt_leaves() -> Any:
-    """Let the first Ctrl-C interrupt in order, and the second end the process at once."""
-
-    def first(number: int, frame: object) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        sys.stderr.write("\nstopping; once more to leave at once\n")
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGINT, first)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _options(chosen: Study, study_file: Path | None, given: dict[str, object]) -> BaseModel:
-    """Give the options of the file, with what the command line says on top."""
-    update = {name: value for name, value in given.items() if value is not None}
-    if study_file is None:
-        return chosen.options.model_validate(update)
-    from steelyard.studies.stability.workloads import WORKLOADS  # noqa: PLC0415 - start-up time
-
-    known = {"isolation": list(technologies()), "workload": list(WORKLOADS)}
-    options = read_study_file(study_file, {chosen.name: chosen.options}, known)
-    if not isinstance(options, chosen.options):
-        message = f"study file `{study_file}` is of another study than `{chosen.name}`"
-        raise StudyFileError(message, code="study-file.other-study")
-    return options.model_copy(update=update)
+def _interrupted(name: str, result: Path) -> InterruptedByUser:
+    if not holds_plan(result):
+        message = f"interrupted before anything was executed; nothing is in `{result}`"
+        return InterruptedByUser(message, hint="repeat the command to begin anew")
+    message = f"interrupted; everything finished so far is in `{result}`"
+    return InterruptedByUser(message, hint=resume_command(name, result))
 
 
 def _report(result: Path) -> None:

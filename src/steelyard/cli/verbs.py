@@ -14,15 +14,20 @@ class Verb(NamedTuple):
         ``module:function``, imported only when the verb is used.
     summary : str
         First line of the function's docstring; a test keeps both equal.
+    takes_command : bool
+        Whether a foreign command line follows, which must not be mixed up with options of the verb.
     """
 
     target: str
     summary: str
+    takes_command: bool = False
 
 
 VERBS: Final[dict[str, Verb]] = {
     "run": Verb("steelyard.cli.run:run", "Execute a study and write its result folder."),
-    "measure": Verb("steelyard.cli.measure:measure", "Execute one command and say what it used."),
+    "measure": Verb(
+        "steelyard.cli.measure:measure", "Execute one command and say what it used.", takes_command=True
+    ),
     "doctor": Verb("steelyard.cli.doctor:doctor", "Say what this machine can do and what makes it noisy."),
     "analyse": Verb("steelyard.cli.analyse:analyse", "Compute the findings of a result folder."),
     "report": Verb("steelyard.cli.report:report", "Render the findings of a result folder."),

@@ -151,7 +151,7 @@ def _problem(
     details: ErrorDetails, document: dict[str, Any], lines: dict[KeyPath, int], options: type[BaseModel]
 ) -> Problem:
     path = _path_in_document(details["loc"], document)
-    text = _describe(details, path, options)
+    text = describe_problem(details, path, options)
     line = next((lines[path[:size]] for size in range(len(path), 0, -1) if path[:size] in lines), 0)
     return Problem(line, _join(path), text)
 
@@ -177,7 +177,18 @@ def _path_in_document(location: tuple[str | int, ...], document: object) -> KeyP
     return tuple(path)
 
 
-def _describe(details: ErrorDetails, path: KeyPath, options: type[BaseModel]) -> str:
+def describe_problem(details: ErrorDetails, path: KeyPath, options: type[BaseModel]) -> str:
+    """Say what is wrong with a value and what is allowed.
+
+    Parameters
+    ----------
+    details : dict
+        One error of a validation.
+    path : tuple
+        Where the value stands.
+    options : type
+        Model that was validated.
+    """
     kind = details["type"]
     if kind == "missing":
         return "is missing"

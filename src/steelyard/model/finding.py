@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from pydantic import TypeAdapter, ValidationError
-
-from steelyard.errors import DataError
+from steelyard.model.document import read_document
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -126,8 +125,11 @@ class FindingSet:
         """Write as JSON; the file is whole or absent."""
         temporary = path.with_suffix(".tmp")
         text = json.dumps(asdict(self), indent=1, ensure_ascii=False, allow_nan=False)
-        temporary.write_text(text + "\n", encoding="utf-8")
-        temporary.replace(path)
+        try:
+            temporary.write_text(text + "\n", encoding="utf-8")
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def read_findings(path: Path) -> FindingSet:
@@ -138,15 +140,5 @@ def read_findings(path: Path) -> FindingSet:
     DataError
         If the file is absent, damaged or of another schema.
     """
-    try:
-        found = TypeAdapter(FindingSet).validate_json(path.read_bytes())
-    except FileNotFoundError as error:
-        message = f"`{path}` does not exist"
-        raise DataError(message, hint=f"steelyard analyse {path.parent}", code="data.absent") from error
-    except (ValidationError, ValueError) as error:
-        message = f"`{path}` is not of schema `{FINDINGS_SCHEMA}`: {error}"
-        raise DataError(message, code="data.schema") from error
-    if found.schema != FINDINGS_SCHEMA:
-        message = f"`{path}` has schema `{found.schema}`; this version reads `{FINDINGS_SCHEMA}`"
-        raise DataError(message, code="data.schema")
-    return found
+    again = f"steelyard analyse {shlex.quote(str(path.parent))}"
+    return read_document(path, FindingSet, FINDINGS_SCHEMA, absent=again, damaged=again)

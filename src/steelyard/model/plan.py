@@ -7,10 +7,9 @@ import json
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from pydantic import TypeAdapter, ValidationError
-
 from steelyard.errors import DataError
 from steelyard.model.cell import Cell  # noqa: TC001 - pydantic reads the annotation at run time
+from steelyard.model.document import FOLDER_HINT, read_document
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,8 +89,13 @@ class Plan:
     def write(self, path: Path) -> None:
         """Write the plan as JSON; the file is whole or absent."""
         temporary = path.with_suffix(".tmp")
-        temporary.write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        temporary.replace(path)
+        try:
+            temporary.write_text(
+                json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+            )
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def read_plan(path: Path) -> Plan:
@@ -102,19 +106,9 @@ def read_plan(path: Path) -> Plan:
     DataError
         If the file is absent, of another schema, damaged, or does not match its own id.
     """
-    try:
-        plan = TypeAdapter(Plan).validate_json(path.read_bytes())
-    except FileNotFoundError as error:
-        message = f"`{path}` does not exist"
-        hint = "give the folder that `steelyard run` or `steelyard import` wrote"
-        raise DataError(message, hint=hint, code="data.absent") from error
-    except (ValidationError, ValueError) as error:
-        message = f"`{path}` is not a plan of schema `{PLAN_SCHEMA}`: {error}"
-        raise DataError(message, code="data.schema") from error
-    if plan.schema != PLAN_SCHEMA:
-        message = f"`{path}` has schema `{plan.schema}`; this version reads `{PLAN_SCHEMA}`"
-        raise DataError(message, code="data.schema")
+    damaged = "restore the file from a copy, or start a new study in another folder"
+    plan = read_document(path, Plan, PLAN_SCHEMA, absent=FOLDER_HINT, damaged=damaged)
     if plan.id != plan.digest():
         message = f"`{path}` was changed after it was frozen: its content does not match its id"
-        raise DataError(message, hint="restore the file, or start a new study", code="data.hash")
+        raise DataError(message, hint=damaged, code="data.hash")
     return plan

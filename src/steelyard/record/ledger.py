@@ -15,13 +15,13 @@ import zlib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from steelyard.errors import DataError
+from steelyard.errors import DataError, unwritable
 from steelyard.record.clock import now_utc
 from steelyard.record.ledger_reader import LedgerRow, completed_attempts, ledger_rows, named_errors
 from steelyard.record.ledger_schema import check_database, migrate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from io import TextIOWrapper
     from pathlib import Path
     from types import TracebackType
@@ -171,6 +171,28 @@ class Ledger:
                 )
                 raise DataError(message, code="data.run-twice") from error
 
+    def note_disturbance(self, batch: int, attempt: int, reasons: Sequence[str]) -> None:
+        """Label an open attempt with what disturbed it; its runs stay, whatever becomes of it.
+
+        Parameters
+        ----------
+        batch, attempt : int
+            An open attempt.
+        reasons : sequence of str
+            In words, at least one.
+
+        Raises
+        ------
+        DataError
+            If the attempt is not open.
+        """
+        with self._transaction():
+            self._require_open(batch, attempt)
+            self._connection.execute(
+                "INSERT OR REPLACE INTO disturbance VALUES (?, ?, ?)",
+                (batch, attempt, json.dumps(list(reasons), ensure_ascii=False)),
+            )
+
     def complete(self, batch: int, attempt: int, expected: int | None = None) -> None:
         """Declare an attempt complete; when this returns, all of it survives a loss of power.
 
@@ -246,10 +268,7 @@ def _lock_writer(path: Path) -> TextIOWrapper:
     try:
         lock = lock_path.open("w", encoding="utf-8")
     except OSError as error:
-        message = f"`{path}` cannot be written: {error.strerror}"
-        raise DataError(
-            message, hint="give a folder you may write to with --out", code="data.unwritable"
-        ) from error
+        raise unwritable(path, error, "give a folder you may write to with --out") from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

@@ -7,15 +7,19 @@ import sqlite3
 import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from steelyard.errors import DataError
-from steelyard.record.ledger_schema import check_database, damaged, require_content
+from steelyard.record.ledger_schema import check_database, damaged, require_content, version_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
     from types import TracebackType
+
+
+_WITH_DISTURBANCES: Final = 2
+"""Version of the ledger from which on disturbances are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,14 @@ class LedgerReader:
     def completed_attempts(self) -> dict[int, int]:
         """Give the complete attempt of each complete batch, by the batch's number."""
         return completed_attempts(self._connection)
+
+    def disturbances(self) -> dict[tuple[int, int], tuple[str, ...]]:
+        """Give what disturbed attempts, by batch and attempt; none where a ledger has no such table."""
+        with named_errors(self.path):
+            if version_of(self._connection, self.path) < _WITH_DISTURBANCES:
+                return {}
+            rows = self._connection.execute("SELECT batch, attempt, reasons FROM disturbance").fetchall()
+        return {(batch, attempt): tuple(json.loads(reasons)) for batch, attempt, reasons in rows}
 
     def batches(self) -> tuple[int, ...]:
         """Give the numbers of the batches with outcomes, ascending."""

@@ -3,6 +3,7 @@
 Version history of ``steelyard/ledger``:
 
 1. first.
+2. table ``disturbance``: what disturbed an attempt.
 """
 
 from __future__ import annotations
@@ -37,6 +38,15 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             outcome TEXT NOT NULL,
             checksum INTEGER NOT NULL,
             PRIMARY KEY (batch, attempt, worker, iteration),
+            FOREIGN KEY (batch, attempt) REFERENCES attempt
+        ) WITHOUT ROWID""",
+    ),
+    (
+        """CREATE TABLE disturbance (
+            batch INTEGER NOT NULL,
+            attempt INTEGER NOT NULL,
+            reasons TEXT NOT NULL,
+            PRIMARY KEY (batch, attempt),
             FOREIGN KEY (batch, attempt) REFERENCES attempt
         ) WITHOUT ROWID""",
     ),

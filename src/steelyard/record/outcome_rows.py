@@ -8,7 +8,7 @@ from steelyard.record.schema import METRICS
 from steelyard.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from steelyard.model.plan import Batch, Plan
     from steelyard.record.ledger_reader import LedgerRow
@@ -32,8 +32,10 @@ def run_id_of(batch: int, attempt: int, worker: int, iteration: int) -> str:
     return f"{batch:06d}.{attempt:02d}.{worker:03d}.{iteration:06d}"
 
 
-def run_row(row: LedgerRow, plan: Plan, batch: Batch, host_id: str) -> dict[str, Value]:
-    """Give the row of a run in ``runs.parquet``."""
+def run_row(
+    row: LedgerRow, plan: Plan, batch: Batch, host_id: str, flags: Sequence[str] = ()
+) -> dict[str, Value]:
+    """Give the row of a run in ``runs.parquet``, with the flags of its batch behind its own."""
     outcome = row.outcome
     mechanism = outcome.get("mechanism") or {}
     found: dict[str, Value] = {
@@ -51,7 +53,7 @@ def run_row(row: LedgerRow, plan: Plan, batch: Batch, host_id: str) -> dict[str,
         **plan.cells[batch.cell].levels,
         "stamp_source": mechanism.get("stamps"),
         "cgroup": mechanism.get("cgroup"),
-        "flags": list(outcome.get("flags") or []),
+        "flags": [*(outcome.get("flags") or []), *flags],
     }
     for name in ("status", "exit_code", "signal", "limit", "message", "start_ns", "end_ns", "start_utc_ns"):
         found[name] = outcome.get(name)

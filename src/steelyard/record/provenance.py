@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue  # noqa: TC002 - pydantic reads the annotations at run time
 
-from steelyard.errors import DataError
+from steelyard.errors import DataError, unwritable
+from steelyard.model.document import FOLDER_HINT, read_document
 from steelyard.record.clock import now_utc
 from steelyard.record.surroundings import GitState, git_state, software_versions
 
@@ -187,9 +188,7 @@ def write_provenance(result: Path, provenance: Provenance) -> None:
     except OSError as error:
         if temporary.exists():
             temporary.unlink()
-        message = f"`{path}` cannot be written: {error.strerror}"
-        hint = f"free space on the file system of `{result}` or check its rights"
-        raise DataError(message, hint=hint, code="data.unwritable") from error
+        raise unwritable(path, error, f"check the rights of `{result}`") from error
 
 
 def read_provenance(result: Path) -> Provenance:
@@ -200,20 +199,10 @@ def read_provenance(result: Path) -> Provenance:
     DataError
         If it is absent, damaged or of another schema.
     """
-    path = result / PROVENANCE_NAME
-    try:
-        found = TypeAdapter(Provenance).validate_json(path.read_bytes())
-    except FileNotFoundError as error:
-        message = f"`{path}` does not exist"
-        hint = "give the folder that `steelyard run` or `steelyard import` wrote"
-        raise DataError(message, hint=hint, code="data.absent") from error
-    except (ValidationError, ValueError) as error:
-        message = f"`{path}` is not of schema `{PROVENANCE_SCHEMA}`: {error}"
-        raise DataError(message, code="data.schema") from error
-    if found.schema != PROVENANCE_SCHEMA:
-        message = f"`{path}` has schema `{found.schema}`; this version reads `{PROVENANCE_SCHEMA}`"
-        raise DataError(message, code="data.schema")
-    return found
+    damaged = "restore the file from a copy: without it nobody can say where the result comes from"
+    return read_document(
+        result / PROVENANCE_NAME, Provenance, PROVENANCE_SCHEMA, absent=FOLDER_HINT, damaged=damaged
+    )
 
 
 def host_id_of(result: Path) -> str:

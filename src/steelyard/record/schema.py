@@ -145,7 +145,7 @@ def runs_schema(factors: Iterable[str], metadata: Mapping[bytes, bytes]) -> pa.S
 
 def attempts_schema(factors: Iterable[str], metadata: Mapping[bytes, bytes]) -> pa.Schema:
     """Give the schema of ``attempts.parquet``."""
-    state = _field("attempt_state", pa.string(), "interrupted or open", nullable=False)
+    state = _field("attempt_state", pa.string(), "disturbed, interrupted or open", nullable=False)
     return runs_schema(factors, metadata).append(state)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from steelyard.errors import DataError
+from steelyard.errors import DataError, unwritable
 from steelyard.record.schema import SCHEMA_KEY
 
 if TYPE_CHECKING:
@@ -137,8 +137,18 @@ def read_table(path: Path, schema: str) -> pa.Table:
             use_threads=False,
             pre_buffer=False,
         )
+        _decode_names(table.schema)
+        table.validate(full=True)
     _require_schema(path, table.schema.metadata, schema)
     return table
+
+
+def _decode_names(schema: pa.Schema) -> None:
+    """Read every text of the footer, which no checksum covers: some readers end the process on them."""
+    names = [field.name for field in schema]  # decoded by being asked for
+    for metadata in (schema.metadata, *(schema.field(index).metadata for index in range(len(names)))):
+        for text in (text for pair in (metadata or {}).items() for text in pair):
+            text.decode()
 
 
 def read_metadata(path: Path, schema: str) -> dict[bytes, bytes]:
@@ -208,7 +218,4 @@ def rebuild_hint(path: Path) -> str:
 
 
 def _unwritable(path: Path, error: OSError) -> DataError:
-    reason = error.strerror or str(error)
-    message = f"`{path}` cannot be written: {reason}"
-    hint = f"free space on the file system of `{path.parent}` or choose another folder; the ledger is intact"
-    return DataError(message, hint=hint, code="data.unwritable")
+    return unwritable(path, error, "check the rights of the folder; the ledger is intact")

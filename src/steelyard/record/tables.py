@@ -36,6 +36,10 @@ RUNS_NAME: Final = "runs.parquet"
 ATTEMPTS_NAME: Final = "attempts.parquet"
 MEASUREMENTS_FOLDER: Final = "measurements"
 MEASUREMENTS_NAME: Final = "measurements/values.parquet"
+DISTURBED_FLAG: Final = "disturbed_batch"
+"""Flag of the runs of a batch during which the machine was not quiet."""
+DISTURBED_STATE: Final = "disturbed"
+"""State of an attempt that was repeated because the machine was not quiet."""
 
 
 class ResultTables:
@@ -109,16 +113,17 @@ def write_tables(result: Path) -> None:
     host_id = host_id_of(result)
     with LedgerReader(result / "ledger.sqlite") as ledger:
         batches = _batches(plan, ledger)
-        completed = ledger.completed_attempts()
+        completed, disturbed = ledger.completed_attempts(), ledger.disturbances()
         generation = _digest(plan.id, completed)
         with ResultTables(result, plan, generation) as tables:
             for batch in batches:
                 for row in ledger.outcomes(batch.number):
-                    run = run_row(row, plan, batch, host_id)
+                    is_disturbed = (row.batch, row.attempt) in disturbed
+                    run = run_row(row, plan, batch, host_id, (DISTURBED_FLAG,) * is_disturbed)
                     if completed.get(batch.number) == row.attempt:
                         tables.add(run, measurement_rows(row, str(run["run_id"])))
                     else:
-                        tables.add_interrupted(run, row.state)
+                        tables.add_interrupted(run, DISTURBED_STATE if is_disturbed else row.state)
     seal_tables(result)
 
 

@@ -9,6 +9,7 @@ import pytest
 from steelyard.errors import DataError
 from steelyard.record.ledger import Ledger
 from steelyard.record.ledger_reader import LedgerReader
+from steelyard.record.ledger_schema import MIGRATIONS
 from steelyard.record.test_outcome_rows import make_outcome
 
 if TYPE_CHECKING:
@@ -212,3 +213,28 @@ def test_a_truncated_file_is_refused(path: Path) -> None:
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(DataError, match="damaged"):
         Ledger(path)
+
+
+def test_a_ledger_of_the_first_version_is_read_as_it_is_and_brought_up_to_date(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    with sqlite3.connect(path) as connection:
+        for statement in MIGRATIONS[0]:
+            connection.execute(statement)
+        connection.execute("INSERT INTO attempt VALUES (0, 1, 'complete', 'then', 'then')")
+        connection.execute("PRAGMA user_version = 1")
+    connection.close()
+    with LedgerReader(path) as reader:
+        assert (reader.disturbances(), reader.completed_attempts()) == ({}, {0: 1})
+    with Ledger(path) as ledger:
+        assert ledger.completed_batches() == {0}
+        ledger.note_disturbance(1, ledger.begin_attempt(1), ["swapped"])
+    with LedgerReader(path) as reader:
+        assert reader.disturbances() == {(1, 1): ("swapped",)}
+
+
+def test_only_an_open_attempt_is_labelled(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "ledger.sqlite") as ledger:
+        attempt = ledger.begin_attempt(0)
+        ledger.complete(0, attempt)
+        with pytest.raises(DataError, match="is complete"):
+            ledger.note_disturbance(0, attempt, ["late"])

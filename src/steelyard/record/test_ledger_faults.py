@@ -189,7 +189,7 @@ def test_tables_that_do_not_fit_are_named_and_can_be_written_later(tmp_path: Pat
     done = on_small_disk(tmp_path, FULL_FOR_TABLES, "16m")
     assert done.returncode == 0, done.stderr
     error, leftovers, count = done.stdout.splitlines()
-    assert error.startswith("data.unwritable")
+    assert error.startswith("data.disk-full")
     assert "No space left on device" in error
     assert (leftovers, count) == ("[]", "600 runs")
 

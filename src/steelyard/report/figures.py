@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import vl_convert
 
-from steelyard.errors import DataError
+from steelyard.errors import unwritable
 from steelyard.report.charts.theme import file_config
 from steelyard.report.html import VEGA_LITE_VERSION
 
@@ -46,9 +46,7 @@ def write_figures(page: Page, folder: Path) -> list[Path]:
         for figure in page.figures():
             written.extend(_write(figure, folder))
     except OSError as error:
-        message = f"`{folder}` cannot be written: {error.strerror}"
-        hint = "free space on the file system or check its rights"
-        raise DataError(message, hint=hint, code="data.unwritable") from error
+        raise unwritable(folder, error, "check the rights of the folder") from error
     return written
 
 

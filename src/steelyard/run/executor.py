@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from steelyard.errors import CapabilityError, RunError
+from steelyard.model import Affinity
 from steelyard.run.barrier import barrier_file
 from steelyard.run.batch import Share, execute_batch
 from steelyard.run.clock import translate
 from steelyard.run.isolation.registry import technology
+from steelyard.run.kept import Kept, keep_failed
 from steelyard.run.neighbours import neighbours
-from steelyard.run.outcome import FAILURES, check_output, failed_outcome
+from steelyard.run.outcome import FAILURES, check_output
 from steelyard.run.pool import WorkerPool
 from steelyard.run.progress import Estimator, Progress, Silent
 from steelyard.run.ticket import run_specification, with_barrier
@@ -23,13 +25,15 @@ from steelyard.run.ticket import run_specification, with_barrier
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from steelyard.model import Affinity, Batch, Cell, Execution, Plan
+    from steelyard.model import Batch, Cell, Execution, Plan
     from steelyard.run.isolation.interface import Document, Isolation
     from steelyard.run.session import Session
     from steelyard.run.worker import Worker
 
     Placement = Callable[[int, Affinity], Sequence[Sequence[int] | None]]
     """Gives the CPUs of each of so many parallel processes."""
+    NodesOf = Callable[[Sequence[int]], Sequence[int]]
+    """Gives the memory nodes near to some CPUs."""
 
 PATIENCE_S: Final = 120.0
 """Time a worker may be silent beyond the wall time its run may take."""
@@ -48,6 +52,9 @@ class Sink(Protocol):
     def record(self, batch: int, attempt: int, worker: int, outcome: Mapping[str, Any]) -> None:
         """Keep one outcome; durable at return."""
 
+    def note_disturbance(self, batch: int, attempt: int, reasons: Sequence[str]) -> None:
+        """Label an open attempt with what disturbed it."""
+
     def complete(self, batch: int, attempt: int, expected: int | None = None) -> None:
         """Declare an attempt complete."""
 
@@ -59,6 +66,11 @@ def unguarded(batch: int) -> None:
     """Admit every batch."""
 
 
+def undisturbed() -> tuple[str, ...]:
+    """Find no fault with any batch."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class ExecutionOptions:
     """How a plan is executed; nothing of it changes what is measured.
@@ -67,9 +79,15 @@ class ExecutionOptions:
     ----------
     placement : callable
         Number of parallel processes and affinity to the CPUs of each.
+    nodes_of : callable or None
+        Memory nodes near to some CPUs, for workers whose memory is bound; ``None`` refuses to bind.
     gate : callable
         Called with the batch's number before each batch; raises `GateError` if the machine is not
         admissible and the study must not go on.
+    disturbances : callable
+        Called after each batch; gives what disturbed it, in words.
+    retries : int
+        How often a disturbed batch is executed again; the disturbed attempts stay recorded.
     progress : Progress
         Told what happens.
     patience_s : float
@@ -77,7 +95,10 @@ class ExecutionOptions:
     """
 
     placement: Placement
+    nodes_of: NodesOf | None = None
     gate: Callable[[int], None] = unguarded
+    disturbances: Callable[[], tuple[str, ...]] = undisturbed
+    retries: int = 0
     progress: Progress = field(default_factory=Silent)
     patience_s: float = PATIENCE_S
 
@@ -164,7 +185,6 @@ class _Executor:
             for index, batch in enumerate(todo):
                 cell = self._plan.cell_of(batch)
                 progress.batch(cell.levels)
-                self._options.gate(batch.number)
                 batch_began_s = time.monotonic()
                 self._execute_batch(batch, cell, pool)
                 self._estimator.add(cell, time.monotonic() - batch_began_s)
@@ -182,23 +202,40 @@ class _Executor:
         if execution is None:
             message = f"batch {batch.number} executes cell {cell.number}, which is missing: {cell.missing}"
             raise RunError(message, hint="plan the study again", code="run.missing-cell")
+        left = self._options.retries
+        while self._is_to_repeat(batch, execution, pool, left):
+            left -= 1
+
+    def _is_to_repeat(self, batch: Batch, execution: Execution, pool: WorkerPool, left: int) -> bool:
+        """Execute a batch once; complete it unless it was disturbed and may be repeated."""
+        self._options.gate(batch.number)
         attempt = self._sink.begin_attempt(batch.number)
         run_id = f"b{batch.number}a{attempt}"
+        statuses: Counter[str] = Counter()
 
         def keep(worker: int, outcome: Document) -> None:
             checked = check_output(outcome, execution.expected_output)
             self._sink.record(batch.number, attempt, worker, checked)
-            self._statuses[checked["status"]] += 1
+            statuses[checked["status"]] += 1
             if checked["status"] in FAILURES:
                 self._last_message = checked["message"] or checked["status"]
 
+        failure = None
         if execution.isolation in self._broken:
             reason = f"{execution.isolation} stopped working: {self._broken[execution.isolation]}"
-            _keep_failed(execution, run_id, reason, keep)
+            keep_failed(execution, run_id, reason, keep)
         else:
             failure = self._attempt_batch(execution, run_id, pool, keep)
             self._judge(execution.isolation, failure)
+        reasons = self._options.disturbances()
+        if reasons:
+            self._sink.note_disturbance(batch.number, attempt, reasons)
+            if left > 0 and failure is None and execution.isolation not in self._broken:
+                self._options.progress.note(f"batch {batch.number} is repeated: {'; '.join(reasons)}")
+                return True
+        self._statuses += statuses
         self._sink.complete(batch.number, attempt, execution.workers * execution.iterations)
+        return False
 
     def _attempt_batch(
         self, execution: Execution, run_id: str, pool: WorkerPool, keep: Callable[[int, Document], None]
@@ -210,12 +247,12 @@ class _Executor:
         cpu_sets = [None if cpus is None else tuple(cpus) for cpus in self._placement(count, execution)]
         measured, others = cpu_sets[: execution.workers], cpu_sets[execution.workers :]
         try:
-            workers = pool.take(place, measured)
+            workers = pool.take(place, measured, self._memory_nodes(execution, measured))
         except (RunError, CapabilityError) as error:
-            _keep_failed(execution, run_id, error.message, keep)
+            keep_failed(execution, run_id, error.message, keep)
             return error.message
         self._note_starts(place, workers)
-        kept = _Kept(keep)
+        kept = Kept(keep)
         try:
             with (
                 _away_from(cpu_sets),
@@ -236,7 +273,7 @@ class _Executor:
         return failure
 
     def _execute_on(
-        self, workers: Sequence[Worker], execution: Execution, run_id: str, kept: _Kept
+        self, workers: Sequence[Worker], execution: Execution, run_id: str, kept: Kept
     ) -> str | None:
         place = workers[0].technology
         wall_ns = execution.limits.wall_time_ns
@@ -256,6 +293,17 @@ class _Executor:
 
     def _placement(self, count: int, execution: Execution) -> Sequence[Sequence[int] | None]:
         return self._options.placement(count, execution.affinity)
+
+    def _memory_nodes(
+        self, execution: Execution, cpu_sets: Sequence[tuple[int, ...] | None]
+    ) -> list[tuple[int, ...] | None] | None:
+        """Give the memory nodes of each worker where the cell binds memory, else nothing."""
+        if execution.affinity is not Affinity.MEMORY_NODE:
+            return None
+        if self._options.nodes_of is None:
+            message = "the cell binds memory, and nobody said which memory nodes this host has"
+            raise RunError(message, hint="execute it through `steelyard run`", code="run.memory-nodes")
+        return [None if cpus is None else tuple(self._options.nodes_of(cpus)) for cpus in cpu_sets]
 
     def _note_starts(self, place: Isolation, workers: Sequence[Worker]) -> None:
         for worker in workers:
@@ -293,31 +341,7 @@ class _Executor:
             raise RunError(message, hint=f"logs are in `{self._session.logs}`", code="run.all-failed")
 
 
-class _Kept:
-    """Remembers which iterations were kept, so that a batch that fails is completed exactly once."""
-
-    def __init__(self, keep: Callable[[int, Document], None]) -> None:
-        self._keep = keep
-        self._seen: set[tuple[int, int]] = set()
-
-    def keep(self, worker: int, outcome: Document) -> None:
-        self._keep(worker, outcome)
-        self._seen.add((worker, outcome["iteration"]))
-
-    def fail_rest(self, execution: Execution, run_id: str, reason: str) -> None:
-        for worker in range(execution.workers):
-            for iteration in range(1, execution.iterations + 1):
-                if (worker, iteration) not in self._seen:
-                    self._keep(worker, failed_outcome(run_id, iteration, reason))
-
-
-def _keep_failed(
-    execution: Execution, run_id: str, reason: str, keep: Callable[[int, Document], None]
-) -> None:
-    _Kept(keep).fail_rest(execution, run_id, reason)
-
-
-def _execute_elsewhere(shares: Sequence[Share], patience_s: float, kept: _Kept) -> str | None:
+def _execute_elsewhere(shares: Sequence[Share], patience_s: float, kept: Kept) -> str | None:
     """Execute a batch on workers with clocks of their own; outcomes are kept in the host's clocks.
 
     They are kept after the batch, when the offset is known from both sides.

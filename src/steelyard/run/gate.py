@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import os
-import time
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import GateError
-from steelyard.run.host import Activity, Process, read_activity, read_processes
-from steelyard.run.lock import current_holder
-from steelyard.run.process_tree import culprits, leftovers, own_tree, ticks_between
+from steelyard.run.process_tree import culprits, foreign, leftovers, own_tree, ticks_between
+from steelyard.run.sensors import MachineSensors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from steelyard.run.host import Activity, Process
+    from steelyard.run.sensors import Sensors
+
 
 _NAMED_LEFTOVERS: Final = 3
+_FEWEST_TICKS: Final = 3
+"""CPU time is counted in ticks of 10 ms; after a batch of a few of them one or two say nothing."""
 
 
 class Decision(StrEnum):
@@ -103,6 +106,8 @@ class Observation:
         Time spent at the gate [s].
     ended : Activity or None
         Counters from which the batch's own window begins.
+    listed : tuple of Process
+        Processes at that moment.
     observed_ns : int or None
         End of the window, monotonic [ns].
     """
@@ -120,6 +125,7 @@ class Observation:
     waited_s: float = 0.0
     ended: Activity | None = field(default=None, repr=False, compare=False)
     observed_ns: int | None = None
+    listed: tuple[Process, ...] = field(default=(), repr=False, compare=False)
 
     def as_dict(self) -> dict[str, str | int | float | bool | list[str] | None]:
         """Give the values to be stored."""
@@ -136,43 +142,6 @@ class Observation:
             "attempts": self.attempts,
             "waited_s": round(self.waited_s, 6),
         }
-
-
-class Sensors(Protocol):
-    """What a gate reads; the running machine by default."""
-
-    def activity(self) -> Activity:
-        """Read the counters."""
-
-    def processes(self) -> tuple[Process, ...]:
-        """List the processes."""
-
-    def other_study(self) -> str | None:
-        """Name another study that measures here."""
-
-    def sleep(self, seconds: float) -> None:
-        """Wait."""
-
-
-class MachineSensors:
-    """The running machine."""
-
-    def activity(self) -> Activity:
-        """Read the counters."""
-        return read_activity()
-
-    def processes(self) -> tuple[Process, ...]:
-        """List the processes."""
-        return read_processes()
-
-    def other_study(self) -> str | None:
-        """Name another study that measures here."""
-        holder = current_holder()
-        return None if holder is None or holder.process_id == os.getpid() else str(holder)
-
-    def sleep(self, seconds: float) -> None:
-        """Wait."""
-        time.sleep(seconds)
 
 
 class Gate:
@@ -264,7 +233,8 @@ class Gate:
         other = self._sensors.other_study()
         if other is not None:
             reasons.append(f"another study measures on this machine: {other}")
-        return _observe(begin, end, reasons, foreign_ratio, pressure_ratio)
+        seen = _observe(begin, end, reasons, foreign_ratio, pressure_ratio)
+        return replace(seen, listed=tree_after)
 
     def _left_over(self, processes: tuple[Process, ...], own: set[int]) -> list[str]:
         """Name what was left over when the study began; its own workers in containers come later."""
@@ -293,13 +263,13 @@ class Gate:
         now = self._sensors.activity()
         if seen.observed_ns is None or now.monotonic_ns - seen.observed_ns > age_s * 1e9:
             return None
-        return replace(seen, attempts=0, waited_s=0.0, ended=now)
+        return replace(seen, attempts=0, waited_s=0.0, ended=now, listed=self._sensors.processes())
 
     def after(self, before: Observation) -> Observation:
         """Say what happened to the machine while the batch executed.
 
-        Foreign load cannot be told from our own over this window, so it is not judged here: each
-        run carries its own waiting time.
+        Foreign load is what processes used that lived at the end and are no part of the study: a
+        lower bound, since short-lived ones are not seen. Each run carries its own waiting time too.
 
         Parameters
         ----------
@@ -309,11 +279,21 @@ class Gate:
         Returns
         -------
         Observation
-            `RETRY` when the hypervisor, swapping or heat disturbed the batch, else `PASS`.
+            `RETRY` when other processes, the hypervisor, swapping or heat disturbed the batch, else
+            `PASS`.
         """
         end = self._sensors.activity()
         begin = before.ended or end
-        return _observe(begin, end, _machine_reasons(self._thresholds, begin, end), None, None)
+        reasons = _machine_reasons(self._thresholds, begin, end)
+        listed = self._sensors.processes()
+        others = foreign(before.listed, listed, own_tree(listed, self._own_roots()))
+        ticks = ticks_between(before.listed, listed, others)
+        ratio = ticks / _capacity_ticks(begin, end)
+        if ticks >= _FEWEST_TICKS and ratio > self._thresholds.foreign_cpu_ratio:
+            own = {process.id for process in listed} - others
+            names = culprits(before.listed, listed, own)
+            reasons.append(f"other processes used {ratio:.0%} of the CPU time{names}")
+        return _observe(begin, end, reasons, ratio, None)
 
 
 def _observe(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from steelyard.run.secrecy import without_secrets
+
 if TYPE_CHECKING:
     from steelyard.run.isolation.interface import Document
 
@@ -43,7 +45,7 @@ def failed_outcome(run_id: str, iteration: int, message: str) -> Document:
         "exit_code": None,
         "signal": None,
         "limit": None,
-        "message": message,
+        "message": without_secrets(message),
         "start_ns": None,
         "end_ns": None,
         "start_utc_ns": None,

@@ -14,14 +14,15 @@ if TYPE_CHECKING:
     from steelyard.run.session import Session
 
     Cpus = tuple[int, ...] | None
-    Key = tuple[str, int, Cpus]
+    Nodes = tuple[int, ...] | None
+    Key = tuple[str, int, Cpus, Nodes]
 
 MOST_IDLE: Final = 16
 """Idle workers kept; beyond, those longest unused are closed."""
 
 
 class WorkerPool:
-    """Workers by technology, index and CPUs; a context manager that closes them all.
+    """Workers by technology, index, CPUs and memory nodes; a context manager that closes them all.
 
     Parameters
     ----------
@@ -44,8 +45,19 @@ class WorkerPool:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def take(self, technology: Isolation, cpu_sets: Sequence[Cpus]) -> list[Worker]:
+    def take(
+        self, technology: Isolation, cpu_sets: Sequence[Cpus], memory_nodes: Sequence[Nodes] | None = None
+    ) -> list[Worker]:
         """Give one awake worker per set of CPUs; starts those that are not there.
+
+        Parameters
+        ----------
+        technology : Isolation
+            Where they live.
+        cpu_sets : sequence
+            CPUs of each; ``None`` leaves it to the scheduler.
+        memory_nodes : sequence or None
+            Memory nodes each may allocate from; ``None`` binds nobody's memory.
 
         Raises
         ------
@@ -53,7 +65,11 @@ class WorkerPool:
             If one cannot be started.
         """
         self._technologies[technology.name] = technology
-        taken = [self._worker(technology, index, cpus) for index, cpus in enumerate(cpu_sets)]
+        nodes = memory_nodes or [None] * len(cpu_sets)
+        taken = [
+            self._worker((technology.name, index, *where), technology)
+            for index, where in enumerate(zip(cpu_sets, nodes, strict=True))
+        ]
         for worker in taken:
             worker.resume()
         return taken
@@ -83,15 +99,15 @@ class WorkerPool:
             technology.close(self._session)
         self._technologies.clear()
 
-    def _worker(self, technology: Isolation, index: int, cpus: Cpus) -> Worker:
-        key = (technology.name, index, cpus)
+    def _worker(self, key: Key, technology: Isolation) -> Worker:
+        name, index, cpus, nodes = key
         worker = self._workers.pop(key, None)
         if worker is not None and not worker.is_alive:
             worker.close(0.0)
             worker = None
         if worker is None:
             self._serial += 1
-            site = Site(self._session, technology.name, index, self._serial, cpus)
+            site = Site(self._session, name, index, self._serial, cpus, nodes)
             worker = Worker(technology, site)
             self._workers[key] = worker
             try:

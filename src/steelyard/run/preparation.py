@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from steelyard.run.gate import Sensors
+    from steelyard.run.sensors import Sensors
     from steelyard.run.settings import Setting
     from steelyard.run.tuning import Restoration
 
@@ -94,12 +94,21 @@ class BatchGate:
         if young is None and not self._strict:
             self._bound_s = self._patience.bound_s if seen.quiet else self._bound_s / 2
 
-    def close(self) -> None:
-        """Look at what happened during the batch in flight, if there is one."""
-        if self._open is not None:
-            batch, before = self._open
-            self._open = None
-            self._records.append(_record(batch, "after", self._gate.after(before)))
+    def close(self) -> tuple[str, ...]:
+        """Look at what happened during the batch in flight, if there is one.
+
+        Returns
+        -------
+        tuple of str
+            What disturbed it, in words; empty when nothing did.
+        """
+        if self._open is None:
+            return ()
+        batch, before = self._open
+        self._open = None
+        seen = self._gate.after(before)
+        self._records.append(_record(batch, "after", seen))
+        return seen.reasons
 
     def records(self) -> tuple[Record, ...]:
         """Give what was seen, two records per batch, in order."""

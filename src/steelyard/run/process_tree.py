@@ -13,6 +13,8 @@ OWN_GROUP: Final = "steelyard"
 """Groups whose name starts so were made by Steelyard."""
 LEFTOVER_NAMES: Final = frozenset({"stress-ng", "stress-ng-cpu", "stress-ng-memcpy", "steelyard-work"})
 """Programs that only ever run as load or workload of a study."""
+OWN_PROGRAMS: Final = "steelyard-"
+"""Names of Steelyard's own programs begin so."""
 _NAMED_CULPRITS: Final = 3
 
 
@@ -43,6 +45,20 @@ def _used(before: Iterable[Process], after: Iterable[Process]) -> dict[int, tupl
 def ticks_between(before: Iterable[Process], after: Iterable[Process], own: set[int]) -> int:
     """Give the CPU time [ticks] that the processes of `own` used between two listings."""
     return sum(ticks for process_id, (_, ticks) in _used(before, after).items() if process_id in own)
+
+
+def foreign(before: Iterable[Process], after: Iterable[Process], own: set[int]) -> set[int]:
+    """Give the processes of two listings that are no part of a study, in whatever container it lives.
+
+    While a batch executes, some of a study's processes are outside its own tree: launchers in
+    containers, whose parent is an engine. They are known by their names and groups.
+    """
+    listed = {process.id: process for process in (*before, *after)}
+    return {
+        process.id
+        for process in listed.values()
+        if process.id not in own and not _is_ours(process) and not process.name.startswith(OWN_PROGRAMS)
+    }
 
 
 def culprits(before: Iterable[Process], after: Iterable[Process], own: set[int]) -> str:

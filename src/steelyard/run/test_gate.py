@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from steelyard.errors import GateError
-from steelyard.run.gate import Decision, Gate, MachineSensors, Patience, Policy, Thresholds
+from steelyard.run.gate import Decision, Gate, Observation, Patience, Policy, Thresholds
 from steelyard.run.host import Activity, CpuTicks, Pressure, PressureLine, Process, SwapActivity
+from steelyard.run.sensors import MachineSensors
 
 TICK_NS = 10_000_000
 
@@ -44,6 +45,9 @@ class ScriptedSensors:
 
     def start(self, process: Process) -> None:
         self._listed += (process,)
+
+    def work(self, ticks: dict[int, int]) -> None:
+        self._listed = tuple(replace(p, cpu_ticks=p.cpu_ticks + ticks.get(p.id, 0)) for p in self._listed)
 
     def sleep(self, seconds: float) -> None:
         self.slept_s += seconds
@@ -148,7 +152,32 @@ def test_what_happened_during_the_batch_is_said_afterwards() -> None:
     after = gate.after(before)
     assert after.decision is Decision.RETRY
     assert after.reasons == ("the hypervisor takes 9.0% of the CPU time",)
-    assert after.foreign_cpu_ratio is None
+    assert after.foreign_cpu_ratio == 0, "no other process is listed"
+
+
+def test_load_of_others_during_a_batch_is_told_from_our_own() -> None:
+    processes = (
+        Process(os.getpid(), 1, "python", "R", 0, 5),
+        Process(900_001, os.getpid(), "steelyard-launc", "S", 0, 5),
+        Process(900_002, 1, "steelyard-launc", "S", 0, 5, ("pids:/docker/1",)),
+        Process(900_003, 1, "kernels", "R", 0, 5, ("pids:/docker/1/steelyard-9/run",)),
+        Process(900_004, 1, "make", "R", 0, 5),
+    )
+
+    def batch(ticks: dict[int, int]) -> Observation:
+        sensors = ScriptedSensors(processes=processes)
+        gate = _gate(sensors)
+        before = gate.before()
+        sensors.sleep(1.0)
+        sensors.work(ticks)
+        return gate.after(before)
+
+    ours = batch({os.getpid(): 60, 900_001: 60, 900_002: 60, 900_003: 60})
+    assert (ours.decision, ours.reasons, ours.foreign_cpu_ratio) == (Decision.PASS, (), 0)
+    theirs = batch({900_003: 60, 900_004: 50})
+    assert theirs.decision is Decision.RETRY
+    assert theirs.reasons == ("other processes used 25% of the CPU time: make (900004)",)
+    assert batch({900_004: 10}).quiet, "5 % is admissible"
 
 
 def test_a_busy_process_elsewhere_is_seen_on_this_machine() -> None:

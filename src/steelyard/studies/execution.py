@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from steelyard.errors import DataError, UsageError
+from steelyard.errors import DataError, SteelyardError, UsageError, unwritable
 from steelyard.model.plan import read_plan
+from steelyard.record.claim import claimed
 from steelyard.record.ledger import LEDGER_NAME, Ledger
 from steelyard.record.provenance import (
     PROVENANCE_NAME,
@@ -19,14 +22,16 @@ from steelyard.record.provenance import (
     write_provenance,
 )
 from steelyard.record.tables import write_tables
-from steelyard.run.affinity import place
+from steelyard.run.affinity import memory_nodes_of, place
 from steelyard.run.executor import ExecutionOptions, execute
 from steelyard.run.gate import Policy
 from steelyard.run.host import read_fingerprint, read_topology
 from steelyard.run.isolation.registry import sweep_all, technologies
 from steelyard.run.isolation.root_view import folders_needed
 from steelyard.run.preparation import Wishes, machine_prepared
+from steelyard.run.secrecy import without_secrets
 from steelyard.run.session import open_session
+from steelyard.studies.request import differing_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,8 +92,9 @@ class Assignment:
     ----------
     study : Study
         Which study.
-    options : BaseModel
-        Its options; ignored where a plan exists already.
+    options : BaseModel or None
+        Its options. A study that is resumed must have been begun with the same; ``None`` asks for
+        nothing and takes them as they were.
     result : Path
         Result folder.
     resume : bool
@@ -98,7 +104,7 @@ class Assignment:
     """
 
     study: Study
-    options: BaseModel
+    options: BaseModel | None
     result: Path
     resume: bool
     command_line: tuple[str, ...]
@@ -107,16 +113,33 @@ class Assignment:
 def execute_study(assignment: Assignment, progress: Progress) -> ExecutionSummary:
     """Plan (or resume), execute and record a study.
 
+    The folder is held alone meanwhile. The tables of what is complete are written however the
+    execution ends.
+
     Raises
     ------
     UsageError
         If the folder holds a study and resuming was not asked for, or the other way round.
     DataError
-        If the folder's study is another one, or cannot be read or written.
+        If the folder's study is another one, another process executes a study in it, or it cannot
+        be read or written.
     RunError, GateError, CapabilityError
         From the execution; everything finished is on disk.
     """
-    _check_folder(assignment)
+    _require_study_to_resume(assignment)
+    with claimed(assignment.result):
+        _require_free_or_resumed(assignment)
+        try:
+            summary = _execute_claimed(assignment, progress)
+        except BaseException:
+            with suppress(SteelyardError):  # the failure on its way says more
+                write_tables(assignment.result)
+            raise
+        write_tables(assignment.result)
+        return summary
+
+
+def _execute_claimed(assignment: Assignment, progress: Progress) -> ExecutionSummary:
     probed = ProbedTechnologies(progress)
     plan = _plan(assignment, probed)
     provenance = _provenance(assignment, plan, probed)
@@ -135,15 +158,23 @@ def execute_study(assignment: Assignment, progress: Progress) -> ExecutionSummar
         write_provenance(assignment.result, provenance)
         options = ExecutionOptions(
             placement=lambda count, affinity: place(topology, count, affinity),
+            nodes_of=lambda cpus: memory_nodes_of(topology, cpus),
             gate=machine.gate,
+            disturbances=machine.gate.close,
+            retries=int(plan.options.get("gate_retries") or 0),
             progress=progress,
         )
         try:
             with open_session(assignment.result / "logs", sweep_all, shown) as session:
-                return execute(plan, session, ledger, options)
-        finally:
+                summary = execute(plan, session, ledger, options)
+        except BaseException:
             machine.release()
-            write_provenance(assignment.result, _ended(provenance, machine))
+            with suppress(DataError):  # on a full disk the failure on its way says more
+                write_provenance(assignment.result, _ended(provenance, machine))
+            raise
+        machine.release()
+        write_provenance(assignment.result, _ended(provenance, machine))
+        return summary
 
 
 def _wishes(plan: Plan) -> Wishes:
@@ -158,59 +189,79 @@ def _ended(provenance: Provenance, machine: PreparedMachine) -> Provenance:
     return replace(provenance, sessions=(*earlier, seen))
 
 
-def record_tables(result: Path) -> None:
-    """Write the tables of what is complete."""
-    write_tables(result)
+def holds_plan(result: Path) -> bool:
+    """Whether a folder holds a study that can be resumed."""
+    return os.path.lexists(result / PLAN_NAME)
 
 
-def _check_folder(assignment: Assignment) -> None:
-    result = assignment.result
-    has_plan = (result / PLAN_NAME).exists()
-    if has_plan and not assignment.resume:
-        message = f"`{result}` holds a study already"
-        hint = f"steelyard run {assignment.study.name} --out {result} --resume, or another folder with --out"
-        raise UsageError(message, hint=hint, code="usage.folder-in-use")
-    if assignment.resume and not has_plan:
-        message = f"`{result}` holds no study to resume: there is no `{PLAN_NAME}`"
+def _require_study_to_resume(assignment: Assignment) -> None:
+    if assignment.resume and not holds_plan(assignment.result):
+        message = f"`{assignment.result}` holds no study to resume: there is no `{PLAN_NAME}`"
         raise UsageError(
             message, hint="leave --resume out to begin a new study", code="usage.nothing-to-resume"
         )
-    try:
-        result.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        message = f"the result folder `{result}` cannot be made: {error.strerror}"
-        hint = "give a folder you may write to with --out"
-        raise DataError(message, hint=hint, code="data.unwritable") from error
+
+
+def _require_free_or_resumed(assignment: Assignment) -> None:
+    result = assignment.result
+    if holds_plan(result) and not assignment.resume:
+        message = f"`{result}` holds a study already"
+        hint = f"{resume_command(assignment.study.name, result)}, or another folder with --out"
+        raise UsageError(message, hint=hint, code="usage.folder-in-use")
+
+
+def resume_command(study: str, result: Path) -> str:
+    """Give the command that continues a study.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> resume_command("stability", Path("night shift"))
+    "steelyard run stability --out 'night shift' --resume"
+    """
+    return f"steelyard run {study} --out {shlex.quote(str(result))} --resume"
 
 
 def _plan(assignment: Assignment, probed: ProbedTechnologies) -> Plan:
     path = assignment.result / PLAN_NAME
     if not assignment.resume:
-        plan = assignment.study.plan(assignment.options, probed)
+        plan = assignment.study.plan(assignment.options or assignment.study.options(), probed)
         _write_plan(plan, path)
         return plan
     plan = read_plan(path)
     if plan.study != assignment.study.name:
         message = f"`{assignment.result}` holds the study `{plan.study}`, not `{assignment.study.name}`"
-        raise DataError(message, hint=f"steelyard run {plan.study} --resume", code="data.other-study")
+        hint = resume_command(plan.study, assignment.result)
+        raise DataError(message, hint=hint, code="data.other-study")
+    _require_same_request(assignment, plan)
     for name in dict.fromkeys(cell.execution.isolation for cell in plan.cells if cell.execution is not None):
         probed.get(name)
     return plan
+
+
+def _require_same_request(assignment: Assignment, plan: Plan) -> None:
+    asked_before = plan.options.get("request")
+    if assignment.options is None or not isinstance(asked_before, str):
+        return
+    differing = differing_keys(asked_before, assignment.study.request(assignment.options))
+    if differing:
+        message = f"the study in `{assignment.result}` was begun with another request: {'; '.join(differing)}"
+        command = resume_command(assignment.study.name, assignment.result)
+        hint = f"`{command}` alone continues it as it was begun; a changed study needs another --out"
+        raise DataError(message, hint=hint, code="data.other-plan")
 
 
 def _write_plan(plan: Plan, path: Path) -> None:
     try:
         plan.write(path)
     except OSError as error:
-        message = f"`{path}` cannot be written: {error.strerror}"
-        hint = "free space, or give another folder with --out"
-        raise DataError(message, hint=hint, code="data.unwritable") from error
+        raise unwritable(path, error, "give another folder with --out") from error
 
 
 def _provenance(assignment: Assignment, plan: Plan, probed: ProbedTechnologies) -> Provenance:
     fingerprint = read_fingerprint()
     now = replace(
-        begin_provenance(plan, assignment.command_line, host_id=fingerprint.host_id),
+        begin_provenance(plan, map(without_secrets, assignment.command_line), host_id=fingerprint.host_id),
         host=asdict(fingerprint),
         technologies={name: asdict(found) for name, found in probed.tried.items()},
     )

@@ -9,7 +9,7 @@ from steelyard.errors import InternalError, UsageError
 from steelyard.studies.stability import STUDY as STABILITY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
     from pydantic import BaseModel
@@ -36,6 +36,16 @@ class Study(Protocol):
     @property
     def options(self) -> type[BaseModel]:
         """What a study file may say about it; every field has a default."""
+
+    def known_names(self) -> Mapping[str, Collection[str]]:
+        """Give the names there are of each kind of thing that a study file may name."""
+
+    def request(self, options: BaseModel) -> str:
+        """Write what was asked for as a JSON object; a plan keeps it as its option ``request``.
+
+        A stopped study is resumed by the same request only. What was found on the machine is no
+        part of it, nor is the place of the result.
+        """
 
     def plan(self, options: BaseModel, technologies: Mapping[str, Technology]) -> Plan:
         """Design the study for this machine."""

@@ -1,3 +1,5 @@
+use steelyard_model::COUNTER_ALIASES;
+
 use super::event::{TYPE_CACHE, TYPE_HARDWARE, TYPE_SOFTWARE};
 
 /// A counting event by the kernel's numbers.
@@ -36,7 +38,7 @@ const fn cache(id: u64, operation: u64, result: u64) -> Event {
     Event { kind: TYPE_CACHE, config: id | (operation << 8) | (result << 16) }
 }
 
-/// Names as `perf list` prints them.
+/// The kernel's numbers of each of [`steelyard_model::COUNTER_NAMES`].
 /// SOURCE: `include/uapi/linux/perf_event.h`.
 const EVENTS: &[(&str, Event)] = &[
     ("task-clock", Event::TASK_CLOCK),
@@ -72,18 +74,9 @@ const EVENTS: &[(&str, Event)] = &[
     ("iTLB-load-misses", cache(4, 0, 1)),
 ];
 
-/// Other names of the same events.
-const ALIASES: &[(&str, &str)] = &[
-    ("cs", "context-switches"),
-    ("faults", "page-faults"),
-    ("migrations", "cpu-migrations"),
-    ("cycles", "cpu-cycles"),
-    ("branches", "branch-instructions"),
-];
-
 /// The event of a name.
 pub(crate) fn find_event(name: &str) -> Option<Event> {
-    let plain = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, plain)| plain);
+    let plain = COUNTER_ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, plain)| plain);
     EVENTS.iter().find(|(known, _)| *known == plain).map(|(_, event)| *event)
 }
 
@@ -95,6 +88,13 @@ pub(crate) fn event_names() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_name_of_the_vocabulary_has_its_event_and_no_other_has() {
+        let known: Vec<&str> = EVENTS.iter().map(|(name, _)| *name).collect();
+        assert_eq!(known, steelyard_model::COUNTER_NAMES);
+        assert!(COUNTER_ALIASES.iter().all(|(alias, _)| find_event(alias).is_some()));
+    }
 
     #[test]
     fn aliases_lead_to_their_events() {

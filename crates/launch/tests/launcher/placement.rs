@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 
-use steelyard_model::{Isolation, Metric, RunStatus, SandboxSpec, SchedulingPolicy};
+use steelyard_model::{Isolation, Metric, Reply, Request, RunStatus, SandboxSpec, SchedulingPolicy};
 
 use super::Case;
 use super::client::{Serve, launcher, spec, text, time_scale};
@@ -11,6 +11,7 @@ use super::layout::Layout;
 
 pub(crate) const CASES: &[Case] = &[
     ("place::cpus_are_set", cpus_are_set),
+    ("place::memory_is_bound", memory_is_bound),
     ("place::addresses_can_be_fixed", addresses_can_be_fixed),
     ("place::scheduling_classes", scheduling_classes),
     ("place::sandboxed_and_bare_runs_alternate", sandboxed_and_bare_runs_alternate),
@@ -27,6 +28,33 @@ fn cpus_are_set(layout: Layout) {
     let all = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = all.lines().find(|line| line.starts_with("Cpus_allowed_list")).unwrap();
     assert!(text(&serve.run(&spec)).contains(line));
+}
+
+fn memory_is_bound(layout: Layout) {
+    // Without this file the kernel knows no memory policies, and one node is what was asked for.
+    let knows_policies = std::path::Path::new("/proc/self/numa_maps").exists();
+    let mut spec = spec(&[]);
+    spec.command = vec!["/bin/sh".into(), "-c".into(), "cat /proc/self/numa_maps".into()];
+    spec.placement.memory_nodes = Some(vec![0]);
+    let mut serve = Serve::start(layout);
+    if knows_policies {
+        let bound = serve.run(&spec);
+        assert!(text(&bound).lines().any(|line| line.contains(" bind:0 ")), "{}", text(&bound));
+        spec.placement.memory_nodes = None;
+        let free = serve.run(&spec);
+        assert!(!text(&free).contains("bind:"), "{}", text(&free));
+    }
+    spec.placement.memory_nodes = Some(vec![63]);
+    serve.send(&Request::Prepare { spec: Box::new(spec) });
+    // A control group refuses the node at once, without one the run fails: both name it.
+    let refusal = match serve.read() {
+        Reply::Error { message, .. } => message,
+        _ => {
+            serve.send(&Request::Go);
+            serve.outcomes().remove(0).message.unwrap_or_default()
+        }
+    };
+    assert!(refusal.contains("63"), "{refusal}");
 }
 
 fn addresses_can_be_fixed(layout: Layout) {

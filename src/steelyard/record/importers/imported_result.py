@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from steelyard.design.factorial import cross
 from steelyard.design.factors import Factor, MissingRule
-from steelyard.errors import DataError
+from steelyard.errors import DataError, unwritable
 from steelyard.model import Affinity, Batch, Cell, Execution, NeighbourKind, Neighbours, Plan
 from steelyard.model.plan import read_plan
 from steelyard.record.importers.interface import ImportSummary
@@ -108,8 +108,7 @@ def write_imported(
         result.mkdir(parents=True, exist_ok=True)
         plan.write(result / "plan.json")
     except OSError as error:
-        message = f"`{result}` cannot be written: {error.strerror}"
-        raise DataError(message, hint="give another folder with --out", code="data.unwritable") from error
+        raise unwritable(result, error, "give another folder with --out") from error
     generation = hashlib.sha256(f"{plan.id} {origin.sha256}".encode()).hexdigest()
     with ResultTables(result, plan, generation) as tables:
         for batch in sorted(plan.batches, key=lambda each: each.cell):

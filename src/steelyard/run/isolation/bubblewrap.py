@@ -34,7 +34,8 @@ class Bubblewrap(Contained):
     def wrap(self, site: Site) -> list[str]:
         """Give the ``bwrap`` command."""
         command = ["bwrap", "--ro-bind", str(skeleton(site.session)), "/"]
+        # In this order: a folder that is shown may lie below one of these.
+        command += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/run"]  # noqa: S108 - inside
         for mount in site_mounts(site):
             command += ["--bind" if mount.writable else "--ro-bind", str(mount.source), str(mount.target)]
-        command += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/run"]  # noqa: S108 - inside
         return [*command, "--unshare-all", "--die-with-parent", "--", str(LAUNCHER), "serve"]

@@ -30,6 +30,7 @@ class Composition(Isolation):
         self.outer = outer
         self.name = name
         self.shares_kernel = outer.shares_kernel
+        self.shows_host = outer.shows_host
         self.start_timeout_s = outer.start_timeout_s
 
     def describe(self) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from steelyard.errors import CapabilityError, RunError
 from steelyard.run.isolation.attempt import attempt, first_line, installed
 from steelyard.run.isolation.contained import Contained, comma_list
-from steelyard.run.isolation.interface import Availability
+from steelyard.run.isolation.interface import Availability, Document
 from steelyard.run.isolation.root_view import (
     LAUNCHER,
     make_skeleton,
@@ -212,6 +212,18 @@ class Docker(Contained):
         if self.privileged:
             command += BUILDER_OPTIONS
         return [*command, self.engine.image(), str(LAUNCHER), "serve"]
+
+    def inside(self, spec: Document, site: Site) -> Document:
+        """Bind the run to its CPUs; its memory is bound by the engine.
+
+        KERNEL: the engine's default system call filter refuses ``set_mempolicy``; the container's
+        ``cpuset.mems`` binds the same memory.
+        """
+        adapted = super().inside(spec, site)
+        if self.privileged:
+            return adapted
+        placement = {name: kept for name, kept in adapted["placement"].items() if name != "memory_nodes"}
+        return {**adapted, "placement": placement}
 
     def tear_down(self, site: Site) -> None:
         """Remove the container, should it still be there."""

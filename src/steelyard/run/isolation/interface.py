@@ -43,6 +43,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from steelyard.run.secrecy import without_secrets
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -76,12 +78,17 @@ class Availability:
     @classmethod
     def yes(cls, version: str | None) -> Availability:
         """Say that it works."""
-        return cls(available=True, version=version)
+        return cls(available=True, version=_public(version))
 
     @classmethod
     def no(cls, reason: str, repair: str | None = None, version: str | None = None) -> Availability:
         """Say that it does not work, why, and which command repairs it."""
-        return cls(available=False, version=version, reason=reason, repair=repair)
+        return cls(available=False, version=_public(version), reason=_public(reason), repair=_public(repair))
+
+
+def _public(text: str | None) -> str | None:
+    """Give a text that may be recorded: programs quote their environment in what they say."""
+    return None if text is None else without_secrets(text)
 
 
 class Isolation(ABC):
@@ -91,6 +98,8 @@ class Isolation(ABC):
     """Level of the factor ``isolation``."""
     shares_kernel: bool = True
     """Whether its workers run on the host's kernel: then they share its clocks and a barrier."""
+    shows_host: bool = True
+    """Whether programs and folders of the host are visible inside, at their own places."""
     one_launch_per_request: bool = False
     """Whether `collect` must be called before the next launch, because it reads files of its run."""
     start_timeout_s: float = 30.0

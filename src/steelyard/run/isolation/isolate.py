@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 from pathlib import Path
+from shutil import which
 from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.errors import CapabilityError
@@ -30,6 +31,7 @@ BOXES: Final = range(60, 100)
 PROGRAMS: Final = Path("/steelyard-bin")
 WORKLOADS: Final = Path("/steelyard-workloads")
 CAPTURE_BYTES: Final = 65536
+_OWN_TEMPORARY: Final = Path("/tmp")  # noqa: S108 - the box's own, not a file of ours
 
 
 class Isolate(Isolation):
@@ -71,9 +73,18 @@ class Isolate(Isolation):
         adapted = place(spec, site)
         environment = {**spec.get("environment", {}), "STEELYARD_METRICS_FD": "1"}
         command = [*self._isolate(box), "--silent", f"--meta={_meta(site)}", "--processes", "--run"]
-        command += [f"--dir={inside}={outside.resolve()}" for inside, outside in _folders(site)]
+        folders = _folders(site)
+        if any(inside.is_relative_to(_OWN_TEMPORARY) for inside, _ in folders):
+            command += [f"--dir={_OWN_TEMPORARY}="]  # its own would lie over what is shown below it
+        command += [f"--dir={inside}={outside.resolve()}" for inside, outside in folders]
         command += [f"--env={name}={value}" for name, value in environment.items()]
-        adapted["command"] = [str(installed("isolate")), *command[1:], "--", *spec["command"]]
+        adapted["command"] = [
+            str(installed("isolate")),
+            *command[1:],
+            "--",
+            _located(spec),
+            *spec["command"][1:],
+        ]
         adapted["standard_output"] = {"to": "capture", "limit_bytes": CAPTURE_BYTES}
         adapted["own_metrics"] = False
         return adapted
@@ -122,6 +133,13 @@ class Isolate(Isolation):
                 self._control_group = attempt(["isolate", "--cg", box, "--run", "--", "/bin/true"]).succeeded
                 attempt(["isolate", "--cg", box, "--cleanup"])
         return self._control_group
+
+
+def _located(spec: Document) -> str:
+    """Give the program with its folder: isolate looks nothing up, and a box shows the host's programs."""
+    name: str = spec["command"][0]
+    found = None if "/" in name else which(name, path=spec.get("environment", {}).get("PATH", ""))
+    return found or name
 
 
 def _folders(site: Site) -> list[tuple[Path, Path]]:

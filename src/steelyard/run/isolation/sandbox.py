@@ -34,7 +34,8 @@ class Sandbox(Bare):
 
 def visible(technology: Isolation, site: Site) -> list[Path]:
     """Give the folders a sandboxed program must see beside the host's programs."""
-    return [technology.programs(site), technology.workloads(site), *site.session.shown]
+    shown = site.session.shown if technology.shows_host else ()
+    return [technology.programs(site), technology.workloads(site), *shown]
 
 
 def sandboxed(spec: Document, read_only: list[Path]) -> Document:

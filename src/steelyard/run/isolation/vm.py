@@ -26,6 +26,7 @@ class VirtualMachine(Isolation):
 
     name: str = "vm"
     shares_kernel: bool = False
+    shows_host: bool = False
     start_timeout_s: float = 60.0
 
     def describe(self) -> str:
@@ -66,8 +67,9 @@ class VirtualMachine(Isolation):
         return SHARED
 
     def inside(self, spec: Document, site: Site) -> Document:
-        """Give the largest weight; the host's CPUs mean nothing inside."""
-        return {**spec, "placement": {**spec.get("placement", {}), "maximal_weight": True}}
+        """Give the largest weight; CPUs and folders of the host mean nothing inside."""
+        kept = {name: value for name, value in spec.items() if name != "working_directory"}
+        return {**kept, "placement": {**spec.get("placement", {}), "maximal_weight": True}}
 
     def pause(self, site: Site) -> None:
         """Stop the machine; its clocks stand still."""

@@ -16,7 +16,6 @@ Both are executed in every block at independent random positions.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -247,6 +246,7 @@ def _plan_options(
         "margin_percent": options.margin_percent,
         "target_iteration_ms": options.target_iteration_ms,
         "gate": options.gate,
+        "gate_retries": options.gate_retries,
         "request": request_of(options),
         "tuning": ",".join(options.tuning),
         "cpu_count": host.cpu_count,
@@ -257,13 +257,13 @@ def _plan_options(
 
 
 def request_of(options: StabilityOptions) -> str:
-    """Give a hash of what was asked for, so that a stopped study is resumed by the same request only.
+    """Write what was asked for, so that a stopped study is resumed by the same request only.
 
     A plan also holds what was found on the machine, such as calibrated sizes, and differs a little
     from one planning to the next; a resumed study executes the plan in its folder.
     """
     asked = options.model_dump(mode="json", exclude={"out"})
-    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+    return json.dumps(asked, sort_keys=True)
 
 
 def _given(value: T | None) -> T:

@@ -17,6 +17,7 @@ GatePolicy = Literal["record", "strict"]
 
 BYTES_PER_MIB: Final = 1 << 20
 MOST_WORKERS: Final = 1024
+MOST_RETRIES: Final = 10
 INPUT_COUNT: Final = 300
 """SOURCE: different inputs per workload in the evaluation this study repeats."""
 
@@ -44,6 +45,7 @@ def _choice(value: object) -> str:
 IsolationName = Annotated[str, _known("isolation")]
 WorkloadName = Annotated[str, _known("workload")]
 TuningName = Annotated[str, _known("tuning")]
+CounterName = Annotated[str, _known("counter")]
 WorkerCount = Annotated[int, Field(ge=1, le=MOST_WORKERS)]
 Workers = Annotated[
     Annotated[Literal["auto"], Tag("auto")]
@@ -103,9 +105,10 @@ class StabilityOptions(BaseModel):
     target_iteration_ms: int | None = Field(default=None, ge=1, le=60_000)
     tolerance_percent: float = Field(default=2.0, gt=0, le=100)
     margin_percent: float = Field(default=2.0, gt=0, lt=100)
-    counters: tuple[str, ...] | None = None
+    counters: tuple[CounterName, ...] | None = None
     limits: LimitOptions = LimitOptions()
     gate: GatePolicy = "record"
+    gate_retries: int | None = Field(default=None, ge=0, le=MOST_RETRIES)
     tuning: tuple[TuningName, ...] = ()
     out: str | None = Field(default=None, min_length=1)
 
@@ -127,6 +130,7 @@ _FULL: Final[dict[str, Any]] = {
     "setups": ("single", "parallel-homogenous", "parallel-synth-cpu", "parallel-synth-memcpy"),
     "affinity": ("none", "taskset", "taskset-multi", "numa", "noht"),
     "target_iteration_ms": 200,
+    "gate_retries": 1,
     "counters": (
         "page-faults",
         "L1-dcache-loads",
@@ -146,6 +150,7 @@ _QUICK: Final[dict[str, Any]] = {
     "workers": (1, 2),
     "setups": ("single", "parallel-homogenous"),
     "affinity": ("none",),
+    "gate_retries": 0,
     "workloads": ("exp/exp_float", "bsearch/bsearch", "gray/gray2bin", "sort/insertion_sort"),
     "counters": (),
 }

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
     from pydantic import BaseModel
@@ -30,6 +30,26 @@ class StabilityStudy:
         from steelyard.studies.stability.options import StabilityOptions  # noqa: PLC0415 - loads pydantic
 
         return StabilityOptions
+
+    def known_names(self) -> Mapping[str, Collection[str]]:
+        """Give the names there are of each kind of thing that a study file may name."""
+        registry = import_module("steelyard.run.isolation.registry")
+        workloads = import_module("steelyard.studies.stability.workloads")
+        preparation = import_module("steelyard.run.preparation")
+        native = import_module("steelyard._native")
+        return {
+            "isolation": tuple(registry.technologies()),
+            "workload": tuple(workloads.WORKLOADS),
+            "tuning": tuple(preparation.TUNING_NAMES),
+            "counter": tuple(native.counter_names()),
+        }
+
+    def request(self, options: BaseModel) -> str:
+        """Write what was asked for, defaults filled in."""
+        design = import_module("steelyard.studies.stability.design")
+        settle = import_module("steelyard.studies.stability.options").settle
+        asked: str = design.request_of(settle(options))
+        return asked
 
     def plan(self, options: BaseModel, technologies: Mapping[str, Technology]) -> Plan:
         """Design the study for this machine."""

@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from steelyard.design.study_file import read_study_file
-from steelyard.errors import StudyFileError
-from steelyard.run.isolation.registry import technologies
+from steelyard.errors import StudyFileError, UsageError
 from steelyard.studies.registry import Study, studies, study
+from steelyard.studies.request import requested_options
 from steelyard.studies.stability.options import LimitOptions, StabilityOptions, settle
-from steelyard.studies.stability.request import requested_options
-from steelyard.studies.stability.workloads import WORKLOADS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +26,7 @@ def test_the_example_of_the_reference_is_a_good_study_file(page: str, tmp_path: 
     (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     path = tmp_path / "study.toml"
     path.write_text(example, encoding="utf-8")
-    options = requested_options(path, quick=False)
+    options = _requested(path)
     assert (options.seed, options.workers, options.limits.memory_mib) == (2024, (1, 2, 4), 512)
 
 
@@ -48,6 +46,28 @@ def test_the_documented_defaults_are_the_real_ones(page: str) -> None:
     assert f"| {full.limits.wall_time_s:.0f} |" in page
 
 
+def _requested(path: Path | None, **given: object) -> StabilityOptions:
+    options = requested_options(study("stability"), path, given)
+    assert isinstance(options, StabilityOptions)
+    return options
+
+
+def test_an_option_that_was_not_given_leaves_the_value_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text('study = "stability"\nseed = 9\nquick = true\nout = "there"\n', encoding="utf-8")
+    options = _requested(path, quick=None, seed=None, out=None)
+    assert options == StabilityOptions(quick=True, seed=9, out="there")
+    assert _requested(path, seed=3).seed == 3
+
+
+def test_an_option_outside_its_range_is_wrong_usage(tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text('study = "stability"\n', encoding="utf-8")
+    for file in (None, path):
+        with pytest.raises(UsageError, match=r"`--seed -1`: .*allowed: 0 or more"):
+            _requested(file, seed=-1)
+
+
 def test_what_a_study_file_says_goes_before_the_defaults_of_quick() -> None:
     settled = settle(StabilityOptions(quick=True, blocks=2, counters=("page-faults",)))
     assert (settled.blocks, settled.counters, settled.iterations) == (2, ("page-faults",), 10)
@@ -56,8 +76,8 @@ def test_what_a_study_file_says_goes_before_the_defaults_of_quick() -> None:
 def test_quick_on_the_command_line_goes_before_the_file(tmp_path: Path) -> None:
     path = tmp_path / "study.toml"
     path.write_text('study = "stability"\nseed = 9\n', encoding="utf-8")
-    assert requested_options(path, quick=True) == StabilityOptions(quick=True, seed=9)
-    assert requested_options(None, quick=True) == StabilityOptions(quick=True)
+    assert _requested(path, quick=True) == StabilityOptions(quick=True, seed=9)
+    assert _requested(None, quick=True) == StabilityOptions(quick=True)
 
 
 @pytest.mark.parametrize(
@@ -74,6 +94,8 @@ def test_quick_on_the_command_line_goes_before_the_file(tmp_path: Path) -> None:
         ("inputs = 301", "allowed: 300 or less"),
         ('gate = "never"', "allowed: `record`, `strict`"),
         ('affinity = ["pinned"]', "allowed: `none`, `taskset`"),
+        ('tuning = ["turbo", "warp"]', '`tuning[1]` is `"warp"`; allowed: `access-monitor`'),
+        ('counters = ["page-falts"]', "(did you mean `page-faults`?)"),
         ("limits.wall_time_s = 0", "`limits.wall_time_s` is `0`; allowed: above 0"),
         ("limits.memry_mib = 3", "(did you mean `memory_mib`?)"),
     ],
@@ -81,7 +103,7 @@ def test_quick_on_the_command_line_goes_before_the_file(tmp_path: Path) -> None:
 def test_a_value_outside_its_range_is_answered_with_the_range(tmp_path: Path, line: str, part: str) -> None:
     path = tmp_path / "study.toml"
     path.write_text(f'study = "stability"\n{line}\n', encoding="utf-8")
-    known = {"isolation": tuple(technologies()), "workload": tuple(WORKLOADS)}
+    known = study("stability").known_names()
     with pytest.raises(StudyFileError) as caught:
         read_study_file(path, {"stability": StabilityOptions}, known)
     assert "has 1 problem:\n  line 2: " in caught.value.message

@@ -1,0 +1,37 @@
+"""Ctrl-C and SIGTERM during a study: the first stops in order, the second at once."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """Turn the first Ctrl-C or SIGTERM into `KeyboardInterrupt`, and let the second end the process.
+
+    A signal that was ignored from the start (``nohup``, a shell's background job) stays ignored.
+    """
+
+    def stop(_number: int, _frame: object) -> None:
+        for each in before:
+            signal.signal(each, signal.SIG_DFL)
+        sys.stderr.write("\nstopping; once more to leave at once\n")
+        raise KeyboardInterrupt
+
+    watched = [each for each in _SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
+    before = {each: signal.getsignal(each) for each in watched}
+    for each in watched:
+        signal.signal(each, stop)
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)

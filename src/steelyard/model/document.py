@@ -1,0 +1,72 @@
+"""Reading the JSON files of a result folder: the schema first, then the content."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from steelyard.errors import DataError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+T = TypeVar("T")
+
+_SHOWN_CHARACTERS: Final = 160
+FOLDER_HINT: Final = "give the folder that `steelyard run` or `steelyard import` wrote"
+OTHER_VERSION_HINT: Final = "use the Steelyard that wrote it, or a newer one"
+
+
+def read_document(path: Path, kind: type[T], schema: str, *, absent: str, damaged: str) -> T:
+    """Read a JSON file that carries its schema.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    kind : type
+        What it holds.
+    schema : str
+        Schema it must carry, ``name/number``.
+    absent, damaged : str
+        The next step where it does not exist, and where it cannot be used.
+
+    Raises
+    ------
+    DataError
+        If the file is absent, cannot be read, is damaged or of another schema. A newer schema is
+        named as such, whatever else is different in the file.
+    """
+    content = _content(path, schema, absent=absent, damaged=damaged)
+    found = content.get("schema") if isinstance(content, dict) else None
+    if not isinstance(found, str):
+        message = f"`{path}` is not of schema `{schema}`: it carries no schema"
+        raise DataError(message, hint=damaged, code="data.schema")
+    if found != schema:
+        message = f"`{path}` has schema `{found}`; this version reads `{schema}`"
+        is_other_version = found.rpartition("/")[0] == schema.rpartition("/")[0]
+        raise DataError(message, hint=OTHER_VERSION_HINT if is_other_version else damaged, code="data.schema")
+    try:
+        return TypeAdapter(kind).validate_python(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        message = f"`{path}` is not of schema `{schema}`: `{place}`: {first['msg']}"
+        raise DataError(message, hint=damaged, code="data.schema") from error
+
+
+def _content(path: Path, schema: str, *, absent: str, damaged: str) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        message = f"`{path}` does not exist"
+        raise DataError(message, hint=absent, code="data.absent") from error
+    except OSError as error:
+        message = f"`{path}` cannot be read: {error.strerror}"
+        raise DataError(message, hint=absent, code="data.absent") from error
+    except (ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split())[:_SHOWN_CHARACTERS]
+        message = f"`{path}` is not of schema `{schema}`: not JSON: {reason}"
+        raise DataError(message, hint=damaged, code="data.corrupt") from error

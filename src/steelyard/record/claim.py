@@ -1,0 +1,52 @@
+"""The claim on a result folder: one process at a time plans, executes and records in it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from steelyard.errors import DataError, unwritable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@contextmanager
+def claimed(result: Path) -> Iterator[None]:
+    """Hold a result folder alone; made when missing.
+
+    The folder itself is locked, so nothing is left in it; the kernel gives the claim back however
+    the process ends.
+
+    Parameters
+    ----------
+    result : Path
+        Result folder.
+
+    Raises
+    ------
+    DataError
+        If the folder cannot be made or written, or another process holds it.
+    """
+    hint = "give a folder you may write to with --out"
+    try:
+        result.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(result, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise unwritable(result, error, hint) from error
+    try:
+        if not os.access(result, os.W_OK | os.X_OK):
+            message = f"`{result}` cannot be written: this user may not, or its file system is read-only"
+            raise DataError(message, hint=hint, code="data.unwritable")
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            message = f"another process executes a study in `{result}`"
+            hint = "wait for it, or give another folder with --out"
+            raise DataError(message, hint=hint, code="data.locked") from error
+        yield
+    finally:
+        os.close(descriptor)

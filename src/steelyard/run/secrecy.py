@@ -1,0 +1,41 @@
+"""Texts from elsewhere made fit to be recorded: what other programs say may quote a secret."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+HIDDEN: Final = "***"
+_SECRET_NAME: Final = re.compile(
+    r"token|secret|passw|passphrase|credential|cookie|auth|_key$|_key_|apikey|^key$|_pat$|_pwd$",
+    re.IGNORECASE,
+)
+_SHORTEST: Final = 4
+"""Characters from which on a value is looked for; shorter ones would hide parts of ordinary words."""
+_URL_CREDENTIALS: Final = re.compile(r"(?<=://)[^\s/@]+(?=@)")
+
+
+def without_secrets(text: str, environment: Mapping[str, str] | None = None) -> str:
+    """Hide the values of secret environment variables, and credentials in addresses.
+
+    Parameters
+    ----------
+    text : str
+        What a program said.
+    environment : mapping or None
+        Variables that may hold secrets, recognised by their names; this process's by default.
+
+    Examples
+    --------
+    >>> without_secrets("denied: hunter2 at tcp://me:pw@host:1", {"DB_PASSWORD": "hunter2"})
+    'denied: *** at tcp://***@host:1'
+    """
+    known = os.environ if environment is None else environment
+    values = {value for name, value in known.items() if _SECRET_NAME.search(name) and len(value) >= _SHORTEST}
+    for value in sorted(values, key=len, reverse=True):
+        text = text.replace(value, HIDDEN)
+    return _URL_CREDENTIALS.sub(HIDDEN, text)

@@ -1,0 +1,233 @@
+"""`steelyard measure` as a user calls it: every limit, every technology, every way not to start."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from integration.test_technologies import NAMES
+from steelyard.cli import execute
+from steelyard.run.isolation.registry import technology
+from steelyard.run.isolation.root_view import PROGRAMS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PYTHON = os.path.realpath(sys.executable)
+SPIN = "while :; do :; done"
+
+
+@pytest.fixture(autouse=True)
+def private_state(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with tempfile.TemporaryDirectory(prefix="sy-") as state:  # short: sockets lie below it
+        monkeypatch.setenv("STEELYARD_STATE", state)
+        yield
+
+
+class Measure:
+    """The verb with `--json`."""
+
+    def __init__(self, capfd: pytest.CaptureFixture[str]) -> None:
+        self._capfd = capfd
+
+    def __call__(self, *words: str, code: int = 0) -> dict[str, Any]:
+        self._capfd.readouterr()
+        found = execute(["measure", "--json", *words])
+        output, error = self._capfd.readouterr()
+        assert found == code, output + error
+        document: dict[str, Any] = json.loads(output)
+        return document
+
+
+@pytest.fixture
+def measured(capfd: pytest.CaptureFixture[str]) -> Measure:
+    return Measure(capfd)
+
+
+def test_the_json_has_the_figures_of_the_first_run_and_every_outcome(measured: Measure) -> None:
+    found = measured("-n", "3", "--", "echo", "hello")
+    assert found["schema"] == "steelyard/measure/1"
+    assert (found["command"], found["isolation"]) == (["echo", "hello"], "bare")
+    assert (found["status"], found["exit_code"], found["signal"], found["limit"]) == (
+        "completed",
+        0,
+        None,
+        None,
+    )
+    outcomes = found["outcomes"]
+    assert [outcome["iteration"] for outcome in outcomes] == [1, 2, 3]
+    for outcome in outcomes:
+        assert outcome["standard_output"]["text"] == "hello\n"
+        assert 0 < outcome["quantities"]["wall_ns"]["value"] < 60_000_000_000
+        for quantity in outcome["quantities"].values():
+            assert (quantity["value"] is None) == ("missing" in quantity and quantity["missing"] is not None)
+            assert quantity["source"]
+    first = outcomes[0]["quantities"]
+    for name in ("wall_ns", "cpu_ns", "cpu_user_ns", "cpu_system_ns", "peak_memory_bytes", "run_delay_ns"):
+        assert found[name] == first[name]["value"]
+
+
+ALLOCATE = "x = bytearray(200 << 20); x[::4096] = b'1' * len(x[::4096])"
+FORK = "import os\nfor _ in range(20):\n    if os.fork() == 0:\n        import time; time.sleep(30)\n"
+LIMITS = {
+    "cpu_time": (["--cpu-time", "200ms"], ["sh", "-c", SPIN], "cpu_timeout", "cpu_time"),
+    "wall_time": (["--wall-time", "0.2"], ["sleep", "30"], "wall_timeout", "wall_time"),
+    "memory": (["--memory", "64M"], [PYTHON, "-c", ALLOCATE], "out_of_memory", "memory"),
+    "processes": (["--processes", "4"], [PYTHON, "-c", FORK], "limit_exceeded", "process_count"),
+    "file_size": (
+        ["--file-size", "4K"],
+        ["dd", "if=/dev/zero", "of={file}", "bs=1024", "count=100"],
+        "limit_exceeded",
+        "file_size",
+    ),
+    "output_size": (["--output-size", "4K"], ["yes"], "limit_exceeded", "output"),
+}
+
+
+@pytest.mark.needs_root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs the rights of root for control groups")
+@pytest.mark.parametrize("isolation", ["bare", "sandbox"])
+@pytest.mark.parametrize("name", LIMITS)
+def test_a_limit_that_is_reached_is_named_and_leaves_with_four(
+    name: str, isolation: str, measured: Measure, tmp_path: Path
+) -> None:
+    options, command, status, limit = LIMITS[name]
+    place = {"bare": str(tmp_path / "f"), "sandbox": "/box/f"}[isolation]
+    words = [word.format(file=place) if word == "of={file}" else word for word in command]
+    shown = ["--show", str(Path(PYTHON).parents[1])] if isolation == "sandbox" else []
+    found = measured("--isolation", isolation, *options, *shown, "--", *words, code=4)
+    outcome = found["outcomes"][0]
+    assert (found["status"], found["limit"]) == (status, limit), outcome["message"]
+    if name in {"cpu_time", "wall_time"}:
+        spent_ns = outcome["quantities"][f"{name.removesuffix('_time')}_ns"]["value"]
+        assert 200_000_000 <= spent_ns < 2_000_000_000
+    if name == "output_size":
+        assert outcome["quantities"]["output_bytes"]["value"] > 4096
+
+
+def test_a_limit_that_is_not_reached_changes_nothing(measured: Measure) -> None:
+    generous = ["--cpu-time", "1min", "--wall-time", "1min", "--memory", "1G", "--processes", "99"]
+    found = measured(*generous, "--file-size", "1G", "--output-size", "1M", "--", "echo", "fine")
+    assert (found["status"], found["limit"]) == ("completed", None)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_technology_measures_a_program_in_the_callers_folder(
+    name: str, measured: Measure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # below the temporary folder, of which isolations have their own
+    probed = technology(name).probe()
+    if not probed.available:
+        pytest.skip(f"{name} does not work here: {probed.reason}")
+    is_machine = name.startswith("vm")  # a guest holds Steelyard's own programs alone
+    command = [str(PROGRAMS / "steelyard-work"), "spin", "--ms", "1"] if is_machine else ["pwd"]
+    found = measured("--isolation", name, "--", *command)
+    assert (found["isolation"], found["status"]) == (name, "completed")
+    assert found["wall_ns"] > 0
+    if not is_machine:
+        assert found["outcomes"][0]["standard_output"]["text"] == {"isolate": "/box\n"}.get(
+            name, f"{tmp_path}\n"
+        )
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["./no/such"], "ENOENT"),
+        (["no-such-program"], "not found in `PATH`"),
+        (["./text"], "EACCES"),
+        (["./script"], "ENOENT"),
+        (["."], "EACCES"),
+    ],
+)
+def test_a_program_that_cannot_start_is_an_outcome_in_json_and_leaves_with_four(
+    words: list[str], reason: str, measured: Measure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "text").write_text("no program", encoding="utf-8")
+    (tmp_path / "script").write_text("#!/no/such/interpreter\n", encoding="utf-8")
+    (tmp_path / "script").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    found = measured("--", *words, code=4)
+    assert found["status"] == "launcher_failed"
+    assert reason in found["outcomes"][0]["message"]
+    assert found["exit_code"] is None
+    assert "wall_ns" not in found, "a program that never ran has no time"
+
+
+def test_a_program_that_fails_or_is_killed_says_how(measured: Measure) -> None:
+    failed = measured("--", "sh", "-c", "exit 7", code=4)
+    assert (failed["status"], failed["exit_code"]) == ("nonzero_exit", 7)
+    killed = measured("--", "sh", "-c", "kill -SEGV $$", code=4)
+    assert (killed["status"], killed["signal"], killed["exit_code"]) == ("signalled", 11, None)
+
+
+def test_standard_input_is_empty_or_a_file_and_never_the_callers(measured: Measure, tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.write(writer, b"typed by somebody")
+    os.close(writer)
+    own = os.dup(0)
+    os.dup2(reader, 0)
+    try:
+        assert measured("--", "cat")["outcomes"][0]["standard_output"]["text"] == ""
+    finally:
+        os.dup2(own, 0)
+        os.close(own)
+        os.close(reader)
+    words = tmp_path / "words.txt"
+    words.write_text("b\na\n", encoding="utf-8")
+    found = measured("-n", "2", "--input", str(words), "--", "sort")
+    assert [each["standard_output"]["text"] for each in found["outcomes"]] == ["a\nb\n", "a\nb\n"]
+
+
+def test_words_behind_the_separator_belong_to_the_program(measured: Measure) -> None:
+    found = measured("--", "printf", "%s ", "--json", "-n", "--", "--help")
+    assert found["outcomes"][0]["standard_output"]["text"] == "--json -n -- --help "
+
+
+@pytest.mark.parametrize(
+    "words", [["ls", "-l"], ["head", "-n", "5", "x"], ["--json", "ls"], ["sleep", "0", "--json"]]
+)
+def test_without_the_separator_an_option_is_nobodys(
+    words: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(["measure", *words]) == 2
+    error = capfd.readouterr().err
+    assert "`--` must stand before it" in error
+    assert "hint: steelyard measure [options] -- program [arguments]" in error
+
+
+def test_without_options_the_separator_may_be_left_out(capfd: pytest.CaptureFixture[str]) -> None:
+    assert execute(["measure", "echo", "hello"]) == 0
+    output = capfd.readouterr().out
+    assert output.startswith("hello\n")
+    assert "completed (exit code 0)" in output
+
+
+def test_a_huge_argument_list_arrives_whole(measured: Measure) -> None:
+    words = ["x" * 100] * 15_000
+    found = measured("--", "sh", "-c", "echo $#", "sh", *words)
+    assert found["outcomes"][0]["standard_output"]["text"] == "15000\n"
+
+
+def test_an_argument_list_that_the_kernel_refuses_is_an_outcome(measured: Measure) -> None:
+    # SOURCE: execve(2): one argument has at most 32 pages (MAX_ARG_STRLEN).
+    found = measured("--", "true", "x" * (32 * os.sysconf("SC_PAGE_SIZE") + 1), code=4)
+    assert found["status"] == "launcher_failed"
+    assert "E2BIG" in found["outcomes"][0]["message"]
+
+
+@pytest.mark.needs_vm
+def test_what_a_machine_cannot_see_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    probed = technology("vm").probe()
+    if not probed.available:
+        pytest.skip(f"vm does not work here: {probed.reason}")
+    assert execute(["measure", "--isolation", "vm", "--show", str(tmp_path), "--", "true"]) == 2
+    assert "inside `vm` there are none" in capfd.readouterr().err
+    assert execute(["measure", "--isolation", "vm", "--", "true"]) == 4
+    assert "hint: `vm` holds Steelyard's own programs alone" in capfd.readouterr().err

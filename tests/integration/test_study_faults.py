@@ -1,0 +1,228 @@
+"""A study through the command line: stopped, crowded out, doubled, changed; then continued."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from integration.study_process import (
+    COMMAND,
+    check_whole,
+    completed,
+    environment,
+    execute,
+    recorded,
+    start,
+    wait_for_batches,
+    write_study_file,
+)
+from steelyard.model.plan import read_plan
+from steelyard.record.test_ledger_faults import can_mount_privately
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture
+def env() -> Iterator[dict[str, str]]:
+    with environment() as found:
+        yield found
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_study_says_how_to_resume_and_is_resumed_whole(
+    number: signal.Signals, tmp_path: Path, env: dict[str, str]
+) -> None:
+    result = tmp_path / "night shift"
+    words = ["run", "stability", "--study-file", write_study_file(tmp_path), "--out", result]
+    process = start(words, env)
+    wait_for_batches(process, result, 2)
+    process.send_signal(number)
+    output, error = process.communicate(timeout=60)
+    assert process.returncode == 130, error
+    assert output == ""
+    assert f"error: interrupted; everything finished so far is in `{result}`" in error
+    assert f"hint: steelyard run stability --out '{result}' --resume" in error
+    assert "Traceback" not in error
+    before, finished = recorded(result), completed(result)
+    assert 2 <= len(finished) < 16
+    assert (result / "runs.parquet").exists(), "what is complete is in the tables"
+    done = execute(["run", "stability", "--out", result, "--resume"], env)
+    assert done.returncode == 0, done.stderr
+    assert before <= recorded(result), "a recorded run is lost"
+    assert finished.items() <= completed(result).items(), "a complete batch was executed again"
+    check_whole(result)
+    sessions = json.loads((result / "provenance.json").read_text(encoding="utf-8"))["sessions"]
+    assert [session["ended_utc"] is not None for session in sessions] == [True, True]
+
+
+def test_a_study_stopped_while_it_is_planned_leaves_nothing_to_resume(
+    tmp_path: Path, env: dict[str, str]
+) -> None:
+    script = (
+        "import os, signal, sys\n"
+        "from steelyard.studies.stability import study\n"
+        "study.StabilityStudy.plan = lambda *_: os.kill(os.getpid(), signal.SIGTERM)\n"
+        "from steelyard.cli import main\n"
+        "main()\n"
+    )
+    words = ["run", "stability", "--study-file", write_study_file(tmp_path), "--out", tmp_path / "r"]
+    done = subprocess.run(
+        [sys.executable, "-c", script, *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=env,
+    )
+    assert done.returncode == 130, done.stderr
+    assert "interrupted before anything was executed" in done.stderr
+    assert "hint: repeat the command" in done.stderr
+    assert execute(words, env).returncode == 0
+    check_whole(tmp_path / "r")
+
+
+def test_two_studies_in_one_folder_are_refused_and_the_first_is_unharmed(
+    tmp_path: Path, env: dict[str, str]
+) -> None:
+    result = tmp_path / "result"
+    words = ["run", "stability", "--study-file", write_study_file(tmp_path, blocks=12), "--out", result]
+    with ExitStack() as stack:
+        first = stack.enter_context(start(words, env))
+        wait_for_batches(first, result, 1)
+        for second in (words, [*words, "--resume"], ["run", "stability", "--quick", "--out", result]):
+            refused = execute(second, env)
+            assert first.poll() is None, "the first study was over too early to say anything"
+            assert refused.returncode == 5, refused.stderr
+            assert f"another process executes a study in `{result}`" in refused.stderr
+            assert "hint: wait for it, or give another folder with --out" in refused.stderr
+        _, error = first.communicate(timeout=120)
+    assert first.returncode == 0, error
+    check_whole(result)
+
+
+def test_a_study_is_resumed_only_by_the_request_it_was_begun_with(
+    tmp_path: Path, env: dict[str, str]
+) -> None:
+    result = tmp_path / "result"
+    file = write_study_file(tmp_path, blocks=2, iterations=2)
+    words = ["run", "stability", "--study-file", file, "--out", result]
+    assert execute([*words, "--seed", 7], env).returncode == 0
+    plan = (result / "plan.json").read_bytes()
+    begun_again = execute(words, env)
+    assert begun_again.returncode == 2
+    assert f"`{result}` holds a study already" in begun_again.stderr
+    for change, reason in (
+        (["--seed", 8], "`seed` was 7 and is 8"),
+        ([], "`seed` was 7 and is 1"),
+    ):
+        refused = execute([*words, "--resume", *change], env)
+        assert refused.returncode == 5, refused.stderr
+        assert f"was begun with another request: {reason}" in refused.stderr
+        assert "hint: `steelyard run stability --out" in refused.stderr
+    write_study_file(tmp_path, blocks=3, iterations=2)
+    refused = execute([*words, "--resume", "--seed", 7], env)
+    assert (refused.returncode, "`blocks` was 2 and is 3" in refused.stderr) == (5, True), refused.stderr
+    assert (result / "plan.json").read_bytes() == plan
+    write_study_file(tmp_path, blocks=2, iterations=2)
+    assert execute([*words, "--resume", "--seed", 7], env).returncode == 0
+    assert execute(["run", "stability", "--out", result, "--resume"], env).returncode == 0
+    check_whole(result)
+
+
+FULL_DISK = """
+import subprocess, sys
+from pathlib import Path
+from integration.study_process import check_whole, completed, recorded
+small, study_file = Path(sys.argv[1]), sys.argv[2]
+command = sys.argv[3:]
+result = small / "result"
+free_bytes = 700_000
+with (small / "ballast").open("wb") as ballast:
+    import os
+    room = os.statvfs(small)
+    ballast.write(bytes(room.f_bavail * room.f_frsize - free_bytes))
+words = ["run", "stability", "--study-file", study_file, "--out", str(result)]
+full = subprocess.run([*command, *words], capture_output=True, text=True)
+print(full.returncode)
+print(full.stderr.replace("\\n", " "))
+(small / "ballast").unlink()
+before, finished = recorded(result), completed(result)
+assert 0 < len(finished) < 80, finished
+assert not list(result.rglob("*.tmp"))
+again = subprocess.run([*command, "run", "stability", "--out", str(result), "--resume"],
+                       capture_output=True, text=True)
+assert again.returncode == 0, again.stderr
+assert before <= recorded(result), "a recorded run is lost"
+assert finished.items() <= completed(result).items(), "a complete batch was executed again"
+check_whole(result)
+print("whole", len(completed(result)))
+"""
+
+
+@pytest.mark.needs_root
+@pytest.mark.skipif(not can_mount_privately(), reason="needs the right to mount in a private namespace")
+def test_a_study_on_a_full_disk_says_so_and_is_resumed_whole(tmp_path: Path, env: dict[str, str]) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    script = tmp_path / "script.py"
+    script.write_text(FULL_DISK, encoding="utf-8")
+    study_file = write_study_file(tmp_path, blocks=40, iterations=5)
+    done = subprocess.run(
+        [
+            *("unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=64m none "$0" && exec "$@"', str(small)),
+            *(sys.executable, str(script), str(small), str(study_file), *COMMAND),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=False,
+        env={**env, "PYTHONPATH": str(Path(__file__).parents[1])},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    code, error, whole = done.stdout.splitlines()
+    assert code == "5"
+    assert f"`{small}/result/ledger.sqlite` cannot take more runs" in error
+    assert "everything recorded before is intact" in error
+    assert "hint: free space on the file system" in error
+    assert "Traceback" not in error
+    assert "bug" not in error
+    assert whole == "whole 80"
+    assert not (small / "result").exists(), "the small disk was not there"
+
+
+def test_a_damaged_plan_is_not_resumed(tmp_path: Path, env: dict[str, str]) -> None:
+    result = tmp_path / "result"
+    words = ["run", "stability", "--study-file", write_study_file(tmp_path, 1, 1), "--out", result]
+    assert execute(words, env).returncode in {0, 6}
+    path = result / "plan.json"
+    path.write_text(path.read_text(encoding="utf-8").replace('"seed": 1', '"seed": 2'), encoding="utf-8")
+    done = execute(["run", "stability", "--out", result, "--resume"], env)
+    assert done.returncode == 5
+    assert "does not match its id" in done.stderr
+    with pytest.raises(Exception, match="does not match its id"):
+        read_plan(path)
+
+
+def test_no_file_of_a_result_holds_a_secret_of_the_environment(tmp_path: Path, env: dict[str, str]) -> None:
+    secret = "correct-horse-battery"  # noqa: S105 - the point of the test
+    result = tmp_path / "result"
+    study_file = write_study_file(tmp_path, 1, 2).rename(tmp_path / f"{secret}.toml")
+    words = ["run", "stability", "--study-file", study_file, "--out", result]
+    done = execute(words, {**env, "REGISTRY_TOKEN": secret, "UNRELATED_SETTING": "left-in-the-shell"})
+    assert done.returncode == 0, done.stderr
+    files = [path for path in result.rglob("*") if path.is_file()]
+    assert {"provenance.json", "ledger.sqlite", "plan.json"} <= {path.name for path in files}
+    for path in files:
+        content = path.read_bytes()
+        assert secret.encode() not in content, path.name
+        assert b"left-in-the-shell" not in content, path.name

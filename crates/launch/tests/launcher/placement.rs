@@ -47,12 +47,11 @@ fn memory_is_bound(layout: Layout) {
     spec.placement.memory_nodes = Some(vec![63]);
     serve.send(&Request::Prepare { spec: Box::new(spec) });
     // A control group refuses the node at once, without one the run fails: both name it.
-    let refusal = match serve.read() {
-        Reply::Error { message, .. } => message,
-        _ => {
-            serve.send(&Request::Go);
-            serve.outcomes().remove(0).message.unwrap_or_default()
-        }
+    let refusal = if let Reply::Error { message, .. } = serve.read() {
+        message
+    } else {
+        serve.send(&Request::Go);
+        serve.outcomes().remove(0).message.unwrap_or_default()
     };
     assert!(refusal.contains("63"), "{refusal}");
 }

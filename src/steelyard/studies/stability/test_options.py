@@ -38,7 +38,7 @@ def test_every_key_stands_in_the_reference(page: str, model: type[BaseModel]) ->
 
 def test_the_documented_defaults_are_the_real_ones(page: str) -> None:
     quick, full = settle(StabilityOptions(quick=True)), settle(StabilityOptions())
-    for name in ("blocks", "iterations"):
+    for name in ("blocks", "iterations", "gate_retries"):
         assert f"| {getattr(full, name)} | {getattr(quick, name)} |" in next(
             line for line in page.splitlines() if line.startswith(f"| `{name}` |")
         )

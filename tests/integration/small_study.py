@@ -26,7 +26,7 @@ def make_plan(blocks: int) -> Plan:
         for workers in WORKERS:
             execution = Execution(
                 isolation,
-                ("{work}", "spin", "--ms", "5"),
+                ("{work}", "spin", "--ms", "20"),
                 workers=workers,
                 iterations=ITERATIONS,
                 environment={"PATH": "/usr/bin:/bin"},

@@ -40,7 +40,7 @@ def run(
 
     Tries the isolation technologies of the study and says which are missing and why, designs the
     study for this machine, executes it, keeps every run the moment it is over, analyses the result
-    and writes its report. The report's path is the last line.
+    and writes its report. The last line names the report.
 
     Ctrl-C stops after what is running is cancelled; everything finished is kept, and `--resume`
     continues. A second Ctrl-C leaves at once.
@@ -132,4 +132,3 @@ def _report(result: Path) -> None:
     from steelyard.cli.report import report  # noqa: PLC0415 - needs packages that only reports need
 
     report(result)
-    sys.stdout.write(f"{result / 'report.html'}\n")

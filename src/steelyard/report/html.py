@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 ROWS_AT_FIRST: Final = 15
 """Rows of a long table shown before the reader asks for all."""
 
+ROWS_UNFOLDED: Final = 12
+"""A longer table is folded behind one line that says what is in it."""
+
 VEGA_LITE_VERSION: Final = "6.4"
 
 _ENTRY: Final = "window.vegaEmbed=vegaEmbed;"
@@ -70,6 +73,7 @@ def render_html(page: Page) -> str:
         config=_data(page_config()),
         evidence=_data(packed_evidence(_findings(page))),
         rows_at_first=ROWS_AT_FIRST,
+        rows_unfolded=ROWS_UNFOLDED,
     )
 
 

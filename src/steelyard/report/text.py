@@ -33,7 +33,7 @@ _TONES: Final = {
 
 
 def print_summary(page: Page, stream: IO[str], places: tuple[tuple[str, str], ...] = ()) -> None:
-    """Print the summary of a report, 80 columns wide, readable without colour.
+    """Print the summary of a report, the answer first, 80 columns wide, readable without colour.
 
     Parameters
     ----------
@@ -47,22 +47,22 @@ def print_summary(page: Page, stream: IO[str], places: tuple[tuple[str, str], ..
     console = Console(
         file=stream, width=min(WIDTH, Console(file=stream).width), highlight=False, emoji=False, markup=False
     )
-    console.print(Text(page.question, style="bold"))
-    console.print(Text("   ".join(f"{name} {value}" for name, value in page.about), style="dim"))
-    for statement in page.answer:
-        console.print()
+    for number, statement in enumerate(page.answer):
+        if number:
+            console.print()
         _print_statement(console, statement)
+    for table in page.tables():
+        if table.is_key:
+            console.print()
+            _print_table(console, table)
     for notice in page.notices:
         console.print()
         console.print(Text(notice.title, style="bold"))
         for item in notice.items:
             console.print(Text(f"- {item}"))
-    for table in page.tables():
-        if table.is_key:
-            console.print()
-            _print_table(console, table)
-    if places:
-        console.print()
+    about = "   ".join(f"{name} {value}" for name, value in page.about)
+    console.print()
+    console.print(Text(f"{page.study} study   {about}", style="dim"))
     for name, place in places:
         console.print(Text(f"{name}: {place}"), soft_wrap=True)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from steelyard.model import Batch, Cell, Plan
 
-LINE_PERIOD_S: Final = 5.0
+LINE_PERIOD_S: Final = 15.0
 SECONDS_PER_MINUTE: Final = 60
 SECONDS_PER_HOUR: Final = 3600
 

@@ -15,10 +15,11 @@ from steelyard.studies.stability import report_figures as figures
 from steelyard.studies.stability import report_shape_tables as shapes
 from steelyard.studies.stability import report_tables as tables
 from steelyard.studies.stability.report_data import missing_cells, setup_label
+from steelyard.studies.stability.report_glance import glance_table
 from steelyard.studies.stability.report_glossary import GLOSSARY
 from steelyard.studies.stability.report_sentences import PHRASING
 from steelyard.studies.stability.report_values import estimate_value
-from steelyard.units import format_bytes
+from steelyard.units import format_bytes, format_significant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 IDENTIFIERS: Final = frozenset({"host_id", "machine_id_hash"})
 """Facts of a host that tell a reader nothing."""
 
+RECORDED_DIGITS: Final = 3
+"""Digits of recorded fractions: what the gate saw is no measurement of the study."""
+
 SENTENCES_PER_CLAIM: Final = 6
 """More sentences of one kind tire the reader; the table has all."""
 
@@ -42,6 +46,12 @@ def sections(recorded: Recorded, subjects: Subjects) -> tuple[Section, ...]:
     findings = recorded.findings
     missing = missing_cells(recorded)
     made = (
+        Section(
+            "glance",
+            "At a glance",
+            "One row per isolation; every value leads to its interval and method.",
+            _blocks(glance_table(findings)),
+        ),
         Section(
             "measured",
             "What was measured",
@@ -85,8 +95,9 @@ def sections(recorded: Recorded, subjects: Subjects) -> tuple[Section, ...]:
                 figures.scatter_figure(recorded, subjects),
                 figures.dispersion_figure(findings, subjects),
                 shapes.growth_table(findings),
+                shapes.steadiness_table(findings),
                 figures.box_figure(recorded, subjects),
-                _say(findings, "warm_up"),
+                _say_remarkable(findings, "warm_up"),
                 shapes.warm_up_table(findings),
                 shapes.worker_table(findings),
                 _say(findings, "input_dependence"),
@@ -169,6 +180,12 @@ def _say(findings: FindingSet, claim: str) -> Block | None:
     return Prose((*statements, *more), is_list=True)
 
 
+def _say_remarkable(findings: FindingSet, claim: str) -> Block | None:
+    """Say the findings of one claim that are not ordinary; the table has all."""
+    chosen = [finding for finding in findings.of(claim) if not _is_ordinary(finding)]
+    return Prose(PHRASING.say_all(chosen[:SENTENCES_PER_CLAIM]), is_list=True) if chosen else None
+
+
 def _say_verdict(findings: FindingSet, claim: str, verdict: str) -> Block | None:
     """Say the findings of one claim that have a verdict."""
     chosen = [finding for finding in findings.of(claim) if finding.verdict == verdict]
@@ -235,7 +252,7 @@ def _leaf(name: str, value: str | float) -> str:
         return "yes" if value else "no"
     if isinstance(value, (int, float)) and name.endswith(" bytes"):
         return format_bytes(value)
-    return str(value)
+    return format_significant(value, RECORDED_DIGITS) if isinstance(value, float) else str(value)
 
 
 def _technologies(recorded: Recorded, subjects: Subjects) -> Block | None:
@@ -243,8 +260,8 @@ def _technologies(recorded: Recorded, subjects: Subjects) -> Block | None:
     names = list(dict.fromkeys([*subjects.isolations, *described]))
     rows = tuple(_technology(name, described.get(name), name in subjects.isolations) for name in names)
     columns = (
-        *(Column(key) for key in ("isolation", "measured", "version")),
-        Column("reason or remark", is_prose=True),
+        *(Column(key) for key in ("isolation", "measured")),
+        *(Column(key, is_prose=True) for key in ("version", "reason or remark")),
     )
     return Table("technologies", "Isolation technologies", columns, rows) if rows else None
 
@@ -252,7 +269,10 @@ def _technologies(recorded: Recorded, subjects: Subjects) -> Block | None:
 def _technology(name: str, described: JsonValue, is_measured: bool) -> tuple[Value, ...]:  # noqa: FBT001 - private
     facts = described if isinstance(described, dict) else {}
     version = str(facts.get("version") or "")
-    remark = "; ".join(str(facts[key]) for key in ("reason", "repair", "remark") if facts.get(key))
+    remarks = [str(facts[key]) for key in ("reason", "repair", "remark") if facts.get(key)]
+    if not is_measured and facts.get("available"):
+        remarks.append("works here, but is not part of this study's plan")
+    remark = "; ".join(remarks)
     measured = Value("yes", tone="good") if is_measured else Value("no", tone="na")
     return Value(name), measured, Value(version), Value(remark)
 
@@ -294,11 +314,16 @@ def _missing(recorded: Recorded) -> Block | None:
         Column("cells", is_number=True),
         Column("why", is_prose=True),
     )
-    return Table("missing_cells", "Missing cells (NA everywhere)", columns, rows) if rows else None
+    reasons = Counter(cell.missing for cell in missing)
+    most = reasons.most_common(1)
+    said = f"{len(missing)} cells, most often ({most[0][1]}): {most[0][0]}" if most else ""
+    title = "Missing cells (NA everywhere)"
+    return Table("missing_cells", title, columns, rows, summary=said) if rows else None
 
 
 def _machine_trust(recorded: Recorded) -> Iterable[Block | None]:
     findings = recorded.findings
+    yield _say(findings, "quiet_machine")
     yield from _sessions(recorded)
     yield _say(findings, "a_a")
     yield shapes.contamination_table(findings)
@@ -312,10 +337,19 @@ def _sessions(recorded: Recorded) -> Iterable[Block | None]:
     for number, session in enumerate(recorded.provenance.sessions if recorded.provenance else (), start=1):
         suffix = f" (session {number})" if number > 1 else ""
         for title, records in (("What the gate saw", session.gate), ("Machine settings", session.tunings)):
-            yield _records_table(f"{title}{suffix}", records)
+            yield _records_table(f"{title}{suffix}", records, _record_message(records))
 
 
-def _records_table(title: str, records: Sequence[dict[str, JsonValue]]) -> Block | None:
+def _record_message(records: Sequence[dict[str, JsonValue]]) -> str:
+    """Count what the gate decided, or which settings were given back."""
+    quiet = [record["quiet"] for record in records if "quiet" in record]
+    restored = [record["restored"] for record in records if "restored" in record]
+    if quiet:
+        return f"{sum(map(bool, quiet))} of {len(quiet)} looks at the machine found it quiet"
+    return f"{sum(map(bool, restored))} of {len(restored)} settings were restored" if restored else ""
+
+
+def _records_table(title: str, records: Sequence[dict[str, JsonValue]], message: str) -> Block | None:
     """Give records of any shape as a table: one column per key."""
     if not records:
         return None
@@ -323,7 +357,8 @@ def _records_table(title: str, records: Sequence[dict[str, JsonValue]]) -> Block
     keys = list(dict.fromkeys(key for row in rows for key in row))
     columns = tuple(Column(key) for key in keys)
     name = re.sub(r"[^a-z0-9]+", "_", title.lower()).strip("_")
-    return Table(name, title, columns, tuple(tuple(Value(row.get(key, "")) for key in keys) for row in rows))
+    values = tuple(tuple(Value(row.get(key, "")) for key in keys) for row in rows)
+    return Table(name, title, columns, values, summary=message)
 
 
 def _calibration(findings: FindingSet) -> Block | None:
@@ -335,19 +370,22 @@ def _calibration(findings: FindingSet) -> Block | None:
     facts = [(key, Value(write(value), finding=finding.id)) for key, value in finding.facts.items()]
     rows = tuple((Value(re.sub(r"[._]", " ", name)), value) for name, value in (*estimates, *facts))
     columns = (Column("what"), Column("value", is_number=True))
-    return Table("calibration", f"Steelyard's own error on this host: {finding.verdict}", columns, rows)
+    return Table("calibration", "Steelyard's own error on this host", columns, rows, summary=finding.verdict)
 
 
 def _repeat(recorded: Recorded) -> Block:
-    out = recorded.folder.name
+    # The folder is not named: a result that was moved still renders to the same page.
     sessions = recorded.provenance.sessions if recorded.provenance else ()
     words = shlex.join(sessions[0].command_line) if sessions and sessions[0].command_line else ""
     again = ((words, "What was executed; the same seed gives the same plan"),) if words else ()
     return Commands(
         (
             *again,
-            (f"steelyard verify {shlex.quote(out)}", "Compute every finding again from the raw data"),
-            (f"steelyard compare-results {shlex.quote(out)} OTHER", "Lay another result over this one"),
+            (
+                "steelyard verify .",
+                "In the folder of this page: compute every finding again from the raw data",
+            ),
+            ("steelyard compare-results . OTHER", "Lay another result over this one"),
         )
     )
 

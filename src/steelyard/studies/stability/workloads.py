@@ -72,8 +72,11 @@ _QUICK: Final = {
         "qsort": Scale(430000),
     },
 }
-"""About 40 ms of CPU time on a server processor of 2021. Inputs stay as small as the published ones or smaller,
-so that a program is not busy generating and checking them instead: that would be an error of the outside clock."""
+"""About 40 ms of CPU time on a server processor of 2021.
+
+Inputs are no larger than the published ones, where operations can make the work longer: a program that
+generates and checks a large input is busy outside its own clock.
+"""
 
 
 def _kernels(prefixes: dict[str, str], language: Language) -> list[Workload]:

@@ -60,11 +60,20 @@ def print_summary(page: Page, stream: IO[str], places: tuple[tuple[str, str], ..
         console.print(Text(notice.title, style="bold"))
         for item in notice.items:
             console.print(Text(f"- {item}"))
-    about = "   ".join(f"{name} {value}" for name, value in page.about)
     console.print()
-    console.print(Text(f"{page.study} study   {about}", style="dim"))
+    console.print(Text(_about(page, console.width), style="dim"))
     for name, place in places:
         console.print(Text(f"{name}: {place}"), soft_wrap=True)
+
+
+def _about(page: Page, width: int) -> str:
+    """Give the short facts that fit into one line; the page has all."""
+    line = f"{page.study} study"
+    for name, value in page.about:
+        longer = f"{line}, {name} {value}"
+        if len(longer) <= width:
+            line = longer
+    return line
 
 
 def _print_statement(console: Console, statement: Statement) -> None:

@@ -25,8 +25,15 @@
   const unpacked = {};
   const AXIS_WIDTH = 70;
   const PANEL_GAP = 22;
+  const NARROW = 480;
+  const foldLegends = (node) => {
+    if (node === null || typeof node !== "object") return;
+    if (node.legend && node.legend.orient === "top") node.legend.columns = 3;
+    Object.values(node).forEach(foldLegends);
+  };
   const fitted = (chart, width) => {
     const spec = structuredClone(chart.spec);
+    if (width < NARROW) foldLegends(spec);
     if (!chart.panelWidth) {
       // A chart with rows cannot take the width of its container; its labels stand left of it.
       const labels = spec.usermeta && spec.usermeta.labelWidth;

@@ -193,6 +193,6 @@ def next_step(recorded: Recorded, isolation: str) -> str:
     if is_machine({"isolation": isolation}) and recorded.plan.options.get("hardware_virtualisation") is False:
         return "measure on a host with hardware virtualisation, since here software emulated the machine"
     return (
-        "free the machine of other load (`steelyard doctor` names it), bind the workers to CPUs, "
-        "or state a wider tolerance (`steelyard analyse`, option `--tolerance`)"
+        "free the machine of other load (`steelyard doctor`), bind the workers to CPUs, "
+        "or accept more (`steelyard analyse --tolerance`)"
     )

@@ -227,7 +227,7 @@ def _checks(findings: FindingSet) -> Statement | None:
         ()
         if weakest is None
         else fill(
-            "Every worker was running for at least {estimates.ratio:ratio_percent} of its batch (least: "
+            "All workers ran side by side for at least {estimates.ratio:ratio_percent} of a batch (least: "
             "{subject.workload} in {subject.isolation} with {subject.setup}).",
             weakest,
         )

@@ -147,7 +147,7 @@ def _trusted(finding: Finding | None) -> Value:
     if finding is None:
         return Value(NOT_AVAILABLE)
     limit = finding.facts["trusted_up_to_workers"]
-    note = filled("{estimates.worst}, {facts.shown_workload} with {facts.shown_setup}", finding)
+    note = filled("{estimates.worst}, {facts.shown_workload}", finding)
     if not isinstance(limit, (int, float)) or not limit:
         return Value("none", 0.0, tone="warn", note=note, finding=finding.id)
     return Value(f"{limit:g}", float(limit), note=note, finding=finding.id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from steelyard.report.page import Column, Table, Value
-from steelyard.report.slots import NOT_AVAILABLE, change_interval, level_text, percent, signed_change, write
+from steelyard.report.slots import NOT_AVAILABLE, change_interval, interval, level_text, signed_change, write
 from steelyard.studies.stability.report_messages import filled
 
 if TYPE_CHECKING:
@@ -44,13 +44,15 @@ def glance_table(findings: FindingSet) -> Table | None:
             Column("workers", is_number=True),
             Column("least steady there"),
             Column(f"CPU time against {baseline}"),
-            Column("cpu clock", "up to", is_number=True),
-            Column("wall clock", "up to", is_number=True),
+            Column("cpu", is_number=True, explanation="workers up to which the outside CPU clock is trusted"),
+            Column(
+                "wall", is_number=True, explanation="workers up to which the outside wall clock is trusted"
+            ),
         ),
         rows=rows,
         note="Workers: the most at which every program scatters by no more than the tolerance; where there "
-        "are none, the program that goes beyond it first. Clocks: workers up to which the outside clock's "
-        "error stays within the tolerance.",
+        "are none, the program that goes beyond it first. cpu, wall: workers up to which the error of "
+        "that outside clock stays within the tolerance.",
         is_key=True,
     )
 
@@ -67,17 +69,9 @@ def _steadiness(finding: Finding) -> Value:
     estimate = finding.estimates[role]
     if estimate.value is None:
         return Value(NOT_AVAILABLE, finding=finding.id)
-    limits = (
-        ""
-        if estimate.low is None or estimate.high is None
-        else f" ({percent(estimate.low)} to {percent(estimate.high)})"
-    )
-    return Value(
-        f"{percent(estimate.value)}{limits}",
-        estimate.value,
-        note=filled(f"{{facts.{role}_workload}}", finding),
-        finding=finding.id,
-    )
+    text = filled(f"{{facts.{role}_workload}} {{estimates.{role}}}", finding)
+    limits = interval(estimate).replace(f"{level_text(estimate)} ", "")
+    return Value(text, estimate.value, note=limits, finding=finding.id)
 
 
 def _shift(finding: Finding | None) -> Value:
@@ -87,9 +81,8 @@ def _shift(finding: Finding | None) -> Value:
     if ratio.value is None:
         return Value(NOT_AVAILABLE, finding=finding.id)
     limits = change_interval(ratio).replace(f"{level_text(ratio)} ", "")
-    return Value(
-        f"{signed_change(ratio.value)} ({limits})", ratio.value, note=finding.verdict, finding=finding.id
-    )
+    text = f"{signed_change(ratio.value)} {finding.verdict}"
+    return Value(text, ratio.value, note=limits, finding=finding.id)
 
 
 def _trust(finding: Finding | None) -> Value:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.page import Column, Commands, Notice, Pairs, Prose, Section, Table, Value
-from steelyard.report.sentence import plain
+from steelyard.report.page import Column, Commands, Pairs, Prose, Section, Table, Value
+from steelyard.report.sentence import enumerate_findings, join, plain
 from steelyard.report.slots import write
 from steelyard.studies.stability import report_clock_tables as clocks
 from steelyard.studies.stability import report_figures as figures
+from steelyard.studies.stability import report_load_figures as loads
+from steelyard.studies.stability import report_measured as measured
 from steelyard.studies.stability import report_shape_tables as shapes
 from steelyard.studies.stability import report_tables as tables
-from steelyard.studies.stability.report_data import missing_cells, setup_label
+from steelyard.studies.stability.report_data import missing_cells
 from steelyard.studies.stability.report_glance import glance_table
 from steelyard.studies.stability.report_glossary import GLOSSARY
 from steelyard.studies.stability.report_sentences import PHRASING
 from steelyard.studies.stability.report_values import estimate_value
-from steelyard.units import format_bytes, format_significant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,11 +31,7 @@ if TYPE_CHECKING:
     from steelyard.studies.stability.report_data import Recorded
     from steelyard.studies.stability.report_subjects import Subjects
 
-IDENTIFIERS: Final = frozenset({"host_id", "machine_id_hash"})
-"""Facts of a host that tell a reader nothing."""
-
-RECORDED_DIGITS: Final = 3
-"""Digits of recorded fractions: what the gate saw is no measurement of the study."""
+NOT_MEASURED: Final = "not measured"
 
 SENTENCES_PER_CLAIM: Final = 6
 """More sentences of one kind tire the reader; the table has all."""
@@ -58,11 +54,11 @@ def sections(recorded: Recorded, subjects: Subjects) -> tuple[Section, ...]:
             "The machine, the technologies and the combinations that were executed, and those that are "
             "missing.",
             _blocks(
-                _machine(recorded),
-                _notes(recorded),
-                _technologies(recorded, subjects),
-                _cells(recorded, subjects),
-                _missing(recorded),
+                measured.machine(recorded),
+                measured.notes(recorded),
+                measured.technologies(recorded, subjects),
+                measured.cells(recorded, subjects),
+                measured.missing_table(recorded),
             ),
         ),
         Section(
@@ -80,7 +76,7 @@ def sections(recorded: Recorded, subjects: Subjects) -> tuple[Section, ...]:
                 clocks.clock_trust_table(findings),
                 _say_verdict(findings, "clock_granularity", clocks.COARSE),
                 clocks.granularity_table(findings),
-                figures.error_load_figure(findings, subjects),
+                loads.error_load_figure(findings, subjects),
                 figures.error_run_figure(recorded, subjects),
                 clocks.outside_error_table(findings, missing, "cpu"),
                 clocks.outside_error_table(findings, missing, "wall"),
@@ -93,7 +89,7 @@ def sections(recorded: Recorded, subjects: Subjects) -> tuple[Section, ...]:
             "The same program, alone and beside others, in each isolation.",
             _blocks(
                 figures.scatter_figure(recorded, subjects),
-                figures.dispersion_figure(findings, subjects),
+                loads.dispersion_figure(findings, subjects),
                 shapes.growth_table(findings),
                 shapes.steadiness_table(findings),
                 figures.box_figure(recorded, subjects),
@@ -110,7 +106,7 @@ def sections(recorded: Recorded, subjects: Subjects) -> tuple[Section, ...]:
             "The published rule compares intervals of all iterations pooled; Steelyard's verdict stands "
             "beside it.",
             _blocks(
-                figures.shift_figure(findings, subjects),
+                loads.shift_figure(findings, subjects),
                 _say(findings, "location_shift"),
                 tables.shift_table(findings),
                 tables.comparison_table(
@@ -136,7 +132,7 @@ def sections(recorded: Recorded, subjects: Subjects) -> tuple[Section, ...]:
             _blocks(
                 figures.ratio_figure(findings, subjects),
                 clocks.parallel_ratio_table(findings, missing),
-                _say(findings, "overlap"),
+                _overlap(findings),
             ),
         ),
         Section(
@@ -144,7 +140,7 @@ def sections(recorded: Recorded, subjects: Subjects) -> tuple[Section, ...]:
             "Does binding workers to CPUs help?",
             "",
             _blocks(
-                _say(findings, "pinning_effect"),
+                _pinning(findings),
                 tables.comparison_table(
                     findings,
                     "sd_comparison",
@@ -186,6 +182,32 @@ def _say_remarkable(findings: FindingSet, claim: str) -> Block | None:
     return Prose(PHRASING.say_all(chosen[:SENTENCES_PER_CLAIM]), is_list=True) if chosen else None
 
 
+def _overlap(findings: FindingSet) -> Block | None:
+    """Say in which cell the fewest iterations ran beside all workers; the rest is counted."""
+
+    def share(finding: Finding) -> float:
+        overlapping, iterations = finding.facts["overlapping"], finding.facts["iterations"]
+        return float(overlapping or 0) / max(float(iterations or 0), 1.0)
+
+    chosen = sorted(findings.of("overlap"), key=share)
+    if not chosen:
+        return None
+    rest = len(chosen) - 1
+    more = (plain(f"In {rest} other cells more did; findings.json has all."),) if rest else ()
+    return Prose((PHRASING.say(chosen[0]), *more))
+
+
+def _pinning(findings: FindingSet) -> Block | None:
+    """Say whether pinning helps; isolations for which it was not measured are named together."""
+    chosen = findings.of("pinning_effect")
+    absent = [finding for finding in chosen if finding.verdict == NOT_MEASURED]
+    statements = list(PHRASING.say_all(finding for finding in chosen if finding.verdict != NOT_MEASURED))
+    if absent:
+        names = enumerate_findings(absent, "{subject.isolation}")
+        statements.append(join("Pinning was not measured for ", names, "."))
+    return Prose(tuple(statements), is_list=True) if statements else None
+
+
 def _say_verdict(findings: FindingSet, claim: str, verdict: str) -> Block | None:
     """Say the findings of one claim that have a verdict."""
     chosen = [finding for finding in findings.of(claim) if finding.verdict == verdict]
@@ -202,123 +224,6 @@ _ORDINARY: Final = frozenset(
 
 def _is_ordinary(finding: Finding) -> bool:
     return finding.verdict in _ORDINARY and not finding.warnings
-
-
-def _machine(recorded: Recorded) -> Block | None:
-    provenance = recorded.provenance
-    if provenance is None or not (provenance.host or provenance.origin):
-        return Notice("Host", ("The machine was not recorded with these data.",))
-    if provenance.origin is not None:
-        origin = provenance.origin
-        return Pairs(
-            "Imported data",
-            (
-                ("file", origin.file_name),
-                ("format", f"{origin.importer} {origin.form}".strip()),
-                ("SHA-256", origin.sha256),
-                ("machine", "not recorded in the file"),
-            ),
-        )
-    host = {key: value for key, value in provenance.host.items() if key not in IDENTIFIERS}
-    return Pairs("Host", tuple(flattened(host, "")))
-
-
-def _notes(recorded: Recorded) -> Block | None:
-    notes = recorded.provenance.notes if recorded.provenance else ()
-    return Notice("Remarks", notes, tone="warn") if notes else None
-
-
-def flattened(value: JsonValue, name: str) -> Iterable[tuple[str, str]]:
-    """Give the leaves of nested JSON with readable names; long lists are counted.
-
-    Examples
-    --------
-    >>> list(flattened({"cpu": {"model": "X", "cores": 4}, "flags": []}, ""))
-    [('cpu model', 'X'), ('cpu cores', '4')]
-    """
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from flattened(item, f"{name} {key}".strip().replace("_", " "))
-    elif isinstance(value, list):
-        texts = [str(item) for item in value if not isinstance(item, (dict, list))]
-        if texts:
-            yield name, ", ".join(texts)
-    elif value is not None and value != "":
-        yield name.removesuffix(" bytes"), _leaf(name, value)
-
-
-def _leaf(name: str, value: str | float) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, (int, float)) and name.endswith(" bytes"):
-        return format_bytes(value)
-    return format_significant(value, RECORDED_DIGITS) if isinstance(value, float) else str(value)
-
-
-def _technologies(recorded: Recorded, subjects: Subjects) -> Block | None:
-    described = recorded.provenance.technologies if recorded.provenance else {}
-    names = list(dict.fromkeys([*subjects.isolations, *described]))
-    rows = tuple(_technology(name, described.get(name), name in subjects.isolations) for name in names)
-    columns = (
-        *(Column(key) for key in ("isolation", "measured")),
-        *(Column(key, is_prose=True) for key in ("version", "reason or remark")),
-    )
-    return Table("technologies", "Isolation technologies", columns, rows) if rows else None
-
-
-def _technology(name: str, described: JsonValue, is_measured: bool) -> tuple[Value, ...]:  # noqa: FBT001 - private
-    facts = described if isinstance(described, dict) else {}
-    version = str(facts.get("version") or "")
-    remarks = [str(facts[key]) for key in ("reason", "repair", "remark") if facts.get(key)]
-    if not is_measured and facts.get("available"):
-        remarks.append("works here, but is not part of this study's plan")
-    remark = "; ".join(remarks)
-    measured = Value("yes", tone="good") if is_measured else Value("no", tone="na")
-    return Value(name), measured, Value(version), Value(remark)
-
-
-def _cells(recorded: Recorded, subjects: Subjects) -> Block:
-    keys = ["isolation", "setup_type", "setup_size", "affinity"]
-    counts = Counter((row["isolation"], setup_label(row)) for row in recorded.runs.select(keys).to_pylist())
-    rows = tuple(
-        (Value(setup), *(_runs(counts.get((isolation, setup))) for isolation in subjects.isolations))
-        for setup in subjects.setups
-    )
-    columns = (Column("setup"), *(Column(name, "runs", is_number=True) for name in subjects.isolations))
-    workloads = ", ".join(subjects.workloads)
-    return Table("cells", "Runs per setup and isolation", columns, rows, note=f"Workloads: {workloads}.")
-
-
-def _runs(count: int | None) -> Value:
-    return Value("NA") if count is None else Value(f"{count}", float(count))
-
-
-def _missing(recorded: Recorded) -> Block | None:
-    """Give the missing cells, counted by what is missing and why."""
-    missing = [cell for cell in (recorded.plan.cells if recorded.plan else ()) if cell.missing]
-    groups = Counter(
-        (
-            cell.levels.get("isolation", ""),
-            setup_label({"setup_type": "", "setup_size": "", **cell.levels}),
-            cell.missing or "",
-        )
-        for cell in missing
-    )
-    rows = tuple(
-        (Value(isolation), Value(setup), Value(f"{count}", float(count)), Value(reason))
-        for (isolation, setup, reason), count in groups.items()
-    )
-    columns = (
-        Column("isolation"),
-        Column("setup"),
-        Column("cells", is_number=True),
-        Column("why", is_prose=True),
-    )
-    reasons = Counter(cell.missing for cell in missing)
-    most = reasons.most_common(1)
-    said = f"{len(missing)} cells, most often ({most[0][1]}): {most[0][0]}" if most else ""
-    title = "Missing cells (NA everywhere)"
-    return Table("missing_cells", title, columns, rows, summary=said) if rows else None
 
 
 def _machine_trust(recorded: Recorded) -> Iterable[Block | None]:
@@ -353,7 +258,7 @@ def _records_table(title: str, records: Sequence[dict[str, JsonValue]], message:
     """Give records of any shape as a table: one column per key."""
     if not records:
         return None
-    rows = [dict(flattened(record, "")) for record in records]
+    rows = [dict(measured.flattened(record, "")) for record in records]
     keys = list(dict.fromkeys(key for row in rows for key in row))
     columns = tuple(Column(key) for key in keys)
     name = re.sub(r"[^a-z0-9]+", "_", title.lower()).strip("_")

@@ -147,9 +147,9 @@ _FULL: Final[dict[str, Any]] = {
 }
 """100 iterations per worker as in the source, spread over 5 blocks."""
 
-_QUICK_EMULATED: Final = 4
+_QUICK_EMULATED: Final = 3
 """Iterations of a quick study in a machine that software emulates, where each takes several times as long;
-four in each of five blocks leave as many independent units as anywhere else."""
+three in each of five blocks leave as many independent units as anywhere else."""
 
 _QUICK: Final[dict[str, Any]] = {
     "blocks": 5,

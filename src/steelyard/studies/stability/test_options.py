@@ -44,8 +44,8 @@ def test_the_documented_defaults_are_the_real_ones(page: str) -> None:
         assert f"| {getattr(full, name)} | {getattr(quick, name)} |" in next(
             line for line in page.splitlines() if line.startswith(f"| `{name}` |")
         )
-    assert (full.emulated_iterations, quick.emulated_iterations) == (full.iterations, 4)
-    assert "| as `iterations` | 4 |" in page
+    assert (full.emulated_iterations, quick.emulated_iterations) == (full.iterations, 3)
+    assert "| as `iterations` | 3 |" in page
     assert f"| {full.limits.wall_time_s:.0f} |" in page
 
 

@@ -47,9 +47,7 @@ def print_summary(page: Page, stream: IO[str], places: tuple[tuple[str, str], ..
     console = Console(
         file=stream, width=min(WIDTH, Console(file=stream).width), highlight=False, emoji=False, markup=False
     )
-    for number, statement in enumerate(page.answer):
-        if number:
-            console.print()
+    for statement in page.answer:
         _print_statement(console, statement)
     for table in page.tables():
         if table.is_key:
@@ -77,12 +75,15 @@ def _about(page: Page, width: int) -> str:
 
 
 def _print_statement(console: Console, statement: Statement) -> None:
+    """Print a statement and its warnings as an item whose lines begin below each other."""
     line = Text()
     for part in statement.parts:
         line.append(part.text, style="bold" if part.is_value else "")
-    console.print(line)
+    item = Grid.grid(padding=(0, 1, 0, 0))
+    item.add_row("-", line)
     for warning in statement.warnings:
-        console.print(Text(f"! {warning}", style="yellow"))
+        item.add_row("!", Text(warning, style="yellow"))
+    console.print(item)
 
 
 def _print_table(console: Console, table: Table) -> None:

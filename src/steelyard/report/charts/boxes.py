@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.charts.parts import SCHEMA, coloured, fitting_scale, only_chosen, selector, tip
+from steelyard.report.charts.parts import SCHEMA, coloured, fitting_scale, numeric, only_chosen, selector, tip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -85,6 +85,6 @@ def boxes_by_load(
 
 def _span(low: str, high: str, scale: dict[str, Json]) -> dict[str, Json]:
     return {
-        "y": {"field": low, "type": "quantitative", "title": "CPU time [ms]", "scale": scale},
+        "y": numeric(low, "CPU time [ms]", **scale),
         "y2": {"field": high},
     }

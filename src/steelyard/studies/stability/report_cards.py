@@ -97,7 +97,7 @@ def _quiet_cards(findings: Sequence[Finding]) -> Iterable[Card]:
             )
         )
         tone = tones.get(finding.verdict, "plain")
-        yield Card("the machine while measuring", finding.verdict, note, tone, finding.id)
+        yield Card("the machine was", finding.verdict, note, tone, finding.id)
 
 
 def _control_cards(findings: Sequence[Finding]) -> tuple[Card, ...]:

@@ -43,7 +43,7 @@ def glance_table(findings: FindingSet) -> Table | None:
             Column("isolation"),
             Column("workers", is_number=True),
             Column("least steady there"),
-            Column(f"CPU time against {baseline}"),
+            Column(f"time vs {baseline}", explanation="mean CPU time of one worker"),
             Column("cpu", is_number=True, explanation="workers up to which the outside CPU clock is trusted"),
             Column(
                 "wall", is_number=True, explanation="workers up to which the outside wall clock is trusted"

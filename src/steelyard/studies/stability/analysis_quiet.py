@@ -51,6 +51,7 @@ def quiet_machine(result: Path, recorded: Recorded) -> Iterator[Finding]:
         {},
         _verdict(len(noisy), len(batches), stolen),
         facts={
+            "looks": len(foreign),
             "batches": len(batches),
             "noisy_batches": len(noisy),
             "noisy_percent": 100 * len(noisy) / len(batches) if batches else None,

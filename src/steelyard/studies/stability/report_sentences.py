@@ -17,6 +17,10 @@ _FROM_TO: Final = (
     "{facts.largest_load_percent:percent} with {facts.largest_load:workers}]"
 )
 _STEADINESS: Final = "the standard deviation is {estimates.ratio:change} ({estimates.ratio:change_interval})"
+_BETWEEN: Final = (
+    "as far as {facts.looks:count} looks between batches can tell: load that came and went in between "
+    "was not seen"
+)
 _AGAINST_OTHERS: Final = (
     "{facts.noisy_batches:count} of {facts.batches:count} batches were measured beside other load"
     "[, which took up to {facts.largest_foreign_percent:percent} of the CPU time][ (most often "
@@ -161,9 +165,11 @@ SENTENCES: Final[dict[str, dict[str, str]]] = {
     "quiet_machine": {
         "quiet": "The machine was quiet while measuring: none of {facts.batches:count} batches began beside "
         "other load[, the hypervisor took {facts.stolen_percent:percent} of the run time]. What scatters in "
-        "this report is the technology and the program, not a neighbour.",
+        "this report is the technology and the program, not a neighbour, "
+        f"{_BETWEEN}.",
         "mostly quiet": f"The machine was mostly quiet while measuring: {_AGAINST_OTHERS}. Blocks in random "
-        "order spread that over all cells: comparisons stay fair, a single outlier may be a neighbour's.",
+        "order spread that over all cells: comparisons stay fair, a single outlier may be a neighbour's. "
+        f"That is what was seen, {_BETWEEN}.",
         "not quiet": f"The machine was not quiet while measuring: {_AGAINST_OTHERS}. Dispersions and errors "
         "in this report are therefore upper bounds, and a `none` may be the neighbours' doing; comparisons "
         "stay fair, since blocks are in random order, but less sharp. Measure again on a quiet machine "

@@ -49,6 +49,7 @@ def test_what_disturbed_is_named_with_its_size(tmp_path: Path) -> None:
     assert found.facts["culprits"] == "cc1, rustc"
     assert found.facts["largest_foreign_percent"] == pytest.approx(48)
     assert found.facts["median_foreign_percent"] == pytest.approx(24.5)
+    assert found.facts["looks"] == 2
 
 
 def test_a_hypervisor_that_takes_time_makes_the_machine_not_quiet(tmp_path: Path) -> None:

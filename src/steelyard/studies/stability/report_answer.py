@@ -45,8 +45,8 @@ _BESIDE: Final = (
     "{facts.culprits})][, the hypervisor took {facts.stolen_percent:percent} of the run time]"
 )
 _QUIET: Final = {
-    "quiet": "The machine was quiet in {facts.looks:count} looks: none of {facts.batches:count} batches began "
-    "beside other load[, the hypervisor took {facts.stolen_percent:percent} of the run time].",
+    "quiet": "The machine was quiet in {facts.looks:count} looks: none of {facts.batches:count} batches "
+    "began beside other load[, the hypervisor took {facts.stolen_percent:percent} of the run time].",
     "mostly quiet": f"The machine was mostly quiet in {{facts.looks:count}} looks: {_BESIDE}.",
     "not quiet": f"The machine was not quiet: {_BESIDE}. Dispersions are therefore upper bounds; measure "
     "again before acting on a `none`.",

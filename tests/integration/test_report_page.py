@@ -88,14 +88,15 @@ def test_a_click_shows_the_evidence_and_escape_closes_it(page: Tab) -> None:
 
 
 def rows(page: Tab, table: str) -> list[str]:
-    shown = (
-        f"[...document.querySelectorAll('[data-table={table}] tbody tr')].filter((row) => row.offsetParent)"
-    )
+    all_rows = f"[...document.querySelectorAll('[data-table={table}] tbody tr')]"
+    shown = f"{all_rows}.filter((row) => row.checkVisibility())"
     script = f"{shown}.map((row) => row.lastElementChild.textContent)"
     return list(page.evaluate(script))
 
 
 def test_tables_sort_with_na_last_filter_and_unfold(page: Tab) -> None:
+    assert rows(page, "outside_error_wall") == []
+    page.evaluate("document.querySelector('#outside_error_wall summary').click()")
     first = rows(page, "outside_error_wall")
     assert len(first) == 15
     page.evaluate("document.querySelector('[data-table=outside_error_wall] th:last-child button').click()")
@@ -122,6 +123,51 @@ def test_a_menu_changes_its_chart(page: Tab) -> None:
     )
     page.evaluate("new Promise((done) => setTimeout(done, 300))")
     assert page.evaluate(marks) != before
+
+
+def test_all_folds_open_for_paper(page: Tab) -> None:
+    folded = "document.querySelectorAll('details.fold:not([open])').length"
+    assert page.evaluate(folded) > 0
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate(folded) == 0
+    page.evaluate("for (const one of document.querySelectorAll('details.fold')) one.open = false")
+
+
+def test_the_keyboard_reaches_a_fold_and_its_focus_is_visible(page: Tab) -> None:
+    page.evaluate("document.querySelector('details.fold > summary').focus({focusVisible: true})")
+    outline = "getComputedStyle(document.activeElement).outline"
+    assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
+    assert "2px" in page.evaluate(outline)
+    assert "solid" in page.evaluate(outline)
+
+
+OVERLAPPING_LABELS = """
+[...document.querySelectorAll('[data-chart] svg .role-axis-label')].flatMap((group) => {
+  const boxes = [...group.querySelectorAll('text')]
+    .filter((text) => text.textContent && getComputedStyle(text).opacity !== '0')
+    .map((text) => [text.textContent, text.getBoundingClientRect()]);
+  return boxes.flatMap(([name, a], at) => boxes.slice(at + 1)
+    .filter(([, b]) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+      && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3)
+    .map(([other]) => `${group.closest('[data-chart]').dataset.chart}: ${name} / ${other}`));
+})
+"""
+
+WIDER_THAN_THEIR_FRAME = """
+[...document.querySelectorAll('[data-chart]')].filter((chart) => chart.scrollWidth > chart.clientWidth + 1)
+  .map((chart) => `${chart.dataset.chart}: ${chart.scrollWidth} in ${chart.clientWidth}`)
+"""
+
+
+@pytest.mark.parametrize("width", [1400, 420])
+def test_charts_fit_and_their_labels_do_not_overlap(folder: Path, tmp_path: Path, width: int) -> None:
+    with tab((folder / "report.html").as_uri(), tmp_path, width=width, height=900) as opened:
+        opened.wait_for("document.querySelector('[data-charts=drawn]') !== null")
+        assert (
+            opened.evaluate("document.querySelectorAll('[data-chart] svg .role-axis-label text').length") > 40
+        )
+        assert opened.evaluate(OVERLAPPING_LABELS) == []
+        assert opened.evaluate(WIDER_THAN_THEIR_FRAME) == []
 
 
 def test_the_theme_can_be_switched(page: Tab) -> None:

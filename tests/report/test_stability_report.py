@@ -10,7 +10,7 @@ import altair as alt
 import pytest
 import vl_convert
 
-from fixtures.stability_sample import HOSTILE, findings, plan, write_sample
+from fixtures.stability_sample import HOSTILE, findings, machine, plan, write_sample
 from steelyard.report.charts.thin import MARKS_PER_CHART
 from steelyard.report.evidence import named_findings
 from steelyard.report.figures import file_spec, write_figures
@@ -50,6 +50,8 @@ CLAIMS = {
     *(
         "clock_trust",
         "recommended_workers",
+        "least_steady_cell",
+        "quiet_machine",
         "a_a",
         "contamination",
         "counter_correlation",
@@ -74,7 +76,8 @@ def test_every_kind_of_claim_has_a_sentence_and_stands_in_the_sample() -> None:
 
 
 def test_every_finding_can_be_said() -> None:
-    for finding in SAID:
+    others = [machine(verdict, noisy) for verdict, noisy in (("quiet", 0), ("mostly quiet", 3))]
+    for finding in (*SAID, *others):
         said = PHRASING.say(finding)
         assert said.text.endswith("."), said.text
         assert said.findings == (finding.id,)
@@ -184,7 +187,7 @@ def test_figures_are_written(page: Page, tmp_path: Path) -> None:
 def test_markdown_says_the_same_and_no_markup_survives(page: Page) -> None:
     text = render_markdown(page)
     assert "<script>" not in text
-    assert "carry at most 4 workers" in text
+    assert "carry 4 workers" in text
     assert text.count("![") == len(page.figures())
 
 

@@ -33,7 +33,7 @@ def analyse(
         Result folder that ``steelyard run`` or ``steelyard import`` wrote.
     tolerance
         Largest acceptable coefficient of variation, and error of a clock, in percent; the plan's by default
-        (2).
+        (2, in a quick study 5).
     margin
         Largest difference of times that counts as none, in percent; the plan's by default (2).
     json_

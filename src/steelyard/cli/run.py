@@ -42,7 +42,7 @@ def run(
 
     Tries the isolation technologies of the study and says which are missing and why, designs the
     study for this machine, executes it, keeps every run the moment it is over, analyses the result
-    and writes its report. The report's path is the last line.
+    and writes its report. The last line names the report.
 
     Ctrl-C (or SIGTERM) stops after what is running is cancelled; everything finished is kept, and
     `--resume` continues. A second one leaves at once.
@@ -116,4 +116,3 @@ def _report(result: Path) -> None:
     from steelyard.cli.report import report  # noqa: PLC0415 - needs packages that only reports need
 
     report(result)
-    sys.stdout.write(f"{result / 'report.html'}\n")

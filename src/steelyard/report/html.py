@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from steelyard.report import page as document
 from steelyard.report.charts.theme import page_config
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 ROWS_AT_FIRST: Final = 15
 """Rows of a long table shown before the reader asks for all."""
+
+ROWS_UNFOLDED: Final = 12
+"""A longer table is folded behind one line that says what is in it."""
 
 VEGA_LITE_VERSION: Final = "6.4"
 
@@ -70,6 +73,7 @@ def render_html(page: Page) -> str:
         config=_data(page_config()),
         evidence=_data(packed_evidence(_findings(page))),
         rows_at_first=ROWS_AT_FIRST,
+        rows_unfolded=ROWS_UNFOLDED,
     )
 
 
@@ -96,17 +100,26 @@ def _kind_of(block: Block) -> str:
     return _KINDS[type(block)]
 
 
+def _coded(text: str) -> Markup:
+    """Set what stands between backticks as code; everything is escaped as usual."""
+    pieces = text.split("`")
+    if len(pieces) % 2 == 0:
+        return escape(text)
+    code = Markup("<code>{}</code>")
+    return Markup("").join(code.format(piece) if at % 2 else escape(piece) for at, piece in enumerate(pieces))
+
+
 def _data(value: Json) -> Markup:
     """Write JSON that may stand inside a script element: no ``<`` can end it."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for sign, escape in (
+    for sign, replacement in (
         ("<", "\\u003c"),
         (">", "\\u003e"),
         ("&", "\\u0026"),
         ("\u2028", "\\u2028"),
         ("\u2029", "\\u2029"),
     ):
-        text = text.replace(sign, escape)
+        text = text.replace(sign, replacement)
     return Markup(text)  # noqa: S704 - markup signs are escaped above
 
 
@@ -148,5 +161,6 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["coded"] = _coded
     environment.tests["of_kind"] = lambda block, kind: _kind_of(block) == kind
     return environment

@@ -86,6 +86,8 @@ class Table:
         Path of the CSV file relative to the result folder.
     is_key : bool
         Whether the terminal summary shows it.
+    summary : str
+        What it says, in one line; a long table is folded behind it.
     """
 
     id: str
@@ -95,6 +97,7 @@ class Table:
     note: str = ""
     file: str | None = None
     is_key: bool = False
+    summary: str = ""
 
 
 @dataclass(frozen=True, slots=True)

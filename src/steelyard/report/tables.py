@@ -36,14 +36,15 @@ def to_markdown(table: Table) -> str:
     Returns
     -------
     str
-        Caption, table and note.
+        Caption, what it says, table and note.
     """
     heads = [markdown_text(_heading(column)) for column in table.columns]
     rules = ["---:" if column.is_number else ":---" for column in table.columns]
     lines = [_row(heads), _row(rules)]
     lines += [_row([_markdown_value(value) for value in row]) for row in table.rows]
     note = f"\n\n{markdown_text(table.note)}" if table.note else ""
-    return f"**{markdown_text(table.title)}**\n\n" + "\n".join(lines) + note + "\n"
+    said = f"{markdown_text(table.summary)}.\n\n" if table.summary else ""
+    return f"**{markdown_text(table.title)}**\n\n{said}" + "\n".join(lines) + note + "\n"
 
 
 def to_latex(table: Table) -> str:

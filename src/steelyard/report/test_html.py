@@ -12,7 +12,7 @@ import pytest
 from steelyard.model.finding import Estimate, Evidence, Finding
 from steelyard.report.charts.histogram import histogram_of_ratios
 from steelyard.report.dataset import dataset
-from steelyard.report.html import render_html
+from steelyard.report.html import ROWS_UNFOLDED, render_html
 from steelyard.report.page import Card, CardGroup, Column, Figure, Notice, Page, Prose, Section, Table, Value
 from steelyard.report.sentence import Part, Statement
 
@@ -158,3 +158,41 @@ def test_charts_are_packed_and_described(elements: Elements) -> None:
     chart = data(elements, "chart-data")["ratios"]
     assert chart["datasets"]["ratios"]["isolation"] == {"words": [HOSTILE], "codes": [0]}
     assert chart["spec"]["description"] == HOSTILE
+
+
+def page_with(*tables: Table, text: str = "") -> str:
+    statement = Statement((Part(text),))
+    sections = (Section("s", "S", "", (Prose((statement,)), *tables)),)
+    return render_html(Page("stability", "What?", (), (), (), (), sections))
+
+
+def table_of(rows: int, summary: str = "") -> Table:
+    values = tuple((Value(f"{number}"),) for number in range(rows))
+    return Table(f"t{rows}", f"Table of {rows}", (Column("a"),), values, summary=summary)
+
+
+def test_a_long_table_is_folded_behind_what_it_says() -> None:
+    html = page_with(table_of(ROWS_UNFOLDED), table_of(ROWS_UNFOLDED + 1, "most are <b>even</b>"))
+    (fold,) = re.findall(r"<details.*?</details>", html, re.DOTALL)
+    (summary,) = re.findall(r"<summary>(.*?)</summary>", fold, re.DOTALL)
+    assert "Table of 13" in summary
+    assert "most are &lt;b&gt;even&lt;/b&gt;." in summary
+    assert "13 rows" in summary
+    assert "Table of 12" not in fold
+
+
+def test_every_table_keeps_its_caption_for_those_who_do_not_see_it() -> None:
+    html = page_with(table_of(3), table_of(40))
+    assert html.count("<caption>Table of") == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("ask `steelyard doctor`.", "ask <code>steelyard doctor</code>."),
+        ("`<i>` and `b`", "<code>&lt;i&gt;</code> and <code>b</code>"),
+        ("a lone ` stays <so>", "a lone ` stays &lt;so&gt;"),
+    ],
+)
+def test_backticks_become_code_and_everything_stays_escaped(text: str, shown: str) -> None:
+    assert f"<p>{shown}</p>" in page_with(text=text)

@@ -33,7 +33,7 @@ _TONES: Final = {
 
 
 def print_summary(page: Page, stream: IO[str], places: tuple[tuple[str, str], ...] = ()) -> None:
-    """Print the summary of a report, 80 columns wide, readable without colour.
+    """Print the summary of a report, the answer first, 80 columns wide, readable without colour.
 
     Parameters
     ----------
@@ -47,33 +47,43 @@ def print_summary(page: Page, stream: IO[str], places: tuple[tuple[str, str], ..
     console = Console(
         file=stream, width=min(WIDTH, Console(file=stream).width), highlight=False, emoji=False, markup=False
     )
-    console.print(Text(page.question, style="bold"))
-    console.print(Text("   ".join(f"{name} {value}" for name, value in page.about), style="dim"))
     for statement in page.answer:
-        console.print()
         _print_statement(console, statement)
+    for table in page.tables():
+        if table.is_key:
+            console.print()
+            _print_table(console, table)
     for notice in page.notices:
         console.print()
         console.print(Text(notice.title, style="bold"))
         for item in notice.items:
             console.print(Text(f"- {item}"))
-    for table in page.tables():
-        if table.is_key:
-            console.print()
-            _print_table(console, table)
-    if places:
-        console.print()
+    console.print()
+    console.print(Text(_about(page, console.width), style="dim"))
     for name, place in places:
         console.print(Text(f"{name}: {place}"), soft_wrap=True)
 
 
+def _about(page: Page, width: int) -> str:
+    """Give the short facts that fit into one line; the page has all."""
+    line = f"{page.study} study"
+    for name, value in page.about:
+        longer = f"{line}, {name} {value}"
+        if len(longer) <= width:
+            line = longer
+    return line
+
+
 def _print_statement(console: Console, statement: Statement) -> None:
+    """Print a statement and its warnings as an item whose lines begin below each other."""
     line = Text()
     for part in statement.parts:
         line.append(part.text, style="bold" if part.is_value else "")
-    console.print(line)
+    item = Grid.grid(padding=(0, 1, 0, 0))
+    item.add_row("-", line)
     for warning in statement.warnings:
-        console.print(Text(f"! {warning}", style="yellow"))
+        item.add_row("!", Text(warning, style="yellow"))
+    console.print(item)
 
 
 def _print_table(console: Console, table: Table) -> None:

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
     from steelyard.model import Batch, Cell, Plan
 
-LINE_PERIOD_S: Final = 5.0
+LINE_PERIOD_S: Final = 15.0
+BAR_WIDTH: Final = 16
+"""Characters; beside it numbers and the time left have room on 80 columns."""
+
 SECONDS_PER_MINUTE: Final = 60
 SECONDS_PER_HOUR: Final = 3600
 
@@ -156,15 +159,18 @@ class Bar(Progress):
         from rich.console import Console  # noqa: PLC0415 - start-up time
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
         from rich.progress import Progress as RichProgress  # noqa: PLC0415
+        from rich.table import Column  # noqa: PLC0415
 
+        # The cell takes what is left of the line, and is shortened first.
+        cell = Column(ratio=1, no_wrap=True, overflow="ellipsis")
         columns = (
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("[cyan]{task.fields[left]}"),
-            TextColumn("{task.description}"),
+            BarColumn(bar_width=BAR_WIDTH),
+            MofNCompleteColumn(table_column=Column(no_wrap=True)),
+            TimeElapsedColumn(table_column=Column(no_wrap=True)),
+            TextColumn("[cyan]{task.fields[left]}", table_column=Column(no_wrap=True)),
+            TextColumn("{task.description}", table_column=cell),
         )
-        self._rich = RichProgress(*columns, console=Console(stderr=True), transient=False)
+        self._rich = RichProgress(*columns, console=Console(stderr=True), transient=False, expand=True)
         self._task = self._rich.add_task("", total=None, left="", visible=False)
 
     def __enter__(self) -> Progress:

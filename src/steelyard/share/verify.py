@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import shutil
 import tempfile
 from dataclasses import asdict
@@ -31,6 +32,8 @@ RAW: Final = ("plan.json", PROVENANCE_NAME, "analysis.json", "runs.parquet", "me
 
 _REPORT: Final = "report.html"
 _ABSENT: Final = "absent"
+_QUOTED_BEFORE: Final = 40
+_QUOTED_AFTER: Final = 20
 
 
 class _Analysing(Protocol):
@@ -69,6 +72,16 @@ def verify(result: Path) -> list[str]:
         problems += _compare_findings(stored, fresh)
         problems += _compare_tables(result, copy)
     return problems + list(_compare_report(result, plan))
+
+
+def _changed_text(shown: str, given: str) -> str:
+    """Quote the first stretch of text that differs, with a few characters around it."""
+    pair = zip(shown, given, strict=False)
+    first = next((at for at, (one, other) in enumerate(pair) if one != other), min(len(shown), len(given)))
+    begin = max(first - _QUOTED_BEFORE, 0)
+    quoted = (" ".join(text[begin : first + _QUOTED_AFTER].split()) for text in (shown, given))
+    was, wanted = quoted
+    return f"it says `{was}`, the findings `{wanted}`"
 
 
 def _study(name: str) -> _Analysing:
@@ -169,8 +182,22 @@ def _compare_tables(result: Path, copy: Path) -> Iterator[str]:
                 yield f"`tables/{name}` differs in its line ends"
             continue
         line = next((at for at, pair in enumerate(zip(old, new, strict=False)) if pair[0] != pair[1]), None)
-        where = f"line {min(len(old), len(new)) + 1 if line is None else line + 1}"
-        yield f"`tables/{name}`, {where}, is not what the findings give"
+        if line is None:
+            yield f"`tables/{name}` has {len(old)} lines, the findings give {len(new)}"
+        else:
+            yield f"`tables/{name}`, line {line + 1}, {_changed_value(old, new, line)}"
+
+
+def _changed_value(old: list[bytes], new: list[bytes], line: int) -> str:
+    """Name the first value of a line that differs, by the heading of its column."""
+    heads, *rows = (
+        next(csv.reader([row.decode(errors="replace")]), []) for row in (new[0], old[line], new[line])
+    )
+    for place, (was, given) in enumerate(zip(*rows, strict=False)):
+        if was != given:
+            name = heads[place] if place < len(heads) else f"column {place + 1}"
+            return f"`{name}` is {was}, the findings give {given}"
+    return "is not what the findings give"
 
 
 def _compare_report(result: Path, plan: Plan) -> Iterator[str]:
@@ -183,5 +210,7 @@ def _compare_report(result: Path, plan: Plan) -> Iterator[str]:
         yield f"`{_REPORT}` cannot be checked: the study `{plan.study}` has no report here"
         return
     page: Page = import_module(name).build(result)
-    if path.read_text(encoding="utf-8") != render_html(page):
-        yield f"`{_REPORT}` is not what the findings render to; `steelyard report {result}` writes it again"
+    shown, given = path.read_text(encoding="utf-8"), render_html(page)
+    if shown != given:
+        again = f"`steelyard report {result}` writes it again"
+        yield f"`{_REPORT}` is not what the findings render to: {_changed_text(shown, given)}; {again}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.charts.parts import SCHEMA, coloured, only_chosen, selector, tip
+from steelyard.report.charts.parts import SCHEMA, coloured, fitting_scale, numeric, only_chosen, selector, tip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ _TWO_LINES: Final = "[replace(split(datum.label, ',')[0], 'parallel-', ''), spli
 
 
 def boxes_by_load(
-    colours: Mapping[str, str], workloads: Sequence[str], setups: Sequence[str]
+    colours: Mapping[str, str], workloads: Sequence[str], setups: Sequence[str], values: Sequence[float] = ()
 ) -> dict[str, Json]:
     """Give boxes of the time by setup, one colour per isolation, for a chosen workload.
 
@@ -29,12 +29,15 @@ def boxes_by_load(
         Options of the menu.
     setups : sequence of str
         Order of the horizontal axis.
+    values : sequence of float
+        All values of the vertical axis, which decide its scale.
 
     Returns
     -------
     dict
         Reads the dataset ``boxes``: ``isolation, workload, setup, p05, p25, p50, p75, p95, n`` [ms].
     """
+    scale = fitting_scale(values, zero=False)
     place: dict[str, Json] = {
         "x": {
             "field": "setup",
@@ -62,7 +65,7 @@ def boxes_by_load(
         "transform": [only_chosen("workload", "chosen_workload")],
         "encoding": place,
         "layer": [
-            {"mark": {"type": "rule", "strokeWidth": 1.5}, "encoding": _span("p05", "p95")},
+            {"mark": {"type": "rule", "strokeWidth": 1.5}, "encoding": _span("p05", "p95", scale)},
             {
                 "mark": {
                     "type": "bar",
@@ -70,7 +73,7 @@ def boxes_by_load(
                         "expr": "max(4, min(22, 380 / (domain('x').length * domain('xOffset').length)))"
                     },
                 },
-                "encoding": _span("p25", "p75"),
+                "encoding": _span("p25", "p75", scale),
             },
             {
                 "mark": {"type": "tick", "color": "white", "thickness": 2, "size": 10},
@@ -80,8 +83,8 @@ def boxes_by_load(
     }
 
 
-def _span(low: str, high: str) -> dict[str, Json]:
+def _span(low: str, high: str, scale: dict[str, Json]) -> dict[str, Json]:
     return {
-        "y": {"field": low, "type": "quantitative", "title": "CPU time [ms]", "scale": {"zero": False}},
+        "y": numeric(low, "CPU time [ms]", **scale),
         "y2": {"field": high},
     }

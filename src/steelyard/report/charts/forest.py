@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from steelyard.report.charts.parts import SCHEMA, coloured, tip
+from steelyard.report.charts.parts import SCHEMA, coloured, numeric, ring, shaped, tip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from steelyard.report.page import Json
 
+_DECADES: Final = (-100, -10, -1, 0, 1, 10, 100, 1000, 10_000)
+"""Ticks of an axis that is linear around zero and logarithmic outside."""
 
-def forest_of_shifts(colours: Mapping[str, str], baseline: str) -> dict[str, Json]:
+_SIGNED: Final = "datum.value === 0 ? '0' : format(datum.value, '+,d')"
+
+
+def forest_of_shifts(colours: Mapping[str, str], baseline: str, *, is_wide: bool = False) -> dict[str, Json]:
     """Give the shift of each isolation against a baseline with its interval.
 
     Parameters
@@ -21,18 +26,27 @@ def forest_of_shifts(colours: Mapping[str, str], baseline: str) -> dict[str, Jso
         Colour of each isolation.
     baseline : str
         Name of the baseline.
+    is_wide : bool
+        Whether shifts differ so much that the axis is logarithmic beyond one percent on either side.
 
     Returns
     -------
     dict
-        Reads the dataset ``shifts``: ``isolation, percent, low, high, verdict``; a missing limit is null.
+        Reads the dataset ``shifts``: ``isolation, percent, low, high, is_apart, verdict``; a missing limit is
+        null.
     """
     rows: dict[str, Json] = {"field": "isolation", "type": "nominal", "title": None, "sort": list(colours)}
     colour = {**coloured("isolation", colours), "legend": None}
+    title = f"difference of the mean against {baseline} [%]"
+    place = numeric("percent", title)
+    if is_wide:
+        place = numeric("percent", title, type="symlog", constant=1)
+        place |= {"axis": {"values": list(_DECADES), "labelExpr": _SIGNED}}
+    marks: dict[str, Json] = {"y": rows, "x": place, "color": colour}
     return {
         "$schema": SCHEMA,
         "data": {"name": "shifts"},
-        "height": 30 * len(colours) + 10,
+        "height": 34 * len(colours) + 10,
         "width": 820,
         "layer": [
             {
@@ -44,11 +58,7 @@ def forest_of_shifts(colours: Mapping[str, str], baseline: str) -> dict[str, Jso
                 "mark": {"type": "rule", "strokeWidth": 2},
                 "encoding": {
                     "y": rows,
-                    "x": {
-                        "field": "low",
-                        "type": "quantitative",
-                        "title": f"difference of the mean against {baseline} [%]",
-                    },
+                    "x": {"field": "low", "type": "quantitative", "title": title},
                     "x2": {"field": "high"},
                     "color": colour,
                 },
@@ -56,9 +66,8 @@ def forest_of_shifts(colours: Mapping[str, str], baseline: str) -> dict[str, Jso
             {
                 "mark": {"type": "point", "filled": True, "size": 90},
                 "encoding": {
-                    "y": rows,
-                    "x": {"field": "percent", "type": "quantitative"},
-                    "color": colour,
+                    **marks,
+                    "shape": {**shaped("isolation", list(colours)), "legend": None},
                     "tooltip": [
                         tip("isolation", "isolation"),
                         tip("percent", "difference [%]", "+.3~g"),
@@ -68,5 +77,6 @@ def forest_of_shifts(colours: Mapping[str, str], baseline: str) -> dict[str, Jso
                     ],
                 },
             },
+            ring(marks),
         ],
     }

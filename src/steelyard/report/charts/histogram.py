@@ -36,7 +36,7 @@ def histogram_of_ratios(colours: Mapping[str, str]) -> dict[str, Json]:
                 "field": "percent",
                 "type": "quantitative",
                 "bin": {"step": 2.5},
-                "title": "parallel ratio [%]: share of the batch during which every worker was running",
+                "title": "parallel ratio [%]",
             },
             "y": {"aggregate": "count", "title": "cells", "axis": {"tickMinStep": 1, "format": "d"}},
             "color": coloured("isolation", colours),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from steelyard.report.page import Json
 
@@ -84,7 +84,61 @@ def numeric(field: str, title: str, **scale: Json) -> dict[str, Json]:
     **scale : Json
         Properties of the scale, such as ``type="log"`` or ``zero=False``.
     """
-    return {"field": field, "type": "quantitative", "title": title, "scale": dict(scale)}
+    channel: dict[str, Json] = {
+        "field": field,
+        "type": "quantitative",
+        "title": title,
+        "scale": dict(scale),
+    }
+    return channel | {"axis": LOG_AXIS} if scale.get("type") == "log" else channel
+
+
+WIDE_SPAN: Final = 20.0
+"""Values that span more are shown on a logarithmic axis: on a linear one a spread of five percent of the
+smallest would be a fifth of a pixel in a panel of this height."""
+
+
+def is_wide(values: Iterable[float | None]) -> bool:
+    """Tell whether positive values span so much that only a logarithmic axis shows the small ones.
+
+    Examples
+    --------
+    >>> is_wide([0.5, None, 60.0]), is_wide([3.0, 40.0]), is_wide([0.0, 40.0])
+    (True, False, False)
+    """
+    present = [value for value in values if value is not None]
+    return bool(present) and min(present) > 0 and max(present) > WIDE_SPAN * min(present)
+
+
+LOG_AXIS: Final[dict[str, Json]] = {
+    "values": [digit * 10.0**power for power in range(-4, 7) for digit in (1, 2, 5)],
+    "format": "~g",
+}
+"""Few ticks per decade: a line for each digit hides the points."""
+
+
+def fitting_scale(values: Iterable[float | None], **linear: Json) -> dict[str, Json]:
+    """Give a logarithmic scale where values span very much, else a linear one as given."""
+    return {"type": "log", "nice": False, "padding": 10} if is_wide(values) else linear
+
+
+def ring(encoding: dict[str, Json], before: Sequence[Json] = (), size: int = 260) -> dict[str, Json]:
+    """Give the layer of rings around the points that stand apart: no difference is told by colour alone.
+
+    Parameters
+    ----------
+    encoding : dict
+        Where the points lie.
+    before : sequence
+        Transforms that choose among the rows; of those, the ones whose field ``is_apart`` is true get a ring.
+    size : int
+        Area of a ring [px^2].
+    """
+    return {
+        "transform": [*before, {"filter": "datum.is_apart"}],
+        "mark": {"type": "point", "shape": "circle", "filled": False, "size": size, "strokeWidth": 1.8},
+        "encoding": encoding,
+    }
 
 
 def tip(field: str, title: str, number_format: str | None = None) -> dict[str, Json]:

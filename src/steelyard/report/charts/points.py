@@ -1,4 +1,4 @@
-"""Points over load: errors of a clock, dispersion; and points of pairs of clocks."""
+"""Points of errors of a clock, over load and over the time itself."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from steelyard.report.charts.parts import (
     SCHEMA,
     coloured,
     faded_unless_selected,
+    fitting_scale,
     legend_selection,
     numeric,
     only_chosen,
+    ring,
     selector,
     shaped,
     tip,
@@ -39,24 +41,29 @@ def error_by_load(
     Returns
     -------
     dict
-        Reads the dataset ``errors``: ``clock, isolation, setup, workload, workers, cv, mean_ms, sd_ms``.
+        Reads the dataset ``errors``: ``clock, isolation, setup, workload, workers, cv, is_apart, mean_ms,
+        sd_ms``.
     """
+    only_clock = only_chosen("clock", "chosen_clock")
+    place: dict[str, Json] = {
+        "x": {
+            "field": "workers",
+            "type": "ordinal",
+            "title": "workers in parallel",
+            "axis": {"labelAngle": 0},
+        },
+        "xOffset": {"field": "isolation", "scale": {"domain": list(colours)}},
+        "y": numeric("cv", "sd of the error over mean run time [%]", type="log"),
+        "color": coloured("isolation", colours),
+        "opacity": faded_unless_selected(0.85),
+    }
     points: dict[str, Json] = {
         "params": [legend_selection("isolation")],
-        "transform": [only_chosen("clock", "chosen_clock")],
+        "transform": [only_clock],
         "mark": {"type": "point", "filled": True, "size": 55},
         "encoding": {
-            "x": {
-                "field": "workers",
-                "type": "ordinal",
-                "title": "workers in parallel",
-                "axis": {"labelAngle": 0},
-            },
-            "xOffset": {"field": "isolation", "scale": {"domain": list(colours)}},
-            "y": numeric("cv", "sd of the error over mean run time [%]", type="log"),
-            "color": coloured("isolation", colours),
+            **place,
             "shape": shaped("isolation", list(colours)),
-            "opacity": faded_unless_selected(0.85),
             "tooltip": [
                 tip("isolation", "isolation"),
                 tip("setup", "setup"),
@@ -78,7 +85,7 @@ def error_by_load(
         "height": 270,
         "width": 820,
         "params": [selector("chosen_clock", "Clock", clocks)],
-        "layer": [rules, points],
+        "layer": [rules, points, ring(place, [only_clock], 190)],
     }
 
 
@@ -87,7 +94,7 @@ _DECADES: Final = (-1000, -100, -10, -1, 0, 1, 10, 100, 1000, 10_000)
 
 
 def error_of_runs(
-    colours: Mapping[str, str], clocks: Sequence[str], setups: Sequence[str]
+    colours: Mapping[str, str], clocks: Sequence[str], setups: Sequence[str], own_ms: Sequence[float] = ()
 ) -> dict[str, Json]:
     """Give the outside clock minus the program's own, run by run, over the run's own time.
 
@@ -97,6 +104,8 @@ def error_of_runs(
         Colour of each isolation.
     clocks, setups : sequence of str
         Options of the menus.
+    own_ms : sequence of float
+        All values of the horizontal axis, which decide its scale.
 
     Returns
     -------
@@ -116,7 +125,7 @@ def error_of_runs(
         "transform": [only_chosen("clock", "chosen_clock"), only_chosen("setup", "chosen_setup")],
         "mark": {"type": "point", "filled": True, "size": 18},
         "encoding": {
-            "x": numeric("own_ms", "the program's own time [ms]", zero=False),
+            "x": numeric("own_ms", "the program's own time [ms]", **fitting_scale(own_ms, zero=False)),
             "y": {
                 **numeric("error_ms", "outside minus own [ms]", type="symlog", constant=1),
                 "axis": {"values": list(_DECADES), "format": ",d"},
@@ -130,66 +139,4 @@ def error_of_runs(
                 tip("error_ms", "outside minus own [ms]", ".4f"),
             ],
         },
-    }
-
-
-def dispersion_by_load(colours: Mapping[str, str], workloads: Sequence[str], title: str) -> dict[str, Json]:
-    """Give the dispersion by number of workers, one line per isolation.
-
-    Parameters
-    ----------
-    colours : mapping
-        Colour of each isolation.
-    workloads : sequence of str
-        Options of the menu.
-    title : str
-        Title of the vertical axis, with unit.
-
-    Returns
-    -------
-    dict
-        Reads the dataset ``dispersion``: ``isolation, workload, workers, value, low, high``.
-    """
-    shared: dict[str, Json] = {
-        "x": {
-            "field": "workers",
-            "type": "ordinal",
-            "title": "workers in parallel",
-            "axis": {"labelAngle": 0},
-        },
-        "color": coloured("isolation", colours),
-        "opacity": faded_unless_selected(1),
-    }
-    value = numeric("value", title, zero=True)
-    return {
-        "$schema": SCHEMA,
-        "data": {"name": "dispersion"},
-        "height": 270,
-        "width": 820,
-        "params": [selector("chosen_workload", "Workload", workloads)],
-        "transform": [only_chosen("workload", "chosen_workload")],
-        "encoding": shared,
-        "layer": [
-            {"mark": {"type": "line", "strokeWidth": 2}, "encoding": {"y": value}},
-            {
-                "mark": {"type": "rule"},
-                "encoding": {"y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}},
-            },
-            {
-                "params": [legend_selection("isolation")],
-                "mark": {"type": "point", "filled": True, "size": 60},
-                "encoding": {
-                    "y": {"field": "value", "type": "quantitative"},
-                    "shape": shaped("isolation", list(colours)),
-                    "tooltip": [
-                        tip("isolation", "isolation"),
-                        tip("workload", "workload"),
-                        tip("workers", "workers"),
-                        tip("value", title, ".3~g"),
-                        tip("low", "low", ".3~g"),
-                        tip("high", "high", ".3~g"),
-                    ],
-                },
-            },
-        ],
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.charts.parts import SCHEMA, numeric, only_chosen, selector, tip
+from steelyard.report.charts.parts import SCHEMA, fitting_scale, numeric, only_chosen, selector, tip
 from steelyard.report.charts.theme import HIGHLIGHT, MUTED, PALETTE
 
 if TYPE_CHECKING:
@@ -18,7 +18,11 @@ PANEL_WIDTH: Final = 210
 
 
 def scatter_by_iteration(
-    panels: Sequence[str], workloads: Sequence[str], setups: Sequence[str], workers: Sequence[str]
+    panels: Sequence[str],
+    workloads: Sequence[str],
+    setups: Sequence[str],
+    workers: Sequence[str],
+    values: Sequence[float] = (),
 ) -> dict[str, Json]:
     """Give a scatter of time by iteration, faceted by isolation, for a chosen workload and setup.
 
@@ -30,6 +34,8 @@ def scatter_by_iteration(
         Options of the two menus; the last setup, the highest load, is chosen at first.
     workers : sequence of str
         Workers that can be highlighted; with one worker there is no such menu.
+    values : sequence of float
+        All values of the vertical axis, which decide its scale.
 
     Returns
     -------
@@ -64,7 +70,7 @@ def scatter_by_iteration(
             "width": PANEL_WIDTH,
             "height": 190,
             "mark": {"type": "point", "filled": True, "size": 16, "invalid": None, "clip": True},
-            "encoding": _encoding(workers),
+            "encoding": _encoding(workers, fitting_scale(values, zero=False)),
         },
         "resolve": {"axis": {"x": "independent"}},
     }
@@ -80,13 +86,13 @@ def _highest_load(setups: Sequence[str]) -> str:
     return plain[-1]
 
 
-def _encoding(workers: Sequence[str]) -> dict[str, Json]:
+def _encoding(workers: Sequence[str], scale: dict[str, Json]) -> dict[str, Json]:
     return {
         "x": {
             **numeric("order", "iteration, blocks in order", nice=False),
             "axis": {"grid": False, "tickCount": 5},
         },
-        "y": numeric("time_ms", "CPU time [ms]", zero=False),
+        "y": numeric("time_ms", "CPU time [ms]", **scale),
         "color": {
             "condition": [
                 {"test": "datum.is_highlighted", "value": HIGHLIGHT},

@@ -25,12 +25,23 @@
   const unpacked = {};
   const AXIS_WIDTH = 70;
   const PANEL_GAP = 22;
+  const NARROW = 480;
+  const makeNarrow = (node) => {
+    if (node === null || typeof node !== "object") return;
+    if (node.legend && node.legend.orient === "top") node.legend.columns = 3;
+    // Names of setups stand upright where they would run into each other.
+    if (node.axis && node.axis.labelExpr && node.axis.labelAngle === 0) {
+      Object.assign(node.axis, { labelAngle: -90, labelAlign: "right", labelBaseline: "middle" });
+    }
+    Object.values(node).forEach(makeNarrow);
+  };
   const fitted = (chart, width) => {
     const spec = structuredClone(chart.spec);
+    if (width < NARROW) makeNarrow(spec);
     if (!chart.panelWidth) {
       // A chart with rows cannot take the width of its container; its labels stand left of it.
       const labels = spec.usermeta && spec.usermeta.labelWidth;
-      spec.width = labels ? Math.max(160, width - labels) : "container";
+      spec.width = labels ? Math.max(120, width - labels) : "container";
       return spec;
     }
     const panels = spec.usermeta.panels;
@@ -210,6 +221,11 @@
       more.textContent = all ? "Show fewer rows" : `Show all ${body.rows.length} rows`;
     });
   }
+
+  // On paper nothing can be unfolded.
+  window.addEventListener("beforeprint", () => {
+    for (const fold of document.querySelectorAll("details.fold")) fold.open = true;
+  });
 
   document.getElementById("theme").addEventListener("click", () => {
     const root = document.documentElement;

@@ -19,6 +19,7 @@ from steelyard.studies.stability.analysis_inputs import counter_correlations, in
 from steelyard.studies.stability.analysis_options import AnalysisOptions, read_options, write_options
 from steelyard.studies.stability.analysis_pairs import pairs
 from steelyard.studies.stability.analysis_parallel import overlaps, parallel_ratios
+from steelyard.studies.stability.analysis_quiet import quiet_machine
 from steelyard.studies.stability.analysis_remarks import calibration, contamination, failed_runs, settings
 from steelyard.studies.stability.analysis_series import warm_ups, worker_differences
 from steelyard.studies.stability.analysis_shift import identical_cells, location_shifts, pinning_effects
@@ -31,8 +32,11 @@ if TYPE_CHECKING:
     from steelyard.model import Finding
     from steelyard.studies.stability.analysis_cells import Recorded
 
-METHOD_VERSION: Final = 1
-"""Raised whenever a change of the analysis alters numbers."""
+METHOD_VERSION: Final = 2
+"""Raised whenever a change of the analysis alters numbers.
+
+2: the least steady cell at each load, the state of the machine, intervals behind each recommendation.
+"""
 
 FINDINGS_NAME: Final = "findings.json"
 LEDGER_NAME: Final = "ledger.sqlite"
@@ -117,6 +121,7 @@ def _claims(result: Path, recorded: Recorded, options: AnalysisOptions) -> Itera
     yield from clock_trust(errors, options)
     yield from dispersion_findings(recorded, options)
     yield from identical_cells(recorded, options)
+    yield from quiet_machine(result, recorded)
     yield from contamination(recorded)
     yield from counter_correlations(recorded)
     yield from failed_runs(recorded)

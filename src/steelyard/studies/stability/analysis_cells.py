@@ -43,6 +43,8 @@ _RUN_COLUMNS: Final = (
     "start_ns",
     "end_ns",
     "start_utc_ns",
+    "wall_ns",
+    "steal_ns",
     "flags",
 )
 _LEVELS: Final = ("isolation", "setup_type", "setup_size", "affinity", "workload", "input", "counters")

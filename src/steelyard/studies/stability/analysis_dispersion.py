@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from steelyard.analyse.dispersion import Pooled, growth_starts, pooled_statistics
@@ -10,6 +11,7 @@ from steelyard.analyse.interval import Statistic
 from steelyard.model import Estimate, Finding
 from steelyard.studies.stability.analysis_cells import HOMOGENOUS, NO_AFFINITY, SINGLE
 from steelyard.studies.stability.analysis_parts import estimate_of, finding, finite, of_cells
+from steelyard.studies.stability.missing import is_machine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,14 +25,16 @@ Loads = dict[int, tuple["CellData", Pooled]]
 
 
 def dispersion_findings(recorded: Recorded, options: AnalysisOptions) -> Iterator[Finding]:
-    """Give where dispersion starts to grow, per isolation and workload, then the recommended workers."""
+    """Give where dispersion starts to grow, the least steady cell at each load, the recommended workers."""
     loads = _loads(recorded, options)
     for (isolation, workload, given), by_load in loads.items():
         yield _growth(isolation, workload, given, by_load)
     for isolation in recorded.isolations:
         of_isolation = {key[1:]: by_load for key, by_load in loads.items() if key[0] == isolation}
         if of_isolation:
-            yield _recommendation(isolation, of_isolation, options)
+            for workers, worst in _worst_by_load(of_isolation).items():
+                yield _least_steady(isolation, workers, worst, options)
+            yield _recommendation(isolation, of_isolation, recorded, options)
 
 
 def _loads(recorded: Recorded, options: AnalysisOptions) -> dict[tuple[str, str, str], Loads]:
@@ -55,6 +59,7 @@ def _counts_as_load(key: CellKey) -> bool:
 
 
 def _growth(isolation: str, workload: str, given: str, by_load: Loads) -> Finding:
+    least, largest = min(by_load), max(by_load)
     start = growth_starts([(workers, pooled) for workers, (_, pooled) in by_load.items()])
     if len(by_load) < 2:  # noqa: PLR2004 - growth needs two loads
         verdict = "not measured"
@@ -64,36 +69,90 @@ def _growth(isolation: str, workload: str, given: str, by_load: Loads) -> Findin
         "dispersion_by_load",
         {"isolation": isolation, "workload": workload, "input": given},
         verdict,
-        estimates={
-            f"cv_{workers}": estimate_of(pooled, unit="percent", method=METHOD, scale=100.0)
-            for workers, (_, pooled) in by_load.items()
+        estimates={f"cv_{workers}": _percent(pooled) for workers, (_, pooled) in by_load.items()},
+        facts={
+            "starts_at": start,
+            "loads": ", ".join(str(workers) for workers in by_load),
+            "least_load": least,
+            "least_load_percent": finite(100 * by_load[least][1].value),
+            "largest_load": largest,
+            "largest_load_percent": finite(100 * by_load[largest][1].value),
         },
-        facts={"starts_at": start, "loads": ", ".join(str(workers) for workers in by_load)},
         evidence=of_cells(
             (cell.number for cell, _ in by_load.values()), ("cpu",), "cv of all workers pooled"
         ),
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Worst:
+    """The least steady cell of an isolation at one load."""
+
+    workload: str
+    cv: Pooled
+    cell: CellData
+
+
+def _worst_by_load(workloads: dict[tuple[str, str], Loads]) -> dict[int, _Worst]:
+    """Give the least steady cell at each load, loads ascending."""
+    loads = sorted({workers for by_load in workloads.values() for workers in by_load})
+    return {
+        workers: max(
+            (
+                _Worst(name, by_load[workers][1], by_load[workers][0])
+                for (name, _), by_load in workloads.items()
+                if workers in by_load
+            ),
+            key=lambda worst: (worst.cv.value, worst.workload),
+        )
+        for workers in loads
+    }
+
+
+def _least_steady(isolation: str, workers: int, worst: _Worst, options: AnalysisOptions) -> Finding:
+    """Say how unsteady the least steady cell is, and on which side of the tolerance its interval lies."""
+    tolerance = options.tolerance_percent / 100
+    verdict = "reaches across the tolerance"
+    if worst.cv.high <= tolerance:
+        verdict = "within the tolerance"
+    elif worst.cv.low > tolerance:
+        verdict = "beyond the tolerance"
+    return finding(
+        "least_steady_cell",
+        {"isolation": isolation, "load": str(workers)},
+        verdict,
+        estimates={"cv": _percent(worst.cv)},
+        facts={
+            "workload": worst.workload,
+            "workers": workers,
+            "setup": worst.cell.key.setup,
+            "tolerance_percent": options.tolerance_percent,
+        },
+        evidence=of_cells([worst.cell.number], ("cpu",), "cv of all workers pooled"),
+    )
+
+
+def _percent_of(worst: _Worst | None) -> Estimate:
+    return Estimate(None, "percent", METHOD) if worst is None else _percent(worst.cv)
+
+
+def _percent(pooled: Pooled) -> Estimate:
+    return estimate_of(pooled, unit="percent", method=METHOD, scale=100.0)
+
+
 def _recommendation(
-    isolation: str, workloads: dict[tuple[str, str], Loads], options: AnalysisOptions
+    isolation: str, workloads: dict[tuple[str, str], Loads], recorded: Recorded, options: AnalysisOptions
 ) -> Finding:
     """Find the largest load up to which every workload keeps its cv within the tolerance."""
-    loads = sorted({workers for by_load in workloads.values() for workers in by_load})
+    by_load = _worst_by_load(workloads)
     tolerance = options.tolerance_percent / 100
-    allowed, limiting, limit_cv = 0, None, None
-    for workers in loads:
-        worst = max(
-            ((by_load[workers][1], name) for (name, _), by_load in workloads.items() if workers in by_load),
-            key=lambda entry: (entry[0].value, entry[1]),
-        )
-        if not worst[0].value <= tolerance:
-            limiting, limit_cv = worst[1], worst[0]
-            break
-        allowed = workers
-    within = [by_load[allowed][1] for by_load in workloads.values() if allowed in by_load]
-    certain = bool(within) and all(pooled.high <= tolerance for pooled in within)
-    cells = [cell for by_load in workloads.values() for cell, _ in by_load.values()]
+    # A dispersion that does not exist (not a number) is not within any tolerance.
+    beyond = next((load for load, worst in by_load.items() if not worst.cv.value <= tolerance), None)
+    allowed = max((load for load in by_load if beyond is None or load < beyond), default=0)
+    worst, limit = by_load.get(allowed), None if beyond is None else by_load[beyond]
+    is_certain = worst is not None and _all_certain(workloads, allowed, tolerance)
+    cells = [cell for loads in workloads.values() for cell, _ in loads.values()]
+    warning = f"uncertain in {isolation}: the interval of a dispersion reaches beyond the tolerance"
     return finding(
         "recommended_workers",
         {"isolation": isolation},
@@ -103,20 +162,37 @@ def _recommendation(
                 float(allowed) if allowed else None,
                 "workers",
                 "largest load with every cv within the tolerance",
-                units=min((pooled.units for pooled in within), default=0),
+                units=worst.cv.units if worst else 0,
                 measurements=sum(cell.values().size for cell in cells),
-                guaranteed=certain,
-            )
+                guaranteed=is_certain,
+            ),
+            "worst": _percent_of(worst),
+            "limiting": _percent_of(limit),
         },
         facts={
             "tolerance_percent": options.tolerance_percent,
-            "limiting_workload": limiting,
-            "limiting_cv_percent": None if limit_cv is None else finite(100 * limit_cv.value),
-            "largest_load_measured": loads[-1],
-            "worst_cv_percent": finite(100 * max((pooled.value for pooled in within), default=float("nan"))),
+            "worst_workload": worst.workload if worst else None,
+            "worst_cv_percent": finite(100 * worst.cv.value) if worst else None,
+            "limiting_workload": limit.workload if limit else None,
+            "limiting_workers": beyond,
+            "limiting_cv_percent": finite(100 * limit.cv.value) if limit else None,
+            "largest_load_measured": max(by_load),
+            "next_step": None if allowed else next_step(recorded, isolation),
         },
         evidence=of_cells((cell.number for cell in cells), ("cpu",), "cv of all workers pooled, by load"),
-        warnings=[]
-        if certain or not allowed
-        else ["uncertain: the upper limit of a coefficient of variation lies above the tolerance"],
+        warnings=[warning] if allowed and not is_certain else [],
+    )
+
+
+def _all_certain(workloads: dict[tuple[str, str], Loads], load: int, tolerance: float) -> bool:
+    return all(by_load[load][1].high <= tolerance for by_load in workloads.values() if load in by_load)
+
+
+def next_step(recorded: Recorded, isolation: str) -> str:
+    """Say what to do where no number of workers is within the tolerance."""
+    if is_machine({"isolation": isolation}) and recorded.plan.options.get("hardware_virtualisation") is False:
+        return "measure on a host with hardware virtualisation, since here software emulated the machine"
+    return (
+        "free the machine of other load (`steelyard doctor`), bind the workers to CPUs, "
+        "or accept more (`steelyard analyse --tolerance`)"
     )

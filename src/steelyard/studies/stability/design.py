@@ -25,7 +25,7 @@ from steelyard.design.factors import Factor
 from steelyard.design.worker_counts import HostFacts, worker_counts
 from steelyard.errors import DesignError, InternalError
 from steelyard.model import Affinity, Cell, Execution, NeighbourKind, Neighbours, Plan
-from steelyard.studies.stability.missing import Technology, measured_workers, missing_rules
+from steelyard.studies.stability.missing import Technology, is_machine, measured_workers, missing_rules
 from steelyard.studies.stability.options import StabilityOptions, settle
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def plan(
         found for factors in _crossings(settled, host, isolations, inputs) for found in cross(factors, rules)
     ]
     cells = [
-        Cell(number, found.levels, _execution(settled, found, by_key), found.missing)
+        Cell(number, found.levels, _execution(settled, host, found, by_key), found.missing)
         for number, found in enumerate(combinations)
     ]
     twin = _twin(cells)
@@ -202,8 +202,17 @@ def _setups(options: StabilityOptions, host: HostFacts) -> list[tuple[str, str]]
     return found
 
 
+def _iterations(options: StabilityOptions, host: HostFacts, levels: Mapping[str, str]) -> int:
+    """Give the launches per worker and block; an emulated machine has a number of its own."""
+    is_emulated = is_machine(levels) and not host.hardware_virtualisation
+    return _given(options.emulated_iterations if is_emulated else options.iterations)
+
+
 def _execution(
-    options: StabilityOptions, found: Combination, inputs: Mapping[tuple[str, str], WorkloadInput]
+    options: StabilityOptions,
+    host: HostFacts,
+    found: Combination,
+    inputs: Mapping[tuple[str, str], WorkloadInput],
 ) -> Execution | None:
     if found.missing is not None:
         return None
@@ -214,7 +223,7 @@ def _execution(
         isolation=levels["isolation"],
         command=work.command,
         workers=measured_workers(levels),
-        iterations=_given(options.iterations),
+        iterations=_iterations(options, host, levels),
         affinity=Affinity(levels["affinity"]),
         neighbours=None if kind is None else Neighbours(kind, int(levels["setup_size"]) - 1),
         environment={**ENVIRONMENT, **work.environment},

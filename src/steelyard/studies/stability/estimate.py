@@ -25,9 +25,6 @@ MACHINE_BOOT_S: Final = 6.0
 EMULATION_SLOWDOWN: Final = 8.0
 """Software-emulated code against native code; 5 to 10 were seen for the workloads of this study."""
 
-QUICK_ITERATION_MS: Final = 10
-"""About what the fixed sizes of a quick study take."""
-
 BATCH_OVERHEAD_S: Final = 0.05
 LAUNCH_S: Final = 0.002
 EMULATED_LAUNCH_S: Final = 0.05
@@ -65,7 +62,7 @@ def _start_seconds(isolation: str) -> float:
 
 
 def _batch_seconds(plan: Plan, cell: Cell, execution: Execution) -> float:
-    iteration = float(plan.options.get("target_iteration_ms") or QUICK_ITERATION_MS) / 1000
+    iteration = float(plan.options.get("target_iteration_ms") or 0) / 1000
     cpus = int(plan.options.get("cpu_count") or 1)
     launch = LAUNCH_S
     if is_machine(cell.levels) and not plan.options.get("hardware_virtualisation"):

@@ -96,6 +96,7 @@ class StabilityOptions(BaseModel):
     quick: bool = False
     blocks: int | None = Field(default=None, ge=1, le=1000)
     iterations: int | None = Field(default=None, ge=1, le=100_000)
+    emulated_iterations: int | None = Field(default=None, ge=1, le=100_000)
     workers: Workers | None = None
     isolation: tuple[IsolationName, ...] | None = Field(default=None, min_length=1)
     setups: tuple[SetupType, ...] | None = Field(default=None, min_length=1)
@@ -103,7 +104,7 @@ class StabilityOptions(BaseModel):
     workloads: tuple[WorkloadName, ...] | None = Field(default=None, min_length=1)
     inputs: int = Field(default=1, ge=1, le=INPUT_COUNT)
     target_iteration_ms: int | None = Field(default=None, ge=1, le=60_000)
-    tolerance_percent: float = Field(default=2.0, gt=0, le=100)
+    tolerance_percent: float | None = Field(default=None, gt=0, le=100)
     margin_percent: float = Field(default=2.0, gt=0, lt=100)
     counters: tuple[CounterName, ...] | None = None
     limits: LimitOptions = LimitOptions()
@@ -120,7 +121,12 @@ def settle(options: StabilityOptions) -> StabilityOptions:
     """
     defaults = _QUICK if options.quick else _FULL
     open_fields = {name: value for name, value in defaults.items() if getattr(options, name) is None}
-    return options.model_copy(update=open_fields)
+    settled = options.model_copy(update=open_fields)
+    if settled.emulated_iterations is not None:
+        return settled
+    native = settled.iterations
+    fewer = min(native, _QUICK_EMULATED) if options.quick and native is not None else native
+    return settled.model_copy(update={"emulated_iterations": fewer})
 
 
 _FULL: Final[dict[str, Any]] = {
@@ -131,6 +137,7 @@ _FULL: Final[dict[str, Any]] = {
     "affinity": ("none", "taskset", "taskset-multi", "numa", "noht"),
     "target_iteration_ms": 200,
     "gate_retries": 1,
+    "tolerance_percent": 2.0,
     "counters": (
         "page-faults",
         "L1-dcache-loads",
@@ -144,6 +151,10 @@ _FULL: Final[dict[str, Any]] = {
 }
 """100 iterations per worker as in the source, spread over 5 blocks."""
 
+_QUICK_EMULATED: Final = 3
+"""Iterations of a quick study in a machine that software emulates, where each takes several times as long;
+three in each of five blocks leave as many independent units as anywhere else."""
+
 _QUICK: Final[dict[str, Any]] = {
     "blocks": 5,
     "iterations": 10,
@@ -152,6 +163,12 @@ _QUICK: Final[dict[str, Any]] = {
     "affinity": ("none",),
     "gate_retries": 0,
     "workloads": ("exp/exp_float", "bsearch/bsearch", "gray/gray2bin", "sort/insertion_sort"),
+    "target_iteration_ms": 40,
+    "tolerance_percent": 5.0,
     "counters": (),
 }
-"""A few minutes on two cores, a software-emulated machine included."""
+"""Below three minutes on two quiet cores, a software-emulated machine included.
+
+40 ms are long against the step of every clock (1 ms at worst) and against what a program needs to start;
+50 values per worker cannot tell 2 % from 3 %, so the tolerance is wider than that of a full study.
+"""

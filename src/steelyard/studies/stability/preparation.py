@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from steelyard.design.worker_counts import HostFacts
 from steelyard.errors import CapabilityError
@@ -24,11 +24,15 @@ if TYPE_CHECKING:
     from steelyard.studies.stability.missing import Technology
 
 
+QUICK_TOLERANCE_RATIO: Final = 0.5
+"""How far from its target an iteration of the fixed size may be before it is calibrated."""
+
+
 class Depth(Enum):
     """How much a plan is worked out."""
 
     SKETCH = "sketch"
-    """Cells, order and reasons; published sizes, answers not computed. Takes no measurement."""
+    """Cells, order and reasons; stored sizes, answers not computed. Takes no measurement."""
     EXECUTABLE = "executable"
     """Sizes calibrated on this host, workloads built, expected answers computed."""
 
@@ -104,9 +108,17 @@ def workload_inputs(of: Workload, options: StabilityOptions, depth: Depth) -> tu
 
 
 def _scale(of: Workload, options: StabilityOptions, *, is_calibrated: bool) -> Scale:
-    if options.target_iteration_ms is None:
-        return of.quick
-    return calibrate(of, options.target_iteration_ms) if is_calibrated else of.published
+    """Give the scale of a workload; that of a quick study stays, where it can, as it is everywhere.
+
+    Two quick results can then be laid over each other cell by cell; only where an iteration would be
+    far from the target is it calibrated.
+    """
+    first = of.quick if options.quick else of.published
+    if not is_calibrated or options.target_iteration_ms is None:
+        return first
+    if options.quick:
+        return calibrate(of, options.target_iteration_ms, start=first, tolerance_ratio=QUICK_TOLERANCE_RATIO)
+    return calibrate(of, options.target_iteration_ms, start=first)
 
 
 def _needs(of: Workload) -> frozenset[str]:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.report.evidence import named_findings
 from steelyard.report.page import Page
-from steelyard.studies.stability.report_answer import absences, answer, cards, no_answer
+from steelyard.studies.stability.report_absences import absences
+from steelyard.studies.stability.report_answer import answer, no_answer
+from steelyard.studies.stability.report_cards import cards
 from steelyard.studies.stability.report_data import read_recorded
 from steelyard.studies.stability.report_sections import sections
 from steelyard.studies.stability.report_subjects import subjects_of

@@ -1,20 +1,17 @@
-"""The front of the report: three to six sentences and the verdict cards."""
+"""The answer on the front of the report: three to six sentences."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.page import Card, CardGroup, Notice
 from steelyard.report.sentence import Part, Statement, enumerate_findings, fill, join, plain
-from steelyard.report.slots import write
 from steelyard.studies.stability.report_sentences import PHRASING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from steelyard.model.finding import Finding, FindingSet
-    from steelyard.studies.stability.report_subjects import Subjects
 
 _PINNING: Final = {
     "helps": "{verdict}",
@@ -23,13 +20,14 @@ _PINNING: Final = {
     "inconclusive": "is {verdict}",
 }
 FEWEST_SENTENCES: Final = 3
-LOW_PARALLEL_RATIO: Final = 0.75
-"""SOURCE: the published study saw no ratio below 75 %."""
-
 _SHIFT_PHRASES: Final = (
-    (("slower", "faster"), "", "{subject.isolation} needs {estimates.ratio:change}"),
-    (("equivalent",), "no relevant shift in ", "{subject.isolation}"),
-    (("inconclusive",), "undecided in ", "{subject.isolation} ({estimates.ratio:change})"),
+    (
+        ("slower", "faster"),
+        "",
+        "{subject.isolation} needs {estimates.ratio:change} ({estimates.ratio:change_interval})",
+    ),
+    (("equivalent",), "no relevant shift in ", "{subject.isolation} ({estimates.ratio:change_interval})"),
+    (("inconclusive",), "undecided in ", "{subject.isolation} ({estimates.ratio:change_interval})"),
     (
         ("descriptive",),
         "too few blocks for a verdict, but observed: ",
@@ -38,15 +36,32 @@ _SHIFT_PHRASES: Final = (
 )
 
 
+_WATCHED: Final = (
+    "Whether the machine was quiet was {verdict}"
+    "[; the hypervisor took {facts.stolen_percent:percent} of the run time]."
+)
+_BESIDE: Final = (
+    "{facts.noisy_batches:count} of {facts.batches:count} batches ran beside other load[ (most often "
+    "{facts.culprits})][, the hypervisor took {facts.stolen_percent:percent} of the run time]"
+)
+_QUIET: Final = {
+    "quiet": "The machine was quiet in {facts.looks:count} looks: none of {facts.batches:count} batches "
+    "began beside other load[, the hypervisor took {facts.stolen_percent:percent} of the run time].",
+    "mostly quiet": f"The machine was mostly quiet in {{facts.looks:count}} looks: {_BESIDE}.",
+    "not quiet": f"The machine was not quiet: {_BESIDE}. Dispersions are therefore upper bounds; measure "
+    "again before acting on a `none`.",
+}
+
+
 def answer(findings: FindingSet) -> tuple[Statement, ...]:
-    """Give the answer: workers, clocks, shifts, pinning, parallelism, and whether to believe it."""
+    """Give the answer: workers, quiet machine, shifts, clocks, pinning, and whether to believe it."""
     made = (
         _workers(findings.of("recommended_workers")),
-        _clocks(findings.of("clock_trust")),
+        _quiet(findings.of("quiet_machine")),
         _shifts(findings.of("location_shift")),
+        _clocks(findings.of("clock_trust")),
         _pinning(findings.of("pinning_effect")),
-        _parallel(findings),
-        _control(findings.of("a_a")),
+        _checks(findings),
     )
     said = tuple(statement for statement in made if statement is not None)
     return (*said, *_remarkable(findings, FEWEST_SENTENCES - len(said)))
@@ -67,30 +82,67 @@ def _workers(findings: Sequence[Finding]) -> Statement | None:
     for finding in findings:
         groups[finding.estimates["workers"].value].append(finding)
     carrying = sorted((count for count in groups if count), reverse=True)
-    pieces: list[tuple[Part, ...]] = []
-    for count in carrying:
-        verb = "carries" if len(groups[count]) == 1 else "carry"
-        names = enumerate_findings(groups[count], "{subject.isolation}")
-        pieces.append((*names, Part(f" {verb} at most "), *fill("{estimates.workers}", groups[count][0])))
-    carrying_most = [finding for finding in findings if _is_most_measured(finding)]
+    pieces = [_carrying(groups[count]) for count in carrying]
     none = [finding for count, group in groups.items() if not count for finding in group]
     if none:
-        verb = "carries" if len(none) == 1 else "carry"
-        pieces.append(
-            (
-                *enumerate_findings(none, "{subject.isolation}"),
-                Part(f" {verb} no number of workers measured here"),
-            )
-        )
-    most = (
-        (" (more were not measured for ", enumerate_findings(carrying_most, "{subject.isolation}"), ")")
-        if carrying_most
-        else ()
+        pieces.append(_carrying_none(none))
+    return join(lead, *_separated(pieces), ".", *_next_steps(none), findings=findings)
+
+
+def _carrying(group: Sequence[Finding]) -> tuple[Part, ...]:
+    """Say how many workers isolations carry, with the least steady cell at that load."""
+    most = [finding for finding in group if is_most_measured(finding)]
+    note: tuple[Part, ...] = ()
+    if most:
+        beyond = Part(", the most that was measured")
+        note = (beyond,) if len(most) == len(group) else (beyond, Part(" for "), *_names(most))
+    worst = max(group, key=lambda finding: finding.estimates["worst"].value or 0.0)
+    steady = fill(
+        "[ (least steady: {facts.worst_workload} in {subject.isolation}, {estimates.worst}, "
+        "{estimates.worst:interval})]",
+        worst,
     )
-    return join(lead, *_separated(pieces), *most, ".", findings=findings)
+    verb = Part(" carries " if len(group) == 1 else " carry ")
+    return (*_names(group), verb, *fill("{estimates.workers}", group[0]), *note, *steady)
 
 
-def _is_most_measured(finding: Finding) -> bool:
+def _carrying_none(group: Sequence[Finding]) -> tuple[Part, ...]:
+    """Say which isolations carry no number of workers, and what stands against it most clearly."""
+    worst = max(group, key=lambda finding: finding.estimates["limiting"].value or 0.0)
+    verb = Part(" carries none" if len(group) == 1 else " carry none")
+    why = fill(
+        "[: with {facts.limiting_workers:workers} {facts.limiting_workload} in {subject.isolation} scatters "
+        "by {estimates.limiting}, {estimates.limiting:interval}]",
+        worst,
+    )
+    return (*_names(group), verb, *why)
+
+
+def _names(group: Sequence[Finding]) -> tuple[Part, ...]:
+    return enumerate_findings(group, "{subject.isolation}")
+
+
+def _next_steps(none: Sequence[Finding]) -> Iterable[tuple[Part, ...] | str]:
+    """Say what to do about isolations that carry no number of workers; the same advice once."""
+    groups: dict[object, list[Finding]] = defaultdict(list)
+    for finding in none:
+        groups[finding.facts.get("next_step")].append(finding)
+    for step, group in groups.items():
+        if step:
+            yield " What to do for "
+            yield _names(group)
+            yield fill(": {facts.next_step}.", group[0])
+
+
+def _quiet(findings: Sequence[Finding]) -> Statement | None:
+    """Say in short whether the machine was quiet; the section on trust says it in full."""
+    if not findings:
+        return None
+    finding = findings[0]
+    return join(fill(_QUIET.get(finding.verdict, _WATCHED), finding), findings=findings)
+
+
+def is_most_measured(finding: Finding) -> bool:
     """Tell whether the recommendation is only limited by what was measured."""
     workers = finding.estimates["workers"].value
     return bool(workers) and workers == finding.facts.get("largest_load_measured")
@@ -118,11 +170,16 @@ def _clocks(findings: Sequence[Finding]) -> Statement | None:
         for index, (limit, group) in enumerate(limits):
             parts.append(Part(", " if index else ""))
             words = "up to {facts.trusted_up_to_workers:workers}" if _number(limit) else "at no load measured"
-            parts.extend(fill(words, group[0]))
-            parts.extend([Part(" in "), *enumerate_findings(group, "{subject.isolation}")])
+            parts.extend([*fill(words, group[0]), Part(" in "), *_names(group)])
         pieces.append(tuple(parts))
     lead = fill("With an outside error of at most {facts.tolerance_percent:percent}, ", findings[0])
-    return join(lead, *_separated(pieces), ".", findings=findings)
+    worst = max(findings, key=lambda finding: finding.estimates["worst"].value or 0.0)
+    error = fill(
+        "[ (largest error: {estimates.worst}, {estimates.worst:interval}, {subject.clock} of "
+        "{facts.shown_workload} in {subject.isolation})]",
+        worst,
+    )
+    return join(lead, *_separated(pieces), error, ".", findings=findings)
 
 
 def _number(value: object) -> float:
@@ -163,23 +220,26 @@ def _pinning(findings: Sequence[Finding]) -> Statement | None:
     return join("Pinning workers to CPUs ", *_separated(pieces), ".", findings=measured)
 
 
-def _parallel(findings: FindingSet) -> Statement | None:
-    """Say that the runs were parallel, with the weakest cell."""
-    weakest = _weakest(findings)
-    if weakest is None:
-        return None
-    return join(
-        "The runs were parallel: every worker was running for at least ",
-        fill(
-            "{estimates.ratio:ratio_percent} of the batch; least in {subject.isolation} with "
-            "{subject.setup} ({subject.workload}).",
+def _checks(findings: FindingSet) -> Statement | None:
+    """Say that the runs were parallel, with the weakest cell, and that identical cells look identical."""
+    weakest, control = weakest_ratio(findings), findings.of("a_a")
+    parallel = (
+        ()
+        if weakest is None
+        else fill(
+            "All workers ran side by side for at least {estimates.ratio:ratio_percent} of a batch (least: "
+            "{subject.workload} in {subject.isolation} with {subject.setup}).",
             weakest,
-        ),
-        findings=[weakest],
+        )
     )
+    identical = _control(control)
+    if identical is None:
+        return join(parallel, findings=[weakest]) if weakest is not None else None
+    between = " " if parallel else ""
+    return join(parallel, between, identical.parts, findings=control)
 
 
-def _weakest(findings: FindingSet) -> Finding | None:
+def weakest_ratio(findings: FindingSet) -> Finding | None:
     """Give the parallel ratio that is lowest."""
     ratios = [
         finding for finding in findings.of("parallel_ratio") if finding.estimates["ratio"].value is not None
@@ -195,137 +255,6 @@ def _control(findings: Sequence[Finding]) -> Statement | None:
         return PHRASING.say((*bad, *findings)[0])
     names = enumerate_findings(findings, "{subject.workload} {estimates.ratio:change}")
     return join("Identical cells show no difference, as they must: ", names, ".", findings=findings)
-
-
-def cards(findings: FindingSet, subjects: Subjects) -> tuple[CardGroup, ...]:
-    """Give the verdict cards: workers per isolation, then what makes the rest believable."""
-    groups = (
-        CardGroup(
-            _workers_title(findings),
-            tuple(_worker_card(one, subjects) for one in findings.of("recommended_workers")),
-        ),
-        CardGroup(
-            "Can this report be believed?", (*_parallel_cards(findings), *_control_cards(findings.of("a_a")))
-        ),
-    )
-    return tuple(group for group in groups if group.cards)
-
-
-def _workers_title(findings: FindingSet) -> str:
-    chosen = findings.of("recommended_workers")
-    if not chosen:
-        return ""
-    tolerance = write(chosen[0].facts["tolerance_percent"], "percent")
-    return f"Recommended maximum number of parallel workers, for a dispersion of at most {tolerance}"
-
-
-def _parallel_cards(findings: FindingSet) -> tuple[Card, ...]:
-    weakest = _weakest(findings)
-    if weakest is None:
-        return ()
-    ratio = weakest.estimates["ratio"]
-    is_low = (ratio.value or 0.0) < LOW_PARALLEL_RATIO
-    return (
-        Card(
-            title="workers ran side by side",
-            value=write(ratio, "ratio_percent"),
-            note="of each batch at least",
-            tone="warn" if is_low else "good",
-            finding=weakest.id,
-        ),
-    )
-
-
-def _worker_card(finding: Finding, subjects: Subjects) -> Card:
-    workers = finding.estimates["workers"]
-    name = finding.subject["isolation"]
-    tolerance = write(finding.facts["tolerance_percent"], "percent")
-    limiting = finding.facts.get("limiting_workload")
-    limit = f", limited by {limiting}" if limiting else ""
-    alone = f"one worker of {limiting}" if limiting else "one worker"
-    found = bool(workers.value)
-    return Card(
-        title=name,
-        value=write(workers) if found else "none",
-        note=(f"at most{limit}" if limit else "the most that was measured")
-        if found
-        else f"{alone} is beyond {tolerance} already",
-        tone="plain" if found else "bad",
-        finding=finding.id,
-        colour=subjects.colours.get(name, ""),
-    )
-
-
-def _control_cards(findings: Sequence[Finding]) -> tuple[Card, ...]:
-    bad = [finding for finding in findings if finding.verdict != "no difference"]
-    if not findings:
-        return ()
-    chosen = bad[0] if bad else findings[0]
-    return (
-        Card(
-            title="two identical cells",
-            value=chosen.verdict,
-            note="as it must be" if not bad else "do not believe differences of this size",
-            tone="bad" if bad else "good",
-            finding=chosen.id,
-        ),
-    )
-
-
-def absences(findings: FindingSet, subjects: Subjects) -> tuple[Notice, ...]:
-    """Say what the report cannot tell, and why."""
-    items = [
-        text
-        for text in (_no_outside(subjects), _no_load(subjects), _no_rivals(subjects), *_no_claims(findings))
-        if text
-    ]
-    return (Notice("What this report cannot say, and why", tuple(items)),) if items else ()
-
-
-def _no_outside(subjects: Subjects) -> str | None:
-    missing = [
-        name
-        for name in ("cpu", "wall")
-        if f"outside-{name}" not in subjects.metrics or name not in subjects.metrics
-    ]
-    if not missing:
-        return None
-    recorded = ", ".join(sorted(subjects.metrics)) or "none"
-    return (
-        f"How far the outside {' and '.join(missing)} clock can be trusted: both the outside and the "
-        f"program's own "
-        f"value are needed; recorded metrics: {recorded}"
-    )
-
-
-def _no_load(subjects: Subjects) -> str | None:
-    if len(subjects.workers) > 1:
-        return None
-    only = (
-        "one worker"
-        if subjects.workers == (1,)
-        else f"{subjects.workers[0]} workers"
-        if subjects.workers
-        else "no worker"
-    )
-    return f"How many workers can be afforded, and at which load dispersion grows: only {only} measured"
-
-
-def _no_rivals(subjects: Subjects) -> str | None:
-    if len(subjects.isolations) > 1:
-        return None
-    return f"Which isolation shifts the mean: only {', '.join(subjects.isolations) or 'none'} measured"
-
-
-def _no_claims(findings: FindingSet) -> Iterable[str]:
-    if findings.of("outside_error") and not findings.of("clock_trust"):
-        yield "Up to which load a clock can be trusted: the load of the measurements is not stated"
-    if all(finding.verdict == "not measured" for finding in findings.of("pinning_effect")):
-        yield "Whether pinning helps: no cell with workers bound to CPUs was measured"
-    if not findings.of("a_a"):
-        yield "Whether identical cells look identical (A/A control): the data hold no repeated cell"
-    if not findings.of("calibration"):
-        yield "Steelyard's own error on this host: not calibrated; `steelyard doctor --calibrate` measures it"
 
 
 def no_answer() -> Statement:

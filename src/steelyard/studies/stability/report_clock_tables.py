@@ -6,6 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.report.page import Column, Table, Value
 from steelyard.report.slots import NOT_AVAILABLE, write
+from steelyard.studies.stability.report_messages import (
+    errors_message,
+    filled,
+    granularity_message,
+    groups_message,
+    parallel_message,
+)
 from steelyard.studies.stability.report_values import (
     TABLE_NUMBERS,
     estimate_value,
@@ -27,9 +34,6 @@ HOMOGENOUS: Final = "parallel-homogenous,"
 """Start of the label of a setup in which all workers execute the same workload, unbound."""
 
 COARSE: Final = "coarse"
-
-KEY_ROWS: Final = 10
-"""A longer table does not belong into the terminal summary."""
 
 
 def outside_error_table(findings: FindingSet, missing: Sequence[Key], metric: str) -> Table | None:
@@ -81,7 +85,7 @@ def outside_error_table(findings: FindingSet, missing: Sequence[Key], metric: st
         rows=rows,
         note="Error = |outside - own| of each iteration; cells without CPU binding. NA: not measured.",
         file="tables/outside_error.csv",
-        is_key=len(rows) <= KEY_ROWS,
+        summary=errors_message(chosen),
     )
 
 
@@ -103,8 +107,7 @@ def clock_trust_table(findings: FindingSet) -> Table | None:
         columns=(Column("isolation"), *(Column(clock, "workers", is_number=True) for clock in clocks)),
         rows=rows,
         note=f"Trusted: the standard deviation of the error stays below {tolerance} of the run time for "
-        f"every workload.",
-        is_key=True,
+        f"every workload. Small: the largest error, or the one that ends the trust.",
     )
 
 
@@ -136,6 +139,7 @@ def granularity_table(findings: FindingSet) -> Table | None:
         rows=rows,
         note="Clocks of an imported file cannot be finer than the digits it was written with.",
         file="tables/clock_granularity.csv",
+        summary=granularity_message(chosen),
     )
 
 
@@ -143,9 +147,10 @@ def _trusted(finding: Finding | None) -> Value:
     if finding is None:
         return Value(NOT_AVAILABLE)
     limit = finding.facts["trusted_up_to_workers"]
+    note = filled("{estimates.worst}, {facts.shown_workload}", finding)
     if not isinstance(limit, (int, float)) or not limit:
-        return Value("none", 0.0, tone="warn", finding=finding.id)
-    return Value(f"{limit:g}", float(limit), finding=finding.id)
+        return Value("none", 0.0, tone="warn", note=note, finding=finding.id)
+    return Value(f"{limit:g}", float(limit), note=note, finding=finding.id)
 
 
 def error_groups_table(findings: FindingSet) -> Table | None:
@@ -167,6 +172,7 @@ def error_groups_table(findings: FindingSet) -> Table | None:
         columns=(Column("metric"), Column("setup"), Column("isolation"), *counts),
         rows=rows,
         note="The limits are those of the published study.",
+        summary=groups_message(chosen),
     )
 
 
@@ -208,4 +214,5 @@ def parallel_ratio_table(findings: FindingSet, missing: Sequence[Key]) -> Table 
         note="(earliest start of the last iteration - latest start of the first) / (latest start - "
         "earliest start).",
         file="tables/parallel_ratio.csv",
+        summary=parallel_message(chosen),
     )

@@ -33,6 +33,20 @@ GLOSSARY: Final = Pairs(
         ("own clock", "what the program says of itself (cpu, wall)"),
         ("outside clock", "what its surroundings say of it (outside-cpu, outside-wall)"),
         ("cv", "coefficient of variation: standard deviation over mean"),
+        (
+            "tolerance",
+            (
+                "the largest cv, and the largest error of a clock, that the reader accepts; "
+                "`steelyard analyse` takes another one with `--tolerance`"
+            ),
+        ),
+        (
+            "gate",
+            (
+                "looks at the machine around each batch: load of other programs, time taken by the "
+                "hypervisor, swapping, heat"
+            ),
+        ),
         ("dispersion", "spread of repeated measurements of the same thing, relative to their size"),
         (
             "published class",

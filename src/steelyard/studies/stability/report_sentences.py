@@ -8,8 +8,24 @@ from steelyard.report.sentence import ANY_VERDICT, Phrasing
 
 _CELL: Final = "{subject.workload} in {subject.isolation} with {subject.setup}"
 _PAIR: Final = "{subject.second} against {subject.first} ({subject.workload}, {subject.setup})"
-_CLASSES: Final = "; the published rule says {facts.class_percentile} for {subject.first} vs "
-"{subject.second}[, {facts.disagreement}]"
+_CLASSES: Final = (
+    "; the published rule says {facts.class_percentile} for {subject.first} vs {subject.second}"
+    "[, {facts.disagreement}]"
+)
+_FROM_TO: Final = (
+    "[: {facts.least_load_percent:percent} with {facts.least_load:workers}, "
+    "{facts.largest_load_percent:percent} with {facts.largest_load:workers}]"
+)
+_STEADINESS: Final = "the standard deviation is {estimates.ratio:change} ({estimates.ratio:change_interval})"
+_BETWEEN: Final = (
+    "as far as {facts.looks:count} looks between batches can tell: load that came and went in between "
+    "was not seen"
+)
+_AGAINST_OTHERS: Final = (
+    "{facts.noisy_batches:count} of {facts.batches:count} batches were measured beside other load"
+    "[, which took up to {facts.largest_foreign_percent:percent} of the CPU time][ (most often "
+    "{facts.culprits})][; the hypervisor took {facts.stolen_percent:percent} of the run time]"
+)
 
 
 def _comparison(name: str) -> dict[str, str]:
@@ -88,11 +104,10 @@ SENTENCES: Final[dict[str, dict[str, str]]] = {
         "not measured": "Whether the dispersion of {subject.workload} in {subject.isolation} grows with "
         "load was not "
         "measured.",
-        "no growth seen": "The dispersion of {subject.workload} in {subject.isolation} does not grow "
-        "with the "
-        "number of workers measured here.",
+        "no growth seen": "No growth of the dispersion of {subject.workload} in {subject.isolation} can be "
+        f"told from chance up to the largest load{_FROM_TO}.",
         ANY_VERDICT: "The dispersion of {subject.workload} in {subject.isolation} starts to grow at "
-        "{facts.starts_at:workers}.",
+        f"{{facts.starts_at:workers}}{_FROM_TO}.",
     },
     "location_shift": {
         "slower": "{subject.isolation} needs {estimates.ratio:change} CPU time than {subject.baseline} "
@@ -109,11 +124,13 @@ SENTENCES: Final[dict[str, dict[str, str]]] = {
         "{estimates.ratio:change} ({estimates.ratio:change_interval}).",
     },
     "pinning_effect": {
-        "helps": "Pinning workers to CPUs makes the times of {subject.isolation} steadier.",
-        "harms": "Pinning workers to CPUs makes the times of {subject.isolation} less steady.",
-        "no difference": "Pinning workers to CPUs makes no difference for {subject.isolation}.",
+        "helps": f"Pinning workers to CPUs makes the times of {{subject.isolation}} steadier: {_STEADINESS}.",
+        "harms": "Pinning workers to CPUs makes the times of {subject.isolation} less steady: "
+        f"{_STEADINESS}.",
+        "no difference": "Pinning workers to CPUs makes no difference for {subject.isolation}: "
+        f"{_STEADINESS}.",
         "not measured": "Pinning was not measured for {subject.isolation}.",
-        ANY_VERDICT: "Whether pinning helps {subject.isolation} is {verdict}.",
+        ANY_VERDICT: f"Whether pinning helps {{subject.isolation}} is {{verdict}}: {_STEADINESS}.",
     },
     "overlap": {
         ANY_VERDICT: f"Of {{facts.iterations:count}} iterations of {_CELL}, {{facts.overlapping:count}} "
@@ -122,18 +139,43 @@ SENTENCES: Final[dict[str, dict[str, str]]] = {
     },
     "clock_trust": {
         ANY_VERDICT: "The {subject.clock} clock of {subject.isolation} can be trusted up to "
-        "{facts.trusted_up_to_workers:workers} (error below {facts.tolerance_percent:percent}).",
+        "{facts.trusted_up_to_workers:workers}[: its error scatters most for {facts.shown_workload} with "
+        "{facts.shown_setup}, by {estimates.worst} of the run time ({estimates.worst:interval}), against a "
+        "tolerance of {facts.tolerance_percent:percent}].",
         "not trusted": "The {subject.clock} clock of {subject.isolation} cannot be trusted at any load "
-        "measured here "
-        "(error above {facts.tolerance_percent:percent}).",
+        "measured here[: for {facts.shown_workload} with {facts.shown_setup} its error scatters by "
+        "{estimates.worst} of the run time ({estimates.worst:interval}), against a tolerance of "
+        "{facts.tolerance_percent:percent}].",
+    },
+    "least_steady_cell": {
+        ANY_VERDICT: "In {subject.isolation} with {facts.workers:workers}, {facts.workload} is least steady: "
+        "{estimates.cv} ({estimates.cv:interval}), {verdict} of {facts.tolerance_percent:percent}.",
     },
     "recommended_workers": {
         "recommended": "{subject.isolation} carries at most {estimates.workers} for a dispersion of at most "
-        "{facts.tolerance_percent:percent}[, limited by {facts.limiting_workload}].",
+        "{facts.tolerance_percent:percent}[: there {facts.worst_workload} is least steady, {estimates.worst} "
+        "({estimates.worst:interval})][; with {facts.limiting_workers:workers} {facts.limiting_workload} "
+        "scatters by {estimates.limiting} ({estimates.limiting:interval})].",
         "none": "No number of workers keeps {subject.isolation} within {facts.tolerance_percent:percent}"
-        "[: already one worker of {facts.limiting_workload} is beyond it].",
+        "[: already with {facts.limiting_workers:workers} {facts.limiting_workload} scatters by "
+        "{estimates.limiting} ({estimates.limiting:interval})][; what to do: {facts.next_step}].",
         ANY_VERDICT: "The number of workers for {subject.isolation} at "
         "{facts.tolerance_percent:percent} is {verdict}.",
+    },
+    "quiet_machine": {
+        "quiet": "The machine was quiet while measuring: none of {facts.batches:count} batches began beside "
+        "other load[, the hypervisor took {facts.stolen_percent:percent} of the run time]. What scatters in "
+        "this report is the technology and the program, not a neighbour, "
+        f"{_BETWEEN}.",
+        "mostly quiet": f"The machine was mostly quiet while measuring: {_AGAINST_OTHERS}. Blocks in random "
+        "order spread that over all cells: comparisons stay fair, a single outlier may be a neighbour's. "
+        f"That is what was seen, {_BETWEEN}.",
+        "not quiet": f"The machine was not quiet while measuring: {_AGAINST_OTHERS}. Dispersions and errors "
+        "in this report are therefore upper bounds, and a `none` may be the neighbours' doing; comparisons "
+        "stay fair, since blocks are in random order, but less sharp. Measure again on a quiet machine "
+        "before acting on a `none`.",
+        ANY_VERDICT: "Whether the machine was quiet was {verdict}"
+        "[; the hypervisor took {facts.stolen_percent:percent} of the run time].",
     },
     "a_a": {
         "no difference": "Two identical cells ({subject.workload}, {subject.setup}) show no difference, "

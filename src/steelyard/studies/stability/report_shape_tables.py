@@ -6,6 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.report.page import Column, Table, Value
 from steelyard.report.slots import NOT_AVAILABLE, percent
+from steelyard.studies.stability.report_messages import (
+    contamination_message,
+    filled,
+    warm_up_message,
+    workers_message,
+)
 from steelyard.units import format_significant
 
 if TYPE_CHECKING:
@@ -32,8 +38,46 @@ def growth_table(findings: FindingSet) -> Table | None:
         title="Number of workers at which dispersion starts to grow",
         columns=(Column("workload"), *(Column(name, "workers", is_number=True) for name in isolations)),
         rows=rows,
-        note="no growth: not seen up to the highest number of workers measured.",
-        is_key=True,
+        note="no growth: none that is larger than the intervals allow to tell.",
+    )
+
+
+def steadiness_table(findings: FindingSet) -> Table | None:
+    """Give the least steady cell of each isolation at each load, with its interval."""
+    chosen = findings.of("least_steady_cell")
+    if not chosen:
+        return None
+    by_place = {(finding.subject["isolation"], finding.subject["load"]): finding for finding in chosen}
+    loads = sorted({finding.subject["load"] for finding in chosen}, key=int)
+    isolations = dict.fromkeys(finding.subject["isolation"] for finding in chosen)
+    rows = tuple(
+        (Value(name), *(_steadiness(by_place.get((name, load))) for load in loads)) for name in isolations
+    )
+    tolerance = percent(float(chosen[0].facts["tolerance_percent"] or 0.0))
+    return Table(
+        id="least_steady",
+        title="The least steady program at each load: cv of its CPU time",
+        columns=(
+            Column("isolation"),
+            *(Column("1 worker" if load == "1" else f"{load} workers", is_prose=True) for load in loads),
+        ),
+        rows=rows,
+        note=f"Verdict: where the interval lies to the tolerance of {tolerance}.",
+    )
+
+
+_TONES: Final = {"within the tolerance": "good", "beyond the tolerance": "slower"}
+
+
+def _steadiness(finding: Finding | None) -> Value:
+    if finding is None:
+        return Value(NOT_AVAILABLE)
+    return Value(
+        filled("{estimates.cv}, {facts.workload}", finding),
+        finding.estimates["cv"].value,
+        tone=_TONES.get(finding.verdict, "inconclusive"),
+        note=filled("{estimates.cv:interval}: {verdict}", finding),
+        finding=finding.id,
     )
 
 
@@ -77,7 +121,7 @@ def warm_up_table(findings: FindingSet) -> Table | None:
         )
         for finding in chosen
     )
-    return Table("warm_up", "Course of each series", columns, rows)
+    return Table("warm_up", "Course of each series", columns, rows, summary=warm_up_message(chosen))
 
 
 def worker_table(findings: FindingSet) -> Table | None:
@@ -108,6 +152,7 @@ def worker_table(findings: FindingSet) -> Table | None:
         columns=columns,
         rows=rows,
         note="Kolmogorov-Smirnov tests corrected for their number; difference of medians.",
+        summary=workers_message(chosen),
     )
 
 
@@ -155,6 +200,7 @@ def contamination_table(findings: FindingSet) -> Table | None:
         columns=columns,
         rows=tuple(rows),
         note="Flagged runs are kept: a flag is a label, nothing is removed because of one.",
+        summary=contamination_message(chosen),
     )
 
 

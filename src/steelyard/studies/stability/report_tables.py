@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING, Final
 from steelyard.report.page import Column, Table, Value
 from steelyard.report.slots import NOT_AVAILABLE, change_interval, level_text, signed_change
 from steelyard.studies.stability.report_data import setup_order
+from steelyard.studies.stability.report_messages import (
+    class_counts_message,
+    comparison_message,
+    disagreement_message,
+)
 from steelyard.studies.stability.report_values import TABLE_NUMBERS, change_value, fact_value
 
 if TYPE_CHECKING:
@@ -54,6 +59,7 @@ def comparison_table(findings: FindingSet, claim: str, family: str, title: str) 
         "clustering of "
         "iterations in workers and the relevance of the difference into account.",
         file=f"tables/{claim}.csv",
+        summary=comparison_message(chosen),
     )
 
 
@@ -146,6 +152,7 @@ def disagreement_table(findings: FindingSet) -> Table | None:
         title="Where the published rule and Steelyard's verdict disagree",
         columns=tuple(Column(name, is_prose=name == names[-1]) for name in names),
         rows=rows,
+        summary=disagreement_message(chosen, sum(len(findings.of(claim)) for claim in claims)),
     )
 
 
@@ -172,6 +179,7 @@ def class_count_table(findings: FindingSet) -> Table | None:
         ),
         rows=rows,
         note="Pairs with `-taskset` and the like compare workers bound to CPUs with unbound ones.",
+        summary=class_counts_message(chosen),
     )
 
 
@@ -205,5 +213,4 @@ def shift_table(findings: FindingSet) -> Table | None:
             Column("verdict"),
         ),
         rows=rows,
-        is_key=True,
     )

@@ -64,8 +64,29 @@ def test_a_quick_study_asks_four_isolations_with_one_and_two_workers() -> None:
 
 
 @pytest.mark.parametrize("host", [SMALL, HostFacts(1, 1), LARGE])
-def test_a_quick_study_takes_less_than_four_minutes(host: HostFacts) -> None:
-    assert estimate_seconds(designed(host, quick=True)) < 240 * max(2 / host.cpu_count, 1)
+def test_a_quick_study_takes_less_than_three_minutes(host: HostFacts) -> None:
+    assert estimate_seconds(designed(host, quick=True)) < 180 * max(2 / host.cpu_count, 1)
+
+
+@pytest.mark.parametrize(("host", "launches"), [(SMALL, 3), (LARGE, 10)])
+def test_only_an_emulated_machine_executes_fewer_iterations(host: HostFacts, launches: int) -> None:
+    found = designed(host, quick=True)
+    given = {
+        (cell.levels["isolation"] == "vm", cell.execution.iterations)
+        for cell in found.cells
+        if cell.execution is not None
+    }
+    assert given == {(False, 10), (True, launches)}
+
+
+def test_an_emulated_machine_has_a_number_of_iterations_of_its_own() -> None:
+    for found, launches in (
+        (designed(emulated_iterations=7), 7),
+        (designed(quick=True, iterations=2), 2),
+        (designed(iterations=9), 9),
+    ):
+        executed = [cell.execution for cell in cells_with(found, isolation="vm")]
+        assert {each.iterations for each in executed if each is not None} == {launches}
 
 
 def test_a_quick_study_takes_the_first_container_that_works_here() -> None:

@@ -38,11 +38,12 @@ def test_every_key_stands_in_the_reference(page: str, model: type[BaseModel]) ->
 
 def test_the_documented_defaults_are_the_real_ones(page: str) -> None:
     quick, full = settle(StabilityOptions(quick=True)), settle(StabilityOptions())
-    for name in ("blocks", "iterations", "gate_retries"):
+    for name in ("blocks", "iterations", "target_iteration_ms", "tolerance_percent", "gate_retries"):
         assert f"| {getattr(full, name)} | {getattr(quick, name)} |" in next(
             line for line in page.splitlines() if line.startswith(f"| `{name}` |")
         )
-    assert f"| {full.target_iteration_ms} |" in page
+    assert (full.emulated_iterations, quick.emulated_iterations) == (full.iterations, 3)
+    assert "| as `iterations` | 3 |" in page
     assert f"| {full.limits.wall_time_s:.0f} |" in page
 
 

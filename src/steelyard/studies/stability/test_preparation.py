@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import pytest
+
 from steelyard.run.host import Cpu, Topology
+from steelyard.studies.stability import workloads
 from steelyard.studies.stability.options import INPUT_COUNT, StabilityOptions, settle
 from steelyard.studies.stability.preparation import Depth, facts_of, plan_here, workload_inputs
 from steelyard.studies.stability.workloads import INPUT_COUNT as GENERATED_INPUTS
@@ -28,13 +31,33 @@ def test_every_default_workload_exists() -> None:
         assert set(settled.workloads or ()) <= set(WORKLOADS)
 
 
-def test_a_quick_study_has_fixed_sizes_and_known_answers() -> None:
+def take(monkeypatch: pytest.MonkeyPatch, *taken_ms: float) -> None:
+    """Let an iteration of any size take what is given, each time it is measured."""
+    left = list(taken_ms)
+    monkeypatch.setattr(workloads, "_shortest_ns", lambda *_: left.pop(0) * 1e6)
+
+
+@pytest.mark.parametrize("taken_ms", [25.0, 40.0, 58.0])
+def test_a_quick_study_has_fixed_sizes_and_known_answers(
+    monkeypatch: pytest.MonkeyPatch, taken_ms: float
+) -> None:
+    take(monkeypatch, taken_ms)
     options = settle(StabilityOptions(quick=True, inputs=2))
     first, second = workload_inputs(workload("sort/qsort"), options, Depth.EXECUTABLE)
-    assert (first.input, second.input) == ("131072", "131072#1")
+    assert (first.input, second.input) == ("600000", "600000#1")
     assert first.expected_output is not None
     assert first.expected_output != second.expected_output
     assert first.command != second.command
+
+
+@pytest.mark.parametrize(("taken_ms", "operations"), [(400.0, "4920"), (4.0, "492000")])
+def test_a_quick_study_is_calibrated_where_its_sizes_are_far_from_the_target(
+    monkeypatch: pytest.MonkeyPatch, taken_ms: float, operations: str
+) -> None:
+    take(monkeypatch, taken_ms, 40.0)
+    options = settle(StabilityOptions(quick=True))
+    (found,) = workload_inputs(workload("exp/exp_float"), options, Depth.EXECUTABLE)
+    assert found.input == f"8192_{operations}"
 
 
 def test_a_sketch_takes_no_measurement() -> None:

@@ -104,7 +104,7 @@ class Workload:
     published : Scale
         Scale of the published study.
     quick : Scale
-        Scale of `--quick`: some eighth of the published work.
+        Scale of `--quick`: about 40 ms on a current processor.
     growth : Growth
         How the time of an iteration grows.
     """

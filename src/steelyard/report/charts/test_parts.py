@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from steelyard.report.charts.dispersion import dispersion_by_load
+from steelyard.report.charts.forest import forest_of_shifts
+from steelyard.report.charts.parts import LOG_AXIS, fitting_scale, numeric, ring
+
+
+@pytest.mark.parametrize(
+    ("values", "scale"),
+    [
+        ([1.0, 100.0], "log"),
+        ([0.5, None, 600.0], "log"),
+        ([40.0, 80.0], None),
+        ([0.0, 900.0], None),
+        ([], None),
+    ],
+)
+def test_an_axis_is_logarithmic_where_values_span_much_and_are_positive(
+    values: list[float | None], scale: str | None
+) -> None:
+    chosen = fitting_scale(values, zero=False)
+    assert chosen.get("type") == scale
+    assert (numeric("x", "X", **chosen).get("axis") == LOG_AXIS) is (scale == "log")
+
+
+def test_rings_stand_only_around_what_stands_apart() -> None:
+    layer: dict[str, Any] = ring({"y": {"field": "value"}}, [{"filter": "datum.workload === chosen"}])
+    assert [one["filter"] for one in layer["transform"]] == ["datum.workload === chosen", "datum.is_apart"]
+    assert layer["mark"]["filled"] is False
+
+
+def layers(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    return list(spec["layer"])
+
+
+def test_a_tolerance_is_drawn_across_the_dispersion() -> None:
+    with_line: dict[str, Any] = dispersion_by_load({"bare": "#000"}, ["w"], "cv [%]", 5.0)
+    without: dict[str, Any] = dispersion_by_load({"bare": "#000"}, ["w"], "cv [%]")
+    assert layers(with_line)[0]["data"] == {"values": [{"tolerance": 5.0}]}
+    assert len(layers(with_line)) == len(layers(without)) + 1
+
+
+def test_shifts_of_very_different_size_share_an_axis_that_shows_both() -> None:
+    wide: dict[str, Any] = forest_of_shifts({"vm": "#000"}, "bare", is_wide=True)
+    assert layers(wide)[-1]["encoding"]["x"]["scale"]["type"] == "symlog"
+    plain: dict[str, Any] = forest_of_shifts({"vm": "#000"}, "bare")
+    assert "type" not in layers(plain)[-1]["encoding"]["x"]["scale"]

@@ -41,6 +41,8 @@ impl Progress {
 pub(crate) struct SetUpUsage {
     pub(crate) user_ns: u64,
     pub(crate) system_ns: u64,
+    /// User and system together before the gate; `u64::MAX` when the kernel did not tell.
+    pub(crate) cpu_at_gate_ns: u64,
     pub(crate) minor_faults: u64,
     pub(crate) major_faults: u64,
     pub(crate) voluntary_switches: u64,
@@ -52,7 +54,7 @@ pub(crate) struct SetUpUsage {
     pub(crate) run_delay_ns: u64,
 }
 
-const USAGE_WORDS: usize = 9;
+const USAGE_WORDS: usize = 10;
 
 /// Plain words in shared memory. Written by one side, read by the other after [`Progress`] moved.
 #[repr(C)]
@@ -157,10 +159,16 @@ impl Board {
         Some(self.exec_ns.load(Ordering::Acquire)).filter(|stamp| *stamp != 0)
     }
 
+    /// From the child's call of `execve` to the exec that the kernel stamped.
+    pub(crate) fn call_ns(&self, start_ns: Option<u64>) -> Option<u64> {
+        start_ns?.checked_sub(self.exec_ns()?)
+    }
+
     pub(crate) fn store_usage(&self, usage: &SetUpUsage) {
         let words = [
             usage.user_ns,
             usage.system_ns,
+            usage.cpu_at_gate_ns,
             usage.minor_faults,
             usage.major_faults,
             usage.voluntary_switches,
@@ -170,7 +178,7 @@ impl Board {
             usage.run_delay_ns,
         ];
         for (slot, word) in self.usage.iter().zip(words) {
-            // ORDERING: read after the child ended, which orders everything.
+            // ORDERING: `stamp_exec` comes after it; read once that stamp was seen.
             slot.store(word, Ordering::Relaxed);
         }
     }
@@ -183,6 +191,7 @@ impl Board {
         let [
             user_ns,
             system_ns,
+            cpu_at_gate_ns,
             minor_faults,
             major_faults,
             voluntary_switches,
@@ -193,6 +202,7 @@ impl Board {
         SetUpUsage {
             user_ns,
             system_ns,
+            cpu_at_gate_ns,
             minor_faults,
             major_faults,
             voluntary_switches,

@@ -24,6 +24,9 @@ const TOLERANCE_RATIO: u64 = 100;
 /// A wait longer than one part in this of the wall time is remarked.
 const REMARK_RATIO: u64 = 100;
 const SECTOR_BYTES: u64 = 512;
+/// Longest time from the call of `execve` to the exec that is taken for the kernel's work [ns]; a child
+/// that took longer may have waited. It takes 0.06 ms where nothing is emulated.
+const LONGEST_CALL_NS: u64 = 200_000;
 
 /// Everything known about a run that was executed.
 #[derive(Debug)]
@@ -33,6 +36,8 @@ pub(super) struct Evidence {
     pub(super) stamps: Source,
     pub(super) usage: libc::rusage,
     pub(super) set_up: SetUpUsage,
+    /// From the child's call of `execve` to the exec that the kernel stamped.
+    pub(super) call_ns: Option<u64>,
     pub(super) readings: Readings,
     pub(super) run_delay_ns: Option<u64>,
     pub(super) steal_ns: Option<u64>,
@@ -181,7 +186,10 @@ fn add_cpu(all: &mut BTreeMap<Metric, Quantity>, counters: &Counters, evidence: 
     let rusage_since_exec =
         Quantity { granularity: 1000, ..since_exec(user_ns + system_ns, set_up.user_ns + set_up.system_ns) };
     let counted = counters.task_clock.quantity();
-    let best = closest_above(&counted, &readings.usage_ns);
+    let launch_ns = launch_cpu_ns(set_up, evidence.call_ns);
+    let since_exec_ns = readings.usage_ns.value.map(|value| value.saturating_sub(launch_ns));
+    let grouped = Quantity { value: since_exec_ns, ..readings.usage_ns.clone() };
+    let best = closest_above(&counted, &grouped);
     all.insert(Metric::CpuNs, best.unwrap_or(&rusage_since_exec).clone());
     all.insert(Metric::CpuCgroupNs, readings.usage_ns.clone());
     all.insert(Metric::CpuRusageNs, Quantity::measured(user_ns + system_ns, Source::Rusage, 1000));
@@ -192,11 +200,19 @@ fn add_cpu(all: &mut BTreeMap<Metric, Quantity>, counters: &Counters, evidence: 
     all.insert(Metric::CpuSystemNs, or_rusage(&readings.system_ns, since_exec(system_ns, set_up.system_ns)));
 }
 
+/// What is known of the CPU time that a group counted between the gate and the exec [ns]. `call_ns` is the
+/// time from the call of `execve` to the exec.
+pub(super) fn launch_cpu_ns(set_up: &SetUpUsage, call_ns: Option<u64>) -> u64 {
+    let at_call_ns = set_up.user_ns + set_up.system_ns;
+    let call_ns = call_ns.filter(|call_ns| *call_ns <= LONGEST_CALL_NS).unwrap_or(0);
+    at_call_ns.saturating_sub(set_up.cpu_at_gate_ns) + call_ns
+}
+
 /// The smaller of two meters that both read the program's CPU time or more.
 ///
 /// The counter begins at the exec but counts all time on a CPU, also what the hypervisor or an
 /// interrupt took of it. The group leaves those out, as the program's own clock does, but begins at the
-/// gate. Neither can read less than the program used, so the smaller one is nearer.
+/// gate, and what is known of that time is subtracted. Neither can read less than the program used, so the smaller one is nearer.
 fn closest_above<'a>(counted: &'a Quantity, grouped: &'a Quantity) -> Option<&'a Quantity> {
     [counted, grouped].into_iter().filter(|one| one.value.is_some()).min_by_key(|one| one.value)
 }
@@ -310,6 +326,20 @@ fn time_ns(time: libc::timeval) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_group_is_not_charged_with_what_is_known_of_the_launch() {
+        let set_up = SetUpUsage {
+            user_ns: 300_000,
+            system_ns: 50_000,
+            cpu_at_gate_ns: 320_000,
+            ..SetUpUsage::default()
+        };
+        assert_eq!(launch_cpu_ns(&set_up, Some(60_000)), 90_000);
+        assert_eq!(launch_cpu_ns(&set_up, Some(3_000_000)), 30_000, "it may have waited");
+        let unknown = SetUpUsage { cpu_at_gate_ns: u64::MAX, ..set_up };
+        assert_eq!(launch_cpu_ns(&unknown, None), 0);
+    }
 
     #[test]
     fn the_smaller_meter_of_cpu_time_is_taken_and_named() {

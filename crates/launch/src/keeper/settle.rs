@@ -23,6 +23,7 @@ struct Said {
     run_delay_ns: Option<u64>,
     interval: Interval,
     set_up: SetUpUsage,
+    call_ns: Option<u64>,
     residents: Sample,
     exec_failure: Option<(i32, String)>,
     status: WaitStatus,
@@ -79,13 +80,15 @@ impl Launcher {
         let usage = wait4(pid)?;
         armed.pid = None;
         self.reap_orphans()?;
+        let interval = watched.stamper.interval(&self.board, armed.waited_ns);
         Ok(Said {
             usage,
             run_delay_ns,
             status,
             has_left,
             nothing_left_ns: monotonic_ns(),
-            interval: watched.stamper.interval(&self.board, armed.waited_ns),
+            call_ns: self.board.call_ns(interval.start_ns),
+            interval,
             set_up: self.board.usage(),
             residents: self.groups.sample_residents(),
             exec_failure: (self.board.progress() == Progress::ExecFailed).then(|| self.board.failure()),
@@ -125,6 +128,7 @@ impl Launcher {
             stamps: watched.stamper.source(),
             usage: said.usage,
             set_up: said.set_up,
+            call_ns: said.call_ns,
             readings: Readings::between(&watched.before, &after, self.tick_ns),
             run_delay_ns: said.run_delay_ns,
             steal_ns,

@@ -12,6 +12,7 @@ use steelyard_host::cgroup::Leaf;
 
 use super::arm::Armed;
 use super::launcher::{Batch, Launcher};
+use super::record::launch_cpu_ns;
 use super::timers::next_look;
 use super::verdict::Cause;
 use crate::clock::monotonic_ns;
@@ -206,13 +207,18 @@ impl Launcher {
     }
 
     /// CPU time of the tree by the meters that can be read while it executes.
-    fn cpu_time_ns(&self, armed: &Armed) -> u64 {
-        let Some(watched) = &armed.watched else { return 0 };
+    fn cpu_time_ns(&self, armed: &mut Armed) -> u64 {
+        let Some(watched) = &mut armed.watched else { return 0 };
         let by_counter = watched.counters.task_clock.read();
         let by_group = armed.leaf.as_ref().map_or_else(|| self.groups.resident().usage_ns(), Leaf::usage_ns);
-        let since_gate = |total: u64| total.saturating_sub(watched.before.usage_ns().unwrap_or(0));
+        let start_ns = watched.stamper.start_ns(&self.board);
+        // In this order: what the child noted of itself is there once its stamp is.
+        let call_ns = self.board.call_ns(start_ns);
+        let launch_ns = call_ns.map_or(0, |_| launch_cpu_ns(&self.board.usage(), call_ns));
+        let before_ns = watched.before.usage_ns().unwrap_or(0) + launch_ns;
+        let since_exec = |total: u64| total.saturating_sub(before_ns);
         // The smaller one, as in the record: a run is not ended for time that it is not charged with.
-        let by_meters = [by_counter, by_group.map(since_gate)].into_iter().flatten().min();
+        let by_meters = [by_counter, by_group.map(since_exec)].into_iter().flatten().min();
         by_meters.or_else(|| process_clock_ns(armed)).unwrap_or(0)
     }
 

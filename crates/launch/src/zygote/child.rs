@@ -212,14 +212,20 @@ fn exec_message(blueprint: &Blueprint, errno: Errno, tried: Option<&CStr>) -> St
 #[derive(Debug)]
 struct Meter {
     schedstat: Option<File>,
-    at_gate_ns: std::cell::Cell<u64>,
+    delay_at_gate_ns: std::cell::Cell<u64>,
+    cpu_at_gate_ns: std::cell::Cell<u64>,
 }
 
 impl Meter {
     /// Opens the file now: a sandbox may hide it later.
     fn open() -> Self {
         let file = File::open("/proc/self/schedstat").ok();
-        Self { schedstat: file.as_ref().and_then(move_up), at_gate_ns: std::cell::Cell::new(u64::MAX) }
+        let unknown = || std::cell::Cell::new(u64::MAX);
+        Self {
+            schedstat: file.as_ref().and_then(move_up),
+            delay_at_gate_ns: unknown(),
+            cpu_at_gate_ns: unknown(),
+        }
     }
 
     fn run_delay_ns(&self) -> u64 {
@@ -230,22 +236,22 @@ impl Meter {
     }
 
     fn store_at_gate(&self) {
-        self.at_gate_ns.set(self.run_delay_ns());
+        self.delay_at_gate_ns.set(self.run_delay_ns());
+        if let Ok(own) = getrusage(UsageWho::RUSAGE_SELF) {
+            self.cpu_at_gate_ns.set(time_ns(own.user_time()) + time_ns(own.system_time()));
+        }
     }
 
     fn store(&self, board: &Board) {
         let mut usage = SetUpUsage {
-            run_delay_at_gate_ns: self.at_gate_ns.get(),
+            run_delay_at_gate_ns: self.delay_at_gate_ns.get(),
+            cpu_at_gate_ns: self.cpu_at_gate_ns.get(),
             run_delay_ns: self.run_delay_ns(),
             ..SetUpUsage::default()
         };
         if let Ok(own) = getrusage(UsageWho::RUSAGE_SELF) {
-            let count = |value: libc::c_long| u64::try_from(value).unwrap_or(0);
-            let ns = |time: nix::sys::time::TimeVal| {
-                count(time.tv_sec()) * 1_000_000_000 + count(time.tv_usec()) * 1000
-            };
-            usage.user_ns = ns(own.user_time());
-            usage.system_ns = ns(own.system_time());
+            usage.user_ns = time_ns(own.user_time());
+            usage.system_ns = time_ns(own.system_time());
             usage.minor_faults = count(own.minor_page_faults());
             usage.major_faults = count(own.major_page_faults());
             usage.voluntary_switches = count(own.voluntary_context_switches());
@@ -254,6 +260,14 @@ impl Meter {
         }
         board.store_usage(&usage);
     }
+}
+
+fn count(value: libc::c_long) -> u64 {
+    u64::try_from(value).unwrap_or(0)
+}
+
+fn time_ns(time: nix::sys::time::TimeVal) -> u64 {
+    count(time.tv_sec()) * 1_000_000_000 + count(time.tv_usec()) * 1000
 }
 
 /// Moves a descriptor out of the way of the program's numbers.

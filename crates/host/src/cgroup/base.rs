@@ -7,6 +7,7 @@ use nix::errno::Errno;
 use super::claim::Claim;
 use super::file::{read_text, write_text};
 use super::kill::processes;
+use super::leaf::WEIGHTS;
 use super::removal::{KEEPER, remove_tree};
 use super::{CgroupError, Controller, Hierarchy};
 
@@ -59,6 +60,21 @@ impl UnifiedBase {
         enable(&claim.path, &offered(&claim.path));
         let controllers = controllers_in(&claim.path.join("cgroup.subtree_control"));
         Ok(Self { claim, controllers })
+    }
+
+    /// Sets what the group gets of the CPU against its neighbours. The weight of a leaf counts among
+    /// the leaves alone: a competitor elsewhere meets this one.
+    ///
+    /// # Errors
+    ///
+    /// [`CgroupError::Write`] when the value is refused.
+    pub(super) fn set_weight(&self, is_maximal: bool) -> Result<(), CgroupError> {
+        let file = self.claim.path.join("cpu.weight");
+        if !file.exists() {
+            // The group above does not hand the controller down.
+            return Ok(());
+        }
+        write_text(&file, if is_maximal { WEIGHTS.0 } else { WEIGHTS.1 })
     }
 
     /// The group `steelyard-<owner>`.
@@ -151,6 +167,25 @@ mod tests {
         let base = UnifiedBase::claim(&hierarchy, 77, &[]).unwrap();
         assert!(base.path().ends_with("steelyard-77"));
         assert!(base.controllers().is_empty());
+    }
+
+    #[test]
+    fn the_weight_is_set_where_the_controller_is() {
+        let mount = tempfile::tempdir().unwrap();
+        group(mount.path(), "cpu\n", "cpu\n");
+        let hierarchy = Hierarchy {
+            mount: mount.path().to_owned(),
+            group: mount.path().to_owned(),
+            controllers: BTreeSet::from([Controller::Cpu]),
+        };
+        let base = UnifiedBase::claim(&hierarchy, 77, &[]).unwrap();
+        base.set_weight(true).unwrap();
+        let file = base.path().join("cpu.weight");
+        assert!(!file.exists(), "nothing is made up where the kernel has no such file");
+        fs::write(&file, "100").unwrap();
+        base.set_weight(true).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "10000");
+        fs::remove_file(file).unwrap();
     }
 
     #[test]

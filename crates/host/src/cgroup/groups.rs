@@ -99,6 +99,9 @@ impl Groups {
     /// [`CgroupError::Write`] with the value that was refused.
     pub fn apply(&mut self, limits: &GroupLimits) -> Result<(), CgroupError> {
         self.resident.apply(limits)?;
+        if let Some(base) = &self.base {
+            base.set_weight(limits.is_maximal_weight)?;
+        }
         if self.limits != *limits {
             self.limits = limits.clone();
             self.spare = None;

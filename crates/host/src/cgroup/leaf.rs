@@ -13,7 +13,7 @@ use super::{CgroupError, Controller, GroupLimits};
 
 /// `cpu.weight` at its largest and as the kernel sets it.
 /// SOURCE: `CGROUP_WEIGHT_MAX` and `CGROUP_WEIGHT_DFL` in the kernel's `cgroup.h`.
-const WEIGHTS: (&str, &str) = ("10000", "100");
+pub(super) const WEIGHTS: (&str, &str) = ("10000", "100");
 
 /// The version 2 group of one run; removed on drop with all that lives in it.
 #[derive(Debug)]

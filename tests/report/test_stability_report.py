@@ -195,3 +195,14 @@ def test_the_page_is_below_three_megabytes(page: Page) -> None:
     html = render_html(page)
     assert len(html.encode()) < 3_000_000
     assert HOSTILE not in html
+
+
+def test_a_virtual_machine_cannot_see_its_neighbours(tmp_path: Path) -> None:
+    write_sample(tmp_path)
+    path = tmp_path / "provenance.json"
+    document = json.loads(path.read_text(encoding="utf-8"))
+    for hypervisor, is_said in ((None, False), ("kvm", True)):
+        document["host"]["virtualisation"] = {"hypervisor": hypervisor, "container": None}
+        path.write_text(json.dumps(document), encoding="utf-8")
+        said = "\n".join(item for notice in build(tmp_path).notices for item in notice.items)
+        assert ("other guests of the hypervisor (kvm) shared a core" in said) is is_said

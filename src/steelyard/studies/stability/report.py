@@ -47,7 +47,7 @@ def build(folder: Path) -> Page:
         about=tuple(_about(recorded)),
         answer=answer(findings) or (no_answer(),),
         cards=cards(findings, subjects),
-        notices=absences(findings, subjects),
+        notices=absences(findings, subjects, recorded.provenance),
         sections=sections(recorded, subjects),
         findings={finding.id: finding for finding in findings.findings},
     )

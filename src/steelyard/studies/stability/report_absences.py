@@ -10,16 +10,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from steelyard.model.finding import FindingSet
+    from steelyard.record.provenance import Provenance
     from steelyard.studies.stability.report_subjects import Subjects
 
 
-def absences(findings: FindingSet, subjects: Subjects) -> tuple[Notice, ...]:
+def absences(findings: FindingSet, subjects: Subjects, provenance: Provenance | None) -> tuple[Notice, ...]:
     """Say what the report cannot tell, and why."""
-    items = [
-        text
-        for text in (_no_outside(subjects), _no_load(subjects), _no_rivals(subjects), *_no_claims(findings))
-        if text
-    ]
+    absent = (
+        _no_outside(subjects),
+        _no_load(subjects),
+        _no_rivals(subjects),
+        _no_neighbours(provenance),
+        *_no_claims(findings),
+    )
+    items = [text for text in absent if text]
     return (Notice("What this report cannot say, and why", tuple(items)),) if items else ()
 
 
@@ -56,6 +60,17 @@ def _no_rivals(subjects: Subjects) -> str | None:
     if len(subjects.isolations) > 1:
         return None
     return f"Which isolation shifts the mean: only {', '.join(subjects.isolations) or 'none'} measured"
+
+
+def _no_neighbours(provenance: Provenance | None) -> str | None:
+    virtualisation = None if provenance is None else provenance.host.get("virtualisation")
+    hypervisor = virtualisation.get("hypervisor") if isinstance(virtualisation, dict) else None
+    if hypervisor is None:
+        return None
+    return (
+        f"Whether other guests of the hypervisor ({hypervisor}) shared a core or its caches: they slow a "
+        f"program without taking time that this machine could see; values in two groups look like that"
+    )
 
 
 def _no_claims(findings: FindingSet) -> Iterable[str]:

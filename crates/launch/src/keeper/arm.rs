@@ -131,14 +131,10 @@ impl Launcher {
             failure: None,
             degraded: Vec::new(),
         };
-        let ends = (armed.streams.output.child_end(), armed.streams.error.child_end());
-        let (Some(output), Some(error)) = ends else {
-            return Err(LaunchError::Zygote { what: "got no standard streams".into() });
-        };
         self.zygote.spawn(&ChildDescriptors {
             input: armed.streams.input.as_fd(),
-            output,
-            error,
+            output: armed.streams.output.child_end(),
+            error: armed.streams.error.child_end(),
             metrics: armed.streams.report.as_ref().map(AsFd::as_fd),
             leaf: armed.leaf.as_ref().map(Leaf::directory),
         })?;
@@ -183,7 +179,6 @@ impl Launcher {
 
     fn await_child(&self, armed: &mut Armed) -> Result<(), LaunchError> {
         let progress = self.wait_until_ready()?;
-        armed.streams.release_child_ends();
         if self.board.has_entered_slowly() {
             armed.degraded.push(
                 "CLONE_INTO_CGROUP: refused by this kernel or container; the run was moved into its group"

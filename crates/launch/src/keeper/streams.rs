@@ -40,12 +40,6 @@ impl Streams {
         })
     }
 
-    /// Closes the ends that the child has now.
-    pub(super) fn release_child_ends(&mut self) {
-        self.output.child_end = None;
-        self.error.child_end = None;
-    }
-
     pub(super) fn total_bytes(&self) -> u64 {
         self.output.total_bytes() + self.error.total_bytes()
     }
@@ -86,7 +80,9 @@ fn open_report() -> Result<File, LaunchError> {
 #[derive(Debug)]
 pub(super) struct Sink {
     pipe: Option<File>,
-    child_end: Option<OwnedFd>,
+    /// Kept open until the run is recorded: the close of the last one wakes the keeper, in the time that
+    /// is measured.
+    child_end: OwnedFd,
     keep: Keep,
     piped_bytes: u64,
 }
@@ -128,15 +124,15 @@ impl Sink {
             fcntl(&read, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).during("set a pipe non-blocking")?;
             (Some(read.into()), write)
         };
-        Ok(Self { pipe, child_end: Some(child_end), keep, piped_bytes: 0 })
+        Ok(Self { pipe, child_end, keep, piped_bytes: 0 })
     }
 
-    /// The end for the child, until it was released.
-    pub(super) fn child_end(&self) -> Option<BorrowedFd<'_>> {
-        self.child_end.as_ref().map(AsFd::as_fd)
+    /// The end for the child.
+    pub(super) fn child_end(&self) -> BorrowedFd<'_> {
+        self.child_end.as_fd()
     }
 
-    /// Becomes readable when the program wrote; `None` when nobody can write any more.
+    /// Becomes readable when the program wrote; `None` when it writes to a file itself.
     pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().map(AsFd::as_fd)
     }
@@ -151,7 +147,7 @@ impl Sink {
         for _ in 0..CHUNKS_A_TURN {
             let Some(pipe) = &mut self.pipe else { return };
             match pipe.read(&mut buffer) {
-                Ok(0) => self.pipe = None,
+                Ok(0) => return,
                 Ok(length) => self.take(&buffer[..length]),
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(_) => return,

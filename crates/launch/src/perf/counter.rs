@@ -19,6 +19,10 @@ pub(crate) enum Scope {
 }
 
 /// A counter of a process and everything it forks, from its exec on.
+///
+/// KERNEL: one counter on the zygote that all runs inherit would be cheaper and is wrong. When the
+/// scheduler switches between a zygote and its fresh clone it may swap their event contexts instead
+/// of switching them, and then the exec enables the zygote's own events.
 #[derive(Debug)]
 pub(crate) struct Counter {
     state: Result<(File, Scope), String>,

@@ -177,6 +177,12 @@ impl Pool {
         }
     }
 
+    /// Whether a user namespace stands in for the rights of root.
+    #[must_use]
+    pub fn is_in_user_namespace(&self) -> bool {
+        self.own_user
+    }
+
     /// User and group the program is, as seen inside.
     #[must_use]
     pub fn user_id(&self) -> u32 {

@@ -47,6 +47,12 @@ pub(super) struct Birth<'a> {
 /// Descriptors below this are the program's.
 const FIRST_OWN_DESCRIPTOR: i32 = 10;
 
+/// [`become_program`] as the kernel's clone calls it.
+pub(super) extern "C" fn live(birth: *const libc::c_void) -> ! {
+    // SAFETY: the zygote gave a `Birth`, and sleeps until this process has executed or ended.
+    become_program(unsafe { &*birth.cast::<Birth<'_>>() })
+}
+
 /// Becomes the program, or reports on the board why not.
 pub(super) fn become_program(birth: &Birth<'_>) -> ! {
     let code = match set_up(birth) {

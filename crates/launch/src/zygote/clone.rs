@@ -7,14 +7,14 @@ use std::os::fd::{AsRawFd, OwnedFd};
 /// SOURCE: `include/uapi/linux/sched.h`, `CLONE_ARGS_SIZE_VER2`.
 #[repr(C, align(8))]
 #[derive(Debug, Default)]
-struct CloneArguments {
-    flags: u64,
+pub(super) struct CloneArguments {
+    pub(super) flags: u64,
     pidfd: u64,
     child_tid: u64,
     parent_tid: u64,
     exit_signal: u64,
-    stack: u64,
-    stack_size: u64,
+    pub(super) stack: u64,
+    pub(super) stack_size: u64,
     tls: u64,
     set_tid: u64,
     set_tid_size: u64,
@@ -22,6 +22,25 @@ struct CloneArguments {
 }
 
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
+/// A child of the caller's parent.
+const FLAGS: u64 = (libc::CLONE_PARENT | libc::CLONE_PARENT_SETTID) as u64;
+/// Answers that send the caller to an older way.
+///
+/// KERNEL: clone3 came with 5.3, its cgroup with 5.7; container engines answer ENOSYS on purpose.
+pub(super) const UNSUPPORTED: [i32; 4] = [libc::ENOSYS, libc::E2BIG, libc::EINVAL, libc::EPERM];
+
+impl CloneArguments {
+    /// A child of the caller's parent, born into `leaf`.
+    pub(super) fn of_child(leaf: Option<&OwnedFd>, pid: *mut i32) -> Self {
+        let cgroup = leaf.and_then(|leaf| u64::try_from(leaf.as_raw_fd()).ok());
+        Self {
+            flags: FLAGS | if cgroup.is_some() { CLONE_INTO_CGROUP } else { 0 },
+            parent_tid: pid as u64,
+            cgroup: cgroup.unwrap_or(0),
+            ..Self::default()
+        }
+    }
+}
 
 /// Which process returned.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,21 +52,14 @@ pub(super) enum Side {
     },
 }
 
-/// Clones the calling process as a child of its parent. The kernel writes the child's id to `pid`
+/// Clones the calling process, with a copy of its memory, as a child of its parent. The kernel writes the child's id to `pid`
 /// before the child runs.
 ///
 /// # Safety
 ///
 /// The caller has one thread, and the child must end without returning to the caller's caller.
-pub(super) unsafe fn clone_child(leaf: Option<&OwnedFd>, pid: *mut i32) -> io::Result<Side> {
-    let flags = libc::CLONE_PARENT.cast_unsigned() | libc::CLONE_PARENT_SETTID.cast_unsigned();
-    let cgroup = leaf.and_then(|leaf| u64::try_from(leaf.as_raw_fd()).ok());
-    let arguments = CloneArguments {
-        flags: u64::from(flags) | if cgroup.is_some() { CLONE_INTO_CGROUP } else { 0 },
-        parent_tid: pid as u64,
-        cgroup: cgroup.unwrap_or(0),
-        ..CloneArguments::default()
-    };
+pub(super) unsafe fn clone_copy(leaf: Option<&OwnedFd>, pid: *mut i32) -> io::Result<Side> {
+    let arguments = CloneArguments::of_child(leaf, pid);
     // SAFETY: the arguments are valid; without CLONE_VM the child has its own copy of everything.
     let result =
         unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size_of::<CloneArguments>()) };
@@ -57,11 +69,10 @@ pub(super) unsafe fn clone_child(leaf: Option<&OwnedFd>, pid: *mut i32) -> io::R
         _ => {}
     }
     let error = io::Error::last_os_error();
-    // KERNEL: clone3 came with 5.3, its cgroup with 5.7; container engines answer ENOSYS on purpose.
-    if !matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::E2BIG | libc::EINVAL | libc::EPERM)) {
+    if !error.raw_os_error().is_some_and(|code| UNSUPPORTED.contains(&code)) {
         return Err(error);
     }
-    let flags = u64::from(flags) | u64::try_from(libc::SIGCHLD).unwrap_or(0);
+    let flags = FLAGS | u64::try_from(libc::SIGCHLD).unwrap_or(0);
     // SAFETY: as above, by the older call: no stack of its own, as in fork.
     match unsafe { libc::syscall(libc::SYS_clone, flags, 0, pid, 0, 0) } {
         0 => Ok(Side::Child { is_in_leaf: leaf.is_none() }),

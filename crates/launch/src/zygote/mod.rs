@@ -9,6 +9,7 @@ mod child;
 mod clone;
 mod schedule;
 mod serve;
+mod sharing;
 mod wire;
 
 use std::fs::File;

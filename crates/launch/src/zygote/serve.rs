@@ -1,7 +1,7 @@
 //! The zygote's life.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
@@ -12,8 +12,9 @@ use steelyard_host::cgroup::Groups;
 use steelyard_model::{Isolation, RunSpec, SandboxSpec};
 
 use super::blueprint::Blueprint;
-use super::child::{self, Streams};
-use super::clone::{Side, clone_child};
+use super::child::{self, Birth, Streams};
+use super::clone::{Side, clone_copy};
+use super::sharing::{Life, Stack, clone_sharing};
 use super::wire::{self, Answer, Order};
 use crate::board::{Board, Progress, SharedBoard};
 use crate::error::LaunchError;
@@ -26,7 +27,8 @@ pub(super) fn live(socket: &OwnedFd, groups: &Groups, board: &SharedBoard) -> ! 
         Err(error) => failed(&error),
     };
     wire::send_answer(socket, &answer);
-    let mut state = State { groups, batch: None, pool: None, victim: VictimMark::open() };
+    let victim = VictimMark::open();
+    let mut state = State { groups, batch: None, pool: None, victim, stack: Stack::new().ok() };
     while let Some((order, descriptors)) = wire::receive(socket) {
         match order {
             Order::Prepare => wire::send_answer(socket, &state.prepare(descriptors)),
@@ -96,6 +98,8 @@ struct State<'a> {
     batch: Option<Blueprint>,
     pool: Option<(SandboxSpec, u32, Pool)>,
     victim: Option<VictimMark>,
+    /// For children that share the zygote's memory; without one they get a copy.
+    stack: Option<Stack>,
 }
 
 /// Makes runs the first victims when memory is short: the launcher has to stay.
@@ -188,20 +192,43 @@ impl State<'_> {
             return board.advance(Progress::Failed);
         };
         let pool = self.pool.as_ref().map(|(_, _, pool)| pool);
+        let birth = Birth { blueprint, pool, streams, board, is_in_leaf: true };
         self.victim.iter().for_each(VictimMark::bear);
-        // SAFETY: the zygote has one thread, and the child ends in `become_program`.
-        match unsafe { clone_child(streams.leaf.as_ref(), board.pid_address()) } {
-            Ok(Side::Zygote) => self.victim.iter().for_each(VictimMark::shed),
-            Ok(Side::Child { is_in_leaf }) => {
-                child::become_program(&child::Birth { blueprint, pool, streams, board, is_in_leaf })
+        let cloned = self.clone_child(birth);
+        self.victim.iter().for_each(VictimMark::shed);
+        if let Err(error) = cloned {
+            board.report(error.raw_os_error().unwrap_or(0), &format!("cannot clone the run: {error}"));
+            board.advance(Progress::Failed);
+        }
+    }
+
+    fn clone_child(&self, mut birth: Birth<'_>) -> io::Result<()> {
+        let (leaf, pid) = (birth.streams.leaf.as_ref(), birth.board.pid_address());
+        if let Some(stack) = self.stack.as_ref().filter(|_| may_share(birth.pool)) {
+            let life = (child::live as Life, (&raw const birth).cast());
+            // SAFETY: the zygote has one thread. The child only reads what both know, and allocates.
+            match unsafe { clone_sharing(leaf, pid, stack, life) } {
+                Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
+                done => return done,
             }
-            Err(error) => {
-                self.victim.iter().for_each(VictimMark::shed);
-                board.report(error.raw_os_error().unwrap_or(0), &format!("cannot clone the run: {error}"));
-                board.advance(Progress::Failed);
+        }
+        // SAFETY: the zygote has one thread, and the child ends in `become_program`.
+        match unsafe { clone_copy(leaf, pid) }? {
+            Side::Zygote => Ok(()),
+            Side::Child { is_in_leaf } => {
+                birth.is_in_leaf = is_in_leaf;
+                child::become_program(&birth)
             }
         }
     }
+}
+
+/// Whether a child may share the zygote's memory while it is set up.
+///
+/// KERNEL: in a user namespace the child changes whether its memory may be looked at, and that is a
+/// property of the memory, not of the process.
+fn may_share(pool: Option<&Pool>) -> bool {
+    pool.is_none_or(|pool| !pool.is_in_user_namespace())
 }
 
 fn sandbox_failed(error: &crate::sandbox::SandboxError) -> Answer {

@@ -111,7 +111,7 @@ impl Launcher {
         Ok(Self {
             batch: None,
             memory_alarm: groups.resident().watch_memory().ok(),
-            residents: vec![zygote.pid()],
+            residents: zygote.pids().collect(),
             resident_bytes: None,
             idle_pageable_bytes: 0,
             zygote,
@@ -270,9 +270,9 @@ impl Launcher {
     }
 
     fn find_residents(&self) -> Vec<u32> {
-        let mut found = vec![self.zygote.pid()];
+        let mut found: Vec<u32> = self.zygote.pids().collect();
         if self.groups.resident().is_empty() {
-            found.extend(steelyard_host::cgroup::descendants(self.zygote.pid()));
+            found.extend(self.zygote.pids().flat_map(steelyard_host::cgroup::descendants));
         } else {
             found.extend(self.groups.resident().processes());
         }

@@ -74,7 +74,7 @@ impl Launcher {
         loop {
             match waitid(Id::All, peek) {
                 Ok(WaitStatus::Exited(pid, _) | WaitStatus::Signaled(pid, _, _)) => {
-                    if pid.as_raw().cast_unsigned() == self.zygote.pid() {
+                    if self.zygote.pids().any(|zygote| zygote == pid.as_raw().cast_unsigned()) {
                         return Err(LaunchError::Zygote { what: "died".into() });
                     }
                     let _ = waitpid(pid, Some(WaitPidFlag::WNOHANG));

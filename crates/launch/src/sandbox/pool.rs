@@ -34,6 +34,7 @@ pub struct Pool {
     user_id: u32,
     own_user: bool,
     own_ipc: bool,
+    is_caller_inside: bool,
     degraded: Vec<String>,
 }
 
@@ -75,7 +76,17 @@ impl Pool {
         let (made, more, handles) = first.finish(own_user, user_id)?;
         degraded.extend(more);
         let own_ipc = made.contains(CloneFlags::CLONE_NEWIPC);
-        Ok(Self { first, handles, filter, extras, user_id, own_user, own_ipc, degraded })
+        Ok(Self {
+            first,
+            handles,
+            filter,
+            extras,
+            user_id,
+            own_user,
+            own_ipc,
+            is_caller_inside: false,
+            degraded,
+        })
     }
 
     /// Makes the caller's next child a member of the pool's pid namespace.
@@ -85,6 +96,21 @@ impl Pool {
     /// [`SandboxError::Step`] when the kernel refuses.
     pub fn enter_pid_namespace(&self) -> Result<(), SandboxError> {
         self.handles.enter_pid()
+    }
+
+    /// Moves the caller in for good, as far as its children will be: into the network and under the name
+    /// of the sandbox, without the rights that setting them up does not need. Each child is spared that.
+    ///
+    /// For a process that does nothing but clone runs.
+    ///
+    /// # Errors
+    ///
+    /// [`SandboxError::Step`] when the kernel refuses; the caller must then end.
+    pub fn move_in(&mut self) -> Result<(), SandboxError> {
+        self.handles.enter_rest()?;
+        rights::drop_spare(self.own_user)?;
+        self.is_caller_inside = true;
+        Ok(())
     }
 
     /// Puts a child of the worker into the sandbox: its namespaces, its own writable files, its
@@ -99,7 +125,9 @@ impl Pool {
         let bytes = scratch::wanted_bytes(view.limits);
         // Opened while the caller's own `/proc` is still there.
         let kept = File::open(format!("/proc/{}/ns/mnt", self.first.process)).ok();
-        self.handles.enter_rest()?;
+        if !self.is_caller_inside {
+            self.handles.enter_rest()?;
+        }
         if self.own_ipc {
             unshare(CloneFlags::CLONE_NEWIPC).step(|| "make the run's own ipc namespace".into())?;
         }
@@ -133,7 +161,7 @@ impl Pool {
     ///
     /// [`SandboxError::Step`] when the kernel refuses; the child must then not execute anything.
     pub fn seal_child(&self) -> Result<(), SandboxError> {
-        rights::drop_all(self.user_id, self.own_user)?;
+        self.drop_rights()?;
         match &self.filter {
             Some(filter) => filter.load().step(|| "load the system call filter".into()),
             None => Ok(()),
@@ -148,12 +176,19 @@ impl Pool {
     ///
     /// As [`seal_child`](Self::seal_child).
     pub fn seal_child_watched(&self) -> Result<Option<OwnedFd>, SandboxError> {
-        rights::drop_all(self.user_id, self.own_user)?;
+        self.drop_rights()?;
         let Some(filter) = &self.filter else { return Ok(None) };
         match filter.load_watched() {
             Ok(listener) => Ok(Some(listener)),
             Err(_) => filter.load().step(|| "load the system call filter".into()).map(|()| None),
         }
+    }
+
+    fn drop_rights(&self) -> Result<(), SandboxError> {
+        if !self.is_caller_inside {
+            rights::drop_spare(self.own_user)?;
+        }
+        rights::drop_rest(self.user_id, self.own_user)
     }
 
     /// Ends every process left inside and returns how many there were.

@@ -2,7 +2,6 @@
 
 use std::io;
 
-use caps::CapSet;
 use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid};
 
 use super::error::{Context, SandboxError};
@@ -11,35 +10,47 @@ use super::error::{Context, SandboxError};
 /// capabilities, no ambient ones; each locked.
 const SECUREBITS: libc::c_ulong = 0b1110_1111;
 
-/// Becomes `user_id` without groups, capabilities or a way to gain any.
+/// Gives up what a process does not need to set others up: supplementary groups, and the ways to gain
+/// rights that it does not have. Its children inherit the lack.
 ///
-/// `keep_user` is for a user namespace that knows one user: the caller is that user already, and
-/// may not change his groups.
-pub(super) fn drop_all(user_id: u32, keep_user: bool) -> Result<(), SandboxError> {
+/// `keep_user` is for a user namespace that knows one user, who may not change his groups.
+pub(super) fn drop_spare(keep_user: bool) -> Result<(), SandboxError> {
     if !keep_user {
         setgroups(&[]).step(|| "drop the supplementary groups".into())?;
     }
     drop_bounding().step(|| "drop the bounding capabilities".into())?;
     prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL as libc::c_ulong)
         .step(|| "drop the ambient capabilities".into())?;
-    let (user, group) = (Uid::from_raw(user_id), Gid::from_raw(user_id));
-    if !keep_user {
-        setresgid(group, group, group).step(|| format!("become group {user_id}"))?;
-    }
     prctl(libc::PR_SET_SECUREBITS, SECUREBITS).step(|| "lock the secure bits".into())?;
+    nix::sys::prctl::set_no_new_privs().step(|| "forbid new privileges".into())
+}
+
+/// Becomes `user_id` without capabilities, after [`drop_spare`] took every way to gain any.
+///
+/// `keep_user` as there: the caller is that user already.
+pub(super) fn drop_rest(user_id: u32, keep_user: bool) -> Result<(), SandboxError> {
     if !keep_user {
+        let (user, group) = (Uid::from_raw(user_id), Gid::from_raw(user_id));
+        setresgid(group, group, group).step(|| format!("become group {user_id}"))?;
         setresuid(user, user, user).step(|| format!("become user {user_id}"))?;
     }
     // The locked bits keep the change of user from doing this, so it is done here.
-    for set in [CapSet::Effective, CapSet::Permitted, CapSet::Inheritable] {
-        caps::clear(None, set).map_err(io::Error::other).step(|| format!("drop the {set:?} capabilities"))?;
-    }
-    nix::sys::prctl::set_no_new_privs().step(|| "forbid new privileges".into())?;
+    drop_capabilities().step(|| "drop the capabilities".into())?;
     if keep_user {
         // Joining the user namespace took it away, and without it the launcher may not measure.
         nix::sys::prctl::set_dumpable(true).step(|| "let the launcher measure".into())?;
     }
     Ok(())
+}
+
+/// Empties the effective, permitted and inheritable sets at once.
+fn drop_capabilities() -> io::Result<()> {
+    // SOURCE: linux/capability.h: `_LINUX_CAPABILITY_VERSION_3` and the caller; two words of each set.
+    let header = [0x2008_0522_u32, 0];
+    let nothing = [0_u32; 6];
+    // SAFETY: both have the size that this version has.
+    let answer = unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), nothing.as_ptr()) };
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 fn drop_bounding() -> io::Result<()> {

@@ -1,8 +1,8 @@
-//! The zygote: the process from which every run is cloned.
+//! Zygotes: the processes from which every run is cloned.
 //!
-//! It lives in the version 1 groups and in the pid namespace of the sandbox pool, so that a clone
-//! is all it takes to begin a run there. Its clones are children of the keeper, which waits for
-//! them itself.
+//! The first one lives in the version 1 groups, so that a clone is all it takes to begin a run there.
+//! For sandboxed runs it makes a copy of itself, which moves into the sandbox as far as a process can
+//! that has to set others up. Their clones are children of the keeper, which waits for them itself.
 
 mod blueprint;
 mod child;
@@ -22,15 +22,32 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, fork};
 use steelyard_host::cgroup::Groups;
-use steelyard_model::RunSpec;
+use steelyard_model::{Isolation, RunSpec, SandboxSpec};
 
 use crate::board::SharedBoard;
 use crate::error::{During, LaunchError};
 use wire::{Answer, Order};
 
-/// The keeper's side.
+/// The keeper's side of both: the one that clones bare runs, and the one that clones sandboxed ones.
 #[derive(Debug)]
 pub(crate) struct Zygote {
+    first: Process,
+    pooled: Option<Pooled>,
+    /// Whose batch it is.
+    is_pooled: bool,
+}
+
+/// A copy of the first zygote that moved into the pool of one sandbox.
+#[derive(Debug)]
+struct Pooled {
+    sandbox: SandboxSpec,
+    worker: u32,
+    process: Process,
+}
+
+/// One zygote.
+#[derive(Debug)]
+struct Process {
     pid: Pid,
     socket: OwnedFd,
 }
@@ -48,9 +65,7 @@ pub(crate) struct ChildDescriptors<'a> {
 impl Zygote {
     /// Forks it and moves it into the version 1 groups.
     pub(crate) fn start(groups: &Groups, board: &SharedBoard) -> Result<Self, LaunchError> {
-        let (socket, theirs) =
-            socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
-                .during("create the zygote's socket")?;
+        let (socket, theirs) = socket_pair()?;
         // SAFETY: the launcher has one thread, and the child ends in `live` without returning.
         match unsafe { fork() }.during("fork the zygote")? {
             ForkResult::Child => {
@@ -59,19 +74,80 @@ impl Zygote {
             }
             ForkResult::Parent { child } => {
                 drop(theirs);
-                let this = Self { pid: child, socket };
-                this.answer().map(|_| this)
+                let first = Process { pid: child, socket };
+                first.answer()?;
+                Ok(Self { first, pooled: None, is_pooled: false })
             }
         }
     }
 
-    pub(crate) fn pid(&self) -> u32 {
-        self.pid.as_raw().cast_unsigned()
+    /// Process ids of the zygotes there are.
+    pub(crate) fn pids(&self) -> impl Iterator<Item = u32> {
+        let pooled = self.pooled.as_ref().map(|pooled| &pooled.process);
+        std::iter::once(&self.first).chain(pooled).map(|process| process.pid.as_raw().cast_unsigned())
     }
 
     /// Reads the specification and builds what it needs once per batch: the sandbox pool. Answers
     /// what could not be had.
-    pub(crate) fn prepare(&self, spec: &RunSpec, worker: u32) -> Result<Vec<String>, LaunchError> {
+    pub(crate) fn prepare(&mut self, spec: &RunSpec, worker: u32) -> Result<Vec<String>, LaunchError> {
+        self.is_pooled = false;
+        if let Isolation::Sandbox(sandbox) = &spec.isolation {
+            self.divide(sandbox, worker)?;
+            self.is_pooled = true;
+        }
+        let prepared = self.current().prepare(spec, worker);
+        if prepared.is_err() {
+            // One that failed half-way is in no state that is known.
+            self.is_pooled = false;
+            self.pooled = None;
+        }
+        prepared
+    }
+
+    /// Clones the next child. It reports on the board.
+    pub(crate) fn spawn(&self, descriptors: &ChildDescriptors<'_>) -> Result<(), LaunchError> {
+        self.current().spawn(descriptors)
+    }
+
+    /// Ends what runs left in the sandbox pool and answers how many processes that were.
+    pub(crate) fn sweep(&self) -> Result<u32, LaunchError> {
+        self.current().sweep()
+    }
+
+    fn current(&self) -> &Process {
+        self.pooled.as_ref().filter(|_| self.is_pooled).map_or(&self.first, |pooled| &pooled.process)
+    }
+
+    /// Makes a zygote for this sandbox unless the one at hand is.
+    fn divide(&mut self, sandbox: &SandboxSpec, worker: u32) -> Result<(), LaunchError> {
+        let fits = |pooled: &Pooled| {
+            pooled.sandbox == *sandbox && pooled.worker == worker && pooled.process.sweep().is_ok()
+        };
+        if !self.pooled.as_ref().is_some_and(fits) {
+            self.pooled = None;
+            let process = self.first.divide()?;
+            self.pooled = Some(Pooled { sandbox: sandbox.clone(), worker, process });
+        }
+        Ok(())
+    }
+}
+
+impl Process {
+    fn divide(&self) -> Result<Self, LaunchError> {
+        let (socket, theirs) = socket_pair()?;
+        wire::send(&self.socket, Order::Divide, &[theirs.as_fd()])?;
+        drop(theirs);
+        match self.answer()? {
+            Answer::Divided { pid } => {
+                let divided = Self { pid: Pid::from_raw(pid), socket };
+                divided.answer()?;
+                Ok(divided)
+            }
+            other => Err(LaunchError::Zygote { what: format!("answered {other:?} to a division") }),
+        }
+    }
+
+    fn prepare(&self, spec: &RunSpec, worker: u32) -> Result<Vec<String>, LaunchError> {
         let document = spec_document(spec, worker)?;
         wire::send(&self.socket, Order::Prepare, &[document.as_fd()])?;
         match self.answer()? {
@@ -80,8 +156,7 @@ impl Zygote {
         }
     }
 
-    /// Clones the next child. It reports on the board.
-    pub(crate) fn spawn(&self, descriptors: &ChildDescriptors<'_>) -> Result<(), LaunchError> {
+    fn spawn(&self, descriptors: &ChildDescriptors<'_>) -> Result<(), LaunchError> {
         let mut list = vec![descriptors.input, descriptors.output, descriptors.error];
         list.extend(descriptors.metrics);
         list.extend(descriptors.leaf);
@@ -90,8 +165,7 @@ impl Zygote {
         wire::send(&self.socket, order, &list)
     }
 
-    /// Ends what runs left in the sandbox pool and answers how many processes that were.
-    pub(crate) fn sweep(&self) -> Result<u32, LaunchError> {
+    fn sweep(&self) -> Result<u32, LaunchError> {
         wire::send(&self.socket, Order::Sweep, &[])?;
         match self.answer()? {
             Answer::Swept { count } => Ok(count),
@@ -107,12 +181,17 @@ impl Zygote {
     }
 }
 
-impl Drop for Zygote {
+impl Drop for Process {
     fn drop(&mut self) {
         // It holds nothing that needs saving; the pool's first process dies with it.
         let _ = kill(self.pid, Signal::SIGKILL);
         let _ = waitpid(self.pid, None);
     }
+}
+
+fn socket_pair() -> Result<(OwnedFd, OwnedFd), LaunchError> {
+    socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
+        .during("create a zygote's socket")
 }
 
 /// The specification as a file: it may be longer than a message.

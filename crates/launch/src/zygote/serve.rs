@@ -20,9 +20,20 @@ use crate::board::{Board, Progress, SharedBoard};
 use crate::error::LaunchError;
 use crate::sandbox::Pool;
 
-/// Serves the keeper until it is gone.
+/// The first zygote serves the keeper until it is gone.
 pub(super) fn live(socket: &OwnedFd, groups: &Groups, board: &SharedBoard) -> ! {
-    let answer = match settle(groups, socket) {
+    begin(socket, groups, board, settle(groups, socket))
+}
+
+/// So does one that was divided from it: all but this is as the first one made it.
+fn live_divided(socket: &OwnedFd, groups: &Groups, board: &SharedBoard) -> ! {
+    use crate::error::During;
+    close_others(socket.as_raw_fd());
+    begin(socket, groups, board, prctl::set_pdeathsig(Signal::SIGKILL).during("bind a zygote to the keeper"))
+}
+
+fn begin(socket: &OwnedFd, groups: &Groups, board: &SharedBoard, settled: Result<(), LaunchError>) -> ! {
+    let answer = match settled {
         Ok(()) => Answer::Started,
         Err(error) => failed(&error),
     };
@@ -31,6 +42,7 @@ pub(super) fn live(socket: &OwnedFd, groups: &Groups, board: &SharedBoard) -> ! 
     let mut state = State { groups, batch: None, pool: None, victim, stack: Stack::new().ok() };
     while let Some((order, descriptors)) = wire::receive(socket) {
         match order {
+            Order::Divide => wire::send_answer(socket, &divide(descriptors, groups, board)),
             Order::Prepare => wire::send_answer(socket, &state.prepare(descriptors)),
             Order::Sweep => wire::send_answer(socket, &state.sweep()),
             Order::Spawn { .. } => state.spawn(Streams::new(descriptors, order), board),
@@ -39,6 +51,20 @@ pub(super) fn live(socket: &OwnedFd, groups: &Groups, board: &SharedBoard) -> ! 
     drop(state);
     // SAFETY: ends the process without the keeper's exit handlers and destructors.
     unsafe { libc::_exit(0) }
+}
+
+/// Makes a copy of the calling zygote, a child of the keeper too.
+fn divide(descriptors: Vec<OwnedFd>, groups: &Groups, board: &SharedBoard) -> Answer {
+    let Some(socket) = descriptors.into_iter().next() else {
+        return failed(&LaunchError::Zygote { what: "got no socket".into() });
+    };
+    let mut pid = 0;
+    // SAFETY: the zygote has one thread, and the child ends in `live_divided`.
+    match unsafe { clone_copy(None, &raw mut pid) } {
+        Ok(Side::Zygote) => Answer::Divided { pid },
+        Ok(Side::Child { .. }) => live_divided(&socket, groups, board),
+        Err(error) => failed(&LaunchError::Zygote { what: format!("cannot divide: {error}") }),
+    }
 }
 
 /// Signals of a terminal, and of a keeper that is gone, are the keeper's business.
@@ -96,7 +122,7 @@ fn close_others(socket: i32) {
 struct State<'a> {
     groups: &'a Groups,
     batch: Option<Blueprint>,
-    pool: Option<(SandboxSpec, u32, Pool)>,
+    pool: Option<Pool>,
     victim: Option<VictimMark>,
     /// For children that share the zygote's memory; without one they get a copy.
     stack: Option<Stack>,
@@ -145,41 +171,28 @@ impl State<'_> {
         File::from(document).read_to_end(&mut text).map_err(|error| nonsense(error.to_string()))?;
         let (spec, worker): (RunSpec, u32) =
             serde_json::from_slice(&text).map_err(|error| nonsense(error.to_string()))?;
-        let degraded = if let Isolation::Sandbox(sandbox) = &spec.isolation {
-            self.enter_pool(sandbox, worker)?
-        } else {
-            self.leave_pool();
-            Vec::new()
+        let degraded = match &spec.isolation {
+            Isolation::Sandbox(sandbox) => self.enter_pool(sandbox, worker)?,
+            _ => Vec::new(),
         };
         self.batch = Some(Blueprint::of(&spec, self.groups));
         Ok(degraded)
     }
 
-    /// Makes the pool unless the one at hand fits, and points the next clones into it.
+    /// Makes the pool, once, and moves in.
     fn enter_pool(&mut self, sandbox: &SandboxSpec, worker: u32) -> Result<Vec<String>, Answer> {
-        let fits = |(known, number, pool): &(SandboxSpec, u32, Pool)| {
-            known == sandbox && *number == worker && pool.sweep().is_ok()
-        };
-        if !self.pool.as_ref().is_some_and(fits) {
-            self.leave_pool();
-            let pool = Pool::create(sandbox, worker).map_err(|error| sandbox_failed(&error))?;
-            pool.enter_pid_namespace().map_err(|error| sandbox_failed(&error))?;
-            self.pool = Some((sandbox.clone(), worker, pool));
+        if self.pool.is_none() {
+            let refused = |error| sandbox_failed(&error);
+            let mut pool = Pool::create(sandbox, worker).map_err(refused)?;
+            pool.enter_pid_namespace().map_err(refused)?;
+            pool.move_in().map_err(refused)?;
+            self.pool = Some(pool);
         }
-        Ok(self.pool.as_ref().map(|(_, _, pool)| pool.degraded().to_vec()).unwrap_or_default())
-    }
-
-    fn leave_pool(&mut self) {
-        if self.pool.take().is_some()
-            && let Ok(own) = File::open("/proc/self/ns/pid")
-        {
-            // The next clones are born outside again.
-            let _ = nix::sched::setns(own, nix::sched::CloneFlags::CLONE_NEWPID);
-        }
+        Ok(self.pool.as_ref().map(|pool| pool.degraded().to_vec()).unwrap_or_default())
     }
 
     fn sweep(&self) -> Answer {
-        match self.pool.as_ref().map(|(_, _, pool)| pool.sweep()) {
+        match self.pool.as_ref().map(Pool::sweep) {
             None => Answer::Swept { count: 0 },
             Some(Ok(count)) => Answer::Swept { count },
             Some(Err(error)) => sandbox_failed(&error),
@@ -191,8 +204,7 @@ impl State<'_> {
             board.report(libc::EINVAL, "the zygote was not prepared");
             return board.advance(Progress::Failed);
         };
-        let pool = self.pool.as_ref().map(|(_, _, pool)| pool);
-        let birth = Birth { blueprint, pool, streams, board, is_in_leaf: true };
+        let birth = Birth { blueprint, pool: self.pool.as_ref(), streams, board, is_in_leaf: true };
         self.victim.iter().for_each(VictimMark::bear);
         let cloned = self.clone_child(birth);
         self.victim.iter().for_each(VictimMark::shed);

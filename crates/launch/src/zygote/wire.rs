@@ -18,14 +18,20 @@ const ANSWER_BYTES: usize = 64 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
+    /// Make another zygote, which listens at the socket that comes along.
+    Divide,
     Prepare,
-    Spawn { has_metrics: bool, has_leaf: bool },
+    Spawn {
+        has_metrics: bool,
+        has_leaf: bool,
+    },
     Sweep,
 }
 
 impl Order {
     const fn encode(self) -> [u8; 2] {
         match self {
+            Self::Divide => [b'd', 0],
             Self::Prepare => [b'p', 0],
             Self::Spawn { has_metrics, has_leaf } => [b's', has_metrics as u8 | (has_leaf as u8) << 1],
             Self::Sweep => [b'w', 0],
@@ -34,6 +40,7 @@ impl Order {
 
     const fn decode(bytes: [u8; 2]) -> Option<Self> {
         match bytes {
+            [b'd', _] => Some(Self::Divide),
             [b'p', _] => Some(Self::Prepare),
             [b's', bits] => Some(Self::Spawn { has_metrics: bits & 1 != 0, has_leaf: bits & 2 != 0 }),
             [b'w', _] => Some(Self::Sweep),
@@ -45,6 +52,7 @@ impl Order {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Answer {
     Started,
+    Divided { pid: i32 },
     Prepared { degraded: Vec<String> },
     Swept { count: u32 },
     Failed { code: String, message: String, hint: Option<String> },

@@ -34,8 +34,15 @@ pub struct Pool {
     user_id: u32,
     own_user: bool,
     own_ipc: bool,
-    is_caller_inside: bool,
+    /// Where the process is that clones the runs.
+    caller: Whereabouts,
     degraded: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whereabouts {
+    Outside,
+    Inside,
 }
 
 /// What one run sees of a pool.
@@ -84,7 +91,7 @@ impl Pool {
             user_id,
             own_user,
             own_ipc,
-            is_caller_inside: false,
+            caller: Whereabouts::Outside,
             degraded,
         })
     }
@@ -109,7 +116,7 @@ impl Pool {
     pub fn move_in(&mut self) -> Result<(), SandboxError> {
         self.handles.enter_rest()?;
         rights::drop_spare(self.own_user)?;
-        self.is_caller_inside = true;
+        self.caller = Whereabouts::Inside;
         Ok(())
     }
 
@@ -125,7 +132,7 @@ impl Pool {
         let bytes = scratch::wanted_bytes(view.limits);
         // Opened while the caller's own `/proc` is still there.
         let kept = File::open(format!("/proc/{}/ns/mnt", self.first.process)).ok();
-        if !self.is_caller_inside {
+        if self.caller == Whereabouts::Outside {
             self.handles.enter_rest()?;
         }
         if self.own_ipc {
@@ -185,7 +192,7 @@ impl Pool {
     }
 
     fn drop_rights(&self) -> Result<(), SandboxError> {
-        if !self.is_caller_inside {
+        if self.caller == Whereabouts::Outside {
             rights::drop_spare(self.own_user)?;
         }
         rights::drop_rest(self.user_id, self.own_user)

@@ -1,9 +1,8 @@
 //! What the filter refuses.
 
 use libc::c_long;
-use seccompiler::SeccompCmpArgLen::Dword;
-use seccompiler::SeccompCmpOp::{Eq, MaskedEq, Ne};
-use seccompiler::{BackendError, SeccompCmpOp, SeccompCondition, SeccompRule};
+
+use super::rule::{Rule, Test};
 
 /// Calls refused whatever their arguments.
 pub(super) fn forbidden_calls() -> impl Iterator<Item = c_long> {
@@ -103,82 +102,111 @@ const MACHINE_X86: &[c_long] =
 #[cfg(not(target_arch = "x86_64"))]
 const MACHINE_X86: &[c_long] = &[];
 
-/// Calls refused for some arguments: each rule alone refuses.
-pub(super) fn forbidden_uses() -> Result<Vec<(c_long, Vec<SeccompRule>)>, BackendError> {
-    Ok(vec![
-        (libc::SYS_clone, clone_rules()?),
-        (libc::SYS_socket, socket_rules()?),
-        (libc::SYS_ioctl, ioctl_rules()?),
-        (libc::SYS_personality, personality_rules()?),
-        (libc::SYS_prctl, prctl_rules()?),
-    ])
+/// Calls refused for some arguments.
+pub(super) fn forbidden_uses() -> [(c_long, Rule); 5] {
+    [
+        (libc::SYS_clone, clone_rule()),
+        (libc::SYS_socket, socket_rule()),
+        (libc::SYS_ioctl, ioctl_rule()),
+        (libc::SYS_personality, personality_rule()),
+        (libc::SYS_prctl, prctl_rule()),
+    ]
 }
 
 /// New namespaces, by any one of their flags.
-fn clone_rules() -> Result<Vec<SeccompRule>, BackendError> {
-    [
-        libc::CLONE_NEWNS,
-        libc::CLONE_NEWCGROUP,
-        libc::CLONE_NEWUTS,
-        libc::CLONE_NEWIPC,
-        libc::CLONE_NEWUSER,
-        libc::CLONE_NEWPID,
-        libc::CLONE_NEWNET,
-    ]
-    .into_iter()
-    .map(|flag| u64::from(flag.unsigned_abs()))
-    .map(|flag| rule(vec![on(0, MaskedEq(flag), flag)?]))
-    .collect()
+fn clone_rule() -> Rule {
+    let namespaces = libc::CLONE_NEWNS
+        | libc::CLONE_NEWCGROUP
+        | libc::CLONE_NEWUTS
+        | libc::CLONE_NEWIPC
+        | libc::CLONE_NEWUSER
+        | libc::CLONE_NEWPID
+        | libc::CLONE_NEWNET;
+    Test::of(0).masked(value(namespaces)).case([0], Rule::Allow).otherwise(Rule::Refuse)
 }
 
 /// Raw packets the old way. SOURCE: linux/net.h.
-const SOCK_PACKET: u64 = 10;
+const SOCK_PACKET: u32 = 10;
+/// The type of a socket shares its argument with `SOCK_NONBLOCK` and `SOCK_CLOEXEC`.
+/// SOURCE: linux/net.h.
+const SOCK_TYPE_MASK: u32 = 0xF;
 
 /// Every socket but local, internet and route ones; no raw ones of the internet.
-fn socket_rules() -> Result<Vec<SeccompRule>, BackendError> {
-    // The type shares its argument with SOCK_NONBLOCK and SOCK_CLOEXEC.
-    let raw = || on(1, MaskedEq(0xF), value(libc::SOCK_RAW));
-    let packet = || on(1, MaskedEq(0xF), SOCK_PACKET);
-    let family = |comparison: SeccompCmpOp, family: i32| on(0, comparison, value(family));
-    Ok(vec![
-        rule(vec![
-            family(Ne, libc::AF_UNIX)?,
-            family(Ne, libc::AF_INET)?,
-            family(Ne, libc::AF_INET6)?,
-            family(Ne, libc::AF_NETLINK)?,
-        ])?,
-        rule(vec![family(Eq, libc::AF_INET)?, raw()?])?,
-        rule(vec![family(Eq, libc::AF_INET6)?, raw()?])?,
-        rule(vec![family(Eq, libc::AF_INET)?, packet()?])?,
-        rule(vec![family(Eq, libc::AF_NETLINK)?, on(2, Ne, value(libc::NETLINK_ROUTE))?])?,
-    ])
+fn socket_rule() -> Rule {
+    let cooked = Test::of(1)
+        .masked(SOCK_TYPE_MASK)
+        .case([value(libc::SOCK_RAW), SOCK_PACKET], Rule::Refuse)
+        .otherwise(Rule::Allow);
+    let route = Test::of(2).case([value(libc::NETLINK_ROUTE)], Rule::Allow).otherwise(Rule::Refuse);
+    Test::of(0)
+        .case([value(libc::AF_UNIX)], Rule::Allow)
+        .case([value(libc::AF_INET), value(libc::AF_INET6)], cooked)
+        .case([value(libc::AF_NETLINK)], route)
+        .otherwise(Rule::Refuse)
 }
 
 /// Typing into a terminal on behalf of its user.
-fn ioctl_rules() -> Result<Vec<SeccompRule>, BackendError> {
-    // SOURCE: asm-generic/ioctls.h; TIOCLINUX can paste into a console.
-    [0x5412_u64, 0x541C].into_iter().map(|request| rule(vec![on(1, Eq, request)?])).collect()
+fn ioctl_rule() -> Rule {
+    // SOURCE: asm-generic/ioctls.h: TIOCSTI; TIOCLINUX can paste into a console.
+    Test::of(1).case([0x5412, 0x541C], Rule::Refuse).otherwise(Rule::Allow)
 }
 
 /// Anything but asking for the personality or having the usual one.
-fn personality_rules() -> Result<Vec<SeccompRule>, BackendError> {
-    Ok(vec![rule(vec![on(0, Ne, 0)?, on(0, Ne, 0xFFFF_FFFF)?])?])
+fn personality_rule() -> Rule {
+    Test::of(0).case([0, 0xFFFF_FFFF], Rule::Allow).otherwise(Rule::Refuse)
 }
 
 /// Switching counters off and on. SOURCE: linux/prctl.h, `PR_TASK_PERF_EVENTS_*`.
-fn prctl_rules() -> Result<Vec<SeccompRule>, BackendError> {
-    [31_u64, 32].into_iter().map(|option| rule(vec![on(0, Eq, option)?])).collect()
+fn prctl_rule() -> Rule {
+    Test::of(0).case([31, 32], Rule::Refuse).otherwise(Rule::Allow)
 }
 
-fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, BackendError> {
-    SeccompRule::new(conditions)
+fn value(constant: i32) -> u32 {
+    constant.cast_unsigned()
 }
 
-/// The kernel reads these arguments as 32 bits, so the filter does too.
-fn on(argument: u8, comparison: SeccompCmpOp, against: u64) -> Result<SeccompCondition, BackendError> {
-    SeccompCondition::new(argument, Dword, comparison, against)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sandbox::rule::answer;
 
-fn value(constant: i32) -> u64 {
-    u64::from(constant.unsigned_abs())
+    const ALLOWED: u32 = libc::SECCOMP_RET_ALLOW;
+    const REFUSED: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs();
+
+    #[test]
+    fn each_rule_refuses_what_it_says() {
+        let unix = [value(libc::AF_UNIX), value(libc::SOCK_STREAM), 0];
+        let stream = [value(libc::AF_INET6), value(libc::SOCK_STREAM | libc::SOCK_CLOEXEC), 0];
+        let raw = [value(libc::AF_INET), value(libc::SOCK_RAW | libc::SOCK_NONBLOCK), 1];
+        let raw6 = [value(libc::AF_INET6), value(libc::SOCK_RAW), 58];
+        let route = [value(libc::AF_NETLINK), value(libc::SOCK_RAW), 0];
+        let audit = [value(libc::AF_NETLINK), value(libc::SOCK_RAW), 9];
+        let threads = value(libc::CLONE_VM | libc::CLONE_THREAD | libc::CLONE_SIGHAND | libc::SIGCHLD);
+        let cases = [
+            (socket_rule(), unix, ALLOWED),
+            (socket_rule(), stream, ALLOWED),
+            (socket_rule(), raw, REFUSED),
+            (socket_rule(), raw6, REFUSED),
+            (socket_rule(), [value(libc::AF_INET), SOCK_PACKET, 0], REFUSED),
+            (socket_rule(), route, ALLOWED),
+            (socket_rule(), audit, REFUSED),
+            (socket_rule(), [value(libc::AF_VSOCK), 1, 0], REFUSED),
+            (socket_rule(), [value(libc::AF_PACKET), 3, 0], REFUSED),
+            (clone_rule(), [threads, 0, 0], ALLOWED),
+            (clone_rule(), [threads | value(libc::CLONE_NEWUSER), 0, 0], REFUSED),
+            (clone_rule(), [value(libc::CLONE_NEWNET), 0, 0], REFUSED),
+            (ioctl_rule(), [0, 0x5401, 0], ALLOWED),
+            (ioctl_rule(), [0, 0x5412, 0], REFUSED),
+            (ioctl_rule(), [0, 0x541C, 0], REFUSED),
+            (personality_rule(), [0xFFFF_FFFF, 0, 0], ALLOWED),
+            (personality_rule(), [0, 0, 0], ALLOWED),
+            (personality_rule(), [0x0004_0000, 0, 0], REFUSED),
+            (prctl_rule(), [15, 0, 0], ALLOWED),
+            (prctl_rule(), [31, 0, 0], REFUSED),
+            (prctl_rule(), [32, 0, 0], REFUSED),
+        ];
+        for (rule, arguments, expected) in cases {
+            assert_eq!(answer(&rule, arguments), expected, "{rule:?} of {arguments:?}");
+        }
+    }
 }

@@ -15,6 +15,7 @@
 //! wait, sweep ──────────────▶ ends what is left
 //! ```
 
+mod bpf;
 mod devices;
 mod error;
 mod etc;
@@ -30,6 +31,7 @@ mod proc;
 mod refusals;
 mod rights;
 mod root;
+mod rule;
 mod scratch;
 mod start;
 mod tree;

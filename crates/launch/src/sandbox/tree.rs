@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use seccompiler::{BpfProgram, sock_filter};
-
+use super::bpf::{
+    ARCHITECTURE, Instruction, JUMP_EQUAL, JUMP_GREATER_OR_EQUAL, LOAD_WORD, NUMBER, RETURN, instruction,
+};
 use super::error::SandboxError;
+use super::rule::Rule;
 
 /// What happens to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,19 +16,9 @@ pub(super) enum Answer {
     Refuse(i32),
     /// The program ends.
     Kill,
-    /// The rules behind the tree look at its arguments.
-    Inspect,
+    /// The rule of this index looks at its arguments.
+    Inspect(usize),
 }
-
-// Instructions. SOURCE: linux/bpf_common.h.
-const LOAD_WORD: u16 = 0x20;
-const JUMP_EQUAL: u16 = 0x15;
-const JUMP_GREATER_OR_EQUAL: u16 = 0x35;
-pub(super) const RETURN: u16 = 0x06;
-
-// Offsets in `struct seccomp_data`. SOURCE: linux/seccomp.h.
-const NUMBER: u32 = 0;
-const ARCHITECTURE: u32 = 4;
 
 // SOURCE: linux/audit.h.
 #[cfg(target_arch = "x86_64")]
@@ -40,8 +32,11 @@ const X32: u32 = 0x4000_0000;
 const NEGATIVE: u32 = 0x8000_0000;
 
 /// A program that gives each call its answer; numbers not named are allowed, foreign tables end
-/// the program. What is to be inspected falls through to the instructions appended to it.
-pub(super) fn decide_by_number(answers: &BTreeMap<u32, Answer>) -> Result<BpfProgram, SandboxError> {
+/// the program.
+pub(super) fn decide(
+    answers: &BTreeMap<u32, Answer>,
+    rules: &[Rule],
+) -> Result<Vec<Instruction>, SandboxError> {
     let program = vec![
         instruction(LOAD_WORD, 0, 0, ARCHITECTURE),
         instruction(JUMP_EQUAL, 1, 0, OWN_ARCHITECTURE),
@@ -50,7 +45,7 @@ pub(super) fn decide_by_number(answers: &BTreeMap<u32, Answer>) -> Result<BpfPro
     ];
     let mut tree = Tree { program, open: Vec::new() };
     tree.append(&ranges(answers))?;
-    tree.close()
+    tree.close(rules)
 }
 
 /// First number and answer of each range, without gaps, ascending.
@@ -77,7 +72,7 @@ fn ranges(answers: &BTreeMap<u32, Answer>) -> Vec<(u32, Answer)> {
 
 /// A tree whose jumps to answers are still open: each answer is written once, at the end.
 struct Tree {
-    program: BpfProgram,
+    program: Vec<Instruction>,
     open: Vec<(usize, Side, Answer)>,
 }
 
@@ -124,15 +119,16 @@ impl Tree {
         Ok(())
     }
 
-    /// Writes the answers. "Inspect" is last, so that what is appended follows it.
-    fn close(mut self) -> Result<BpfProgram, SandboxError> {
+    /// Writes the answers, each once.
+    fn close(mut self, rules: &[Rule]) -> Result<Vec<Instruction>, SandboxError> {
         let mut answers: Vec<Answer> = Vec::new();
         for (_, _, answer) in &self.open {
             if !answers.contains(answer) {
                 answers.push(*answer);
             }
         }
-        answers.sort_by_key(|answer| *answer == Answer::Inspect);
+        // The short ones first: their branches reach them all.
+        answers.sort_by_key(|answer| matches!(answer, Answer::Inspect(_)));
         for answer in answers {
             for (branch, side, wanted) in std::mem::take(&mut self.open) {
                 if wanted == answer {
@@ -141,66 +137,59 @@ impl Tree {
                     self.open.push((branch, side, wanted));
                 }
             }
-            self.program.extend(leaf(answer));
+            self.program.extend(leaf(answer, rules)?);
         }
         Ok(self.program)
     }
 }
 
-fn leaf(answer: Answer) -> Option<sock_filter> {
+fn leaf(answer: Answer, rules: &[Rule]) -> Result<Vec<Instruction>, SandboxError> {
     let value = match answer {
         Answer::Allow => libc::SECCOMP_RET_ALLOW,
         Answer::Refuse(errno) => libc::SECCOMP_RET_ERRNO | errno.unsigned_abs(),
         Answer::Kill => libc::SECCOMP_RET_KILL_PROCESS,
-        Answer::Inspect => return None,
+        Answer::Inspect(index) => return rules.get(index).unwrap_or(&Rule::Refuse).compile(),
     };
-    Some(instruction(RETURN, 0, 0, value))
-}
-
-const fn instruction(code: u16, jt: u8, jf: u8, k: u32) -> sock_filter {
-    sock_filter { code, jt, jf, k }
+    Ok(vec![instruction(RETURN, 0, 0, value)])
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::bpf::execute;
+    use super::super::rule::Test;
     use super::*;
 
-    /// What a program answers, and in how many steps; `None` is "inspect".
-    fn execute(program: &[sock_filter], architecture: u32, number: u32) -> (Option<u32>, usize) {
-        let (mut at, mut word, mut steps) = (0, 0, 0);
-        while let Some(step) = program.get(at) {
-            steps += 1;
-            at += 1 + match step.code {
-                LOAD_WORD => {
-                    word = if step.k == NUMBER { number } else { architecture };
-                    0
-                }
-                JUMP_EQUAL => usize::from(if word == step.k { step.jt } else { step.jf }),
-                JUMP_GREATER_OR_EQUAL => usize::from(if word >= step.k { step.jt } else { step.jf }),
-                _ => return (Some(step.k), steps),
-            };
-        }
-        (None, steps)
+    /// What a program answers, and in how many steps.
+    fn answer(program: &[Instruction], architecture: u32, number: u32) -> (Option<u32>, usize) {
+        execute(program, |offset| match offset {
+            NUMBER => number,
+            ARCHITECTURE => architecture,
+            _ => 7,
+        })
     }
 
     #[test]
     fn every_number_gets_its_answer_in_few_steps() {
+        let refused = |value| Test::of(1).case([value], Rule::Refuse).otherwise(Rule::Allow);
+        let rules = [refused(7), refused(8)];
         let answers: BTreeMap<u32, Answer> = (0..400)
             .filter(|number| number % 5 == 2 || number % 7 < 2)
-            .map(|number| (number, if number % 3 == 0 { Answer::Inspect } else { Answer::Refuse(1) }))
+            .map(|number| {
+                let index = usize::from(number % 2 == 0);
+                (number, if number % 30 == 0 { Answer::Inspect(index) } else { Answer::Refuse(1) })
+            })
             .collect();
-        let program = decide_by_number(&answers).unwrap();
+        let program = decide(&answers, &rules).unwrap();
         for number in (0..500).chain([X32 - 1, X32, u32::MAX]) {
             let expected = match answers.get(&number) {
-                Some(Answer::Inspect) => None,
-                Some(_) => Some(libc::SECCOMP_RET_ERRNO | 1),
-                None if (X32..NEGATIVE).contains(&number) => Some(libc::SECCOMP_RET_KILL_PROCESS),
-                None => Some(libc::SECCOMP_RET_ALLOW),
+                Some(Answer::Inspect(0) | Answer::Refuse(_)) => libc::SECCOMP_RET_ERRNO | 1,
+                None if (X32..NEGATIVE).contains(&number) => libc::SECCOMP_RET_KILL_PROCESS,
+                _ => libc::SECCOMP_RET_ALLOW,
             };
-            let (answer, steps) = execute(&program, OWN_ARCHITECTURE, number);
-            assert_eq!(answer, expected, "call {number}");
-            assert!(steps < 15, "call {number}: {steps} steps");
+            let (found, steps) = answer(&program, OWN_ARCHITECTURE, number);
+            assert_eq!(found, Some(expected), "call {number}");
+            assert!(steps < 18, "call {number}: {steps} steps");
         }
-        assert_eq!(execute(&program, 3, 1).0, Some(libc::SECCOMP_RET_KILL_PROCESS));
+        assert_eq!(answer(&program, 3, 1).0, Some(libc::SECCOMP_RET_KILL_PROCESS));
     }
 }

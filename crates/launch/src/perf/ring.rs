@@ -20,7 +20,7 @@ const RECORD_EXIT: u32 = 4;
 const RECORD_FORK: u32 = 7;
 const MISC_COMM_EXEC: u16 = 1 << 13;
 const PAGE_BYTES: usize = 4096;
-const DATA_PAGES: usize = 8;
+const DATA_PAGES: usize = 2;
 const DATA_BYTES: usize = DATA_PAGES * PAGE_BYTES;
 /// Offset of `data_head` in the control page; `data_tail` follows it.
 const HEAD_OFFSET: usize = 1024;

@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! caller ── RunSpec ──▶ keeper            outside of the run's groups: limits, stamps, counters
-//!                         ├─ zygote       lives in the version 1 groups and the pool's pid namespace
+//!                         ├─ zygote       lives in the version 1 groups; clones bare runs
+//!                         ├─ its copy     has moved into the sandbox's pool; clones sandboxed runs
 //!                         │    └─ pool    idle first process of the sandbox's namespaces
-//!                         └─ run          cloned by the zygote, child of the keeper
+//!                         └─ run          cloned by a zygote, child of the keeper
 //! ```
 //!
 //! A run is set up completely before its gate opens; its time is that between the kernel's records

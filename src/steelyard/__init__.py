@@ -2,4 +2,23 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 __version__ = "0.1.0"
+
+_PLACES = {
+    "IntervalEstimate": "steelyard.analyse.estimate",
+    "interval": "steelyard.analyse.estimate",
+}
+"""Where public names live; imported when first used, so that the command line starts fast."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PLACES:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    return getattr(import_module(_PLACES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_PLACES])

@@ -1,6 +1,6 @@
 """Native kernels; private. Arrays may be read-only; calls above 1 ms release the interpreter lock."""
 
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,8 +8,11 @@ from numpy.typing import NDArray
 __all__ = [
     "VERSION",
     "autocorrelation",
+    "block_length",
+    "bootstrap",
     "change_points",
     "cluster_bootstrap",
+    "contrast_bootstrap",
     "counter_names",
     "deviation_bootstrap",
     "effective_size",
@@ -22,11 +25,18 @@ __all__ = [
     "kolmogorov_smirnov",
     "moment_bootstrap",
     "noise_scale",
+    "order_interval",
+    "permutation_test",
     "quantile",
     "quantile_bootstrap",
+    "shift_interval",
 ]
 
 VERSION: Final[str]
+
+_Sample: TypeAlias = tuple[
+    NDArray[np.float64], NDArray[np.int64] | None, NDArray[np.int64] | None, int | None
+]
 
 def counter_names() -> list[str]: ...
 def moment_bootstrap(
@@ -69,6 +79,38 @@ def autocorrelation(values: NDArray[np.float64], lags: int) -> NDArray[np.float6
 def effective_size(values: NDArray[np.float64]) -> float: ...
 def exact_sum(values: NDArray[np.float64]) -> float: ...
 def quantile(ascending: NDArray[np.float64], p: float) -> float: ...
+def bootstrap(
+    sample: _Sample,
+    name: str,
+    parameters: list[float],
+    *,
+    bca: bool,
+    resamples: int,
+    level: float,
+    seed: int,
+    cell: int,
+) -> NDArray[np.float64]: ...
+def contrast_bootstrap(
+    first: _Sample,
+    second: _Sample,
+    name: str,
+    parameters: list[float],
+    *,
+    contrast: str,
+    bca: bool,
+    resamples: int,
+    level: float,
+    seed: int,
+    cell: int,
+) -> NDArray[np.float64]: ...
+def order_interval(values: NDArray[np.float64], p: float, *, level: float) -> tuple[float, float, float]: ...
+def block_length(values: NDArray[np.float64]) -> int: ...
+def shift_interval(
+    first: NDArray[np.float64], second: NDArray[np.float64], *, level: float
+) -> tuple[float, float, float, bool]: ...
+def permutation_test(
+    first: NDArray[np.float64], second: NDArray[np.float64], *, resamples: int, seed: int, cell: int
+) -> tuple[float, float]: ...
 def host_report(root: str = "/") -> str: ...
 def host_topology(root: str = "/") -> str: ...
 def host_activity(root: str = "/") -> str: ...

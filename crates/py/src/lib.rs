@@ -5,6 +5,7 @@
 use pyo3::prelude::*;
 
 mod host;
+mod interval;
 mod launch;
 mod stats;
 
@@ -24,5 +25,10 @@ mod _native {
     use crate::stats::{
         autocorrelation, change_points, cluster_bootstrap, deviation_bootstrap, effective_size, exact_sum,
         kolmogorov_smirnov, moment_bootstrap, noise_scale, quantile, quantile_bootstrap,
+    };
+
+    #[pymodule_export]
+    use crate::interval::{
+        block_length, bootstrap, contrast_bootstrap, order_interval, permutation_test, shift_interval,
     };
 }

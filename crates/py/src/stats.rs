@@ -14,15 +14,15 @@ use steelyard_stats::{
 
 import_exception!(steelyard.errors, AnalysisError);
 
-fn raise(error: StatsError) -> PyErr {
+pub(crate) fn raise(error: StatsError) -> PyErr {
     AnalysisError::new_err(error.to_string())
 }
 
-fn contiguous(values: &PyReadonlyArray1<'_, f64>) -> Vec<f64> {
+pub(crate) fn contiguous(values: &PyReadonlyArray1<'_, f64>) -> Vec<f64> {
     values.as_array().to_vec()
 }
 
-fn sizes(lengths: &PyReadonlyArray1<'_, i64>) -> PyResult<Vec<usize>> {
+pub(crate) fn sizes(lengths: &PyReadonlyArray1<'_, i64>) -> PyResult<Vec<usize>> {
     lengths
         .as_array()
         .iter()
@@ -35,7 +35,7 @@ fn sizes(lengths: &PyReadonlyArray1<'_, i64>) -> PyResult<Vec<usize>> {
 }
 
 /// Estimate, then the limits of percentile, basic, `BCa` and studentised intervals.
-fn row(found: &Intervals) -> [f64; 9] {
+pub(crate) fn row(found: &Intervals) -> [f64; 9] {
     let Intervals { estimate, percentile, basic, bca, studentised } = *found;
     [estimate, percentile.0, percentile.1, basic.0, basic.1, bca.0, bca.1, studentised.0, studentised.1]
 }

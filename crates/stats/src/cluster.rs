@@ -1,12 +1,12 @@
 //! Hierarchical bootstrap: whole units are drawn, then, if asked, values inside each drawn unit.
 
-use rand_core::Rng;
 use rand_pcg::Pcg64;
 use rayon::prelude::*;
 
 use crate::error::StatsError;
 use crate::order::Position;
 use crate::sample::{Plan, check_values, real, split};
+use crate::scheme::below;
 use crate::stream::{CHUNK, stream};
 
 /// What is drawn below the level of units.
@@ -63,12 +63,6 @@ fn draw(units: &[&[f64]], options: ClusterOptions, generator: &mut Pcg64, pool: 
             }
         }
     }
-}
-
-/// Uniform index below a bound by multiply-high.
-#[expect(clippy::cast_possible_truncation, reason = "the product's upper half is below the bound")]
-fn below(generator: &mut Pcg64, bound: usize) -> usize {
-    ((u128::from(generator.next_u64()) * bound as u128) >> 64) as usize
 }
 
 fn summary(pool: &mut [f64]) -> [f64; 4] {

@@ -46,4 +46,42 @@ pub enum StatsError {
         /// Number of values.
         values: usize,
     },
+    /// A share to cut at each end leaves nothing.
+    #[error("the share cut at each end is {value}; allowed: 0 to below 0.5")]
+    Share {
+        /// What was given.
+        value: f64,
+    },
+    /// Labels do not go with the values.
+    #[error("{found} {name} are given for {needed} values; allowed: one for each value")]
+    Labels {
+        /// Which labels.
+        name: &'static str,
+        /// Number of labels given.
+        found: usize,
+        /// Number of values.
+        needed: usize,
+    },
+    /// A cluster lies in more than one stratum.
+    #[error("cluster number {cluster} (from 0, in sorted order) has values in more than one stratum")]
+    Straddling {
+        /// Number of the cluster.
+        cluster: usize,
+    },
+    /// A stratum cannot be resampled.
+    #[error("stratum number {stratum} (from 0, in sorted order) has {found} units, at least 2 needed")]
+    ThinStratum {
+        /// Number of the stratum.
+        stratum: usize,
+        /// Units in it.
+        found: usize,
+    },
+    /// A block is as long as the series, or longer.
+    #[error("the length of a block is {length}; allowed: 1 to {} for {count} values", count / 2)]
+    Block {
+        /// What was given.
+        length: usize,
+        /// Number of values.
+        count: usize,
+    },
 }

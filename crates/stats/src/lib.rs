@@ -5,6 +5,9 @@
 //! fixed order, so that the same call gives the same bits with any number of threads. Elementary functions are
 //! those of `libm`, which are the same code on every machine.
 
+mod beta;
+mod block;
+mod bootstrap;
 mod change;
 mod cluster;
 mod correlation;
@@ -13,13 +16,22 @@ mod interval;
 mod kolmogorov;
 mod moment;
 mod order;
+mod order_interval;
+mod permutation;
 mod rank;
+mod replicate;
 mod resample;
 mod sample;
+mod scheme;
+mod shift;
 mod special;
+mod statistic;
 mod stream;
 mod sum;
+mod unit_moment;
 
+pub use block::block_length;
+pub use bootstrap::{Bootstrapped, Contrast, Question, SampleOf, bootstrap, contrast_bootstrap};
 pub use change::{ChangeOptions, change_points, noise_scale};
 pub use cluster::{ClusterOptions, cluster_bootstrap};
 pub use correlation::{autocorrelation, effective_size};
@@ -28,8 +40,13 @@ pub use interval::{Interval, Intervals};
 pub use kolmogorov::{Kolmogorov, kolmogorov_smirnov};
 pub use moment::{MomentIntervals, moment_bootstrap, moment_bootstrap_groups};
 pub use order::{median, median_absolute_deviation, quantile};
+pub use order_interval::{OrderInterval, order_interval};
+pub use permutation::{Permutation, permutation_test};
 pub use rank::quantile_bootstrap;
 pub use resample::{Spread, deviation_bootstrap, quantile_resampling};
 pub use sample::Plan;
+pub use scheme::Scheme;
+pub use shift::{Shift, shift_interval};
 pub use special::{normal_cdf, normal_quantile};
+pub use statistic::Statistic;
 pub use sum::{exact_sum, mean, standard_deviation};

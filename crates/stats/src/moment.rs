@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use crate::error::StatsError;
 use crate::interval::{Intervals, acceleration, bca, mirrored, percentile};
 use crate::sample::{Plan, check_values, real, sorted, split};
+use crate::statistic::Statistic;
 use crate::stream::{CHUNK, Indices, STEP, has_wide_vectors, stream};
 use crate::sum::{exact_sum, mean, standard_deviation};
 
@@ -62,8 +63,32 @@ pub fn moment_bootstrap_groups(
 #[repr(align(32))]
 struct Row([f64; 4]);
 
-/// Statistics of one resample: mean and sd in units of the sample's sd, cv, then the three studentised values.
-type Replicate = [f64; 6];
+/// Statistics of one resample: mean and sd in units of the sample's sd, cv, then the standard errors of log sd and log cv.
+type Replicate = [f64; 5];
+
+/// Standard error of a moment statistic, then the statistic of each resample with its own error, all in natural units.
+pub(crate) fn moment_replicates(values: &[f64], statistic: Statistic, plan: &Plan) -> (f64, Vec<(f64, f64)>) {
+    let sample = Sample::new(values);
+    let errors = sample.errors();
+    let root = real(values.len()).sqrt();
+    let natural = |row: &Replicate| {
+        let [mean, deviation, variation, deviation_error, variation_error] = *row;
+        match statistic {
+            Statistic::Mean => (sample.mean + mean * sample.deviation, deviation * sample.deviation / root),
+            Statistic::Deviation => {
+                let found = deviation * sample.deviation;
+                (found, found * deviation_error)
+            }
+            _ => (variation, variation * variation_error),
+        }
+    };
+    let error = match statistic {
+        Statistic::Mean => sample.deviation / root,
+        Statistic::Deviation => sample.deviation * errors.0,
+        _ => sample.deviation / sample.mean * errors.1,
+    };
+    (error, sample.replicates(plan).iter().map(natural).collect())
+}
 
 struct Sample {
     values: Vec<f64>,
@@ -97,20 +122,28 @@ impl Sample {
                 variation: Intervals::point(variation),
             };
         }
-        let mut replicates: Vec<Replicate> = vec![[0.0; 6]; plan.resamples];
+        let replicates = self.replicates(plan);
+        let column = |of: &dyn Fn(&Replicate) -> f64| -> Vec<f64> {
+            replicates.iter().map(of).filter(|value| value.is_finite()).collect()
+        };
+        let tails = plan.tails();
+        let errors = self.errors();
+        let root = real(self.rows.len()).sqrt();
+        let mean = self.location(column(&|row| row[0]), column(&|row| row[0] * root / row[1]), tails);
+        let mut t = column(&|row| libm::log(row[1]) / row[3]);
+        let standard_deviation = self.dispersion(column(&|row| row[1]), &mut t, errors.0, tails);
+        let mut t = column(&|row| libm::log(row[2] / variation) / row[4]);
+        let variation = self.relative(column(&|row| row[2]), &mut t, errors.1, tails);
+        MomentIntervals { mean, standard_deviation, variation }
+    }
+
+    fn replicates(&self, plan: &Plan) -> Vec<Replicate> {
+        let mut replicates: Vec<Replicate> = vec![[0.0; 5]; plan.resamples];
         replicates
             .par_chunks_mut(CHUNK)
             .enumerate()
             .for_each(|(chunk, out)| self.fill(&mut Sums::new(&self.rows, plan, chunk), out));
-        let column = |index: usize| -> Vec<f64> {
-            replicates.iter().map(|row| row[index]).filter(|value| value.is_finite()).collect()
-        };
-        let tails = plan.tails();
-        let errors = self.errors();
-        let mean = self.location(column(0), column(3), tails);
-        let standard_deviation = self.dispersion(column(1), &mut column(4), errors.0, tails);
-        let variation = self.relative(column(2), &mut column(5), errors.1, tails);
-        MomentIntervals { mean, standard_deviation, variation }
+        replicates
     }
 
     fn location(&self, mut plain: Vec<f64>, mut t: Vec<f64>, tails: (f64, f64)) -> Intervals {
@@ -198,8 +231,6 @@ impl Sample {
 
     fn fill(&self, sums: &mut Sums<'_>, out: &mut [Replicate]) {
         let count = real(self.rows.len());
-        let root = count.sqrt();
-        let errors_of = self.deviation / self.mean;
         for replicate in out {
             let moments = Moments::of(sums.next(), count);
             let deviation = moments.deviation(count);
@@ -208,9 +239,8 @@ impl Sample {
                 moments.mean,
                 deviation,
                 variation,
-                moments.mean * root / deviation,
-                libm::log(deviation) / moments.log_deviation_error(count),
-                libm::log(variation / errors_of) / moments.log_variation_error(variation, count),
+                moments.log_deviation_error(count),
+                moments.log_variation_error(variation, count),
             ];
         }
     }

@@ -36,15 +36,8 @@ pub fn quantile_bootstrap(
         check_probability("probability", p)?;
     }
     let sample = sorted(values);
-    let ranks = Ranks::new(sample.len(), probabilities);
     let width = probabilities.len();
-    let mut replicates = vec![0.0; plan.resamples * width];
-    replicates.par_chunks_mut(CHUNK * width.max(1)).enumerate().for_each(|(chunk, out)| {
-        let mut draw = Draw::new(stream(plan.seed, plan.cell, chunk));
-        for row in out.chunks_exact_mut(width) {
-            ranks.draw(&sample, &mut draw, row);
-        }
-    });
+    let replicates = quantile_replicates(&sample, probabilities, plan);
     let estimates: Vec<f64> = probabilities.iter().map(|&p| crate::order::quantile(&sample, p)).collect();
     let column = |index: usize| replicates.iter().skip(index).step_by(width);
     let tails = plan.tails();
@@ -54,6 +47,20 @@ pub fn quantile_bootstrap(
         summary(estimates[high] - estimates[low], differences, tails)
     });
     Ok(single.chain(double).collect())
+}
+
+/// Quantiles of each resample of an ascending sample, row by row.
+pub(crate) fn quantile_replicates(sample: &[f64], probabilities: &[f64], plan: &Plan) -> Vec<f64> {
+    let ranks = Ranks::new(sample.len(), probabilities);
+    let width = probabilities.len().max(1);
+    let mut replicates = vec![0.0; plan.resamples * probabilities.len()];
+    replicates.par_chunks_mut(CHUNK * width).enumerate().for_each(|(chunk, out)| {
+        let mut draw = Draw::new(stream(plan.seed, plan.cell, chunk));
+        for row in out.chunks_exact_mut(width) {
+            ranks.draw(sample, &mut draw, row);
+        }
+    });
+    replicates
 }
 
 pub(crate) fn summary(estimate: f64, mut replicates: Vec<f64>, tails: (f64, f64)) -> Intervals {

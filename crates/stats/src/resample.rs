@@ -106,14 +106,15 @@ fn resample(
     replicates
 }
 
-struct Resample<'a> {
-    sample: &'a [f64],
-    counts: &'a [u32],
+/// Values in ascending order, and how often each was drawn.
+pub(crate) struct Resample<'a> {
+    pub(crate) sample: &'a [f64],
+    pub(crate) counts: &'a [u32],
 }
 
 impl Resample<'_> {
     /// The quantile at a position of the resample.
-    fn at(&self, position: Position) -> f64 {
+    pub(crate) fn at(&self, position: Position) -> f64 {
         let mut seen = 0_usize;
         let mut walk = self.sample.iter().zip(self.counts);
         let mut current = f64::NAN;
@@ -130,7 +131,7 @@ impl Resample<'_> {
     }
 
     /// The quantile at a position of the distances from a centre: both sides are sorted, so they are merged.
-    fn distance_at(&self, centre: f64, position: Position) -> f64 {
+    pub(crate) fn distance_at(&self, centre: f64, position: Position) -> f64 {
         let start = self.sample.partition_point(|&value| value < centre);
         let mut walk = Outward { resample: self, left: start, right: start, centre };
         let mut seen = 0_usize;

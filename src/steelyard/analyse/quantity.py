@@ -161,8 +161,8 @@ def trimmed_error(values: NDArray[np.float64], share: float) -> tuple[float, flo
 
     References
     ----------
-    .. [1] Tukey & McLaughlin (1963), Sankhya A 25: sd of the winsorised values over (1 - 2 share) sqrt n,
-       h - 1 degrees of freedom for h values left.
+    .. [1] Yuen (1974), Biometrika 61: squares about the winsorised mean over h (h - 1), h - 1 degrees of
+       freedom, for h values left.
 
     Examples
     --------
@@ -173,5 +173,6 @@ def trimmed_error(values: NDArray[np.float64], share: float) -> tuple[float, flo
     ascending = np.sort(values)
     left = values.size - 2 * cut
     winsorised = np.clip(ascending, ascending[cut], ascending[values.size - cut - 1])
-    # h / n is the share really kept, after rounding.
-    return standard_deviation(winsorised) * math.sqrt(values.size) / left, float(left - 1)
+    squares = standard_deviation(winsorised) ** 2 * (values.size - 1)
+    freedom = max(left - 1, 1)
+    return math.sqrt(squares / (left * freedom)), float(freedom)

@@ -38,6 +38,10 @@ bench: setup ## print Steelyard's own error and speed as ratios against its peer
 	@$(BIN)/python benches/outside_error.py
 	@$(BIN)/python benches/resampling.py
 
+.PHONY: truth
+truth: setup ## compute the page that says how often intervals and verdicts are right
+	@cd tests && ../$(BIN)/python -m statistical.truth --write ../docs/concepts/coverage.md
+
 .PHONY: format
 format: setup ## rewrite the sources in the house style
 	@cargo fmt

@@ -1,0 +1,74 @@
+"""The promises of the statistics design, held by simulation at fixed seeds."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import steelyard
+from statistical import truth
+from statistical.scenarios import Scenario, scenarios
+from steelyard.analyse.equivalence import Margin, Verdict
+
+pytestmark = pytest.mark.slow
+
+BY_LETTER = {scenario.letter: scenario for scenario in scenarios()}
+MISSES_PROMISED = 1 - truth.NOMINAL_PROMISE
+
+
+@pytest.mark.parametrize("size", [30, 100])
+@pytest.mark.parametrize("letter", list("ABCFI"))
+def test_the_default_interval_of_the_mean_covers(letter: str, size: int) -> None:
+    row = truth.coverage(BY_LETTER[letter], "mean", "auto", size, 400)
+    assert truth.compatible(row.replicates - row.covered, row.replicates, MISSES_PROMISED), row
+
+
+@pytest.mark.parametrize("letter", list("GH"))
+def test_it_covers_correlated_series_where_it_claims_to(letter: str) -> None:
+    row = truth.coverage(BY_LETTER[letter], "mean", "auto", 1000, 300)
+    assert row.guaranteed > 100, row
+    assert truth.compatible(row.guaranteed_misses, row.guaranteed, MISSES_PROMISED), row
+
+
+@pytest.mark.parametrize("letter", list("ABCDEF"))
+def test_the_default_interval_of_the_quartile_range_covers(letter: str) -> None:
+    row = truth.coverage(BY_LETTER[letter], "iqr", "auto", 100, 400)
+    assert truth.compatible(row.replicates - row.covered, row.replicates, MISSES_PROMISED), row
+
+
+@pytest.mark.parametrize("scenario", scenarios(), ids=lambda scenario: scenario.letter)
+def test_ten_runs_a_side_keep_both_error_rates(scenario: Scenario) -> None:
+    replicates = 400
+    same = truth.verdicts(scenario, 1.0, replicates)
+    alarms = same[Verdict.SLOWER] + same[Verdict.FASTER]
+    assert truth.compatible(alarms, replicates, 0.06), same
+    at_margin = truth.verdicts(scenario, 1 + Margin().relative, replicates)
+    assert truth.compatible(at_margin[Verdict.EQUIVALENT], replicates, 0.05), at_margin
+
+
+def test_ten_runs_of_normal_data_find_a_difference_of_ten_per_cent() -> None:
+    counts = truth.verdicts(BY_LETTER["A"], 1.1, 100)
+    assert counts[Verdict.SLOWER] == 100
+
+
+def test_medians_of_runs_are_covered_however_many_iterations_they_have() -> None:
+    # Medians of runs are exp(level): their mean is that of a lognormal.
+    sigma, studies, covered = 0.2 / np.sqrt(2), 400, 0
+    runs = np.repeat(np.arange(10), 101)
+    for study in range(studies):
+        rng = np.random.default_rng([73, study])
+        values = np.exp(sigma * (rng.standard_normal(10)[runs] + rng.standard_normal(runs.size)))
+        found = steelyard.interval(values, statistic="median", clusters=runs)
+        covered += found.low <= float(np.exp(sigma**2 / 2)) <= found.high
+    assert truth.compatible(studies - covered, studies, MISSES_PROMISED), covered
+
+
+def test_the_page_is_what_the_present_procedures_give() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "concepts" / "coverage.md").read_text(encoding="utf-8")
+    replicates = re.search(r"known, (\d+) samples of each", page)
+    assert replicates is not None
+    row = truth.coverage(BY_LETTER["B"], "mean", "auto", 30, int(replicates[1]))
+    assert f"| B: skewed | 30 | {truth.binomial(row.covered, row.replicates)} |" in page

@@ -38,7 +38,7 @@ VERBS: Final[dict[str, Verb]] = {
     ),
     "plan": Verb("steelyard.cli.plan:plan", "Show what a study would execute."),
     "import": Verb(
-        "steelyard.cli.importing:import_results", "Turn a foreign result file into a result folder."
+        "steelyard.cli.importing:import_results", "Turn foreign result files into a result folder."
     ),
     "export": Verb(
         "steelyard.cli.exporting:export_results", "Write the measurements of a result folder as CSV."

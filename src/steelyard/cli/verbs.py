@@ -36,6 +36,7 @@ VERBS: Final[dict[str, Verb]] = {
         "steelyard.cli.compare_results:compare_results",
         "Lay two results over each other and list what changed.",
     ),
+    "history": Verb("steelyard.cli.history:history", "Say where a history of results changes."),
     "plan": Verb("steelyard.cli.plan:plan", "Show what a study would execute."),
     "import": Verb(
         "steelyard.cli.importing:import_results", "Turn foreign result files into a result folder."

@@ -18,7 +18,7 @@ from steelyard.studies.imported.analysis import analyse
 if TYPE_CHECKING:
     from steelyard.model import FindingSet
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests/golden/importers"
 SHARED = ROOT.parent / "shared/data/replication"
 

@@ -46,11 +46,12 @@ def analyse(
         steelyard analyse results/night --tolerance 5
     """
     from steelyard.model.plan import read_plan  # noqa: PLC0415 - start-up time
-    from steelyard.studies.stability.analysis import analyse as compute  # noqa: PLC0415 - start-up time
+    from steelyard.studies.registry import part_of  # noqa: PLC0415 - start-up time
     from steelyard.studies.stability.analysis_options import chosen_options  # noqa: PLC0415 - start-up time
 
     plan = read_plan(directory / "plan.json")
-    findings = compute(directory, chosen_options(plan, tolerance_percent=tolerance, margin_percent=margin))
+    options = chosen_options(plan, tolerance_percent=tolerance, margin_percent=margin)
+    findings: FindingSet = part_of(plan.study, "analysis", directory).analyse(directory, options)
     if json_:
         text = json.dumps(asdict(findings), indent=1, ensure_ascii=False, allow_nan=False)
         sys.stdout.write(text + "\n")

@@ -10,43 +10,78 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from steelyard.errors import UsageError
+from steelyard.record.importers.foreign_importer import ForeignImporter
 from steelyard.record.importers.interface import ImportSummary, importer
+from steelyard.record.importers.reading import ReadOptions
 
 
 def import_results(
     form: str,
-    file: Path,
-    *,
+    /,
+    *files: Path,
     out: Path,
+    column: Annotated[tuple[str, ...], Parameter(negative="", consume_multiple=False)] = (),
+    unit: str = "",
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:
-    """Turn a foreign result file into a result folder.
+    """Turn foreign result files into a result folder.
 
     The folder can be analysed and reported like one that was executed here. Values are kept as
-    printed, to the digit. A damaged file is refused with the lines that are wrong.
+    printed, to the digit. A damaged file is refused with the place that is wrong.
 
     Parameters
     ----------
     form
-        Format of the file. `recodex`: nine columns without header (isolation, setup type, setup size,
-        worker, workload, input size, iteration, metric, value in seconds), or the header
-        `metric,workload,program_seconds,isolate_seconds`.
-    file
-        The file.
+        Format of the files: `jmh`, `hyperfine`, `google-benchmark`, `criterion`, `pyperf`,
+        `pytest-benchmark`, `moobench`, `skampi`, `mpi`, `csv` or `recodex`; `docs/how-to/import.md` says what
+        becomes a run and an iteration in each.
+    files
+        The files, each a block (for `steelyard history`: oldest first); for criterion also its folder.
     out
         Result folder to write; must not hold another result.
+    column
+        For csv, `ROLE=COLUMN`, repeated; roles: value, run, iteration, workload, phase, metric, block; any
+        other role is a factor. Columns by name, or by number from 1 where there is no header.
+    unit
+        For csv, the unit of the values: ns, us, ms, s, or any other word.
     as_json
         Print the summary as JSON.
 
     Examples
     --------
-    steelyard import recodex timings.csv --out results/recodex
+    steelyard import jmh jmh-result.json --out results/jmh
+    steelyard import csv t.csv --column value=time --column run=pid --unit ms --out results/t
     """
-    summary = importer(form).import_file(file, out)
+    if not files:
+        message = "no file is given"
+        raise UsageError(message, hint=f"steelyard import {form} FILE... --out DIR")
+    found = importer(form)
+    if isinstance(found, ForeignImporter):
+        summary = found.import_files(files, out, _options(form, column, unit))
+    else:
+        if len(files) > 1 or column or unit:
+            message = f"the format `{form}` takes one file, and neither `--column` nor `--unit`"
+            raise UsageError(message, hint=f"steelyard import {form} FILE --out DIR")
+        summary = found.import_file(files[0], out)
     if as_json:
         sys.stdout.write(json.dumps(asdict(summary), default=str) + "\n")
     else:
         sys.stdout.write(_text(summary))
+
+
+def _options(form: str, columns: tuple[str, ...], unit: str) -> ReadOptions:
+    if (columns or unit) and form != "csv":
+        message = f"`--column` and `--unit` are for the format `csv`; `{form}` tells them itself"
+        raise UsageError(message, hint=f"steelyard import {form} FILE... --out DIR")
+    mapping: dict[str, str] = {}
+    for each in columns:
+        role, sign, name = each.partition("=")
+        if not (role and sign and name) or role in mapping:
+            message = f"`--column {each}` is not of the form ROLE=COLUMN, each role once"
+            raise UsageError(message, hint="e.g. --column value=time --column run=pid")
+        mapping[role] = name
+    return ReadOptions(mapping, unit)
 
 
 def _text(summary: ImportSummary) -> str:

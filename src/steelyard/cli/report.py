@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from steelyard.errors import UsageError
 from steelyard.model.finding import read_findings
 
 if TYPE_CHECKING:
@@ -67,15 +66,11 @@ def _build(directory: Path) -> Page:
     UsageError
         If the folder is of a study without a report.
     """
-    study = read_findings(directory / "findings.json").study
-    if study != "stability":
-        message = f"`{directory}` is of study `{study}`; studies with a report: `stability`"
-        raise UsageError(
-            message, hint="give a folder that `steelyard run stability` or `steelyard import` wrote"
-        )
-    from steelyard.studies.stability.report import build  # noqa: PLC0415 - start-up time
+    from steelyard.studies.registry import part_of  # noqa: PLC0415 - start-up time
 
-    return build(directory)
+    study = read_findings(directory / "findings.json").study
+    page: Page = part_of(study, "report", directory).build(directory)
+    return page
 
 
 def _write_page(page: Page, directory: Path, *, is_opened: bool) -> None:

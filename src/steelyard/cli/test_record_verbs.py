@@ -54,8 +54,30 @@ def test_a_damaged_file_is_an_error_of_the_data(tmp_path: Path, capsys: pytest.C
 
 
 def test_an_unknown_format_is_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute(["import", "jmh", "x", "--out", str(tmp_path / "r")]) == 2
-    assert "allowed: `recodex`" in capsys.readouterr().err
+    assert execute(["import", "benchexec", "x", "--out", str(tmp_path / "r")]) == 2
+    assert "allowed: `criterion`, `csv`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["hyperfine"], "no file is given"),
+        (["hyperfine", "t.csv", "--unit", "ms"], "are for the format `csv`"),
+        (["recodex", "t.csv", "t.csv"], "takes one file"),
+        (["csv", "t.csv", "--column", "value"], "is not of the form ROLE=COLUMN"),
+    ],
+)
+def test_an_import_that_asks_for_too_much_is_wrong_usage(
+    words: list[str], part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(["import", *words, "--out", str(tmp_path / "r")]) == 2
+    assert part in capsys.readouterr().err
+
+
+def test_columns_of_a_table_are_named_on_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("pid,t\n1,0.5\n2,0.25\n", encoding="utf-8")
+    words = ["--column", "value=t", "--column", "run=pid", "--unit", "s", "--out", str(tmp_path / "r")]
+    assert execute(["import", "csv", str(tmp_path / "t.csv"), *words]) == 0
 
 
 def test_export_gives_back_what_was_imported(result: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,9 +36,10 @@ VERBS: Final[dict[str, Verb]] = {
         "steelyard.cli.compare_results:compare_results",
         "Lay two results over each other and list what changed.",
     ),
+    "history": Verb("steelyard.cli.history:history", "Say where a history of results changes."),
     "plan": Verb("steelyard.cli.plan:plan", "Show what a study would execute."),
     "import": Verb(
-        "steelyard.cli.importing:import_results", "Turn a foreign result file into a result folder."
+        "steelyard.cli.importing:import_results", "Turn foreign result files into a result folder."
     ),
     "export": Verb(
         "steelyard.cli.exporting:export_results", "Write the measurements of a result folder as CSV."

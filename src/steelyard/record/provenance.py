@@ -40,6 +40,8 @@ class Origin:
         Hash of its bytes.
     byte_count : int
         Its size.
+    facts : dict
+        What the file says of the tool that wrote it: version, machine, date.
     """
 
     importer: str
@@ -47,6 +49,7 @@ class Origin:
     file_name: str
     sha256: str
     byte_count: int
+    facts: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,9 @@ class Provenance:
     calibration : dict or None
         Steelyard's own error on this host, if it was measured.
     origin : Origin or None
-        The imported file; ``None`` for an executed study.
+        The imported file, the first of several; ``None`` for an executed study.
+    origins : tuple of Origin
+        All imported files in order, where an import takes several.
     sessions : tuple of Session
         In order.
     tables : dict
@@ -115,6 +120,7 @@ class Provenance:
     technologies: dict[str, JsonValue] = field(default_factory=dict)
     calibration: dict[str, JsonValue] | None = None
     origin: Origin | None = None
+    origins: tuple[Origin, ...] = ()
     sessions: tuple[Session, ...] = ()
     tables: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

@@ -85,10 +85,12 @@ def _changed_text(shown: str, given: str) -> str:
 
 
 def _study(name: str) -> _Analysing:
-    for entry in entry_points(group="steelyard.studies", name=name):
-        study: _Analysing = entry.load()
-        return study
-    known = ", ".join(f"`{entry.name}`" for entry in entry_points(group="steelyard.studies"))
+    groups = ("steelyard.studies", "steelyard.analyses")
+    for group in groups:
+        for entry in entry_points(group=group, name=name):
+            study: _Analysing = entry.load()
+            return study
+    known = ", ".join(f"`{entry.name}`" for group in groups for entry in entry_points(group=group))
     message = f"the result belongs to the study `{name}`, which is not installed; installed: {known}"
     raise DataError(message, code="data.study")
 

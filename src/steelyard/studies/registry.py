@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
@@ -11,6 +12,7 @@ from steelyard.studies.stability import STUDY as STABILITY
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from pathlib import Path
+    from types import ModuleType
 
     from pydantic import BaseModel
 
@@ -91,3 +93,35 @@ def study(name: str) -> Study:
         message = f"`{name}` is not a study; allowed: {allowed}"
         raise UsageError(message, hint="steelyard run stability --quick", code="usage.study")
     return known[name]
+
+
+ANALYSES: Final = {
+    "stability": "steelyard.studies.stability",
+    "imported": "steelyard.studies.imported",
+}
+"""Packages of the studies whose results can be analysed and reported: modules ``analysis`` and ``report``."""
+
+
+def part_of(study_name: str, part: str, place: Path) -> ModuleType:
+    """Give the ``analysis`` or the ``report`` of a study that a result folder belongs to.
+
+    Parameters
+    ----------
+    study_name : str
+        As in the plan or the findings.
+    part : str
+        ``analysis`` or ``report``.
+    place : Path
+        The folder, for the error.
+
+    Raises
+    ------
+    UsageError
+        Listing the studies there are.
+    """
+    if study_name not in ANALYSES:
+        known = ", ".join(f"`{name}`" for name in ANALYSES)
+        message = f"`{place}` is of study `{study_name}`; studies with a report: {known}"
+        hint = "give a folder that `steelyard run stability` or `steelyard import` wrote"
+        raise UsageError(message, hint=hint)
+    return import_module(f"{ANALYSES[study_name]}.{part}")

@@ -101,7 +101,7 @@ def write_imported(
     for run in runs:
         by_cell.setdefault(run.levels, []).append(run)
     plan, remarks = _plan(by_cell, design, origin)
-    _require_free(result, plan)
+    require_free(result, plan)
     all_notes = (*notes, *remarks)
     measurements = sum(len(run.printed) for run in runs)
     try:
@@ -136,7 +136,14 @@ def _provenance(plan: Plan, origin: Origin, notes: Sequence[str]) -> Provenance:
     return end_session(replace(begin_provenance(plan, command), origin=origin, notes=tuple(notes)))
 
 
-def _require_free(result: Path, plan: Plan) -> None:
+def require_free(result: Path, plan: Plan) -> None:
+    """Refuse a folder that holds something else than this very import.
+
+    Raises
+    ------
+    DataError
+        If it is not empty and of another plan.
+    """
     if not result.exists() or (result.is_dir() and not any(result.iterdir())):
         return
     if (result / "plan.json").exists() and read_plan(result / "plan.json").id == plan.id:

@@ -13,7 +13,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ENTRY_POINTS: Final = "steelyard.importers"
-_BUILT_IN: Final = {"recodex": "steelyard.record.importers.recodex:IMPORTER"}
+_BUILT_IN: Final = {
+    "recodex": "steelyard.record.importers.recodex:IMPORTER",
+    "jmh": "steelyard.record.importers.jmh:IMPORTER",
+    "hyperfine": "steelyard.record.importers.hyperfine:IMPORTER",
+    "google-benchmark": "steelyard.record.importers.google_benchmark:IMPORTER",
+    "criterion": "steelyard.record.importers.criterion:IMPORTER",
+    "pyperf": "steelyard.record.importers.pyperf:IMPORTER",
+    "pytest-benchmark": "steelyard.record.importers.pytest_benchmark:IMPORTER",
+    "moobench": "steelyard.record.importers.moobench:IMPORTER",
+    "skampi": "steelyard.record.importers.skampi:IMPORTER",
+    "mpi": "steelyard.record.importers.mpi:IMPORTER",
+    "csv": "steelyard.record.importers.table:IMPORTER",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,187 @@
+"""``steelyard history``: where a history of results changes."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path  # noqa: TC003 - cyclopts reads the annotation
+from typing import TYPE_CHECKING, Annotated, Final
+
+from cyclopts import Parameter
+
+from steelyard.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from steelyard.analyse.history import Change, HistoryOptions, SeriesHistory
+    from steelyard.analyse.result_series import ResultSeries
+
+    Followed = tuple[ResultSeries, SeriesHistory]
+
+NEWEST_NOT_SLOWER: Final = 0
+NEWEST_SLOWER: Final = 1
+_FEWEST_FOLDERS_HINT: Final = "give result folders, oldest first, or one import of several files"
+
+
+def history(
+    *directories: Path,
+    metric: Annotated[tuple[str, ...], Parameter(consume_multiple=False)] = (),
+    margin: float = 2.0,
+    level: float = 95.0,
+    independent: Annotated[bool, Parameter(negative=())] = False,
+    json_: Annotated[bool, Parameter(name="--json", negative=())] = False,
+) -> int:
+    """Say where a history of results changes.
+
+    Leaves with exit code 1 if the newest level of a series is slower than the one before by more than the
+    margin. The test takes into account that the place of a change is chosen, that results may depend on the
+    ones before, and that there are many series.
+
+    Parameters
+    ----------
+    directories
+        Result folders, oldest first; or one folder with several blocks, such as an import of several files.
+    metric
+        Metric to follow, repeated for several; all times, sizes and rates by default.
+    margin
+        Largest difference that counts as none, in percent.
+    level
+        100 less the percentage of unchanged series that may be called changed.
+    independent
+        The results are known not to depend on the ones before (machine rebooted or drawn anew each time):
+        finds smaller changes, and needs fewer results.
+    json_
+        Print JSON for programs.
+
+    Examples
+    --------
+    Stop a pipeline when a benchmark has become slower by more than 5 %::
+
+        steelyard history results/2026-* --margin 5
+    """
+    from steelyard.analyse.history import HistoryOptions, find_changes  # noqa: PLC0415 - start-up time
+    from steelyard.analyse.result_series import read_series  # noqa: PLC0415 - start-up time
+
+    _check(directories, margin, level)
+    series = read_series(directories, metric)
+    options = HistoryOptions(margin / 100, level / 100, independent)
+    found = find_changes([each.values for each in series], options)
+    followed = list(zip(series, found, strict=True))
+    if json_:
+        document = {
+            "schema": "steelyard/history/1",
+            "margin_percent": margin,
+            "level_percent": level,
+            "is_independent": independent,
+            "series": [_as_json(each) for each in followed],
+        }
+        sys.stdout.write(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.writelines(f"{line}\n" for line in _as_text(followed, options))
+    return NEWEST_SLOWER if any(is_newest_slower(each) for each in followed) else NEWEST_NOT_SLOWER
+
+
+def _check(directories: tuple[Path, ...], margin: float, level: float) -> None:
+    if not directories:
+        message = "no result folder is given"
+        raise UsageError(message, hint=_FEWEST_FOLDERS_HINT)
+    if not (math.isfinite(margin) and 0 <= margin <= 1000):  # noqa: PLR2004 - as the text says
+        message = f"`--margin` is {margin}; allowed: 0 to 1000"
+        raise UsageError(message, hint="give it in percent, e.g. 2", code="usage.range")
+    if not 50 <= level <= 99.9:  # noqa: PLR2004 - as the text says
+        message = f"`--level` is {level}; allowed: 50 to 99.9"
+        raise UsageError(message, hint="give it in percent, e.g. 95", code="usage.range")
+
+
+def is_newest_slower(followed: Followed) -> bool:
+    """Tell whether the newest level is slower than the one before; changes inside the margin are none."""
+    series, found = followed
+    return bool(found.changes) and _direction(series, found.changes[-1]) == "slower"
+
+
+def _direction(series: ResultSeries, change: Change) -> str:
+    return "slower" if (change.ratio > 1) is not series.is_rate else "faster"
+
+
+def _verdict(found: SeriesHistory) -> str:
+    if found.changes:
+        return "changed"
+    return "undecided" if found.is_undecidable else "no change"
+
+
+def _as_json(followed: Followed) -> dict[str, object]:
+    series, found = followed
+    return {
+        "subject": series.subject,
+        "unit": series.unit,
+        "results": list(series.labels),
+        "values": series.values.tolist(),
+        "left_out": series.left_out,
+        "verdict": _verdict(found),
+        "p_value": found.p_value,
+        "autocorrelation": found.autocorrelation,
+        "is_newest_slower": is_newest_slower(followed),
+        "changes": [
+            {
+                "at": series.labels[change.position],
+                "position": change.position,
+                "direction": _direction(series, change),
+                "ratio": change.ratio,
+                "low": _finite(change.low),
+                "high": _finite(change.high),
+                "p_value": change.p_value,
+            }
+            for change in found.changes
+        ],
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _as_text(followed: list[Followed], options: HistoryOptions) -> Iterator[str]:
+    from steelyard.analyse.history import FEWEST, FEWEST_INDEPENDENT, MOST_DEPENDENT  # noqa: PLC0415 - start-up time
+
+    fewest = FEWEST_INDEPENDENT if options.is_independent else FEWEST
+    margin, error = 100 * options.margin, 100 * (1 - options.level)
+    longest = max(series.values.size for series, _ in followed)
+    count = f"{len(followed)} series" if len(followed) != 1 else "1 series"
+    yield f"{count} over {longest} results; margin {margin:g} %, at most {error:g} % false changes"
+    for series, found in followed:
+        if found.changes:
+            yield f"{_name(series)}:"
+            yield from (f"  {_sentence(series, change)}" for change in found.changes)
+    quiet = sum(not found.changes and not found.is_undecidable for _, found in followed)
+    yield f"no change: {quiet}"
+    undecided = [each for each in followed if each[1].is_undecidable]
+    dependent = [series for series, found in undecided if found.autocorrelation > MOST_DEPENDENT]
+    if short := len(undecided) - len(dependent):
+        yield f"undecided: {short} with fewer than {fewest} results"
+    if dependent:
+        why = f"each result depends too much on the one before (autocorrelation above {MOST_DEPENDENT})"
+        yield f"undecided: {len(dependent)}, because {why}: {', '.join(map(_name, dependent[:5]))}"
+    slower = [_name(each[0]) for each in followed if is_newest_slower(each)]
+    if slower:
+        yield f"slower now than before: {', '.join(slower)}"
+
+
+def _name(series: ResultSeries) -> str:
+    levels = ", ".join(value for key, value in series.subject.items() if key != "metric" and value)
+    return f"{levels} {series.subject['metric']}"
+
+
+def _sentence(series: ResultSeries, change: Change) -> str:
+    effect = f"{100 * (change.ratio - 1):+.3g} %"
+    limits = (
+        f" (95 % interval {100 * (change.low - 1):+.3g} % to {100 * (change.high - 1):+.3g} %)"
+        if math.isfinite(change.low)
+        else ""
+    )
+    place = f"result {change.position + 1} of {series.values.size}"
+    return (
+        f"changed at `{series.labels[change.position]}` ({place}): {effect}{limits}, "
+        f"{_direction(series, change)}, p {change.p_value:.2g}"
+    )

@@ -1,0 +1,59 @@
+"""Lines of fields, read with their numbers, so that an error can name them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING
+
+from steelyard.record.importers.foreign import is_plausible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from steelyard.record.importers.foreign import Source
+    from steelyard.record.importers.problem_list import ProblemList
+
+
+def rows(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Give the rows that are not blank, with their lines from 1.
+
+    Raises
+    ------
+    DataError
+        If the file is no text or no CSV.
+    """
+    reader = csv.reader(io.StringIO(source.text(), newline=""), delimiter=delimiter, strict=True)
+    try:
+        for row in reader:
+            if row and any(field.strip() for field in row):
+                yield reader.line_num, [field.strip() for field in row]
+    except csv.Error as error:
+        source.refuse(f"line {reader.line_num}", f"not CSV: {error}")
+
+
+def number_of(text: str) -> Decimal | None:
+    """Give a finite number; nothing for anything else.
+
+    Examples
+    --------
+    >>> number_of("1.5e-3"), number_of("nan"), number_of("1_000")
+    (Decimal('0.0015'), None, None)
+    """
+    if "_" in text:
+        return None
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return None
+    return number if is_plausible(number) else None
+
+
+def require_number(problems: ProblemList, line: int, name: str, text: str) -> Decimal | None:
+    """Give a number from 0; for anything else note the problem and give nothing."""
+    number = number_of(text)
+    if number is None or number < 0:
+        problems.add(line, f"{name} is `{text[:40]}`; expected a number from 0")
+        return None
+    return number

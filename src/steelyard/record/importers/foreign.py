@@ -1,0 +1,201 @@
+"""What a foreign file holds, in Steelyard's words: runs of cells, and what the tool published about them."""
+
+from __future__ import annotations
+
+import decimal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from steelyard.errors import DataError
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+    from pathlib import Path
+
+WORKLOAD: Final = "workload"
+"""The factor every import has: what was measured."""
+
+NOT_APPLICABLE: Final = "none"
+"""Level of a parameter that a workload does not have."""
+
+MEASURE: Final = "measure"
+WARM_UP: Final = "warmup"
+
+DECIMAL_EXPONENTS: Final[dict[str, int]] = {"ns": 0, "us": 3, "ms": 6, "s": 9}
+"""Power of ten that turns a unit of time into nanoseconds."""
+
+LARGEST_EXPONENT: Final = 290
+"""Numbers of more digits before or behind the point than doubles have are damage."""
+
+_EXACT: Final = decimal.Context(prec=800)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One value of one timed section.
+
+    Parameters
+    ----------
+    metric : str
+        What was measured.
+    unit : str
+        ``ns`` for times; otherwise as the tool names it.
+    value : float
+        In `unit`.
+    iteration : int
+        Timed section inside the run, from 1.
+    phase : str
+        ``measure`` or ``warmup``.
+    printed : str or None
+        Digits as the file has them, in the file's own unit.
+    """
+
+    metric: str
+    unit: str
+    value: float
+    iteration: int
+    phase: str = MEASURE
+    printed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignRun:
+    """One process launch as a foreign file tells it.
+
+    Parameters
+    ----------
+    levels : dict
+        Level of each factor; has `WORKLOAD`.
+    sections : list of Section
+        Everything it measured, in order.
+    worker_label : str
+        Name of its worker in the file; empty where there is one.
+    exit_code : int or None
+        ``None`` where the file does not say.
+    is_signalled : bool
+        Whether a signal ended it.
+    block : str
+        Label of what it shares its disturbances with, inside the file; empty for the whole file.
+    """
+
+    levels: dict[str, str]
+    sections: list[Section]
+    worker_label: str = ""
+    exit_code: int | None = None
+    is_signalled: bool = False
+    block: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A number that a tool computed itself; kept beside the raw values, never taken as one.
+
+    Parameters
+    ----------
+    levels : dict
+        Cell it is about.
+    metric, statistic : str
+        ``mean of time`` is metric ``time``, statistic ``mean``.
+    unit : str
+        As `Section.unit`.
+    value : float
+        In `unit`.
+    printed : str
+        As the file has it.
+    """
+
+    levels: dict[str, str]
+    metric: str
+    statistic: str
+    unit: str
+    value: float
+    printed: str
+
+
+@dataclass(slots=True)
+class ForeignFile:
+    """What was read from one file.
+
+    Parameters
+    ----------
+    form : str
+        Variant of the format.
+    runs : list of ForeignRun
+        In the order of the file.
+    published : list of Published
+        Numbers the tool computed.
+    facts : dict
+        Tool, version, machine, date, as far as the file tells.
+    notes : list of str
+        What was not taken, counted and named.
+    """
+
+    form: str
+    runs: list[ForeignRun] = field(default_factory=list)
+    published: list[Published] = field(default_factory=list)
+    facts: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file that is being read, and how to speak of it in an error.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    content : bytes
+        Its bytes.
+    expected : str
+        What the format looks like, for hints.
+    """
+
+    path: Path
+    content: bytes
+    expected: str
+
+    def refuse(self, place: str, text: str) -> NoReturn:
+        """Raise the error for something that is wrong at a place (line or JSON path)."""
+        where = f", {place}" if place else ""
+        message = f"`{self.path}`{where}: {text}"
+        raise DataError(message, hint=f"expected {self.expected}", code="data.import")
+
+    def text(self) -> str:
+        """Give the content as text.
+
+        Raises
+        ------
+        DataError
+            Naming the line that is not UTF-8.
+        """
+        try:
+            return self.content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = self.content[: error.start].count(b"\n") + 1
+            byte = f"byte {self.content[error.start]:#04x} is not UTF-8"
+            self.refuse(f"line {line}", byte)
+
+
+def is_plausible(number: Decimal) -> bool:
+    """Tell whether a number is finite and within the range of doubles.
+
+    Examples
+    --------
+    >>> from decimal import Decimal
+    >>> is_plausible(Decimal("1e-9")), is_plausible(Decimal("1e999")), is_plausible(Decimal("NaN"))
+    (True, False, False)
+    """
+    return number.is_finite() and (number == 0 or abs(number.adjusted()) <= LARGEST_EXPONENT)
+
+
+def to_nanoseconds(number: Decimal, unit: str) -> float:
+    """Convert a time exactly; the one rounding is that to a double.
+
+    Examples
+    --------
+    >>> from decimal import Decimal
+    >>> to_nanoseconds(Decimal("0.1"), "s")
+    100000000.0
+    """
+    return float(_EXACT.scaleb(number, DECIMAL_EXPONENTS[unit]))

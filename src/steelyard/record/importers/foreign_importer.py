@@ -1,0 +1,111 @@
+"""The importer of formats that are not Steelyard's own: files are read one by one, then written together."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from steelyard.errors import DataError
+from steelyard.record.importers.foreign import Source
+from steelyard.record.importers.foreign_result import ReadFile, write_foreign
+from steelyard.record.importers.reading import ReadOptions
+from steelyard.record.provenance import Origin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from steelyard.record.importers.foreign import ForeignFile
+    from steelyard.record.importers.interface import ImportSummary
+
+
+class Alternatives(StrEnum):
+    """What is compared in a result of a format."""
+
+    FACTORS = "factors"
+    """Levels of each factor but the workload, all else equal, with the first level."""
+    CELLS = "cells"
+    """Every cell with the first."""
+    NONE = "none"
+    """Nothing: the factors are sizes of messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignImporter:
+    """Importer of one format.
+
+    Parameters
+    ----------
+    name, description : str
+        On the command line, and one sentence.
+    expected : str
+        What the format looks like, for hints.
+    read : callable
+        Reads one file.
+    alternatives : Alternatives
+        What is compared.
+    files_of : callable or None
+        Gives the files of a folder; ``None`` for formats of single files.
+    """
+
+    name: str
+    description: str
+    expected: str
+    read: Callable[[Source, ReadOptions], ForeignFile]
+    alternatives: Alternatives = Alternatives.FACTORS
+    files_of: Callable[[Path], list[Path]] | None = None
+
+    def import_file(self, path: Path, result: Path) -> ImportSummary:
+        """Read one file and write a result folder."""
+        return self.import_files([path], result)
+
+    def import_files(
+        self, paths: Sequence[Path], result: Path, options: ReadOptions | None = None
+    ) -> ImportSummary:
+        """Read files and write one result folder; each file is a block.
+
+        Parameters
+        ----------
+        paths : sequence of Path
+            At least one; their order is the order of the blocks.
+        result : Path
+            Folder to write.
+        options : ReadOptions or None
+            Columns and unit, for tables.
+
+        Raises
+        ------
+        DataError
+            If a file is damaged or holds no value, naming file and place; nothing is written then.
+        """
+        options = options or ReadOptions()
+        read = [
+            self._read(block, part, options) for block, path in enumerate(paths) for part in self._parts(path)
+        ]
+        if not any(run.sections for file in read for run in file.content.runs):
+            listed = ", ".join(f"`{path}`" for path in paths)
+            message = f"{listed}: no value in the file"
+            raise DataError(message, hint=f"expected {self.expected}", code="data.import")
+        return write_foreign(result, read, importer=self.name, alternatives=self.alternatives)
+
+    def _parts(self, path: Path) -> list[Path]:
+        if self.files_of is None or not path.is_dir():
+            return [path]
+        found = self.files_of(path)
+        if not found:
+            message = f"`{path}` has no file of the format `{self.name}` below it"
+            raise DataError(message, hint=f"expected {self.expected}", code="data.import")
+        return found
+
+    def _read(self, block: int, path: Path, options: ReadOptions) -> ReadFile:
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            message = f"`{path}` cannot be read: {error.strerror}"
+            raise DataError(message, hint=f"expected {self.expected}", code="data.absent") from error
+        found = self.read(Source(path, content, self.expected), options)
+        digest = hashlib.sha256(content).hexdigest()
+        origin = Origin(self.name, found.form, path.name, digest, len(content), found.facts)
+        return ReadFile(block, origin, found)

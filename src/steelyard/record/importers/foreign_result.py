@@ -1,0 +1,238 @@
+"""From foreign files to a complete result folder: plan, tables, published numbers, provenance."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from steelyard.errors import unwritable
+from steelyard.model import Batch, Cell, Execution, Plan
+from steelyard.record.importers.foreign import NOT_APPLICABLE, WORKLOAD
+from steelyard.record.importers.imported_result import require_free
+from steelyard.record.importers.interface import ImportSummary
+from steelyard.record.outcome_rows import run_id_of
+from steelyard.record.provenance import begin_provenance, end_session, write_provenance
+from steelyard.record.published import write_published
+from steelyard.record.schema import RUN_COLUMNS
+from steelyard.record.seal import seal_tables
+from steelyard.record.tables import ResultTables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from steelyard.record.importers.foreign import ForeignFile, ForeignRun
+    from steelyard.record.provenance import Origin
+    from steelyard.record.table_file import Value
+
+STUDY: Final = "imported"
+MARGIN_PERCENT: Final = 2.0
+_RESERVED: Final = frozenset({*RUN_COLUMNS, "attempt_state", "metric"})
+Levels = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    """One file and what was read from it.
+
+    Parameters
+    ----------
+    block : int
+        Position of the file, or of the folder it is part of, on the command line.
+    origin : Origin
+        The file.
+    content : ForeignFile
+        What it holds.
+    """
+
+    block: int
+    origin: Origin
+    content: ForeignFile
+
+
+def write_foreign(
+    result: Path, files: Sequence[ReadFile], *, importer: str, alternatives: str
+) -> ImportSummary:
+    """Write a result folder from foreign files.
+
+    Raises
+    ------
+    DataError
+        If the folder holds something else, or cannot be written.
+    """
+    factors = _factors(files)
+    batches: dict[tuple[Levels, tuple[int, str]], list[ForeignRun]] = {}
+    for file in files:
+        for run in file.content.runs:
+            if run.sections:
+                batches.setdefault((_levels(run.levels, factors), (file.block, run.block)), []).append(run)
+    plan = _plan(batches, factors, files, {"origin": importer, "alternatives": alternatives})
+    require_free(result, plan)
+    try:
+        result.mkdir(parents=True, exist_ok=True)
+        plan.write(result / "plan.json")
+    except OSError as error:
+        raise unwritable(result, error, "give another folder with --out") from error
+    generation = hashlib.sha256(f"{plan.id} {plan.options['origin_sha256']}".encode()).hexdigest()
+    members = list(batches.values())
+    measurements = 0
+    with ResultTables(result, plan, generation) as tables:
+        for batch in plan.batches:
+            for row, measured in _rows(plan, batch, members[batch.number]):
+                tables.add(row, measured)
+                measurements += len(measured)
+    numbers = {tuple(cell.levels.values()): cell.number for cell in plan.cells}
+    published = [
+        (numbers[levels], file.block, each)
+        for file in files
+        for each in file.content.published
+        if (levels := _levels(each.levels, factors)) in numbers
+    ]
+    write_published(result, plan, generation, published)
+    notes = _notes(files)
+    _write_provenance(result, plan, files, notes)
+    seal_tables(result)
+    runs = sum(map(len, members))
+    form = files[0].origin.form
+    return ImportSummary(result, STUDY, form, len(plan.cells), 0, runs, measurements, notes)
+
+
+def _factors(files: Sequence[ReadFile]) -> dict[str, str]:
+    """Give the column of each factor: the workload first, then parameters in order of appearance."""
+    names = {WORKLOAD: WORKLOAD}
+    for file in files:
+        for run in file.content.runs:
+            for name in run.levels:
+                if name not in names:
+                    names[name] = _column(name, set(names.values()))
+    return names
+
+
+def _column(name: str, taken: set[str]) -> str:
+    column = name.strip() or "parameter"
+    while column in _RESERVED or column in taken:
+        column = f"parameter_{column}"
+    return column
+
+
+def _levels(levels: dict[str, str], factors: dict[str, str]) -> Levels:
+    return tuple(levels.get(name, NOT_APPLICABLE) for name in factors)
+
+
+def _plan(
+    batches: dict[tuple[Levels, tuple[int, str]], list[ForeignRun]],
+    factors: dict[str, str],
+    files: Sequence[ReadFile],
+    options: dict[str, str],
+) -> Plan:
+    columns = tuple(factors.values())
+    numbers = {levels: place for place, levels in enumerate(dict.fromkeys(levels for levels, _ in batches))}
+    # In the order of the files, and inside one in order of appearance.
+    seen = dict.fromkeys(block for _, block in batches)
+    blocks = {block: place for place, block in enumerate(sorted(seen, key=lambda block: block[0]))}
+    cells = tuple(
+        Cell(number, dict(zip(columns, levels, strict=True)), Execution(isolation="", command=(levels[0],)))
+        for levels, number in numbers.items()
+    )
+    # Tables are sorted by cell; the batches are numbered in that order.
+    ordered = sorted(batches, key=lambda key: (numbers[key[0]], blocks[key[1]]))
+    members = {key: batches[key] for key in ordered}
+    batches.clear()
+    batches.update(members)
+    names = {file.block: file.origin.file_name for file in reversed(files)}
+    labels = [label or names[place] for place, label in blocks]
+    digest = hashlib.sha256(" ".join(file.origin.sha256 for file in files).encode()).hexdigest()
+    plan = Plan(
+        study=STUDY,
+        seed=1,
+        factors={
+            column: tuple(dict.fromkeys(levels[place] for levels in numbers))
+            for place, column in enumerate(columns)
+        },
+        cells=cells,
+        batches=tuple(
+            Batch(number, blocks[block], numbers[levels]) for number, (levels, block) in enumerate(ordered)
+        ),
+        blocks=len(blocks),
+        options={
+            "mode": "import",
+            "margin_percent": MARGIN_PERCENT,
+            **options,
+            "origin_sha256": digest,
+            "block_labels": json.dumps(labels, ensure_ascii=False),
+        },
+    )
+    return plan.freeze()
+
+
+def _rows(
+    plan: Plan, batch: Batch, runs: Sequence[ForeignRun]
+) -> Iterator[tuple[dict[str, Value], list[dict[str, Value]]]]:
+    levels = plan.cells[batch.cell].levels
+    labels = list(dict.fromkeys(run.worker_label for run in runs))
+    launches = dict.fromkeys(labels, 0)
+    for run in sorted(runs, key=lambda each: labels.index(each.worker_label)):
+        launches[run.worker_label] += 1
+        worker, iteration = labels.index(run.worker_label), launches[run.worker_label]
+        run_id = run_id_of(batch.number, 1, worker, iteration)
+        row: dict[str, Value] = {
+            "run_id": run_id,
+            "study": plan.study,
+            "cell": batch.cell,
+            "block": batch.block,
+            "batch": batch.number,
+            "attempt": 1,
+            "position": batch.number,
+            "worker": worker,
+            "iteration": iteration,
+            "host_id": "",
+            **levels,
+            "status": _status(run),
+            "exit_code": run.exit_code,
+            "flags": [],
+            "worker_label": run.worker_label,
+        }
+        yield (
+            row,
+            [
+                {
+                    "run_id": run_id,
+                    "iteration": section.iteration,
+                    "phase": section.phase,
+                    "metric": section.metric,
+                    "value": section.value,
+                    "unit": section.unit,
+                    "printed": section.printed,
+                }
+                for section in run.sections
+            ],
+        )
+
+
+def _status(run: ForeignRun) -> str:
+    if run.is_signalled:
+        return "signalled"
+    return "nonzero_exit" if run.exit_code else "completed"
+
+
+def _notes(files: Sequence[ReadFile]) -> tuple[str, ...]:
+    """Give the remarks of the files, each once, with the file's name where there are several."""
+    by_note: dict[str, list[str]] = {}
+    for file in files:
+        for note in file.content.notes:
+            by_note.setdefault(note, []).append(file.origin.file_name)
+    if len(files) == 1:
+        return tuple(by_note)
+    return tuple(
+        note if len(names) == len(files) else f"{note} ({', '.join(names)})"
+        for note, names in by_note.items()
+    )
+
+
+def _write_provenance(result: Path, plan: Plan, files: Sequence[ReadFile], notes: tuple[str, ...]) -> None:
+    origins = tuple(file.origin for file in files)
+    command = ("steelyard", "import", origins[0].importer, *(origin.file_name for origin in origins))
+    begun = begin_provenance(plan, command)
+    write_provenance(result, end_session(replace(begun, origin=origins[0], origins=origins, notes=notes)))

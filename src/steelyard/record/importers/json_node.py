@@ -1,0 +1,130 @@
+"""JSON of foreign tools, read with the path of every value, so that an error can name it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from steelyard.record.importers.foreign import is_plausible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from steelyard.record.importers.foreign import Source
+
+_SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value of a JSON document with its path.
+
+    Every accessor raises `DataError` that names file, path and what was expected there.
+    """
+
+    source: Source
+    value: Any
+    path: str
+
+    def member(self, name: str) -> Node:
+        """Give a member that must be there."""
+        content = self.value
+        if not isinstance(content, dict):
+            self.refuse("an object")
+        if name not in content:
+            self._fail(f"no member `{name}`; there are: {', '.join(map(str, list(content)[:12])) or 'none'}")
+        return Node(self.source, content[name], f"{self.path}.{name}" if self.path else name)
+
+    def optional(self, name: str) -> Node | None:
+        """Give a member, or nothing where it is absent or null."""
+        if not isinstance(self.value, dict):
+            self.refuse("an object")
+        if self.value.get(name) is None:
+            return None
+        return self.member(name)
+
+    def members(self) -> Iterator[tuple[str, Node]]:
+        """Give the members of an object in order."""
+        if not isinstance(self.value, dict):
+            self.refuse("an object")
+        for name in self.value:
+            yield name, self.member(name)
+
+    def elements(self) -> list[Node]:
+        """Give the elements of a list in order."""
+        if not isinstance(self.value, list):
+            self.refuse("a list")
+        return [Node(self.source, value, f"{self.path}[{place}]") for place, value in enumerate(self.value)]
+
+    def text(self) -> str:
+        """Give a text that is not empty."""
+        if not isinstance(self.value, str) or not self.value.strip():
+            self.refuse("a text")
+        return str(self.value)
+
+    def number(self) -> Decimal:
+        """Give a finite number with all digits of the file."""
+        if isinstance(self.value, bool) or not isinstance(self.value, int | Decimal):
+            self.refuse("a number")
+        number = Decimal(self.value)
+        if not is_plausible(number):
+            self.refuse("a finite number of the range of doubles")
+        return number
+
+    def count(self, most: int = 10**12) -> int:
+        """Give a whole number from 0."""
+        number = self.number()
+        if number != int(number) or not 0 <= number <= most:
+            self.refuse(f"a whole number from 0 to {most}")
+        return int(number)
+
+    def duration(self) -> Decimal:
+        """Give a number from 0."""
+        number = self.number()
+        if number < 0:
+            self.refuse("a number from 0")
+        return number
+
+    def shown(self) -> str:
+        """Give a short text of any value, for levels and facts."""
+        if isinstance(self.value, str):
+            return self.value
+        if isinstance(self.value, bool):
+            return "true" if self.value else "false"
+        if isinstance(self.value, int | Decimal):
+            return str(self.value)
+        return json.dumps(self.value, default=str, sort_keys=True)
+
+    def refuse(self, expected: str) -> NoReturn:
+        """Raise the error for a value of another kind."""
+        shown = " ".join(self.shown().split())
+        shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+        self._fail(f"`{shown}` is not {expected}")
+
+    def _fail(self, text: str) -> NoReturn:
+        self.source.refuse(f"at `{self.path}`" if self.path else "at the top", text)
+
+
+def read_json(source: Source) -> Node:
+    """Parse a document; numbers keep their digits.
+
+    Raises
+    ------
+    DataError
+        Naming line and column of what is not JSON.
+    """
+    text = source.text()
+    try:
+        value = json.loads(text, parse_float=Decimal, parse_constant=Decimal)
+        if "\\u" in text:  # an escape may name half a character, which no file can hold
+            json.dumps(value, ensure_ascii=False, default=str).encode()
+        return Node(source, value, "")
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        source.refuse(place, f"not JSON: {error.msg}")
+    except RecursionError:
+        source.refuse("", "not JSON that can be read: nested too deeply")
+    except (ValueError, InvalidOperation) as error:
+        source.refuse("", f"not JSON that can be read: {error}")

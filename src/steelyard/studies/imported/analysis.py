@@ -1,0 +1,89 @@
+"""Analysis of imported results: from the recorded tables to every claim of the report."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from steelyard.errors import AnalysisError, DataError
+from steelyard.model import FindingSet
+from steelyard.model.plan import read_plan
+from steelyard.record.seal import hash_tables
+from steelyard.studies.imported.cells import cell_finding
+from steelyard.studies.imported.comparisons import comparisons
+from steelyard.studies.imported.published import published_findings
+from steelyard.studies.imported.samples import read_samples
+from steelyard.studies.imported.tables import write_tables
+from steelyard.studies.stability.analysis_options import AnalysisOptions, read_options, write_options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from steelyard.model import Finding, Plan
+
+METHOD_VERSION: Final = 1
+"""Raised whenever a change of the analysis alters numbers."""
+
+
+def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
+    """Compute the findings of an imported result; write ``findings.json`` and ``tables/*.csv``.
+
+    Parameters
+    ----------
+    result : Path
+        Result folder that ``steelyard import`` wrote.
+    options : AnalysisOptions or None
+        Settings to use and keep beside the result; ``None`` uses those kept there, else those of the plan.
+
+    Raises
+    ------
+    DataError
+        If the tables are absent, damaged or of another study.
+    AnalysisError
+        If there is nothing to analyse.
+    """
+    plan = read_plan(result / "plan.json")
+    if plan.study != "imported":
+        message = f"`{result}` holds a result of the study `{plan.study}`, not an imported one"
+        raise DataError(message, code="data.study")
+    if options is not None:
+        write_options(result, plan, options)
+    findings = tuple(_unique(_claims(result, plan, read_options(result, plan))))
+    if not findings:
+        message = f"`{result}` has no measured value"
+        raise AnalysisError(message, hint="import files with more than warm-ups")
+    found = FindingSet(plan.study, plan.id, METHOD_VERSION, hash_tables(result), findings)
+    write_tables(result, found)
+    found.write(result / "findings.json")
+    return found
+
+
+def _claims(result: Path, plan: Plan, options: AnalysisOptions) -> Iterator[Finding]:
+    samples = read_samples(result, plan)
+    margin = options.margin_percent / 100
+    for sample in samples:
+        yield cell_finding(sample, seed=plan.seed, margin=margin)
+    yield from comparisons(samples, plan, margin)
+    yield from published_findings(result, samples, block_labels(plan))
+
+
+def _unique(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Give each finding an id of its own: names such as `a b` and `a-b` make equal ones."""
+    seen: Counter[str] = Counter()
+    for finding in findings:
+        seen[finding.id] += 1
+        count = seen[finding.id]
+        yield finding if count == 1 else replace(finding, id=f"{finding.id}~{count}")
+
+
+def block_labels(plan: Plan) -> list[str]:
+    """Give the name of each block of an imported result: its file, or the label in the file."""
+    try:
+        labels = json.loads(str(plan.options.get("block_labels", "[]")))
+    except ValueError:
+        labels = []
+    named = [str(label) for label in labels] if isinstance(labels, list) else []
+    return named if len(named) == plan.blocks else [f"block {place}" for place in range(plan.blocks)]

@@ -1,0 +1,130 @@
+"""What is said of one cell: how much was measured, where it lies, how it scatters, how the series runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from steelyard import _native
+from steelyard.analyse.describe import mean, quantile, standard_deviation
+from steelyard.analyse.warm_up import WINDOW, SeriesClass, classify_series, find_outliers
+from steelyard.model import Estimate, Evidence, Finding
+from steelyard.studies.imported.location import location_of
+from steelyard.studies.stability.analysis_parts import MEASUREMENTS, finding, finite
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from steelyard.studies.imported.samples import Sample
+
+ONE_RUN: Final = "one run: the interval says nothing about other runs"
+TOO_SHORT: Final = "too short to classify"
+LISTED_OUTLIERS: Final = 20
+_WORST_FIRST: Final = (
+    SeriesClass.NO_STEADY_STATE,
+    SeriesClass.SLOW_DOWN,
+    SeriesClass.WARM_UP,
+    SeriesClass.FLAT,
+)
+
+
+def cell_finding(sample: Sample, *, seed: int, margin: float) -> Finding:
+    """Describe one metric of one cell.
+
+    Parameters
+    ----------
+    sample : Sample
+        Its values.
+    seed : int
+        Seed of resampling.
+    margin : float
+        Largest relative difference of levels of a series that does not matter.
+    """
+    values = sample.values
+    centre, spread = mean(values), standard_deviation(values)
+    quartiles = quantile(values, 0.75) - quantile(values, 0.25)
+    verdict, counts = _shape(sample, margin)
+    lag, size = _dependence(sample)
+    outliers = find_outliers(values)
+    count = int(values.size)
+    warnings = [ONE_RUN] if len(sample.runs) == 1 and count > 1 else []
+    return finding(
+        "cell",
+        sample.subject,
+        verdict,
+        estimates={
+            "mean": location_of(sample, seed),
+            "sd": Estimate(
+                finite(spread), sample.unit, "standard deviation", measurements=count, guaranteed=False
+            ),
+            "cv": Estimate(
+                finite(100 * spread / centre) if centre > 0 else None,
+                "percent",
+                "standard deviation over mean",
+                measurements=count,
+                guaranteed=False,
+            ),
+            "iqr": Estimate(
+                quartiles, sample.unit, "range of the quartiles", measurements=count, guaranteed=False
+            ),
+        },
+        facts={
+            "n": count,
+            "runs": len(sample.runs),
+            "blocks": len(set(sample.blocks)),
+            "warm_up_values": sample.warm_ups,
+            "median": quantile(values, 0.5),
+            "smallest": float(values.min()),
+            "largest": float(values.max()),
+            "shapes": counts,
+            "lag_1": finite(lag),
+            "effective_size": finite(size),
+            "outliers": len(outliers),
+            "outlier_places": _places(sample, outliers),
+        },
+        evidence=Evidence(
+            MEASUREMENTS,
+            {"cell": str(sample.cell), "metric": sample.metric, "phase": "measure"},
+            ("value",),
+            "mean, spread and shape",
+        ),
+        warnings=warnings,
+    )
+
+
+def _series(sample: Sample) -> list[NDArray[np.float64]]:
+    """Give the series that have an order: inside each run, or over runs of one value each."""
+    if all(run.size == 1 for run in sample.runs):
+        return [sample.values]
+    return list(sample.runs)
+
+
+def _shape(sample: Sample, margin: float) -> tuple[str, str]:
+    """Give the worst class of a series, and how many series are of each."""
+    long = [series for series in _series(sample) if series.size >= 2 * WINDOW]
+    counts = Counter(classify_series(series, margin=margin).shape for series in long)
+    worst = next((shape.value for shape in _WORST_FIRST if counts[shape]), TOO_SHORT)
+    listed = ", ".join(f"{counts[shape]} {shape.value}" for shape in _WORST_FIRST if counts[shape])
+    return worst, listed or TOO_SHORT
+
+
+def _dependence(sample: Sample) -> tuple[float, float]:
+    """Give the median autocorrelation of neighbours, and the sum of effective sizes."""
+    long = [series for series in _series(sample) if series.size > 2]  # noqa: PLR2004 - no neighbours
+    if not long:
+        return float("nan"), float("nan")
+    lags = np.array([float(_native.autocorrelation(series, 1)[-1]) for series in long])
+    return quantile(lags, 0.5), float(sum(_native.effective_size(series) for series in long))
+
+
+def _places(sample: Sample, outliers: tuple[int, ...]) -> str:
+    """Name outliers by run and position, from 1; nothing is removed."""
+    bounds = np.cumsum([0, *(run.size for run in sample.runs)])
+    shown = []
+    for place in outliers[:LISTED_OUTLIERS]:
+        run = int(np.searchsorted(bounds, place, side="right")) - 1
+        shown.append(f"{run + 1}.{place - int(bounds[run]) + 1}")
+    rest = len(outliers) - len(shown)
+    return " ".join(shown) + (f" and {rest} more" if rest else "")

@@ -1,0 +1,129 @@
+"""Which cells of an import are alternatives, and what their comparison says."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final
+
+from steelyard.analyse.equivalence import Margin, Verdict, ratio_test, verdict_of
+from steelyard.analyse.multiplicity import benjamini_hochberg
+from steelyard.model import Estimate, Evidence, Finding
+from steelyard.studies.imported.samples import level_of
+from steelyard.studies.stability.analysis_parts import MEASUREMENTS, finding, finite
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from steelyard.analyse.equivalence import RatioTest
+    from steelyard.model import Plan
+    from steelyard.studies.imported.samples import Sample
+
+WORKLOAD: Final = "workload"
+MOST_LEVELS: Final = 20
+"""A factor of more levels is a size, not a choice; its levels are not compared with the first."""
+FEW_RUNS: Final = "too few runs on a side for a verdict: import at least 5 runs (or files) of each"
+_OPPOSITE: Final = {Verdict.SLOWER: Verdict.FASTER, Verdict.FASTER: Verdict.SLOWER}
+Pair = tuple[str, "Sample", "Sample"]
+
+
+def comparisons(samples: list[Sample], plan: Plan, margin: float) -> Iterator[Finding]:
+    """Compare alternatives with the first of them; p-values are corrected inside each factor and metric.
+
+    Parameters
+    ----------
+    samples : list of Sample
+        All samples of the result.
+    plan : Plan
+        Its option `alternatives` says what is compared: ``factors``, ``cells`` or ``none``.
+    margin : float
+        Largest relative difference that counts as none.
+    """
+    rule = plan.options.get("alternatives")
+    pairs = list(
+        _of_cells(samples) if rule == "cells" else _of_factors(samples, plan) if rule == "factors" else ()
+    )
+    families: dict[tuple[str, str], list[Pair]] = defaultdict(list)
+    for pair in pairs:
+        families[pair[0], pair[1].metric].append(pair)
+    for members in families.values():
+        tests = [_test(first, second, Margin(margin)) for _, first, second in members]
+        different = benjamini_hochberg([test.p_different for test in tests])
+        equivalent = benjamini_hochberg([test.p_equivalent for test in tests])
+        for pair, test, p_different, p_equivalent in zip(members, tests, different, equivalent, strict=True):
+            yield _finding(pair, test, (p_different, p_equivalent))
+
+
+def _of_cells(samples: list[Sample]) -> Iterator[Pair]:
+    by_metric: dict[tuple[str, str], list[Sample]] = defaultdict(list)
+    for sample in samples:
+        by_metric[sample.metric, sample.unit].append(sample)
+    for members in by_metric.values():
+        yield from (("cell", members[0], other) for other in members[1:])
+
+
+def _of_factors(samples: list[Sample], plan: Plan) -> Iterator[Pair]:
+    for factor, levels in plan.factors.items():
+        if factor == WORKLOAD or not 1 < len(levels) <= MOST_LEVELS:
+            continue
+        groups: dict[tuple[str, ...], list[Sample]] = defaultdict(list)
+        for sample in samples:
+            others = (level for name, level in sample.levels.items() if name != factor)
+            groups[*others, sample.metric, sample.unit].append(sample)
+        for members in groups.values():
+            yield from ((factor, members[0], other) for other in members[1:])
+
+
+def _test(first: Sample, second: Sample, margin: Margin) -> RatioTest:
+    level = level_of(first, second)
+    return ratio_test(first.means(level), second.means(level), margin)
+
+
+def _finding(pair: Pair, test: RatioTest, p_values: tuple[float, float]) -> Finding:
+    family, first, second = pair
+    verdict = verdict_of(test, *p_values)
+    if first.is_rate:
+        verdict = _OPPOSITE.get(verdict, verdict)
+    names = _names(family, first, second)
+    shared = {key: value for key, value in first.levels.items() if family not in ("cell", key)}
+    ratio = Estimate(
+        finite(test.ratio),
+        "ratio",
+        f"Welch on the logarithms of {level_of(first, second)} means",
+        finite(test.low),
+        finite(test.high),
+        None if finite(test.low) is None else 0.95,
+        min(test.units),
+        int(first.values.size + second.values.size),
+        guaranteed=not test.is_descriptive,
+    )
+    return finding(
+        "comparison",
+        {**shared, "family": family, "metric": first.metric, "first": names[0], "second": names[1]},
+        verdict.value,
+        estimates={"ratio": ratio},
+        facts={
+            "p_different": p_values[0],
+            "p_equivalent": p_values[1],
+            "further_units": test.further_units,
+            "units_first": test.units[0],
+            "units_second": test.units[1],
+        },
+        evidence=Evidence(
+            MEASUREMENTS,
+            {"cell": f"{first.cell},{second.cell}", "metric": first.metric, "phase": "measure"},
+            ("value",),
+            "ratio of means, second over first",
+        ),
+        warnings=[FEW_RUNS] if test.is_descriptive else [],
+    )
+
+
+def _names(family: str, first: Sample, second: Sample) -> tuple[str, str]:
+    """Give what tells the two sides apart."""
+    if family != "cell":
+        return first.levels[family], second.levels[family]
+    differing = [name for name in first.levels if first.levels[name] != second.levels[name]]
+    if WORKLOAD in differing:
+        differing = [WORKLOAD]
+    sides = [", ".join(sample.levels[name] for name in differing) for sample in (first, second)]
+    return sides[0], sides[1]

@@ -1,0 +1,114 @@
+"""The recorded tables of an import as its analysis sees them: one sample per cell and metric."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import polars as pl
+
+from steelyard.analyse.describe import mean
+from steelyard.analyse.equivalence import FEWEST_UNITS
+from steelyard.record.tables import read_measurements, read_runs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from steelyard.model import Plan
+
+_ORDER: Final = ("cell", "metric", "unit", "block", "batch", "launch", "worker", "iteration")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Values of one metric of one cell.
+
+    Parameters
+    ----------
+    cell : int
+        Number of the cell.
+    levels : dict
+        Its factor levels.
+    metric, unit : str
+        What was measured.
+    runs : tuple of ndarray
+        Measured values of each run, in order.
+    blocks : tuple of int
+        Block of each run.
+    warm_ups : int
+        Values that the tool marked as warm-up; they are not among the runs.
+    """
+
+    cell: int
+    levels: dict[str, str]
+    metric: str
+    unit: str
+    runs: tuple[NDArray[np.float64], ...]
+    blocks: tuple[int, ...]
+    warm_ups: int
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """All measured values, shape (n,)."""
+        return np.concatenate(self.runs) if self.runs else np.empty(0)
+
+    @property
+    def subject(self) -> dict[str, str]:
+        """What a finding about it is about."""
+        return {**self.levels, "metric": self.metric}
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether more is better: operations, items or bytes per time."""
+        return self.unit.startswith("ops/") or self.unit.endswith(("/s", "/sec"))
+
+    def means(self, level: str) -> NDArray[np.float64]:
+        """Give the mean of each unit of a level, ``block`` or ``run``."""
+        of_runs = np.array([mean(run) for run in self.runs])
+        if level == "run":
+            return of_runs
+        labels = np.array(self.blocks)
+        return np.array([mean(np.concatenate(self._of_block(label))) for label in dict.fromkeys(labels)])
+
+    def _of_block(self, block: int) -> list[NDArray[np.float64]]:
+        return [run for run, label in zip(self.runs, self.blocks, strict=True) if label == block]
+
+
+def level_of(*samples: Sample) -> str:
+    """Give the highest level at which every sample has enough units: ``block``, else ``run``."""
+    return "block" if all(len(set(sample.blocks)) >= FEWEST_UNITS for sample in samples) else "run"
+
+
+def read_samples(result: Path, plan: Plan) -> list[Sample]:
+    """Read the samples of a result folder, by cell, then by metric in order of appearance.
+
+    Raises
+    ------
+    DataError
+        If the tables are absent or damaged.
+    """
+    runs = pl.DataFrame(
+        read_runs(result).select(["run_id", "cell", "block", "batch", "worker", "iteration"])
+    ).rename({"iteration": "launch"})
+    rows = pl.DataFrame(read_measurements(result).drop_columns(["printed"])).join(runs, on="run_id")
+    found = []
+    metrics = {name: place for place, name in enumerate(rows["metric"].unique(maintain_order=True))}
+    grouped = rows.sort(*_ORDER, maintain_order=True).group_by("cell", "metric", "unit", maintain_order=True)
+    for (cell, metric, unit), frame in grouped:
+        measured = frame.filter(pl.col("phase") == "measure")
+        launches = list(measured.group_by("block", "batch", "launch", maintain_order=True))
+        sample = Sample(
+            cell=int(str(cell)),
+            levels=plan.cells[int(str(cell))].levels,
+            metric=str(metric),
+            unit=str(unit),
+            runs=tuple(part["value"].to_numpy() for _, part in launches),
+            blocks=tuple(int(str(key[0])) for key, _ in launches),
+            warm_ups=frame.height - measured.height,
+        )
+        if sample.runs:
+            found.append(sample)
+    return sorted(found, key=lambda sample: (sample.cell, metrics[sample.metric]))

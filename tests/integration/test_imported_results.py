@@ -1,0 +1,174 @@
+"""Imported results are described, compared, laid beside published numbers, reported and verified."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from steelyard.cli import execute
+from steelyard.model.finding import read_findings
+from steelyard.share.verify import verify
+from steelyard.studies.imported.analysis import analyse
+
+if TYPE_CHECKING:
+    from steelyard.model import FindingSet
+
+ROOT = Path(__file__).resolve().parents[2]
+GOLDEN = ROOT / "tests/golden/importers"
+SHARED = ROOT.parent / "shared/data/replication"
+
+
+def analysed(folder: Path, *words: str) -> FindingSet:
+    assert execute(["import", *words, "--out", str(folder)]) == 0
+    assert execute(["analyse", str(folder)]) == 0
+    return read_findings(folder / "findings.json")
+
+
+def hyperfine(path: Path, **commands: np.ndarray) -> str:
+    results = [{"command": name, "times": times.tolist()} for name, times in commands.items()]
+    path.write_text(json.dumps({"results": results}), encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="needs the recorded data beside the repository")
+@pytest.mark.parametrize(
+    ("name", "entries"), [("JakobMei+ba_grpc_rest", 8), ("twineworks+collections-benchmarks", 80)]
+)
+def test_every_shared_jmh_score_and_error_follows_from_the_raw_data(
+    tmp_path: Path, name: str, entries: int
+) -> None:
+    source = SHARED / f"{name}-jmh-result.json"
+    found = analysed(tmp_path / "r", "jmh", str(source)).of("published_value")
+    assert len(found) == 2 * entries
+    content = {
+        (entry["benchmark"], statistic): entry["primaryMetric"][statistic]
+        for entry in json.loads(source.read_text(encoding="utf-8"))
+        for statistic in ("score", "scoreError")
+    }
+    for finding in found:
+        published, ours = (finding.estimates[role].value for role in ("published", "ours"))
+        assert published is not None
+        assert ours == pytest.approx(published, rel=1e-9, abs=0)
+        assert finding.verdict == "agrees"
+        printed = finding.facts["printed"]
+        assert (
+            float(str(printed).split()[0])
+            == content[finding.subject["workload"], finding.subject["statistic"]]
+        )
+
+
+def test_numbers_of_other_tools_are_recomputed_too(tmp_path: Path) -> None:
+    for form in ("hyperfine", "google-benchmark", "pytest-benchmark"):
+        found = analysed(tmp_path / form, form, str(GOLDEN / f"{form}.json")).of("published_value")
+        assert len(found) >= 10
+        assert {finding.verdict for finding in found} == {"agrees"}
+
+
+def test_a_published_number_that_does_not_follow_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "h.json"
+    result = {"command": "c", "times": [1.0, 2.0, 3.0], "mean": 2.1}
+    path.write_text(json.dumps({"results": [result]}), encoding="utf-8")
+    (finding,) = analysed(tmp_path / "r", "hyperfine", str(path)).of("published_value")
+    assert finding.verdict == "differs"
+
+
+def test_slower_equivalent_and_too_few_are_told_apart(tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    base = np.exp(0.005 * rng.standard_normal((4, 40)))
+    times = {"base": base[0], "same": base[1], "slow": 1.1 * base[2], "few": base[3][:3]}
+    found = analysed(tmp_path / "r", "hyperfine", hyperfine(tmp_path / "h.json", **times)).of("comparison")
+    verdicts = {finding.subject["second"]: finding.verdict for finding in found}
+    assert verdicts == {"same": "equivalent", "slow": "slower", "few": "descriptive"}
+    ratio = next(f for f in found if f.subject["second"] == "slow").estimates["ratio"]
+    assert ratio.low is not None
+    assert ratio.high is not None
+    assert ratio.low < 1.1 < ratio.high
+
+
+def test_more_operations_per_time_are_faster(tmp_path: Path) -> None:
+    rows = [f"{size},{run},{rate}" for size, rate in (("a", 100), ("b", 200)) for run in range(6)]
+    (tmp_path / "t.csv").write_text("\n".join(["size,run,value", *rows]), encoding="utf-8")
+    words = ["csv", str(tmp_path / "t.csv"), "--column", "value=value", "--column", "run=run"]
+    (finding,) = analysed(tmp_path / "r", *words, "--column", "size=size", "--unit", "ops/s").of("comparison")
+    assert (finding.subject["first"], finding.subject["second"], finding.verdict) == ("a", "b", "faster")
+
+
+def test_the_interval_of_a_cell_is_the_t_interval_of_its_runs(tmp_path: Path) -> None:
+    rng = np.random.default_rng(11)
+    values = 10 + rng.standard_normal((8, 1)) + 0.1 * rng.standard_normal((8, 20))
+    rows = [f"{run},{value!r}" for run in range(8) for value in values[run].tolist()]
+    (tmp_path / "t.csv").write_text("\n".join(["run,value", *rows]), encoding="utf-8")
+    (cell,) = analysed(tmp_path / "r", "csv", str(tmp_path / "t.csv"), "--unit", "ns").of("cell")
+    means = values.mean(axis=1)
+    low, high = stats.t.interval(0.95, 7, means.mean(), means.std(ddof=1) / np.sqrt(8))
+    mean = cell.estimates["mean"]
+    assert (mean.value, mean.low, mean.high) == pytest.approx((means.mean(), low, high), rel=1e-12)
+    assert (mean.units, mean.measurements, mean.guaranteed) == (8, 160, True)
+
+
+def test_one_run_is_marked_and_a_dependent_series_gets_its_effective_size(tmp_path: Path) -> None:
+    rng = np.random.default_rng(13)
+    series = np.empty(200)
+    state = 0.0
+    for place in range(200):
+        state = 0.9 * state + rng.standard_normal()
+        series[place] = 1000 + state
+    (tmp_path / "t.csv").write_text("value\n" + "\n".join(map(repr, series.tolist())), encoding="utf-8")
+    (cell,) = analysed(tmp_path / "r", "csv", str(tmp_path / "t.csv"), "--unit", "ns").of("cell")
+    assert cell.estimates["mean"].method == "t interval with the effective sample size"
+    assert cell.estimates["mean"].guaranteed is False
+    assert "one run" in cell.warnings[0]
+
+
+def test_one_value_constants_and_zeros_get_a_clear_answer(tmp_path: Path) -> None:
+    times = {
+        "one": np.array([1.0]),
+        "constant": np.full(30, 2.0),
+        "zero": np.zeros(30),
+        "two": np.array([1.0, 2.0]),
+    }
+    found = analysed(tmp_path / "r", "hyperfine", hyperfine(tmp_path / "h.json", **times))
+    means = {finding.subject["workload"]: finding.estimates["mean"] for finding in found.of("cell")}
+    assert (means["one"].value, means["one"].low) == (1e9, None)
+    assert (means["constant"].low, means["constant"].high) == (2e9, 2e9)
+    assert means["zero"].value == 0.0
+    verdicts = {finding.subject["second"]: finding.verdict for finding in found.of("comparison")}
+    assert verdicts == {"constant": "descriptive", "zero": "NA", "two": "descriptive"}
+
+
+def test_report_verify_and_comparing_results_work_on_an_import(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = tmp_path / "r"
+    analysed(result, "hyperfine", str(GOLDEN / "hyperfine.json"))
+    for form in ("text", "markdown", "latex", "html"):
+        assert execute(["report", str(result), "--format", form]) == 0
+    text = capsys.readouterr().out
+    assert "sleep 0.002 is slower against true" in text
+    assert "10 of 10 numbers that the tool published follow" in text
+    assert verify(result) == []
+    assert execute(["compare-results", str(result), str(result)]) == 0
+    assert execute(["verify", str(result)]) == 0
+    findings = (result / "findings.json").read_text(encoding="utf-8")
+    (result / "findings.json").write_text(findings.replace('"slower"', '"faster"'), encoding="utf-8")
+    assert execute(["verify", str(result)]) == 1
+
+
+def test_names_that_differ_in_signs_alone_keep_their_own_findings(tmp_path: Path) -> None:
+    times = {"a b": np.array([1.0, 1.1]), "a-b": np.array([1.0, 1.2])}
+    found = analysed(tmp_path / "r", "hyperfine", hyperfine(tmp_path / "h.json", **times))
+    assert len({finding.id for finding in found.findings}) == len(found.findings)
+    assert verify(tmp_path / "r") == []
+
+
+def test_another_margin_is_kept_beside_the_result(tmp_path: Path) -> None:
+    analysed(tmp_path / "r", "hyperfine", str(GOLDEN / "hyperfine.json"))
+    assert execute(["analyse", str(tmp_path / "r"), "--margin", "900"]) == 2
+    assert execute(["analyse", str(tmp_path / "r"), "--margin", "50"]) == 0
+    assert analyse(tmp_path / "r").findings == read_findings(tmp_path / "r" / "findings.json").findings
+    assert verify(tmp_path / "r") == []

@@ -212,6 +212,8 @@ def _judge(
     verdict = _verdict(design, size, (low, high), narrow)
     is_settled = _is_settled(design, verdict, (low, high))
     further = None if is_settled else _further_blocks(design, size, place, (low, high))
+    if not is_settled and math.isinf(high):
+        further = _first_interval(design.location, size, tails[0])
     return Look(
         blocks=size,
         fraction=fraction,
@@ -262,6 +264,14 @@ def _is_settled(design: Design, verdict: Verdict, limits: Limits) -> bool:
         return False
     is_beyond = limits[0] > design.bound or limits[1] < -design.bound
     return is_beyond or (limits[1] - limits[0]) / 2 <= NARROW * design.bound
+
+
+def _first_interval(location: Location, size: int, p_tail: float) -> int | None:
+    """Give the further blocks from which on there is an interval at all."""
+    if p_tail <= 0:
+        return None
+    fewest = math.ceil(-math.log2(p_tail)) if location is Location.TYPICAL else 2
+    return max(fewest, FEWEST_UNITS, size + 1) - size
 
 
 def _further_blocks(design: Design, size: int, place: float, limits: Limits) -> int | None:

@@ -101,3 +101,12 @@ def test_a_look_needs_new_blocks() -> None:
     comparison.look(np.zeros(10), 0.1)
     with pytest.raises(AnalysisError):
         comparison.look(np.zeros(10), 0.2)
+
+
+def test_where_there_is_no_interval_the_advice_is_the_first_number_that_has_one() -> None:
+    for location in Location:
+        found = fixed_look(Design(location=location), np.full(1, 0.3))
+        assert found.further_blocks is not None
+        more = fixed_look(Design(location=location), np.full(1 + found.further_blocks, 0.3))
+        assert math.isfinite(more.high)
+        assert math.isinf(fixed_look(Design(location=location), np.full(1, 0.3)).high)

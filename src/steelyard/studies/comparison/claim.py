@@ -134,10 +134,11 @@ class Claim:
             found.append(f"estimate {signed_percent(self.ratio)}")
         if math.isfinite(self.high) and self.low > 0:
             together = f" of {self.family} comparisons together" if self.family > 1 else ""
-            found.append(f"{100 * self.level:g} % interval{together} {write(self.low)} to {write(self.high)}")
+            low = f"{self.low:.3g}" if is_far else write(self.low)
+            found.append(f"{100 * self.level:g} % interval{together} {low} to {write(self.high)}")
         found.append(f"margin {percent(self.margin)}")
         if self.runs[0] == self.runs[1]:
-            found.append(f"{self.runs[0]} runs each")
+            found.append(f"{self.runs[0]} run{'s' * (self.runs[0] != 1)} each")
         else:
             found.append(f"{self.runs[0]} and {self.runs[1]} runs")
         return [*found, {"wall": "wall time", "cpu": "CPU time", "memory": "peak memory"}[self.metric]]

@@ -157,10 +157,10 @@ class Measuring:
         return np.array([value for value, _ in found], dtype=np.float64), [run for _, run in found]
 
     def _execute_block(self, batches: Sequence[Batch], watcher: Watcher) -> None:
-        began_s = time.monotonic()
         is_warmup = batches[0].block < self.terms.warmup
         wanted = {number for duel in self.duels if duel.is_open for number in (duel.baseline, duel.contender)}
         self._recorder.admit(batches[0].number)
+        began_s = time.monotonic()
         self._latest.clear()
         for batch in batches:
             contender = self.entrants.contenders[batch.cell % len(self.entrants.contenders)]

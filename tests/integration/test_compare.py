@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fixtures.browser import find_browser, tab
 from integration.study_process import COMMAND, environment
 from steelyard.cli import execute
 from steelyard.errors import DataError
+from steelyard.model.finding import read_findings
 from steelyard.model.plan import read_plan
 from steelyard.record.ledger_reader import LedgerReader
 from steelyard.record.tables import read_runs
@@ -405,3 +407,39 @@ def test_a_terminal_sees_what_is_known_by_now(here: Path) -> None:
     assert process.returncode == 1
     assert b"runs each" in shown
     assert shown.endswith(b"\r\x1b[2K"), "the line is removed at the end"
+
+
+@pytest.fixture
+def reported(compared: Compare, here: Path) -> Path:
+    names = ["--name", "</script><b>&", "--name", "slow", "--name", "twin"]
+    found = compared("--out", "r", "--report", "--runs-max", "30", *names, FAST, SLOW, FAST, code=1)
+    page = (here / "r" / "report.html").read_text(encoding="utf-8")
+    assert all(claim["contender"] in page for claim in found["claims"])
+    assert "</script><b>&" not in page, "a name is no markup"
+    return here / "r"
+
+
+def test_the_report_rests_on_findings(reported: Path) -> None:
+    stored = json.loads((reported / "comparison.json").read_text(encoding="utf-8"))
+    findings = read_findings(reported / "findings.json")
+    assert findings.plan_id == read_plan(reported / "plan.json").id
+    assert set(findings.inputs) == {"runs.parquet"}
+    for claim, finding in zip(stored["claims"], findings.of("comparison"), strict=True):
+        estimate = finding.estimates["ratio"]
+        assert (estimate.value, estimate.low, estimate.high) == (claim["ratio"], claim["low"], claim["high"])
+        assert finding.verdict == claim["verdict"]
+    assert {path.name for path in (reported / "figures").iterdir()} == {
+        f"{figure}.{form}"
+        for figure in ("ratios-forest", "run-sequence", "distribution")
+        for form in ("svg", "png")
+    }
+
+
+@pytest.mark.needs_browser
+@pytest.mark.skipif(find_browser() is None, reason="needs_browser: chromium is not installed")
+def test_the_report_draws_in_a_browser(reported: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    with tab((reported / "report.html").as_uri(), tmp_path_factory.mktemp("profile")) as page:
+        page.wait_for("document.querySelector('[data-charts=drawn]') !== null")
+        assert page.evaluate("document.querySelectorAll('[data-chart] svg.marks').length") == 3
+        assert page.evaluate("document.querySelectorAll('.failed').length") == 0
+        assert page.console == []

@@ -314,3 +314,8 @@ def _publish(found: Comparison, keep: KeepOptions) -> None:
     for form, path in keep.export:
         export(found, form, path)
     sys.stdout.write(to_json(found) if keep.as_json else render(found))
+    if keep.report and found.result is not None:
+        from steelyard.studies.comparison.report import write_report  # noqa: PLC0415 - start-up time
+
+        path = write_report(found, found.result)
+        (sys.stderr if keep.as_json else sys.stdout).write(f"report {path}\n")

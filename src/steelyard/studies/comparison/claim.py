@@ -120,7 +120,7 @@ class Claim:
             of = {"wall": "as long as", "cpu": "as much CPU time as", "memory": "as much memory as"}
             verb = "takes" if self.metric == "wall" else "uses"
             return f"{verb} {times} {of[self.metric]}"
-        size = percent(abs(self.ratio - 1))
+        size = signed_percent(self.ratio).lstrip("+-")
         is_more = self.ratio > 1
         if self.metric == "wall":
             return f"is {size} {'slower' if is_more else 'faster'} than"

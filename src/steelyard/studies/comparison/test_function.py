@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -68,7 +69,7 @@ def test_commands_are_measured(tmp_path: object) -> None:
     ],
 )
 def test_wrong_requests_are_named(
-    sides: tuple[object, object], options: dict[str, object], error: type[Exception], said: str
+    sides: tuple[Any, Any], options: dict[str, Any], error: type[Exception], said: str
 ) -> None:
     with pytest.raises(error, match=said):
         steelyard.compare(*sides, **options)

@@ -13,7 +13,8 @@ from steelyard.record.ledger import LEDGER_NAME, Ledger
 from steelyard.record.provenance import begin_provenance, end_session, write_provenance
 from steelyard.record.tables import write_tables
 from steelyard.run.gate import Patience
-from steelyard.run.host import read_fingerprint
+from steelyard.run.host import Verdict as NoiseVerdict
+from steelyard.run.host import read_fingerprint, read_host
 from steelyard.run.preparation import Wishes, machine_prepared
 from steelyard.run.resident import resident
 from steelyard.run.secrecy import without_secrets
@@ -105,11 +106,19 @@ def compare_commands(
         measuring.execute(watcher or Unwatched())
         if measuring.is_interrupted:
             worker.close(patience_s=0)
-        notes = [*machine.notes, *_disturbances(recorder)]
+        notes = [*machine.notes, *_clock_remarks(), *_disturbances(recorder)]
     found = conclude(measuring, notes, result)
     if result is not None:
         _write_comparison(found, result)
     return found
+
+
+def _clock_remarks() -> list[str]:
+    """Say where the kernel does not trust the fast clock of this machine."""
+    fact = next((fact for fact in read_host().noise if fact.name == "clock-source"), None)
+    if fact is None or fact.verdict is NoiseVerdict.PASS:
+        return []
+    return [f"the clock is `{fact.seen}`: {fact.why}"]
 
 
 def _disturbances(recorder: Recorder) -> list[str]:

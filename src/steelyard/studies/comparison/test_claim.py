@@ -49,22 +49,22 @@ CLAIM = Claim(
         (
             {"metric": "memory"},
             (
-                "`B` uses 3.1 % more memory than `A` (95 % interval +2.4 % to +3.8 %, margin 2 %, 24 runs each, "
-                "peak memory)"
+                "`B` uses 3.1 % more memory than `A` (95 % interval +2.4 % to +3.8 %, margin 2 %, "
+                "24 runs each, peak memory)"
             ),
         ),
         (
             {"metric": "cpu", "ratio": 3.0, "low": 2.5, "high": 3.456, "family": 2},
             (
-                "`B` uses 3 times as much CPU time as `A` (95 % interval of 2 comparisons together 2.5 to 3.46 "
-                "times, margin 2 %, 24 runs each, CPU time)"
+                "`B` uses 3 times as much CPU time as `A` (95 % interval of 2 comparisons together 2.5 "
+                "to 3.46 times, margin 2 %, 24 runs each, CPU time)"
             ),
         ),
         (
             {"verdict": Verdict.EQUIVALENT, "ratio": 1.001, "low": 0.99, "high": 1.012},
             (
-                "`B` is as fast as `A` within 2 % (estimate +0.10 %, 95 % interval -1.0 % to +1.2 %, margin 2 %, "
-                "24 runs each, wall time)"
+                "`B` is as fast as `A` within 2 % (estimate +0.10 %, 95 % interval -1.0 % to +1.2 %, "
+                "margin 2 %, 24 runs each, wall time)"
             ),
         ),
         (

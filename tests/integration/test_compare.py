@@ -214,7 +214,14 @@ def test_a_command_that_fails_is_named_and_what_was_recorded_is_kept(
 
 def test_failures_may_be_ignored(compared: Compare) -> None:
     found = compared(
-        "--no-record", "--ignore-failure", "--runs-max", "10", "sh -c 'exit 3'", "sh -c 'kill $$'"
+        "--no-record",
+        "--ignore-failure",
+        "--runs-max",
+        "10",
+        "--margin",
+        "95%",
+        "sh -c 'exit 3'",
+        "sh -c 'kill $$'",
     )
     assert {run["status"] for run in found["runs"]} == {"nonzero_exit", "signalled"}
     assert any(warning.startswith("failures: ") for warning in found["warnings"])
@@ -239,7 +246,7 @@ def test_without_a_shell_words_are_words_and_with_one_it_says_so(
 
 def test_input_and_output_are_files(compared: Compare, here: Path) -> None:
     (here / "words").write_text("b\na\n", encoding="utf-8")
-    words = ("--no-record", "--runs-max", "10", "--input", "words", "--output", "sorted")
+    words = ("--no-record", "--margin", "95%", "--input", "words", "--output", "sorted")
     found = compared(*words, "sort", "sort -r", code=0)
     lines = (here / "sorted").read_text(encoding="utf-8").splitlines()
     assert len(lines) == 2 * len(found["runs"])
@@ -252,7 +259,7 @@ def test_a_command_gets_the_variables_it_was_given(
     monkeypatch.setenv("PASSED", "yes")
     check = "sh -c 'test \"$PASSED$GIVEN\" = yesno'"
     words = ("--environment", "PASSED", "--environment", "GIVEN=no")
-    compared("--no-record", "--runs-max", "10", *words, check, check)
+    compared("--no-record", "--margin", "95%", *words, check, check)
 
 
 @pytest.mark.parametrize("isolation", ["sandbox"])
@@ -443,3 +450,12 @@ def test_the_report_draws_in_a_browser(reported: Path, tmp_path_factory: pytest.
         assert page.evaluate("document.querySelectorAll('[data-chart] svg.marks').length") == 3
         assert page.evaluate("document.querySelectorAll('.failed').length") == 0
         assert page.console == []
+
+
+def test_what_was_set_up_is_cleaned_up_whatever_fails(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    words = ["--no-record", "--setup", "touch made", "--cleanup", "rm made; false"]
+    assert execute(["compare", *words, FAST, "false"]) == 4
+    assert "`false` failed with exit code 1" in capfd.readouterr().err, "the first failure is the one to know"
+    assert not (here / "made").exists()
+    assert execute(["compare", *words, FAST, SLOW]) == 4
+    assert "--cleanup" in capfd.readouterr().err

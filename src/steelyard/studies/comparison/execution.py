@@ -88,7 +88,6 @@ def compare_commands(
     plan = draw_plan(entrants, terms)
     with ExitStack() as stack:
         if result is not None:
-            stack.enter_context(claimed(result))
             _require_empty(result)
         worker = stack.enter_context(
             resident(terms.isolation, shown=terms.shown, is_fed=terms.input is not None)
@@ -98,6 +97,8 @@ def compare_commands(
         )
         ledger = None
         if result is not None:
+            stack.enter_context(claimed(result))
+            _require_empty(result)
             provenance = _begin(plan, result, command_line)
             ledger = stack.enter_context(Ledger(result / LEDGER_NAME, plan.id))
             stack.callback(_end, result, provenance, machine)
@@ -122,16 +123,13 @@ def _clock_remarks() -> list[str]:
 
 
 def _disturbances(recorder: Recorder) -> list[str]:
-    """Say what the gate saw, the most frequent first; process ids and shares differ from look to look."""
-    kinds: dict[str, int] = {}
-    for reason, count in recorder.disturbances.items():
-        kind = reason.partition(":")[0].rstrip("0123456789.% ")
-        kinds[kind] = kinds.get(kind, 0) + count
-    if not kinds:
+    """Say how often the gate saw what, with the most frequent as example."""
+    seen = recorder.disturbances
+    if not seen:
         return []
-    seen = sum(recorder.disturbances.values())
-    example = max(recorder.disturbances, key=lambda reason: recorder.disturbances[reason])
-    return [f"not quiet at {seen} looks of the gate, for example: {example}"]
+    example = max(seen, key=lambda reason: seen[reason])
+    count = sum(seen.values())
+    return [f"not quiet at {count} look{'s' * (count > 1)} of the gate, for example: {example}"]
 
 
 def _require_empty(result: Path) -> None:

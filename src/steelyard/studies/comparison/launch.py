@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from steelyard.studies.comparison.contender import Contender
     from steelyard.studies.comparison.terms import Terms
 
-SHOWN_OUTPUT_BYTES: Final = 1 << 20
-KEPT_ERROR_BYTES: Final = 1 << 16
+SHOWN_OUTPUT_BYTES: Final = 1 << 16
+KEPT_ERROR_BYTES: Final = 1 << 12
+"""What is captured stands in the record of every run."""
 LONGEST_SILENCE_S: Final = 30 * 24 * 3600.0
 """Nobody limits a run here; a launcher that dies is noticed without waiting."""
 _SHOWN_LINES: Final = 5

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from steelyard.analyse.looks import next_look
 from steelyard.analyse.sequential import Design, SequentialComparison
+from steelyard.errors import RunError
 from steelyard.studies.comparison.launch import execute_line
 from steelyard.studies.comparison.sample import Run
 from steelyard.studies.comparison.terms import MEASURE, WARMUP
@@ -144,10 +146,23 @@ class Measuring:
             fraction = self.terms.extent.fraction(self.blocks, self.elapsed_s)
             for duel in self.duels:
                 duel.look(fraction)
-        finally:
+        except BaseException:
             self._recorder.settle()
-            for contender in contenders:
+            with suppress(RunError):  # the failure on its way says more
+                self._clean_up()
+            raise
+        self._recorder.settle()
+        self._clean_up()
+
+    def _clean_up(self) -> None:
+        failure: RunError | None = None
+        for contender in self.entrants.contenders:
+            try:
                 execute_line(contender.hooks.cleanup, "--cleanup")
+            except RunError as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
 
     def values(self, contender: int) -> tuple[NDArray[np.float64], list[Run]]:
         """Give the measured values of a command, in order, with their runs."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.studies.comparison.claim import Claim, claim_of_look
@@ -155,8 +155,7 @@ def conclude(measuring: Measuring, notes: Sequence[str], result: Path | None) ->
         end=end,
         result=result,
     )
-    warnings = tuple(_warnings(found, notes))
-    return Comparison(**{name: getattr(found, name) for name in found.__slots__} | {"warnings": warnings})
+    return replace(found, warnings=tuple(_warnings(found, notes)))
 
 
 def _warnings(found: Comparison, notes: Sequence[str]) -> Iterable[str]:

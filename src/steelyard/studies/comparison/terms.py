@@ -111,20 +111,16 @@ class Terms:
         UsageError
             If a number is outside its range, or the input is no file.
         """
-        for option, value, is_allowed, allowed in (
-            (
-                "--margin",
-                self.margin.relative,
-                0 < self.margin.relative < 1,
-                "more than 0 % and less than 100 %",
-            ),
-            ("--level", self.margin.level, 0.5 < self.margin.level < 1, "more than 50 % and less than 100 %"),  # noqa: PLR2004
-            ("--warmup", self.warmup, self.warmup >= 0, "0 or more"),
-            ("--runs-min", self.extent.blocks_min, self.extent.blocks_min >= 1, "1 or more"),
-            ("--seed", self.seed, self.seed >= 0, "0 or more"),
+        margin, level = self.margin.relative, self.margin.level
+        for given, is_allowed, allowed in (
+            (f"--margin {100 * margin:g}%", 0 < margin < 1, "more than 0 % and less than 100 %"),
+            (f"--level {100 * level:g}%", 0.5 < level < 1, "more than 50 % and less than 100 %"),  # noqa: PLR2004
+            (f"--warmup {self.warmup}", self.warmup >= 0, "0 or more"),
+            (f"--runs-min {self.extent.blocks_min}", self.extent.blocks_min >= 1, "1 or more"),
+            (f"--seed {self.seed}", self.seed >= 0, "0 or more"),
         ):
             if not is_allowed:
-                message = f"`{option} {value:g}`: allowed: {allowed}"
+                message = f"`{given}`: allowed: {allowed}"
                 raise UsageError(message)
         if self.extent.blocks_max < max(self.extent.blocks_min, FEWEST_UNITS):
             message = (

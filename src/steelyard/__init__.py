@@ -8,6 +8,7 @@ __version__ = "0.1.0"
 
 _PLACES = {
     "IntervalEstimate": "steelyard.analyse.estimate",
+    "compare": "steelyard.studies.comparison.function",
     "interval": "steelyard.analyse.estimate",
 }
 """Where public names live; imported when first used, so that the command line starts fast."""

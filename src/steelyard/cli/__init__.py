@@ -75,6 +75,7 @@ def overview() -> str:
         "Start here:\n"
         "  steelyard doctor                    is this machine fit to measure on?\n"
         "  steelyard measure -- sleep 0.1      what does one command use?\n"
+        "  steelyard compare ./old ./new       which is faster, and how surely?\n"
         "  steelyard run stability --quick     how many workers before timings go bad?\n\n"
         "`steelyard VERB --help` explains a verb with examples.\n"
     )

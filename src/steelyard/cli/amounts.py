@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from difflib import get_close_matches
 from typing import Final
@@ -12,6 +13,8 @@ from steelyard.units import NS_PER_S, SECONDS_PER_UNIT
 
 _BYTES_PER_UNIT: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
+_SHARE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*%?")
+WHOLE_PERCENT: Final = 100
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|ms|s|min|h)?")
 
 
@@ -108,3 +111,39 @@ def parse_counters(text: str, option: str) -> list[str]:
             message = f"`{option} {text}`: there is no counter `{name}`; allowed: {allowed}"
             raise UsageError(message, hint=f"did you mean `{near[0]}`?" if near else None)
     return names
+
+
+def parse_cpus(text: str, option: str) -> list[int]:
+    """Give the CPUs of a list, all of which this process may use.
+
+    Raises
+    ------
+    UsageError
+        If the text is no list, or names a CPU this process may not use.
+    """
+    cpus = parse_cpu_list(text, option)
+    usable = sorted(os.sched_getaffinity(0))
+    if not set(cpus) <= set(usable):
+        message = f"`{option} {text}`: this process may use the CPUs {', '.join(map(str, usable))}"
+        raise UsageError(message)
+    return cpus
+
+
+def parse_share(text: str, option: str) -> float:
+    """Give a share of a text in percent; a bare number is percent too.
+
+    Raises
+    ------
+    UsageError
+        If the text is no number from 0 to 100.
+
+    Examples
+    --------
+    >>> parse_share("2%", "--margin"), parse_share("0.5", "--margin")
+    (0.02, 0.005)
+    """
+    match = _SHARE.fullmatch(text.strip())
+    if match is None or float(match[1]) > WHOLE_PERCENT:
+        message = f"`{option} {text}`: not a percentage; allowed: a number from 0 to 100, as in `2%`"
+        raise UsageError(message)
+    return float(match[1]) / WHOLE_PERCENT

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import sys
-import tempfile
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from steelyard.cli.amounts import parse_bytes, parse_counters, parse_cpu_list, parse_duration_ns
+from steelyard.cli.amounts import parse_bytes, parse_counters, parse_cpus, parse_duration_ns
 from steelyard.cli.measure_table import table
-from steelyard.errors import CapabilityError, RunError, UsageError
-from steelyard.run.isolation.registry import sweep_all, technology
-from steelyard.run.isolation.root_view import PROGRAMS
-from steelyard.run.session import Site, open_session
-from steelyard.run.worker import Worker
+from steelyard.errors import UsageError
+from steelyard.run.resident import located, program_environment, require_started, resident
 from steelyard.units import NS_PER_S
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Document = dict[str, Any]
 
@@ -169,7 +159,7 @@ def measure(
     spec["counters"] = parse_counters(counters or "", "--counters")
     wall_ns = spec["limits"].get("wall_time_ns")
     patience_s = wall_ns / NS_PER_S + 60 if wall_ns else UNBOUNDED_S
-    with resident(place) as worker:
+    with resident(place.isolation, shown=place.show, is_fed=place.input is not None) as worker:
         outcomes = worker.execute(spec, timeout_s=patience_s)
     if not as_json:
         require_started(outcomes, command[0], place.isolation)
@@ -189,8 +179,8 @@ def specification(command: list[str], place: PlaceOptions, limits: Document) -> 
     spec: Document = {
         "schema": "steelyard/run-spec/1",
         "id": "measure",
-        "command": [locate(command[0]), *command[1:]],
-        "environment": variables(place.environment),
+        "command": [located(command[0]), *command[1:]],
+        "environment": program_environment(place.environment),
         "working_directory": str(Path.cwd()),
         "standard_output": keep,
         "standard_error": keep,
@@ -201,82 +191,8 @@ def specification(command: list[str], place: PlaceOptions, limits: Document) -> 
     if place.input is not None:
         spec["standard_input"] = {"from": "file", "path": str(place.input.resolve())}
     if place.cpus is not None:
-        spec["placement"]["cpus"] = usable_cpus(place.cpus)
+        spec["placement"]["cpus"] = parse_cpus(place.cpus, "--cpus")
     return spec
-
-
-def usable_cpus(text: str) -> list[int]:
-    """Give the CPUs of ``--cpus``, all of which this process may use."""
-    cpus = parse_cpu_list(text, "--cpus")
-    usable = sorted(os.sched_getaffinity(0))
-    if not set(cpus) <= set(usable):
-        message = f"`--cpus {text}`: this process may use the CPUs {', '.join(map(str, usable))}"
-        raise UsageError(message)
-    return cpus
-
-
-def require_started(outcomes: list[Document], program: str, isolation: str) -> None:
-    """Check that the program was started at all: without it there is nothing to show.
-
-    Raises
-    ------
-    RunError
-        If no launch got as far as the program.
-    """
-    if all(outcome["status"] == "launcher_failed" for outcome in outcomes):
-        message = f"`{program}` was not executed: {outcomes[0]['message']}"
-        hint = "give a program that may be executed, by its path or a name in `PATH`; `--show` what it needs"
-        if not technology(isolation).shows_host:
-            hint = f"`{isolation}` holds Steelyard's own programs alone, in `{PROGRAMS}`"
-        raise RunError(message, hint=hint, code="run.not-executed")
-
-
-def locate(program: str) -> str:
-    """Give a program given by a relative path as an absolute one; names are looked up later."""
-    return str(Path(program).absolute()) if "/" in program else program
-
-
-def variables(given: tuple[str, ...]) -> dict[str, str]:
-    """Give the environment of the program."""
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TERM") if name in os.environ}
-    for entry in given:
-        name, separator, value = entry.partition("=")
-        if not name or (not separator and name not in os.environ):
-            message = f"`--environment {entry}`: allowed: `NAME=VALUE`, or the name of a variable that is set"
-            raise UsageError(message)
-        kept[name] = value if separator else os.environ[name]
-    return kept
-
-
-@contextmanager
-def resident(place: PlaceOptions) -> Iterator[Worker]:
-    """Give a worker in the chosen isolation.
-
-    Raises
-    ------
-    CapabilityError
-        If the technology does not work on this machine.
-    """
-    chosen = technology(place.isolation)
-    answer = chosen.probe()
-    if not answer.available:
-        message = f"isolation `{chosen.name}` does not work on this machine: {answer.reason}"
-        raise CapabilityError(message, hint=answer.repair, code="capability.isolation")
-    if not chosen.shows_host and (place.show or place.input):
-        message = f"`--show` and `--input` name files of the host; inside `{chosen.name}` there are none"
-        raise UsageError(message, hint="take another isolation, such as `sandbox`")
-    shown = (Path.cwd(), *(path.resolve() for path in place.show))
-    logs = Path(tempfile.mkdtemp(prefix="steelyard-measure-"))
-    try:
-        with open_session(logs, sweep_all, shown=shown) as session:
-            try:
-                with Worker(chosen, Site(session, chosen.name, worker=0)) as worker:
-                    worker.start()
-                    yield worker
-            finally:
-                chosen.close(session)
-    finally:
-        shutil.rmtree(logs, ignore_errors=True)
 
 
 def result(command: list[str], isolation: str, outcomes: list[Document]) -> Document:

@@ -28,6 +28,10 @@ VERBS: Final[dict[str, Verb]] = {
     "measure": Verb(
         "steelyard.cli.measure:measure", "Execute one command and say what it used.", takes_command=True
     ),
+    "compare": Verb(
+        "steelyard.cli.compare:compare",
+        "Compare commands and say which is slower, faster or as fast, how surely.",
+    ),
     "doctor": Verb("steelyard.cli.doctor:doctor", "Say what this machine can do and what makes it noisy."),
     "analyse": Verb("steelyard.cli.analyse:analyse", "Compute the findings of a result folder."),
     "report": Verb("steelyard.cli.report:report", "Render the findings of a result folder."),

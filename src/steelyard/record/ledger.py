@@ -120,7 +120,9 @@ class Ledger:
         DataError
             If the batch is complete already.
         """
-        with self._transaction():
+        # A loss of power that takes this away takes the outcomes behind it away too, and no batch is
+        # complete without the synchronous commit of `complete`.
+        with self._transaction(power_loss=False):
             rows = self._connection.execute(
                 "SELECT attempt, state FROM attempt WHERE batch = ? ORDER BY attempt", (batch,)
             ).fetchall()
@@ -186,7 +188,7 @@ class Ledger:
         DataError
             If the attempt is not open.
         """
-        with self._transaction():
+        with self._transaction(power_loss=False):
             self._require_open(batch, attempt)
             self._connection.execute(
                 "INSERT OR REPLACE INTO disturbance VALUES (?, ?, ?)",
@@ -222,6 +224,27 @@ class Ledger:
                 "UPDATE attempt SET state = 'complete', ended_utc = ? WHERE batch = ? AND attempt = ?",
                 (now_utc(), batch, attempt),
             )
+
+    def complete_together(self, attempts: Sequence[tuple[int, int]]) -> None:
+        """Declare several attempts complete in one commit, which costs what that of one does.
+
+        Parameters
+        ----------
+        attempts : sequence of (int, int)
+            Batch and attempt of each; all open.
+
+        Raises
+        ------
+        DataError
+            If one is not open; then all stay as they were.
+        """
+        with self._transaction():
+            for batch, attempt in attempts:
+                self._require_open(batch, attempt)
+                self._connection.execute(
+                    "UPDATE attempt SET state = 'complete', ended_utc = ? WHERE batch = ? AND attempt = ?",
+                    (now_utc(), batch, attempt),
+                )
 
     def completed_batches(self) -> frozenset[int]:
         """Give the numbers of the batches that need not be executed again."""

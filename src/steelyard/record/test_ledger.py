@@ -238,3 +238,13 @@ def test_only_an_open_attempt_is_labelled(tmp_path: Path) -> None:
         ledger.complete(0, attempt)
         with pytest.raises(DataError, match="is complete"):
             ledger.note_disturbance(0, attempt, ["late"])
+
+
+def test_attempts_completed_together_are_complete_or_none_is(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "ledger.sqlite", "p") as ledger:
+        attempts = [(batch, ledger.begin_attempt(batch)) for batch in range(3)]
+        with pytest.raises(DataError, match="unknown"):
+            ledger.complete_together([*attempts, (7, 1)])
+        assert ledger.completed_batches() == frozenset()
+        ledger.complete_together(attempts)
+        assert ledger.completed_batches() == frozenset({0, 1, 2})

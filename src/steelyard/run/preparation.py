@@ -46,12 +46,15 @@ class Wishes:
         Waiting of the gate.
     lock_patience_s : float
         How long to wait for another study [s].
+    calibrates : bool
+        Whether Steelyard's own error is measured first, unless that was done today.
     """
 
     policy: Policy = Policy.RECORD
     tunings: tuple[str, ...] = ()
     patience: Patience = field(default_factory=Patience)
     lock_patience_s: float = 10.0
+    calibrates: bool = True
 
 
 class BatchGate:
@@ -233,7 +236,10 @@ def machine_prepared(
     with contextlib.ExitStack() as stack:
         unlocked = _take_lock(stack, wishes, lock)
         restored = tuner.restore_abandoned()
-        calibration, notes = _calibrated(progress) if unlocked is None else (None, (unlocked,))
+        calibration: Record | None = None
+        notes: tuple[str, ...] = () if unlocked is None else (unlocked,)
+        if unlocked is None and wishes.calibrates:
+            calibration, notes = _calibrated(progress)
         machine = PreparedMachine(BatchGate(wishes), calibration, restored, notes)
         stack.callback(machine.release)
         if unlocked is None:

@@ -1,0 +1,150 @@
+"""Charts of commands beside each other: ratios with the margin, runs in their order, distributions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from steelyard.report.charts.parts import SCHEMA, coloured, fitting_scale, numeric, shaped, tip
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from steelyard.report.page import Json
+
+ROW_HEIGHT = 40
+MARGIN_COLOUR = "#4DAF7C"
+
+
+def forest_of_ratios(names: Sequence[str], margin: tuple[float, float], baseline: str) -> dict[str, Json]:
+    """Give the difference of each contender to its baseline with its interval, over the band of the margin.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Rows, in order.
+    margin : tuple of float
+        Ends of the band [percent].
+    baseline : str
+        What the axis says the others are compared with.
+
+    Returns
+    -------
+    dict
+        Reads the dataset ``ratios``: ``contender, percent, low, high, verdict``; a missing limit is null.
+    """
+    rows: dict[str, Json] = {"field": "contender", "type": "nominal", "title": None, "sort": list(names)}
+    title = f"difference to {baseline} [%]"
+    return {
+        "$schema": SCHEMA,
+        "data": {"name": "ratios"},
+        "height": ROW_HEIGHT * len(names) + 20,
+        "width": 820,
+        "layer": [
+            {
+                "data": {"values": [{"from": margin[0], "to": margin[1]}]},
+                "mark": {"type": "rect", "color": MARGIN_COLOUR, "opacity": 0.18},
+                "encoding": {"x": {"field": "from", "type": "quantitative"}, "x2": {"field": "to"}},
+            },
+            {
+                "data": {"values": [{"zero": 0}]},
+                "mark": {"type": "rule", "color": "#9AA4AE", "strokeDash": [4, 4]},
+                "encoding": {"x": {"field": "zero", "type": "quantitative"}},
+            },
+            {
+                "mark": {"type": "rule", "strokeWidth": 2, "color": "#0072B2"},
+                "encoding": {
+                    "y": rows,
+                    "x": {"field": "low", "type": "quantitative", "title": title},
+                    "x2": {"field": "high"},
+                },
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 90, "color": "#0072B2"},
+                "encoding": {
+                    "y": rows,
+                    "x": numeric("percent", title),
+                    "tooltip": [
+                        tip("contender", "command"),
+                        tip("percent", "difference [%]", "+.3~g"),
+                        tip("low", "low [%]", "+.3~g"),
+                        tip("high", "high [%]", "+.3~g"),
+                        tip("verdict", "verdict"),
+                    ],
+                },
+            },
+        ],
+    }
+
+
+def run_sequence(colours: Mapping[str, str], axis: str, values: Sequence[float] = ()) -> dict[str, Json]:
+    """Give every run in its order of execution.
+
+    Parameters
+    ----------
+    colours : mapping
+        Colour of each command.
+    axis : str
+        Title of the vertical axis, with its unit.
+    values : sequence of float
+        All values of the vertical axis, which decide its scale.
+
+    Returns
+    -------
+    dict
+        Reads the dataset ``sequence``: ``command, position, value, kind, flags``; kinds are ``measured``,
+        ``outlier`` and ``warm-up``.
+    """
+    return {
+        "$schema": SCHEMA,
+        "data": {"name": "sequence"},
+        "height": 280,
+        "width": 820,
+        "mark": {"type": "point", "filled": True, "size": 34, "opacity": 0.75},
+        "encoding": {
+            "x": numeric("position", "run, in order of execution", nice=False, zero=False),
+            "y": numeric("value", axis, **fitting_scale(values, zero=False)),
+            "color": coloured("command", colours),
+            "shape": shaped("kind", ["measured", "outlier", "warm-up"]),
+            "tooltip": [
+                tip("command", "command"),
+                tip("position", "run", ",d"),
+                tip("value", axis, ".5~g"),
+                tip("kind", "kind"),
+                tip("flags", "flags"),
+            ],
+        },
+    }
+
+
+def distributions(colours: Mapping[str, str], axis: str) -> dict[str, Json]:
+    """Give the share of the runs of each command that took at most so much.
+
+    Parameters
+    ----------
+    colours : mapping
+        Colour of each command.
+    axis : str
+        Title of the horizontal axis, with its unit.
+
+    Returns
+    -------
+    dict
+        Reads the dataset ``shares``: ``command, value, percent``, ascending for each command.
+    """
+    return {
+        "$schema": SCHEMA,
+        "data": {"name": "shares"},
+        "height": 260,
+        "width": 820,
+        "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 2},
+        "encoding": {
+            "x": numeric("value", axis, zero=False),
+            "y": numeric("percent", "runs that took at most so much [%]", domain=[0, 100]),
+            "color": coloured("command", colours),
+            "tooltip": [
+                tip("command", "command"),
+                tip("value", axis, ".5~g"),
+                tip("percent", "runs [%]", ".3~g"),
+            ],
+        },
+    }

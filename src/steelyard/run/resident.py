@@ -1,0 +1,118 @@
+"""A resident launcher for commands that a user gives by hand, without a study around it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from steelyard.errors import CapabilityError, RunError, UsageError
+from steelyard.run.isolation.registry import sweep_all, technology
+from steelyard.run.isolation.root_view import PROGRAMS
+from steelyard.run.session import Site, open_session
+from steelyard.run.worker import Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from steelyard.run.isolation.interface import Document
+
+PASSED_ON = ("PATH", "HOME", "LANG", "TERM")
+"""Variables a program gets without being asked for."""
+
+
+@contextmanager
+def resident(isolation: str, *, shown: Sequence[Path] = (), is_fed: bool = False) -> Iterator[Worker]:
+    """Give a worker in an isolation, with the current folder shown inside.
+
+    Parameters
+    ----------
+    isolation : str
+        Name of the technology.
+    shown : sequence of Path
+        Further files and folders of the host that programs inside may read.
+    is_fed : bool
+        Whether programs read a file of the host as standard input.
+
+    Raises
+    ------
+    CapabilityError
+        If the technology does not work on this machine.
+    UsageError
+        If there is none of that name, or it cannot show what is asked for.
+    """
+    chosen = technology(isolation)
+    answer = chosen.probe()
+    if not answer.available:
+        message = f"isolation `{chosen.name}` does not work on this machine: {answer.reason}"
+        raise CapabilityError(message, hint=answer.repair, code="capability.isolation")
+    if not chosen.shows_host and (shown or is_fed):
+        message = f"`--show` and `--input` name files of the host; inside `{chosen.name}` there are none"
+        raise UsageError(message, hint="take another isolation, such as `sandbox`")
+    logs = Path(tempfile.mkdtemp(prefix="steelyard-measure-"))
+    try:
+        with open_session(
+            logs, sweep_all, shown=(Path.cwd(), *(path.resolve() for path in shown))
+        ) as session:
+            try:
+                with Worker(chosen, Site(session, chosen.name, worker=0)) as worker:
+                    worker.start()
+                    yield worker
+            finally:
+                chosen.close(session)
+    finally:
+        shutil.rmtree(logs, ignore_errors=True)
+
+
+def located(program: str) -> str:
+    """Give a program given by a relative path as an absolute one; names are looked up later."""
+    return str(Path(program).absolute()) if "/" in program else program
+
+
+def program_environment(given: Sequence[str]) -> dict[str, str]:
+    """Give the environment of a program: a few variables of ours, and those the user names.
+
+    Parameters
+    ----------
+    given : sequence of str
+        ``NAME=VALUE``, or ``NAME`` to pass a variable on.
+
+    Raises
+    ------
+    UsageError
+        If an entry is neither.
+    """
+    kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    for entry in given:
+        name, separator, value = entry.partition("=")
+        if not name or (not separator and name not in os.environ):
+            message = f"`--environment {entry}`: allowed: `NAME=VALUE`, or the name of a variable that is set"
+            raise UsageError(message)
+        kept[name] = value if separator else os.environ[name]
+    return kept
+
+
+def require_started(outcomes: Sequence[Document], program: str, isolation: str) -> None:
+    """Check that the program was started at all: without it there is nothing to show.
+
+    Parameters
+    ----------
+    outcomes : sequence of dict
+        At least one.
+    program, isolation : str
+        For the message.
+
+    Raises
+    ------
+    RunError
+        If no launch got as far as the program.
+    """
+    if all(outcome["status"] == "launcher_failed" for outcome in outcomes):
+        message = f"`{program}` was not executed: {outcomes[0]['message']}"
+        hint = "give a program that may be executed, by its path or a name in `PATH`; `--show` what it needs"
+        if not technology(isolation).shows_host:
+            hint = f"`{isolation}` holds Steelyard's own programs alone, in `{PROGRAMS}`"
+        raise RunError(message, hint=hint, code="run.not-executed")

@@ -1,0 +1,1 @@
+"""Commands compared with each other: interleaved, measured until settled, judged with a margin."""

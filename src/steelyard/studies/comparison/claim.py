@@ -1,0 +1,238 @@
+"""What is claimed about one pair of commands or samples, and the sentence a colleague can quote."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from steelyard.analyse.equivalence import Margin, Verdict
+
+if TYPE_CHECKING:
+    from steelyard.analyse.equivalence import RatioTest
+    from steelyard.analyse.sequential import Design, Look
+
+METHODS: Final = {"typical": "signed-rank", "mean": "t"}
+TWICE: Final = 2.0
+"""From this ratio on people read factors more easily than percentages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A verdict with its effect, interval and margin.
+
+    Parameters
+    ----------
+    baseline, contender : str
+        Names.
+    metric : str
+        ``wall``, ``cpu`` or ``memory``.
+    verdict : Verdict
+        About the contender.
+    ratio, low, high : float
+        Contender over baseline with its interval; infinite limits where there is none.
+    level : float
+        Coverage of the interval, of all comparisons of its family together.
+    margin : float
+        Largest ratio still called equivalent, less 1.
+    runs : tuple of int
+        Runs of baseline and contender the claim rests on.
+    mean_ratio : float
+        Ratio of geometric means, outliers included.
+    further_runs : int or None
+        Further runs of each side that would settle it; ``None`` if settled or out of reach.
+    is_settled : bool
+        Whether more runs cannot be expected to say more that matters.
+    family : int
+        Comparisons that hold together.
+    method : str
+        Procedure by its name in ``docs/concepts/comparing.md``.
+    """
+
+    baseline: str
+    contender: str
+    metric: str
+    verdict: Verdict
+    ratio: float
+    low: float
+    high: float
+    level: float
+    margin: float
+    runs: tuple[int, int]
+    mean_ratio: float
+    further_runs: int | None
+    is_settled: bool
+    family: int = 1
+    method: str = "sequential-signed-rank"
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether the contender is slower (or larger) for sure, and its estimate is beyond the margin."""
+        return self.verdict is Verdict.SLOWER and self.ratio > 1 + self.margin
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in one sentence, without a full stop."""
+        if self.verdict is Verdict.NA:
+            return f"nothing is known about `{self.contender}` against `{self.baseline}`: no run of both"
+        return f"{self._statement()} ({', '.join(self._conditions())})"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give JSON values; what does not exist is null."""
+        numbers = {name: _finite(getattr(self, name)) for name in ("ratio", "low", "high", "mean_ratio")}
+        return {
+            "baseline": self.baseline,
+            "contender": self.contender,
+            "metric": self.metric,
+            "verdict": str(self.verdict),
+            "sentence": self.sentence,
+            **numbers,
+            "level": self.level,
+            "margin": self.margin,
+            "runs_baseline": self.runs[0],
+            "runs_contender": self.runs[1],
+            "further_runs": self.further_runs,
+            "is_settled": self.is_settled,
+            "is_regression": self.is_regression,
+            "comparisons": self.family,
+            "method": self.method,
+        }
+
+    def _statement(self) -> str:
+        names = f"`{self.contender}`", f"`{self.baseline}`"
+        if self.verdict is Verdict.EQUIVALENT:
+            same = {
+                "wall": "is as fast as",
+                "cpu": "uses as much CPU time as",
+                "memory": "uses as much memory as",
+            }
+            return f"{names[0]} {same[self.metric]} {names[1]} within {percent(self.margin)}"
+        if self.verdict in {Verdict.SLOWER, Verdict.FASTER}:
+            return f"{names[0]} {self._difference()} {names[1]}"
+        more, less = _WORDS[self.metric]
+        if self.verdict is Verdict.DESCRIPTIVE:
+            return f"too few runs to say whether {names[0]} {more} or {less} than {names[1]}"
+        return f"it is not settled whether {names[0]} {more} or {less} than {names[1]}"
+
+    def _difference(self) -> str:
+        if not 1 / TWICE < self.ratio < TWICE:
+            times = f"{self.ratio:.3g} times"
+            of = {"wall": "as long as", "cpu": "as much CPU time as", "memory": "as much memory as"}
+            verb = "takes" if self.metric == "wall" else "uses"
+            return f"{verb} {times} {of[self.metric]}"
+        size = signed_percent(self.ratio).lstrip("+-")
+        is_more = self.ratio > 1
+        if self.metric == "wall":
+            return f"is {size} {'slower' if is_more else 'faster'} than"
+        return f"uses {size} {'more' if is_more else 'less'} {_THINGS[self.metric]} than"
+
+    def _conditions(self) -> list[str]:
+        is_far = self.verdict in {Verdict.SLOWER, Verdict.FASTER} and not 1 / TWICE < self.ratio < TWICE
+        write = _times if is_far else signed_percent
+        found = []
+        if self.verdict not in {Verdict.SLOWER, Verdict.FASTER}:
+            found.append(f"estimate {signed_percent(self.ratio)}")
+        if math.isfinite(self.high) and self.low > 0:
+            together = f" of {self.family} comparisons together" if self.family > 1 else ""
+            low = f"{self.low:.3g}" if is_far else write(self.low)
+            found.append(f"{100 * self.level:g} % interval{together} {low} to {write(self.high)}")
+        found.append(f"margin {percent(self.margin)}")
+        if self.runs[0] == self.runs[1]:
+            found.append(f"{self.runs[0]} run{'s' * (self.runs[0] != 1)} each")
+        else:
+            found.append(f"{self.runs[0]} and {self.runs[1]} runs")
+        return [*found, {"wall": "wall time", "cpu": "CPU time", "memory": "peak memory"}[self.metric]]
+
+
+_WORDS: Final = {
+    "wall": ("is slower", "faster"),
+    "cpu": ("uses more CPU time", "less"),
+    "memory": ("uses more memory", "less"),
+}
+_THINGS: Final = {"cpu": "CPU time", "memory": "memory"}
+
+
+def claim_of_look(look: Look | None, design: Design, names: tuple[str, str], metric: str) -> Claim:
+    """Give the claim of the last look at a comparison.
+
+    Parameters
+    ----------
+    look : Look or None
+        ``None`` where nobody looked: no block was complete.
+    design : Design
+        What was promised.
+    names : tuple of str
+        Baseline and contender.
+    metric : str
+        What was measured.
+    """
+    return Claim(
+        *names,
+        metric,
+        verdict=look.verdict if look else Verdict.NA,
+        ratio=look.ratio if look else math.nan,
+        low=look.low if look else 0.0,
+        high=look.high if look else math.inf,
+        level=design.margin.level,
+        margin=design.margin.relative,
+        runs=(look.blocks, look.blocks) if look else (0, 0),
+        mean_ratio=look.mean_ratio if look else math.nan,
+        further_runs=look.further_blocks if look else None,
+        is_settled=bool(look and look.is_settled),
+        family=design.family,
+        method=f"sequential-{METHODS[design.location]}",
+    )
+
+
+def claim_of_test(test: RatioTest, verdict: Verdict, margin: Margin, metric: str) -> Claim:
+    """Give the claim of a test of two independent samples, `a` and `b`."""
+    return Claim(
+        "a",
+        "b",
+        metric,
+        verdict,
+        test.ratio,
+        test.low,
+        test.high,
+        level=margin.level,
+        margin=margin.relative,
+        runs=test.units,
+        mean_ratio=test.ratio,
+        further_runs=test.further_units,
+        is_settled=verdict in {Verdict.SLOWER, Verdict.FASTER, Verdict.EQUIVALENT},
+        method="welch-log-ratio",
+    )
+
+
+def percent(share: float) -> str:
+    """Write a share without a sign.
+
+    Examples
+    --------
+    >>> percent(0.031), percent(0.02), percent(0.31), percent(0.0004)
+    ('3.1 %', '2 %', '31 %', '0.04 %')
+    """
+    return f"{100 * share:.2g} %" if share < 1 else f"{100 * share:.3g} %"
+
+
+def signed_percent(ratio: float) -> str:
+    """Write a ratio as the difference to 1, with its sign.
+
+    Examples
+    --------
+    >>> signed_percent(1.024), signed_percent(0.97), signed_percent(1.0)
+    ('+2.4 %', '-3.0 %', '0.0 %')
+    """
+    difference = 100 * (ratio - 1)
+    if abs(difference) < 0.005:  # noqa: PLR2004 - half of the last digit shown
+        return "0.0 %"
+    decimals = 1 if abs(difference) >= 1 else 2
+    return f"{difference:+.{decimals}f} %"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.3g} times"
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

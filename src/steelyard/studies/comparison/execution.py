@@ -1,0 +1,171 @@
+"""A comparison of commands from its request to what it found."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Final
+
+from steelyard.errors import SteelyardError, UsageError, unwritable
+from steelyard.record.claim import claimed
+from steelyard.record.ledger import LEDGER_NAME, Ledger
+from steelyard.record.provenance import begin_provenance, end_session, write_provenance
+from steelyard.record.tables import write_tables
+from steelyard.run.gate import Patience
+from steelyard.run.host import Verdict as NoiseVerdict
+from steelyard.run.host import read_fingerprint, read_host
+from steelyard.run.preparation import Wishes, machine_prepared
+from steelyard.run.resident import resident
+from steelyard.run.secrecy import without_secrets
+from steelyard.studies.comparison.launch import Launches
+from steelyard.studies.comparison.measuring import Measuring
+from steelyard.studies.comparison.outcome import conclude
+from steelyard.studies.comparison.recorder import Recorder
+from steelyard.studies.comparison.terms import draw_plan
+from steelyard.studies.execution import PLAN_NAME, holds_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from steelyard.model import Plan
+    from steelyard.record.provenance import Provenance
+    from steelyard.run.preparation import PreparedMachine
+    from steelyard.studies.comparison.contender import Commands
+    from steelyard.studies.comparison.measuring import Watcher
+    from steelyard.studies.comparison.outcome import Comparison
+    from steelyard.studies.comparison.terms import Terms
+
+COMPARISON_NAME: Final = "comparison.json"
+PATIENCE: Final = Patience(window_s=0.2, pause_s=0.3, bound_s=2.0)
+"""Somebody waits for the answer: a machine that stays busy is measured as it is, and the answer says so."""
+
+
+class Unwatched:
+    """Tells nobody."""
+
+    def block_done(self, measuring: Measuring) -> None:
+        """Nothing."""
+
+
+def compare_commands(
+    commands: Commands,
+    terms: Terms,
+    result: Path | None = None,
+    *,
+    watcher: Watcher | None = None,
+    command_line: Sequence[str] = (),
+) -> Comparison:
+    """Measure commands until it is settled how they compare.
+
+    Parameters
+    ----------
+    commands : Commands
+        What is compared.
+    terms : Terms
+        How it is measured and what is promised.
+    result : Path or None
+        New result folder; ``None`` keeps nothing on disk.
+    watcher : Watcher or None
+        Told after each block.
+    command_line : sequence of str
+        For the provenance.
+
+    Raises
+    ------
+    UsageError
+        If the request is wrong, or the folder holds a result already.
+    RunError
+        If a command fails; what was recorded is kept.
+    CapabilityError
+        If isolation or metric do not work on this machine.
+    DataError
+        If the folder cannot be written.
+    """
+    terms.check()
+    entrants = commands.field()
+    plan = draw_plan(entrants, terms)
+    with ExitStack() as stack:
+        if result is not None:
+            _require_empty(result)
+        worker = stack.enter_context(
+            resident(terms.isolation, shown=terms.shown, is_fed=terms.input is not None)
+        )
+        machine = stack.enter_context(
+            machine_prepared(Wishes(patience=PATIENCE, lock_patience_s=0.0, calibrates=False))
+        )
+        ledger = None
+        if result is not None:
+            stack.enter_context(claimed(result))
+            _require_empty(result)
+            provenance = _begin(plan, result, command_line)
+            ledger = stack.enter_context(Ledger(result / LEDGER_NAME, plan.id))
+            stack.callback(_end, result, provenance, machine)
+        recorder = stack.enter_context(Recorder(ledger, machine.gate))
+        measuring = Measuring(plan, entrants, terms, Launches(worker, terms), recorder)
+        measuring.execute(watcher or Unwatched())
+        if measuring.is_interrupted:
+            worker.close(patience_s=0)
+        notes = [*machine.notes, *_clock_remarks(), *_disturbances(recorder)]
+    found = conclude(measuring, notes, result)
+    if result is not None:
+        _write_comparison(found, result)
+    return found
+
+
+def _clock_remarks() -> list[str]:
+    """Say where the kernel does not trust the fast clock of this machine."""
+    fact = next((fact for fact in read_host().noise if fact.name == "clock-source"), None)
+    if fact is None or fact.verdict is NoiseVerdict.PASS:
+        return []
+    return [f"the clock is `{fact.seen}`: {fact.why}"]
+
+
+def _disturbances(recorder: Recorder) -> list[str]:
+    """Say how often the gate saw what, with the most frequent as example."""
+    seen = recorder.disturbances
+    if not seen:
+        return []
+    example = max(seen, key=lambda reason: seen[reason])
+    count = sum(seen.values())
+    return [f"not quiet at {count} look{'s' * (count > 1)} of the gate, for example: {example}"]
+
+
+def _require_empty(result: Path) -> None:
+    if holds_plan(result):
+        message = f"`{result}` holds a result already"
+        raise UsageError(message, hint="give another folder with --out", code="usage.folder-in-use")
+
+
+def _begin(plan: Plan, result: Path, command_line: Sequence[str]) -> Provenance:
+    try:
+        plan.write(result / PLAN_NAME)
+    except OSError as error:
+        raise unwritable(result / PLAN_NAME, error, "give another folder with --out") from error
+    fingerprint = read_fingerprint()
+    provenance = replace(
+        begin_provenance(plan, map(without_secrets, command_line), host_id=fingerprint.host_id),
+        host=asdict(fingerprint),
+    )
+    write_provenance(result, provenance)
+    return provenance
+
+
+def _end(result: Path, provenance: Provenance, machine: PreparedMachine) -> None:
+    """Write what can be written, however the measuring ended."""
+    with suppress(SteelyardError):  # a failure on its way says more
+        *earlier, last = end_session(provenance).sessions
+        seen = replace(last, gate=machine.gate.records())
+        notes = (*provenance.notes, *machine.notes)
+        write_provenance(result, replace(provenance, sessions=(*earlier, seen), notes=notes))
+        write_tables(result)
+
+
+def _write_comparison(found: Comparison, result: Path) -> None:
+    path = result / COMPARISON_NAME
+    text = json.dumps(found.as_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise unwritable(path, error, "give another folder with --out") from error

@@ -1,0 +1,106 @@
+"""A comparison as files for other programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from steelyard.errors import unwritable
+from steelyard.report.tables import markdown_text
+from steelyard.studies.comparison.claim import percent
+from steelyard.studies.comparison.text import flags_text, written
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from steelyard.studies.comparison.outcome import Comparison
+
+
+class Form(StrEnum):
+    """Form of an exported file."""
+
+    JSON = "json"
+    """Everything, every run included."""
+    CSV = "csv"
+    """One row per run."""
+    MD = "md"
+    """The verdicts and the table of the commands in Markdown."""
+
+
+_COLUMNS: Final = (
+    "command",
+    "block",
+    "position",
+    "phase",
+    "status",
+    "exit_code",
+    "wall_ns",
+    "cpu_ns",
+    "peak_memory_bytes",
+    "flags",
+)
+
+
+def to_json(found: Comparison) -> str:
+    """Write everything as JSON of schema ``steelyard/comparison/1``."""
+    return json.dumps(found.as_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def to_csv(found: Comparison) -> str:
+    """Write one row per run in order of execution; a value that was not measured is empty."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for run in found.runs:
+        values = [getattr(run, name) for name in _COLUMNS[1:-1]]
+        name = found.contenders[run.contender].name
+        writer.writerow([name, *values, " ".join(run.flags)])
+    return stream.getvalue()
+
+
+def to_markdown(found: Comparison) -> str:
+    """Write verdicts and table in GitHub's Markdown."""
+    metric = str(found.terms.metric)
+    lines = [f"{claim.sentence}." for claim in found.claims]
+    rows = [
+        "| Command | Median | Spread | Least | Most | Runs | Flags |",
+        "|:---|---:|---:|---:|---:|---:|:---|",
+    ]
+    for contender, summary in zip(found.contenders, found.summaries, strict=True):
+        cells = (
+            markdown_text(contender.name),
+            written(summary.median, metric),
+            percent(summary.spread) if math.isfinite(summary.spread) else "-",
+            written(summary.least, metric),
+            written(summary.most, metric),
+            str(summary.count),
+            flags_text(summary),
+        )
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n\n".join([*lines, "\n".join(rows)]) + "\n"
+
+
+_WRITERS: Final[dict[Form, Callable[[Comparison], str]]] = {
+    Form.JSON: to_json,
+    Form.CSV: to_csv,
+    Form.MD: to_markdown,
+}
+
+
+def export(found: Comparison, form: Form, path: Path) -> None:
+    """Write a comparison into a file.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be written.
+    """
+    try:
+        path.write_text(_WRITERS[form](found), encoding="utf-8")
+    except OSError as error:
+        raise unwritable(path, error, "give another file to --export") from error

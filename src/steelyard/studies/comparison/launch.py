@@ -1,0 +1,140 @@
+"""One run of a command, and the shell lines around it."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from steelyard.errors import CapabilityError, RunError
+from steelyard.run.outcome import FAILURES
+from steelyard.run.resident import located, program_environment, require_started
+from steelyard.studies.comparison.contender import SHELL
+from steelyard.studies.comparison.terms import Output
+
+if TYPE_CHECKING:
+    from steelyard.run.isolation.interface import Document
+    from steelyard.run.worker import Worker
+    from steelyard.studies.comparison.contender import Contender
+    from steelyard.studies.comparison.terms import Terms
+
+SHOWN_OUTPUT_BYTES: Final = 1 << 16
+KEPT_ERROR_BYTES: Final = 1 << 12
+"""What is captured stands in the record of every run."""
+LONGEST_SILENCE_S: Final = 30 * 24 * 3600.0
+"""Nobody limits a run here; a launcher that dies is noticed without waiting."""
+_SHOWN_LINES: Final = 5
+
+
+class Launches:
+    """Executes runs of the commands on one worker.
+
+    Parameters
+    ----------
+    worker : Worker
+        A started one.
+    terms : Terms
+        How it is measured.
+    """
+
+    def __init__(self, worker: Worker, terms: Terms) -> None:
+        self._worker = worker
+        self._terms = terms
+        self._frame = self._shared_part()
+
+    def _shared_part(self) -> Document:
+        terms = self._terms
+        frame: Document = {
+            "schema": "steelyard/run-spec/1",
+            "environment": program_environment(terms.environment),
+            "working_directory": str(Path.cwd()),
+            "standard_output": _output_stream(terms.output),
+            "standard_error": {"to": "capture", "limit_bytes": KEPT_ERROR_BYTES},
+            "placement": {"maximal_weight": True},
+            "own_metrics": True,
+        }
+        if terms.cpus:
+            frame["placement"]["cpus"] = list(terms.cpus)
+        if terms.input is not None:
+            frame["standard_input"] = {"from": "file", "path": str(terms.input.resolve())}
+        return frame
+
+    def execute(self, contender: Contender, batch: int) -> Document:
+        """Execute a command once and give its outcome, whatever it is."""
+        words = [located(contender.words[0]), *contender.words[1:]]
+        spec = {**self._frame, "id": f"b{batch}", "command": words}
+        (outcome,) = self._worker.execute(spec, timeout_s=LONGEST_SILENCE_S)
+        if self._terms.output is Output.SHOW and outcome.get("standard_output"):
+            sys.stderr.write(outcome["standard_output"]["text"])
+        return outcome
+
+    def judge(self, contender: Contender, outcome: Document) -> None:
+        """Refuse an outcome that says nothing about the command's speed.
+
+        Raises
+        ------
+        RunError
+            If the program was not started, or failed and failures are not ignored.
+        CapabilityError
+            If this host cannot measure what is compared.
+        """
+        require_started([outcome], contender.words[0], self._terms.isolation)
+        is_failed_by_itself = outcome["status"] in {"nonzero_exit", "signalled"}
+        if outcome["status"] in FAILURES and not (is_failed_by_itself and self._terms.ignores_failure):
+            raise _failed(contender, outcome)
+        quantity = outcome["quantities"].get(self._terms.metric.quantity) or {}
+        if quantity.get("value") is None:
+            reason = quantity.get("missing") or "the launcher does not say why"
+            message = f"{self._terms.metric.words} cannot be measured here: {reason}"
+            raise CapabilityError(message, hint="steelyard doctor", code="capability.metric")
+
+
+def _output_stream(output: Output | Path) -> Document:
+    if output is Output.NULL:
+        return {"to": "file", "path": "/dev/null"}
+    if output is Output.PIPE:
+        return {"to": "discard"}
+    if output is Output.SHOW:
+        return {"to": "capture", "limit_bytes": SHOWN_OUTPUT_BYTES}
+    return {"to": "file", "path": str(Path(output).absolute())}
+
+
+def _failed(contender: Contender, outcome: Document) -> RunError:
+    if outcome["exit_code"] is not None:
+        how = f"exit code {outcome['exit_code']}"
+    elif outcome["signal"] is not None:
+        how = f"signal {outcome['signal']}"
+    else:
+        how = f"{outcome['status']}: {outcome['message']}"
+    said = _last_lines((outcome.get("standard_error") or {"text": ""})["text"])
+    message = f"`{contender.text}` failed with {how}" + (f": {said}" if said else "")
+    hint = "--ignore-failure counts such runs"
+    if contender.words[:2] != SHELL and set(contender.text) & set("|&;<>$`*"):
+        hint += "; --shell executes the command by a shell, which it seems to be written for"
+    return RunError(message, hint=hint, code="run.failed")
+
+
+def _last_lines(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return "; ".join(lines[-_SHOWN_LINES:])
+
+
+def execute_line(line: str | None, option: str) -> None:
+    """Execute a line of ``--setup``, ``--prepare``, ``--conclude`` or ``--cleanup`` by a shell.
+
+    Raises
+    ------
+    RunError
+        If it fails; the message has the last lines it wrote.
+    """
+    if line is None:
+        return
+    words = [*SHELL, line]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    if done.returncode != 0:
+        how = f"exit code {done.returncode}" if done.returncode > 0 else f"signal {-done.returncode}"
+        said = _last_lines((done.stderr or done.stdout).decode(errors="replace"))
+        message = f"`{option} {shlex.quote(line)}` failed with {how}" + (f": {said}" if said else "")
+        raise RunError(message, hint="repair the line; it is executed by `sh -c`", code="run.prepare")

@@ -1,0 +1,227 @@
+"""The measuring loop: blocks of interleaved runs until every comparison is settled or nothing is left."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Protocol
+
+import numpy as np
+
+from steelyard.analyse.looks import next_look
+from steelyard.analyse.sequential import Design, SequentialComparison
+from steelyard.errors import RunError
+from steelyard.studies.comparison.launch import execute_line
+from steelyard.studies.comparison.sample import Run
+from steelyard.studies.comparison.terms import MEASURE, WARMUP
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from steelyard.analyse.sequential import Look
+    from steelyard.model import Batch, Plan
+    from steelyard.studies.comparison.contender import Contender, Field
+    from steelyard.studies.comparison.launch import Launches
+    from steelyard.studies.comparison.recorder import Recorder
+    from steelyard.studies.comparison.terms import Terms
+
+_REMEMBERED_BLOCKS: Final = 20
+
+
+@dataclass(slots=True)
+class Duel:
+    """One comparison while it grows.
+
+    Parameters
+    ----------
+    baseline, contender : int
+        Numbers of the commands.
+    sequence : SequentialComparison
+        Its looks.
+    """
+
+    baseline: int
+    contender: int
+    sequence: SequentialComparison
+    differences: list[float] = field(default_factory=list)
+    is_open: bool = True
+    next_look: int = 0
+
+    @property
+    def latest(self) -> Look | None:
+        """What is known of it."""
+        return self.sequence.looks[-1] if self.sequence.looks else None
+
+    def look(self, fraction: float) -> None:
+        """Look at it, unless there is nothing new."""
+        if self.latest is not None and self.latest.blocks >= len(self.differences):
+            return
+        found = self.sequence.look(np.array(self.differences), fraction)
+        self.next_look = next_look(max(found.blocks, 1))
+        self.is_open = not found.is_settled
+
+
+class Watcher(Protocol):
+    """Told how far the measuring is."""
+
+    def block_done(self, measuring: Measuring) -> None:
+        """Say that a block is over."""
+
+
+class Measuring:
+    """Executes a plan block by block; a block holds each command of an open comparison once.
+
+    Parameters
+    ----------
+    plan : Plan
+        Order of execution.
+    entrants : Field
+        Commands and comparisons.
+    terms : Terms
+        How it is measured and what is promised.
+    launches : Launches
+        Executes a run.
+    recorder : Recorder
+        Keeps it.
+    """
+
+    def __init__(
+        self, plan: Plan, entrants: Field, terms: Terms, launches: Launches, recorder: Recorder
+    ) -> None:
+        self.terms = terms
+        self.entrants = entrants
+        self.runs: list[Run] = []
+        self.blocks = 0
+        self.is_interrupted = False
+        self.is_spent = False
+        design = Design(terms.margin, len(entrants.pairs), terms.location)
+        self.duels = [
+            Duel(baseline, contender, SequentialComparison(design), next_look=terms.extent.blocks_min)
+            for baseline, contender in entrants.pairs
+        ]
+        self._plan = plan
+        self._launches = launches
+        self._recorder = recorder
+        self._began_s = time.monotonic()
+        self._block_s: deque[float] = deque(maxlen=_REMEMBERED_BLOCKS)
+        self._latest: dict[int, float] = {}
+
+    @property
+    def elapsed_s(self) -> float:
+        """Time since the begin, warm-up and waiting included [s]."""
+        return time.monotonic() - self._began_s
+
+    @property
+    def block_s(self) -> float:
+        """Time a block takes [s]; 0 before the first."""
+        return statistics.median(self._block_s) if self._block_s else 0.0
+
+    def execute(self, watcher: Watcher) -> None:
+        """Measure until everything is settled or spent, or somebody interrupts.
+
+        Raises
+        ------
+        RunError
+            If a command or a line around it fails. What was recorded is kept.
+        CapabilityError
+            If this host cannot measure what is compared.
+        GateError
+            From the gate.
+        """
+        contenders = self.entrants.contenders
+        try:
+            for contender in contenders:
+                execute_line(contender.hooks.setup, "--setup")
+            for batches in _by_block(self._plan.batches):
+                self._execute_block(batches, watcher)
+                if not any(duel.is_open for duel in self.duels) or self.is_spent:
+                    break
+        except KeyboardInterrupt:
+            self.is_interrupted = True
+            fraction = self.terms.extent.fraction(self.blocks, self.elapsed_s)
+            for duel in self.duels:
+                duel.look(fraction)
+        except BaseException:
+            self._recorder.settle()
+            with suppress(RunError):  # the failure on its way says more
+                self._clean_up()
+            raise
+        self._recorder.settle()
+        self._clean_up()
+
+    def _clean_up(self) -> None:
+        failure: RunError | None = None
+        for contender in self.entrants.contenders:
+            try:
+                execute_line(contender.hooks.cleanup, "--cleanup")
+            except RunError as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+
+    def values(self, contender: int) -> tuple[NDArray[np.float64], list[Run]]:
+        """Give the measured values of a command, in order, with their runs."""
+        runs = [run for run in self.runs if run.contender == contender and run.phase == MEASURE]
+        name = self.terms.metric.quantity
+        found = [(value, run) for run in runs if (value := getattr(run, name)) is not None]
+        return np.array([value for value, _ in found], dtype=np.float64), [run for _, run in found]
+
+    def _execute_block(self, batches: Sequence[Batch], watcher: Watcher) -> None:
+        is_warmup = batches[0].block < self.terms.warmup
+        wanted = {number for duel in self.duels if duel.is_open for number in (duel.baseline, duel.contender)}
+        self._recorder.admit(batches[0].number)
+        began_s = time.monotonic()
+        self._latest.clear()
+        for batch in batches:
+            contender = self.entrants.contenders[batch.cell % len(self.entrants.contenders)]
+            if contender.number in wanted:
+                self._execute_run(contender, batch, WARMUP if is_warmup else MEASURE)
+        self._block_s.append(time.monotonic() - began_s)
+        if not is_warmup:
+            self.blocks += 1
+            self._judge()
+        watcher.block_done(self)
+
+    def _execute_run(self, contender: Contender, batch: Batch, phase: str) -> None:
+        execute_line(contender.hooks.prepare, "--prepare")
+        outcome = self._launches.execute(contender, batch.number)
+        self._recorder.keep(batch.number, outcome)
+        self._launches.judge(contender, outcome)
+        run = Run.of(outcome, (contender.number, batch.block, batch.number), phase)
+        self.runs.append(run)
+        self._recorder.note(run)
+        value = getattr(run, self.terms.metric.quantity)
+        if value:
+            self._latest[contender.number] = float(value)
+        execute_line(contender.hooks.conclude, "--conclude")
+
+    def _judge(self) -> None:
+        extent = self.terms.extent
+        elapsed_s = self.elapsed_s
+        self.is_spent = extent.is_spent(self.blocks, elapsed_s, self.block_s)
+        fraction = 1.0 if self.is_spent else extent.fraction(self.blocks, elapsed_s)
+        for duel in self.duels:
+            if not duel.is_open:
+                continue
+            if {duel.baseline, duel.contender} <= self._latest.keys():
+                duel.differences.append(
+                    float(np.log(self._latest[duel.contender] / self._latest[duel.baseline]))
+                )
+            if self.is_spent or len(duel.differences) >= duel.next_look:
+                duel.look(fraction)
+
+
+def _by_block(batches: Sequence[Batch]) -> Iterator[list[Batch]]:
+    block: list[Batch] = []
+    for batch in batches:
+        if block and batch.block != block[0].block:
+            yield block
+            block = []
+        block.append(batch)
+    if block:
+        yield block

@@ -1,0 +1,158 @@
+"""The runs of a comparison in memory, and the sample of each command."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from steelyard.analyse.describe import mad, mean, quantile, standard_deviation
+from steelyard.analyse.interval import MAD_SCALE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+OUTLIER_MADS: Final = 10
+"""A run beyond so many median absolute deviations above the median is labelled, and stays."""
+
+
+@dataclass(slots=True)
+class Run:
+    """One run.
+
+    Parameters
+    ----------
+    contender : int
+        Number of the command.
+    block, position : int
+        Block, and place in the order of execution, from 0.
+    phase : str
+        ``warmup`` or ``measure``.
+    status : str
+        How it ended.
+    exit_code : int or None
+        When the program chose one.
+    wall_ns, cpu_ns, peak_memory_bytes : int or None
+        ``None`` where it could not be measured.
+    flags : list of str
+        Remarks; nothing is removed because of one.
+    """
+
+    contender: int
+    block: int
+    position: int
+    phase: str
+    status: str
+    exit_code: int | None
+    wall_ns: int | None
+    cpu_ns: int | None
+    peak_memory_bytes: int | None
+    flags: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, outcome: Mapping[str, Any], place: tuple[int, int, int], phase: str) -> Run:
+        """Give the run of an outcome.
+
+        Parameters
+        ----------
+        outcome : mapping
+            As the launcher reports it.
+        place : tuple of int
+            Contender, block, position.
+        phase : str
+            ``warmup`` or ``measure``.
+        """
+        quantities = outcome["quantities"]
+
+        def value(name: str) -> int | None:
+            found: int | None = (quantities.get(name) or {}).get("value")
+            return found
+
+        return cls(
+            *place,
+            phase,
+            outcome["status"],
+            outcome["exit_code"],
+            wall_ns=value("wall_ns"),
+            cpu_ns=value("cpu_ns"),
+            peak_memory_bytes=value("peak_memory_bytes"),
+            flags=list(outcome["flags"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One command's measured runs, described.
+
+    Parameters
+    ----------
+    count : int
+        Runs with a value.
+    median, mean, sd, least, most : float
+        In the unit of the metric; NaN without runs.
+    spread : float
+        Scaled median absolute deviation over the median.
+    flags : dict
+        Runs by remark.
+    outliers : int
+        Runs beyond `OUTLIER_MADS`; they count like any other.
+    """
+
+    count: int
+    median: float
+    mean: float
+    sd: float
+    least: float
+    most: float
+    spread: float
+    flags: dict[str, int]
+    outliers: int
+
+
+def is_outlier(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Label values far above the others.
+
+    Parameters
+    ----------
+    values : ndarray
+        Shape (n,).
+
+    Returns
+    -------
+    ndarray of bool
+        Shape (n,): beyond the median by more than `OUTLIER_MADS` median absolute deviations.
+    """
+    distance = mad(values) / MAD_SCALE
+    return values > quantile(values, 0.5) + OUTLIER_MADS * distance
+
+
+def summarise(values: NDArray[np.float64], runs: Sequence[Run]) -> Summary:
+    """Describe the runs of one command.
+
+    Parameters
+    ----------
+    values : ndarray
+        Shape (n,), of the metric.
+    runs : sequence of Run
+        The runs behind them.
+    """
+    flags: dict[str, int] = {}
+    for run in runs:
+        for flag in run.flags:
+            flags[flag] = flags.get(flag, 0) + 1
+    median = quantile(values, 0.5)
+    size = values.size
+    return Summary(
+        count=size,
+        median=median,
+        mean=mean(values),
+        sd=standard_deviation(values),
+        least=float(values.min()) if size else np.nan,
+        most=float(values.max()) if size else np.nan,
+        spread=mad(values) / median if size and median > 0 else np.nan,
+        flags=dict(sorted(flags.items())),
+        outliers=int(is_outlier(values).sum()) if size else 0,
+    )

@@ -1,0 +1,183 @@
+"""How a comparison is measured and what it promises, and the plan that follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path  # noqa: TC003 - dataclass field
+from typing import TYPE_CHECKING, Final
+
+from steelyard.analyse.equivalence import FEWEST_UNITS, Margin
+from steelyard.analyse.looks import Extent
+from steelyard.analyse.sequential import Location
+from steelyard.design.blocks import draw_batches
+from steelyard.errors import UsageError
+from steelyard.model import Batch, Cell, Execution, Plan
+
+if TYPE_CHECKING:
+    from steelyard.studies.comparison.contender import Field
+
+STUDY: Final = "compare"
+WARMUP, MEASURE = "warmup", "measure"
+MOST_PLANNED: Final = 100_000
+"""Runs a plan may foresee: more would make the frozen plan larger than what is measured."""
+
+
+class Metric(StrEnum):
+    """What is compared."""
+
+    WALL = "wall"
+    """Time from exec to exit."""
+    CPU = "cpu"
+    """CPU time of the whole process tree."""
+    MEMORY = "memory"
+    """Peak memory of the whole process tree."""
+
+    @property
+    def quantity(self) -> str:
+        """Name of the quantity in an outcome."""
+        return {"wall": "wall_ns", "cpu": "cpu_ns", "memory": "peak_memory_bytes"}[self.value]
+
+    @property
+    def words(self) -> str:
+        """What people call it."""
+        return {"wall": "wall time", "cpu": "CPU time", "memory": "peak memory"}[self.value]
+
+
+class Output(StrEnum):
+    """Where standard output goes, unless it is a file."""
+
+    NULL = "null"
+    """To ``/dev/null``, which some programs notice."""
+    PIPE = "pipe"
+    """Through a pipe, and thrown away behind it."""
+    SHOW = "show"
+    """Through a pipe, and shown after each run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How it is measured and what is promised.
+
+    Parameters
+    ----------
+    metric : Metric
+        What is compared.
+    margin : Margin
+        What counts as no relevant difference, and the level.
+    location : Location
+        Which value of the differences the claims are about.
+    warmup : int
+        Runs of each command before, recorded and not used.
+    extent : Extent
+        Blocks and time.
+    seed : int
+        Of the order inside the blocks.
+    isolation : str
+        Technology around each run.
+    cpus : tuple of int
+        CPUs it may use; all where empty.
+    environment : tuple of str
+        ``NAME=VALUE`` or ``NAME``.
+    shown : tuple of Path
+        Further files an isolated program may read.
+    input : Path or None
+        Standard input.
+    output : Output or Path
+        Standard output.
+    ignores_failure : bool
+        Whether runs that end with another exit code than 0 count.
+    """
+
+    metric: Metric = Metric.WALL
+    margin: Margin = field(default_factory=Margin)
+    location: Location = Location.TYPICAL
+    warmup: int = 1
+    extent: Extent = field(default_factory=Extent)
+    seed: int = 1
+    isolation: str = "bare"
+    cpus: tuple[int, ...] = ()
+    environment: tuple[str, ...] = ()
+    shown: tuple[Path, ...] = ()
+    input: Path | None = None
+    output: Output | Path = Output.NULL
+    ignores_failure: bool = False
+
+    def check(self) -> None:
+        """Check what the types leave open.
+
+        Raises
+        ------
+        UsageError
+            If a number is outside its range, or the input is no file.
+        """
+        margin, level = self.margin.relative, self.margin.level
+        for given, is_allowed, allowed in (
+            (f"--margin {100 * margin:g}%", 0 < margin < 1, "more than 0 % and less than 100 %"),
+            (f"--level {100 * level:g}%", 0.5 < level < 1, "more than 50 % and less than 100 %"),  # noqa: PLR2004
+            (f"--warmup {self.warmup}", self.warmup >= 0, "0 or more"),
+            (f"--runs-min {self.extent.blocks_min}", self.extent.blocks_min >= 1, "1 or more"),
+            (f"--seed {self.seed}", self.seed >= 0, "0 or more"),
+        ):
+            if not is_allowed:
+                message = f"`{given}`: allowed: {allowed}"
+                raise UsageError(message)
+        if self.extent.blocks_max < max(self.extent.blocks_min, FEWEST_UNITS):
+            message = (
+                f"`--runs-max {self.extent.blocks_max}`: allowed: at least {FEWEST_UNITS}, and not less "
+                f"than `--runs-min`, {self.extent.blocks_min}"
+            )
+            raise UsageError(message)
+        if self.input is not None and not self.input.is_file():
+            message = f"`--input {self.input}`: no such file"
+            raise UsageError(message)
+
+
+def draw_plan(entrants: Field, terms: Terms) -> Plan:
+    """Freeze what would be executed if nothing were settled before the end.
+
+    A block holds every command once, in random order; the first blocks are the warm-up. A comparison that
+    is settled earlier leaves the rest of its batches unexecuted.
+
+    Raises
+    ------
+    UsageError
+        If so many runs are foreseen that the plan would not be handy.
+    """
+    count = len(entrants.contenders)
+    blocks = terms.warmup + terms.extent.blocks_max
+    if blocks * count > MOST_PLANNED:
+        most = MOST_PLANNED // count
+        message = f"{count} commands, {blocks} runs each: allowed: at most {MOST_PLANNED} runs in total"
+        raise UsageError(message, hint=f"--runs-max {max(most - terms.warmup, 1)}")
+    names = tuple(contender.name for contender in entrants.contenders)
+    cells = tuple(
+        Cell(
+            number=at * count + contender.number,
+            levels={"command": contender.name, "phase": phase},
+            execution=Execution(terms.isolation, contender.words),
+        )
+        for at, phase in enumerate((WARMUP, MEASURE))
+        for contender in entrants.contenders
+    )
+    batches = tuple(
+        Batch(batch.number, batch.block, batch.cell + count * (batch.block >= terms.warmup))
+        for batch in draw_batches(range(count), blocks=blocks, seed=terms.seed)
+    )
+    options: dict[str, str | int | float | bool | None] = {
+        "metric": str(terms.metric),
+        "margin": terms.margin.relative,
+        "level": terms.margin.level,
+        "location": str(terms.location),
+        "warmup": terms.warmup,
+        "runs_min": terms.extent.blocks_min,
+        "runs_max": terms.extent.blocks_max,
+        "budget_s": terms.extent.budget_s,
+        "pairs": ",".join(f"{baseline}:{contender}" for baseline, contender in entrants.pairs),
+        "input": None if terms.input is None else str(terms.input),
+        "output": str(terms.output),
+        "cpus": ",".join(map(str, terms.cpus)),
+        "ignores_failure": terms.ignores_failure,
+    }
+    factors = {"command": names, "phase": (WARMUP, MEASURE)}
+    return Plan(STUDY, terms.seed, factors, cells, batches, blocks, options).freeze()

@@ -1,0 +1,95 @@
+"""A comparison as text: verdicts, a small table, warnings, and what would settle it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from steelyard.studies.comparison.claim import percent
+from steelyard.studies.comparison.contender import short
+from steelyard.units import NS_PER_S, format_bytes, format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from steelyard.studies.comparison.outcome import Comparison
+    from steelyard.studies.comparison.sample import Summary
+
+NAME_WIDTH: Final = 40
+_HEADS: Final = ("median", "spread", "least", "most", "runs")
+
+
+def written(value: float, metric: str) -> str:
+    """Write a value of a metric with its unit; `-` where there is none.
+
+    Examples
+    --------
+    >>> written(1.5e6, "wall"), written(2048, "memory")
+    ('1.500 ms', '2 KiB')
+    """
+    if not math.isfinite(value):
+        return "-"
+    return format_bytes(value) if metric == "memory" else format_seconds(value / NS_PER_S)
+
+
+def render(found: Comparison) -> str:
+    """Give the whole answer for a terminal, 80 columns or more; it ends with a line feed."""
+    return "\n".join(_lines(found)) + "\n"
+
+
+def _lines(found: Comparison) -> Iterable[str]:
+    yield from (claim.sentence for claim in found.claims)
+    yield ""
+    yield from table_lines(found)
+    if found.warnings:
+        yield ""
+        yield from (f"warning: {warning}" for warning in found.warnings)
+    yield ""
+    yield from closing_lines(found)
+
+
+def table_lines(found: Comparison) -> Iterable[str]:
+    """Give the table of the commands."""
+    metric = str(found.terms.metric)
+    names = [short(contender.name, NAME_WIDTH) for contender in found.contenders]
+    width = max(len("command"), *map(len, names))
+    yield f"{'command':<{width}}" + "".join(f"{head:>11}" for head in _HEADS) + "  flags"
+    for name, summary in zip(names, found.summaries, strict=True):
+        spread = percent(summary.spread) if math.isfinite(summary.spread) else "-"
+        cells = (
+            written(summary.median, metric),
+            spread,
+            written(summary.least, metric),
+            written(summary.most, metric),
+            str(summary.count),
+        )
+        yield (
+            f"{name:<{width}}" + "".join(f"{cell:>11}" for cell in cells) + f"  {flags_text(summary)}"
+        ).rstrip()
+
+
+def flags_text(summary: Summary) -> str:
+    """Give the remarks on the runs of a command, with how many runs have each."""
+    return ", ".join(f"{count} {flag.replace('_', ' ')}" for flag, count in summary.flags.items())
+
+
+def closing_lines(found: Comparison) -> Iterable[str]:
+    """Say why it ended, and what would settle what is not."""
+    ends = {
+        "settled": "settled",
+        "spent": "ended because runs or budget were spent",
+        "interrupted": "interrupted",
+    }
+    yield f"{ends[found.end]} after {found.elapsed_s:.1f} s; seed {found.terms.seed}"
+    for claim in found.claims:
+        if claim.is_settled:
+            continue
+        if claim.further_runs is None:
+            yield f"`{claim.contender}`: no reasonable number of runs settles it at this spread"
+        else:
+            yield (
+                f"`{claim.contender}`: about {claim.further_runs} more runs of each side would settle it "
+                "if the spread stays (--budget, --runs-max)"
+            )
+    if found.result is not None:
+        yield f"recorded in {found.result}"

@@ -46,4 +46,12 @@ pub enum StatsError {
         /// Number of values.
         values: usize,
     },
+    /// Two columns of one table differ in length.
+    #[error("a column has {found} values, but {needed} are needed")]
+    Length {
+        /// Number of values given.
+        found: usize,
+        /// Number of values of the other columns.
+        needed: usize,
+    },
 }

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 
 mod host;
 mod launch;
+mod models;
 mod stats;
 
 /// Native kernels of Steelyard; private, the documented interface is the Python package.
@@ -19,6 +20,9 @@ mod _native {
 
     #[pymodule_export]
     use crate::launch::counter_names;
+
+    #[pymodule_export]
+    use crate::models::{f_upper, linear_model, student_two_sided};
 
     #[pymodule_export]
     use crate::stats::{

@@ -59,8 +59,11 @@ def _cells(rows: Sequence[Row]) -> list[list[str]]:
     tests = _present([round(row[2], _TEST_DIGITS) for row in rows], _DIGITS)
     p_values = format_p_values([row[3] for row in rows], _TEST_DIGITS)
     found = []
-    for index, (test, p_value) in enumerate(zip(tests, p_values, strict=True)):
-        found.append([coefficients[2 * index], coefficients[2 * index + 1], test, p_value])
+    for index, row in enumerate(rows):
+        texts = [*coefficients[2 * index : 2 * index + 2], tests[index], p_values[index]]
+        # R tells a coefficient that is not there (NA) from a figure that does not exist (NaN).
+        absent = "NA" if math.isnan(row[0]) else "NaN"
+        found.append([absent if math.isnan(value) else text for value, text in zip(row, texts, strict=True)])
     return found
 
 
@@ -81,5 +84,5 @@ def _rounded(value: float, places: int) -> float:
 
 
 def _present(values: Sequence[float], digits: int) -> list[str]:
-    texts = format_common(values, digits)
-    return ["NA" if math.isnan(value) else text for value, text in zip(values, texts, strict=True)]
+    present = iter(format_common([value for value in values if not math.isnan(value)], digits))
+    return ["" if math.isnan(value) else next(present) for value in values]

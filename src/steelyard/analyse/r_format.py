@@ -82,8 +82,9 @@ def _shape(value: float, digits: int) -> tuple[int, int, bool]:
 
 
 def format_general(value: float, digits: int) -> str:
-    """Format one number as R's `formatC(value, digits = digits)`: C's `%g`."""
-    return f"{value:.{digits}g}" if math.isfinite(value) else _special(value)
+    """Format one number as R's `formatC(value, digits = digits)`: C's `%g`, at least one wider than its digits."""
+    text = f"{value:.{digits}g}" if math.isfinite(value) else _special(value)
+    return text.rjust(digits + 1)
 
 
 def round_significant(value: float, digits: int) -> float:
@@ -138,7 +139,8 @@ def format_p_values(values: Sequence[float], digits: int, epsilon: float = EPSIL
 
 
 def _p_texts(values: Sequence[float], digits: int) -> list[str]:
-    is_fixed = [math.floor(math.log10(value)) >= -3 for value in values]  # noqa: PLR2004 - R's constant
+    smallest = -4 if digits > 1 else -3
+    is_fixed = [math.floor(math.log10(value)) >= smallest for value in values]
     fixed = iter(format_common([v for v, fits in zip(values, is_fixed, strict=True) if fits], digits))
     other = iter(format_common([v for v, fits in zip(values, is_fixed, strict=True) if not fits], digits))
     return [next(fixed) if fits else next(other) for fits in is_fixed]

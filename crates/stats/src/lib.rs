@@ -18,6 +18,7 @@ mod order;
 mod rank;
 mod resample;
 mod sample;
+mod segment;
 mod special;
 mod stream;
 mod sum;
@@ -35,6 +36,9 @@ pub use order::{median, median_absolute_deviation, quantile};
 pub use rank::quantile_bootstrap;
 pub use resample::{Spread, deviation_bootstrap, quantile_resampling};
 pub use sample::Plan;
+pub use segment::{
+    NoiseScale, Piece, PieceKind, SegmentOptions, Segmentation, break_intervals, fit_segments,
+};
 pub use special::{normal_cdf, normal_quantile};
 pub use sum::{exact_sum, mean, standard_deviation};
 pub use tail::{f_upper, student_two_sided};

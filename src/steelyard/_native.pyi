@@ -1,6 +1,7 @@
 """Native kernels; private. Arrays may be read-only; calls above 1 ms release the interpreter lock."""
 
-from typing import Final, TypeAlias
+from collections.abc import Sequence
+from typing import Final, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +18,14 @@ __all__ = [
     "deviation_bootstrap",
     "effective_size",
     "exact_sum",
+    "f_upper",
     "host_activity",
     "host_fingerprint",
     "host_processes",
     "host_report",
     "host_topology",
     "kolmogorov_smirnov",
+    "linear_model",
     "moment_bootstrap",
     "noise_scale",
     "order_interval",
@@ -30,6 +33,7 @@ __all__ = [
     "quantile",
     "quantile_bootstrap",
     "shift_interval",
+    "student_two_sided",
 ]
 
 VERSION: Final[str]
@@ -116,3 +120,29 @@ def host_topology(root: str = "/") -> str: ...
 def host_activity(root: str = "/") -> str: ...
 def host_fingerprint(root: str = "/") -> str: ...
 def host_processes(root: str = "/") -> str: ...
+
+class LinearModelValues(TypedDict):
+    coefficients: NDArray[np.float64]
+    standard_errors: NDArray[np.float64]
+    hc3_errors: NDArray[np.float64]
+    cluster_errors: NDArray[np.float64] | None
+    residuals: NDArray[np.float64]
+    leverage: NDArray[np.float64]
+    cook: NDArray[np.float64]
+    sigma: float
+    residual_df: int
+    rank: int
+    residual_sum: float
+    r_squared: float
+    adjusted_r_squared: float
+    f_statistic: tuple[float, int] | None
+
+def linear_model(
+    columns: Sequence[NDArray[np.float64]],
+    response: NDArray[np.float64],
+    *,
+    intercept: bool,
+    clusters: NDArray[np.int64] | None = None,
+) -> LinearModelValues: ...
+def student_two_sided(t: float, df: float) -> float: ...
+def f_upper(f: float, numerator: float, denominator: float) -> float: ...

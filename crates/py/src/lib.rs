@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 mod host;
 mod interval;
 mod launch;
+mod models;
 mod stats;
 
 /// Native kernels of Steelyard; private, the documented interface is the Python package.
@@ -20,6 +21,9 @@ mod _native {
 
     #[pymodule_export]
     use crate::launch::counter_names;
+
+    #[pymodule_export]
+    use crate::models::{f_upper, linear_model, student_two_sided};
 
     #[pymodule_export]
     use crate::stats::{

@@ -84,4 +84,41 @@ pub enum StatsError {
         /// Number of values.
         count: usize,
     },
+    /// Two columns of one table differ in length.
+    #[error("a column has {found} values, but {needed} are needed")]
+    Length {
+        /// Number of values given.
+        found: usize,
+        /// Number of values of the other columns.
+        needed: usize,
+    },
+    /// A number that must be at least 0 is not.
+    #[error("{name} is {value}; allowed: 0 or more, finite")]
+    Negative {
+        /// Which argument.
+        name: &'static str,
+        /// What was given.
+        value: f64,
+    },
+    /// A value whose logarithm or share is needed is not positive.
+    #[error("value number {index} (from 0) of {name} is not positive")]
+    NotPositive {
+        /// Which column.
+        name: &'static str,
+        /// Position of the first such value.
+        index: usize,
+    },
+    /// A break does not lie between two distinct x, or not in ascending order.
+    #[error(
+        "break number {index} (from 0) at {value} does not lie between two x of the data, above the one before"
+    )]
+    Break {
+        /// Which break.
+        index: usize,
+        /// Where it was put.
+        value: f64,
+    },
+    /// Power laws are compared on the scale of shares.
+    #[error("a power law needs noise that is a share of the level")]
+    PowerNoise,
 }

@@ -1,0 +1,187 @@
+use super::search::search;
+use super::{NoiseScale, PieceKind, SegmentOptions, Weighted, break_intervals, fit_segments};
+use crate::sample::{Plan, real};
+use crate::segment::exact::best_partition;
+use crate::segment::groups::Groups;
+use crate::segment::tree::Tree;
+use crate::special::normal_quantile;
+use crate::stream::{open_uniform, stream};
+use proptest::prelude::*;
+
+const OPTIONS: SegmentOptions = SegmentOptions {
+    break_penalty: 6.0,
+    slope_penalty: 1.0,
+    shortest: 3,
+    noise: NoiseScale::Proportional,
+    floor: 0.0,
+    robust: true,
+    line: true,
+    power: true,
+    budget: 100_000_000,
+};
+
+/// The measurements the segmentation is for: a constant, a line, another line after a jump, skewed noise and rare spikes.
+fn messages(count: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
+    let mut generator = stream(seed, 0, 0);
+    let mut uniform = || open_uniform(&mut generator);
+    (0..count)
+        .map(|_| {
+            let size = libm::pow(10.0, 7.0 * uniform()).round();
+            let level = if size < 3000.0 {
+                5e-6
+            } else if size < 65_000.0 {
+                4.2e-6 + 1.112e-9 * size
+            } else {
+                415.5e-6 + 8.497e-9 * size
+            };
+            let noise = 1.0 + libm::exp(libm::log(0.05) + normal_quantile(uniform()));
+            let spike = if uniform() < 0.01 { 1e-4 * libm::pow(uniform(), -1.0 / 1.5) } else { 0.0 };
+            (size, level * noise + spike)
+        })
+        .unzip()
+}
+
+/// All positions, one after the other: optimal partitioning without any bound.
+fn brute(x: &[f64], y: &[f64], level: &[f64], options: &SegmentOptions) -> (Vec<usize>, f64, f64) {
+    let groups = Groups::new(x, y);
+    let weighted = Weighted::new(&groups, level, options);
+    let limits = super::limits(y.len(), options);
+    let tree = Tree::new(&weighted.groups);
+    let positions: Vec<usize> = (1..groups.count()).collect();
+    let (breaks, cost) = best_partition(&tree, &positions, &limits, &mut 0);
+    let found = search(&weighted.groups, &limits);
+    assert!(found.bound <= found.cost * (1.0 + 1e-9) + 1e-9);
+    assert!((found.cost - found.bound).abs() <= 1e-6 * (1.0 + cost), "gap left: {found:?}");
+    (breaks, cost, found.cost)
+}
+
+#[test]
+fn the_breaks_of_messages_are_found() {
+    let mut right = 0;
+    for seed in 0..40 {
+        let (x, y) = messages(1000, seed);
+        let found = fit_segments(&x, &y, &OPTIONS).expect("fits");
+        assert!(found.cost - found.bound <= 1e-9 * found.cost, "{found:?}");
+        let breaks: Vec<f64> = found.pieces[1..].iter().map(|piece| piece.x_range.0).collect();
+        let near = |at: f64, truth: f64| (at / truth - 1.0).abs() < 0.1;
+        if breaks.len() == 2 && near(breaks[0], 3000.0) && near(breaks[1], 65_000.0) {
+            right += 1;
+        } else {
+            println!("seed {seed}: {:?}", found.pieces);
+        }
+    }
+    assert!(right >= 38, "{right} of 40");
+}
+
+#[test]
+fn long_series_equal_brute_force() {
+    for (count, seed) in [(1500, 1), (3000, 2), (3000, 3)] {
+        let (x, y) = messages(count, seed);
+        let level = Groups::new(&x, &y).pilot();
+        let (_, cost, found) = brute(&x, &y, &level, &OPTIONS);
+        assert!((found - cost).abs() <= 1e-9 * cost, "{found} {cost}");
+    }
+}
+
+#[test]
+fn kinds_of_pieces_are_recognised() {
+    let x: Vec<f64> = (1..=600).map(f64::from).collect();
+    let mut generator = stream(7, 0, 0);
+    let y: Vec<f64> = x
+        .iter()
+        .map(|&x| {
+            let level = if x < 200.0 {
+                10.0
+            } else if x < 400.0 {
+                0.5 * libm::pow(x, 0.5)
+            } else {
+                -50.0 + 0.5 * x
+            };
+            level * (1.0 + 0.01 * normal_quantile(open_uniform(&mut generator)))
+        })
+        .collect();
+    let found = fit_segments(&x, &y, &OPTIONS).expect("fits");
+    let kinds: Vec<PieceKind> = found.pieces.iter().map(|piece| piece.kind).collect();
+    assert_eq!(kinds, [PieceKind::Constant, PieceKind::Power, PieceKind::Line], "{found:?}");
+    assert!((found.pieces[1].slope - 0.5).abs() < 0.03);
+    assert!((found.pieces[2].slope - 0.5).abs() < 0.02);
+    assert!((found.pieces[2].x_range.0 - 400.0).abs() < 1.5);
+}
+
+#[test]
+fn intervals_hold_the_break_and_do_not_depend_on_threads() {
+    let (x, y) = messages(2000, 5);
+    let plan = Plan { resamples: 200, level: 0.95, seed: 3, cell: 0 };
+    let found = fit_segments(&x, &y, &OPTIONS).expect("fits");
+    let breaks: Vec<f64> = found.pieces[1..].iter().map(|piece| piece.x_range.0).collect();
+    let intervals = break_intervals(&x, &y, &OPTIONS, &breaks, &plan).expect("fits");
+    for ((low, high), at) in intervals.iter().zip(&breaks) {
+        assert!(low < at && at <= high, "{low} {at} {high}");
+        assert!(high / low < 1.5);
+    }
+    let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("one thread");
+    let again = alone.install(|| break_intervals(&x, &y, &OPTIONS, &breaks, &plan)).expect("fits");
+    assert_eq!(intervals, again);
+    assert!(break_intervals(&x, &y, &OPTIONS, &[0.0], &plan).is_err());
+}
+
+#[test]
+fn ties_are_never_cut() {
+    let x: Vec<f64> = (0..60).map(|i| f64::from(1 + i / 15)).collect();
+    let y: Vec<f64> =
+        (0..60).map(|i| if i % 15 < 7 { 1.0 } else { 5.0 } + 0.001 * f64::from(i % 15)).collect();
+    let found = fit_segments(&x, &y, &SegmentOptions { shortest: 1, ..OPTIONS }).expect("fits");
+    for piece in &found.pieces {
+        assert_eq!(piece.points % 15, 0);
+    }
+}
+
+#[test]
+fn degenerate_inputs_have_clear_answers() {
+    let flat = fit_segments(&[1.0, 2.0, 3.0, 4.0, 5.0], &[2.0; 5], &OPTIONS).expect("fits");
+    assert_eq!((flat.pieces.len(), flat.pieces[0].kind), (1, PieceKind::Constant));
+    let same_x = fit_segments(&[3.0; 8], &[1.0, 2.0, 3.0, 4.0, 1.0, 2.0, 3.0, 4.0], &OPTIONS).expect("fits");
+    assert_eq!(same_x.pieces.len(), 1);
+    assert!(fit_segments(&[1.0; 3], &[1.0; 3], &OPTIONS).is_err());
+    assert!(fit_segments(&[1.0; 5], &[1.0, 2.0, 3.0, -1.0, 2.0], &OPTIONS).is_err());
+    assert!(fit_segments(&[1.0; 5], &[1.0, 2.0, f64::NAN, 1.0, 2.0], &OPTIONS).is_err());
+    let negative = SegmentOptions { break_penalty: -1.0, ..OPTIONS };
+    assert!(fit_segments(&[1.0; 5], &[1.0; 5], &negative).is_err());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Random steps, slopes, noise and prices: the bounded search gives the cost of full optimal partitioning.
+    #[test]
+    fn search_equals_brute_force(
+        seed in 0_u64..1_000_000, count in 330_usize..900, pieces in 1_usize..12, noise in 0.001..0.5_f64,
+        penalty in 0.2..8.0_f64, robust: bool, power: bool, shortest in 1_usize..6,
+    ) {
+        let mut generator = stream(seed, 1, 0);
+        let mut uniform = || open_uniform(&mut generator);
+        let length = count.div_ceil(pieces);
+        let mut shape = (0.0, 0.0);
+        let (x, y): (Vec<f64>, Vec<f64>) = (0..count).map(|i| {
+            if i % length == 0 {
+                shape = (1.0 + 9.0 * uniform(), 4.0 * uniform());
+            }
+            let x = (1.0 + real(i) + uniform()).round();
+            let level = shape.0 + shape.1 * real(i % length) / real(length);
+            (x, level * libm::exp(noise * normal_quantile(uniform())))
+        }).unzip();
+        let options = SegmentOptions { break_penalty: penalty, robust, power, shortest, ..OPTIONS };
+        let level = Groups::new(&x, &y).pilot();
+        let (_, cost, found) = brute(&x, &y, &level, &options);
+        prop_assert!((found - cost).abs() <= 1e-8 * (1.0 + cost), "{} {}", found, cost);
+    }
+}
+
+#[test]
+fn a_budget_that_ends_too_early_leaves_an_honest_gap() {
+    let (x, y) = messages(5000, 9);
+    let options = SegmentOptions { budget: 1, ..OPTIONS };
+    let cut_short = fit_segments(&x, &y, &options).expect("fits");
+    let complete = fit_segments(&x, &y, &OPTIONS).expect("fits");
+    assert!(cut_short.bound <= cut_short.cost && cut_short.evaluations < complete.evaluations * 2);
+}

@@ -170,6 +170,11 @@ def test_a_limit_that_does_not_exist_is_infinite() -> None:
         ({"sample": skewed(9), "statistic": ("quantile", 1.0)}, UsageError, "quantile"),
         ({"sample": skewed(9), "statistic": ("trimmed_mean", 0.5)}, UsageError, "trimmed_mean"),
         ({"sample": skewed(9), "statistic": "shift"}, UsageError, "between two"),
+        (
+            {"sample": skewed(9), "other": skewed(9), "statistic": "shift", "method": "t"},
+            UsageError,
+            "not for a shift",
+        ),
         ({"sample": skewed(9), "method": "jackknife"}, UsageError, '"bca"'),
         ({"sample": skewed(9), "method": "exact"}, UsageError, "quantile"),
         ({"sample": skewed(9), "method": "studentised", "statistic": "median"}, UsageError, "standard error"),
@@ -190,6 +195,10 @@ def test_a_limit_that_does_not_exist_is_infinite() -> None:
             AnalysisError,
             "more than one stratum",
         ),
+        ({"sample": [-1.0, 1.0, 0.5, -0.5], "statistic": "cv"}, AnalysisError, "no finite number"),
+        ({"sample": [1e308, 1e308, 1.0], "method": "t"}, AnalysisError, "no finite number"),
+        ({"sample": skewed(9), "block": 2, "method": "t"}, UsageError, "`block`"),
+        ({"sample": skewed(9), "strata": [0, 1, 1] * 3, "method": "t"}, UsageError, "`strata`"),
         (
             {"sample": skewed(60), "clusters": range(60), "statistic": "median", "method": "exact"},
             UsageError,

@@ -138,3 +138,42 @@ def test_runs_are_covered_however_many_iterations_they_have(
         covered += found.low <= truth <= found.high
     report(f"{statistic}, ten runs of 101", covered, STUDIES, capsys)
     assert keeps(covered, 0.93)
+
+
+@pytest.mark.parametrize("statistic", ["mean", "median", "trimmed_mean", "iqr", "shift"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_identical_samples_are_called_different_at_no_more_than_the_nominal_rate(
+    statistic: str, shape: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    draw = SHAPES[shape][0]
+    enclosed = guaranteed = 0
+    for study in range(STUDIES):
+        rng = np.random.default_rng([79, study])
+        first, second = draw(rng, 100), draw(rng, 80)
+        found = steelyard.interval(first, other=second, statistic=statistic, resamples=999, seed=study)
+        enclosed += found.low <= 1 <= found.high
+        guaranteed += found.guaranteed
+    report(f"ratio of {statistic}, {shape}, n = 100 and 80", enclosed, guaranteed, capsys)
+    assert keeps(enclosed, 0.94)
+
+
+def test_identical_series_and_identical_sets_of_runs_are_rarely_called_different(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    runs = np.repeat(np.arange(10), 100)
+    of_series = of_runs = 0
+    for study in range(STUDIES):
+        rng = np.random.default_rng([83, study])
+        series = [autocorrelated(rng, 500, 0.5) for _ in range(2)]
+        found = steelyard.interval(series[0], other=series[1])
+        of_series += found.low <= 1 <= found.high
+        sides = [
+            np.exp(0.14 * rng.standard_normal(10)[runs] + 0.14 * rng.standard_normal(runs.size))
+            for _ in range(2)
+        ]
+        found = steelyard.interval(sides[0], other=sides[1], clusters=(runs, runs))
+        of_runs += found.low <= 1 <= found.high
+    report("ratio of mean, two series, correlation 0.5, n = 500", of_series, STUDIES, capsys)
+    report("ratio of mean, ten runs of 100 a side", of_runs, STUDIES, capsys)
+    assert keeps(of_series, 0.94)
+    assert keeps(of_runs, 0.94)

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::error::StatsError;
 use crate::sample::{Plan, check_values, real, sorted};
-use crate::stream::{CHUNK, Indices, STEP, stream};
+use crate::stream::{CHUNK, Filler, Indices, STEP, stream};
 use crate::sum::{mean, standard_deviation};
 
 /// Result of a permutation test.
@@ -71,8 +71,22 @@ struct Sums {
 
 impl Sums {
     fn of(values: &[f64]) -> Self {
-        let first = values.iter().sum();
-        let second = values.iter().map(|value| value * value).sum();
+        // Four sums side by side, in a fixed order.
+        let mut totals = [[0.0_f64; 2]; 4];
+        let fours = values.chunks_exact(4);
+        let rest = fours.remainder();
+        for four in fours {
+            for (total, value) in totals.iter_mut().zip(four) {
+                total[0] += value;
+                total[1] += value * value;
+            }
+        }
+        for value in rest {
+            totals[0][0] += value;
+            totals[0][1] += value * value;
+        }
+        let [a, b, c, d] = totals;
+        let [first, second] = [0, 1].map(|power| (a[power] + c[power]) + (b[power] + d[power]));
         Self { first, second }
     }
 
@@ -104,26 +118,30 @@ struct Shuffle {
     size: usize,
     words: Indices,
     drawn: Vec<u32>,
+    filler: Filler,
 }
 
 impl Shuffle {
     fn new(pool: Vec<f64>, size: usize, plan: &Plan, chunk: usize) -> Self {
         let words = Indices::new(&mut stream(plan.seed, plan.cell, chunk), u32::MAX);
-        Self { pool, size, words, drawn: vec![0; size.next_multiple_of(STEP)] }
+        Self { pool, size, words, drawn: vec![0; size.next_multiple_of(STEP)], filler: Filler::new() }
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "places lie below the number of values, which fits 32 bits"
+    )]
     fn next(&mut self) -> Sums {
-        self.words.fill(&mut self.drawn);
-        let count = self.pool.len();
-        let (mut first, mut second) = (0.0, 0.0);
-        for (place, &word) in self.drawn[..self.size].iter().enumerate() {
-            let other = place + ((u64::from(word) * (count - place) as u64) >> 32) as usize;
-            self.pool.swap(place, other);
-            let value = self.pool[place];
-            first += value;
-            second += value * value;
+        self.filler.fill(&mut self.words, &mut self.drawn);
+        let count = self.pool.len() as u64;
+        for (place, word) in self.drawn[..self.size].iter_mut().enumerate() {
+            let place = place as u64;
+            *word = (place + ((u64::from(*word) * (count - place)) >> 32)) as u32;
         }
-        Sums { first, second }
+        for (place, &other) in self.drawn[..self.size].iter().enumerate() {
+            self.pool.swap(place, other as usize);
+        }
+        Sums::of(&self.pool[..self.size])
     }
 }
 

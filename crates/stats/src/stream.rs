@@ -87,6 +87,35 @@ impl Indices {
     }
 }
 
+/// Fills indices with the widest registers the machine has; the same numbers with any.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Filler {
+    wide: bool,
+}
+
+impl Filler {
+    pub(crate) fn new() -> Self {
+        Self { wide: has_wide_vectors() }
+    }
+
+    /// The length must be a multiple of `STEP`.
+    pub(crate) fn fill(self, indices: &mut Indices, out: &mut [u32]) {
+        #[cfg(target_arch = "x86_64")]
+        if self.wide {
+            // SAFETY: `wide` is set only where the processor reports AVX2.
+            return unsafe { fill_avx2(indices, out) };
+        }
+        debug_assert!(!self.wide);
+        indices.fill(out);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn fill_avx2(indices: &mut Indices, out: &mut [u32]) {
+    indices.fill(out);
+}
+
 /// Runs a body compiled for AVX2 where the machine has it; the operations and their order are the same.
 #[inline]
 pub(crate) fn has_wide_vectors() -> bool {
@@ -102,7 +131,15 @@ pub(crate) fn has_wide_vectors() -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Indices, STEP, open_uniform, stream};
+    use super::{Filler, Indices, STEP, open_uniform, stream};
+
+    #[test]
+    fn wide_registers_give_the_same_indices() {
+        let (mut plain, mut wide) = (vec![0_u32; 10 * STEP], vec![0_u32; 10 * STEP]);
+        Indices::new(&mut stream(1, 2, 3), 1000).fill(&mut plain);
+        Filler::new().fill(&mut Indices::new(&mut stream(1, 2, 3), 1000), &mut wide);
+        assert_eq!(plain, wide);
+    }
 
     #[test]
     fn indices_stay_below_the_bound_and_hit_every_value_evenly() {

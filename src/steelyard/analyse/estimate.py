@@ -156,8 +156,13 @@ def interval(  # noqa: PLR0913 - one call for every interval, all but the sample
     sides = _sides(sample, other, clusters, strata, block)
     choice = _choice(method, question, sides)
     used = [side.in_blocks() for side in sides] if choice.in_blocks else sides
+    _check_labels(used, choice.method)
     _check_ratio(question, used)
     found = _execute(question, used, choice.method, resampling)
+    if not math.isfinite(found.estimate):
+        message = f"the {question.quantity.name} of these values is no finite number"
+        hint = "a cv needs a mean that is not 0; very large values need a larger unit"
+        raise AnalysisError(message, hint=hint, code="analysis.undefined")
     reasons = objections(question, used, choice.method, found)
     return IntervalEstimate(
         estimate=found.estimate,
@@ -226,9 +231,25 @@ def _choice(method: str, question: Question, sides: Sequence[Side]) -> Choice:
         allowed = ", ".join(f'"{each}"' for each in Method)
         message = f"there is no method {method!r}; allowed: {allowed}"
         raise UsageError(message, hint='`method="auto"` chooses by the data')
+    if method not in {Method.AUTO, Method.EXACT} and question.quantity.kind is Kind.SHIFT:
+        message = f'the method {method!r} is not for a shift; allowed: "exact", "auto"'
+        raise UsageError(message, hint="a shift is found from ranks; clusters are allowed")
     if method != Method.AUTO:
         return Choice(Method(method), "asked for")
     return choose(question, sides)
+
+
+def _check_labels(sides: Sequence[Side], method: Method) -> None:
+    """Refuse blocks and strata where a method would ignore them."""
+    if method.is_bootstrap:
+        return
+    for name, given in (
+        ("block", [side.block for side in sides]),
+        ("strata", [side.strata for side in sides]),
+    ):
+        if any(each is not None for each in given):
+            message = f'`{name}` is given, but the method "{method}" does not draw anything'
+            raise UsageError(message, hint='choose the method "percentile", "basic" or "bca", or "auto"')
 
 
 def _check_ratio(question: Question, sides: Sequence[Side]) -> None:

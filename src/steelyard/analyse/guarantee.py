@@ -88,8 +88,9 @@ def _of_tails(question: Question, side: Side) -> Iterator[str]:
         if events < FEWEST_EVENTS:
             yield f"{events:.1f} values expected beyond the quantile, at least {FEWEST_EVENTS} needed"
     if quantity.is_moment and side.clusters is None:
-        far = int(np.count_nonzero(np.abs(values - quantile(values, 0.5)) > FAR * mad(values)))
-        if 0 < far < FEWEST_EVENTS and mad(values) > 0:
+        spread = mad(values)
+        far = int(np.count_nonzero(np.abs(values - quantile(values, 0.5)) > FAR * spread))
+        if 0 < far < FEWEST_EVENTS and spread > 0:
             yield f"{far} rare far values move the result, at least {FEWEST_EVENTS} needed to know their rate"
     if quantity.kind is Kind.ROBUST_SPREAD:
         low, high = quantile(values, 0.25), quantile(values, 0.75)

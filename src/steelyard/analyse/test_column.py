@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from steelyard.analyse.column import column_of, labels_of
-from steelyard.errors import AnalysisError, UsageError
+from steelyard.errors import AnalysisError, SteelyardError, UsageError
 
 
 class Wrapped:
@@ -54,7 +54,9 @@ def test_every_kind_of_column_gives_the_same_numbers(values: object) -> None:
         ([1.0, -np.inf], AnalysisError, "position 1"),
     ],
 )
-def test_what_is_no_column_of_numbers_is_refused(values: object, kind: type[Exception], text: str) -> None:
+def test_what_is_no_column_of_numbers_is_refused(
+    values: object, kind: type[SteelyardError], text: str
+) -> None:
     with pytest.raises(kind, match=text) as caught:
         column_of(values, "sample")
     assert caught.value.hint

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from dataclasses import FrozenInstanceError
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import steelyard
-from steelyard.errors import AnalysisError, UsageError
+from steelyard.errors import AnalysisError, SteelyardError, UsageError
 
 SPREADS = ["sd", "iqr", "mad"]
 LOCATIONS = ["mean", "median", "trimmed_mean", ("quantile", 0.9), ("harrell_davis", 0.5)]
@@ -60,7 +61,7 @@ RUNS = np.repeat(np.arange(20), 10)
     ],
 )
 def test_the_procedure_follows_the_labels_and_the_statistic(
-    statistic: object, options: dict[str, object], method: str
+    statistic: Any, options: dict[str, Any], method: str
 ) -> None:
     found = steelyard.interval(skewed(200), statistic=statistic, **options)
     assert found.method == method
@@ -125,7 +126,7 @@ def test_an_autocorrelated_series_that_is_short_guarantees_nothing() -> None:
         ({"sample": skewed(90), "clusters": np.arange(90) // 9, "statistic": "iqr"}, "10 clusters drawn"),
     ],
 )
-def test_what_cannot_be_promised_is_said(options: dict[str, object], reason: str) -> None:
+def test_what_cannot_be_promised_is_said(options: dict[str, Any], reason: str) -> None:
     found = steelyard.interval(**options)
     assert not found.guaranteed
     assert reason in found.reason
@@ -143,7 +144,7 @@ def test_what_cannot_be_promised_is_said(options: dict[str, object], reason: str
         {"sample": skewed(100), "other": skewed(100, 2), "statistic": "shift"},
     ],
 )
-def test_enough_data_are_guaranteed(options: dict[str, object]) -> None:
+def test_enough_data_are_guaranteed(options: dict[str, Any]) -> None:
     found = steelyard.interval(**options)
     assert found.guaranteed, found.reason
     assert "not guaranteed" not in str(found)
@@ -169,6 +170,11 @@ def test_a_limit_that_does_not_exist_is_infinite() -> None:
         ({"sample": skewed(9), "statistic": ("quantile", 1.0)}, UsageError, "quantile"),
         ({"sample": skewed(9), "statistic": ("trimmed_mean", 0.5)}, UsageError, "trimmed_mean"),
         ({"sample": skewed(9), "statistic": "shift"}, UsageError, "between two"),
+        (
+            {"sample": skewed(9), "other": skewed(9), "statistic": "shift", "method": "t"},
+            UsageError,
+            "not for a shift",
+        ),
         ({"sample": skewed(9), "method": "jackknife"}, UsageError, '"bca"'),
         ({"sample": skewed(9), "method": "exact"}, UsageError, "quantile"),
         ({"sample": skewed(9), "method": "studentised", "statistic": "median"}, UsageError, "standard error"),
@@ -189,6 +195,10 @@ def test_a_limit_that_does_not_exist_is_infinite() -> None:
             AnalysisError,
             "more than one stratum",
         ),
+        ({"sample": [-1.0, 1.0, 0.5, -0.5], "statistic": "cv"}, AnalysisError, "no finite number"),
+        ({"sample": [1e308, 1e308, 1.0], "method": "t"}, AnalysisError, "no finite number"),
+        ({"sample": skewed(9), "block": 2, "method": "t"}, UsageError, "`block`"),
+        ({"sample": skewed(9), "strata": [0, 1, 1] * 3, "method": "t"}, UsageError, "`strata`"),
         (
             {"sample": skewed(60), "clusters": range(60), "statistic": "median", "method": "exact"},
             UsageError,
@@ -197,7 +207,7 @@ def test_a_limit_that_does_not_exist_is_infinite() -> None:
     ],
 )
 def test_bad_input_names_itself_and_the_next_step(
-    options: dict[str, object], kind: type[Exception], text: str
+    options: dict[str, Any], kind: type[SteelyardError], text: str
 ) -> None:
     with pytest.raises(kind) as caught:
         steelyard.interval(**options)
@@ -223,8 +233,8 @@ def test_limits_follow_scale_and_shift_and_ignore_order(xs: list[int], factor: f
     values = np.array(xs, dtype=float)
     moved = values * factor + shift
     shuffled = np.random.default_rng(1).permutation(values)
-    for statistic in [*LOCATIONS, *SPREADS, *PURE]:
-        options = {"statistic": statistic, "method": "percentile", "resamples": 200}
+    for statistic in (*LOCATIONS, *SPREADS, *PURE):
+        options: dict[str, Any] = {"statistic": statistic, "method": "percentile", "resamples": 200}
         plain = steelyard.interval(values, **options)
         again = steelyard.interval(shuffled, **options)
         assert (plain.estimate, plain.low, plain.high) == (again.estimate, again.low, again.high)
@@ -270,7 +280,7 @@ def test_a_seed_belongs_to_its_numbers() -> None:
     assert first.low != other.low
     assert (first.seed, first.resamples) == (1, 9999)
     with pytest.raises(FrozenInstanceError):
-        first.low = 0.0
+        first.low = 0.0  # type: ignore[misc]
 
 
 def test_importing_the_package_imports_nothing_heavy() -> None:
@@ -279,7 +289,7 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
     assert answer.stdout.strip() == "[]"
     assert "interval" in dir(steelyard)
     with pytest.raises(AttributeError):
-        steelyard.interva  # noqa: B018
+        getattr(steelyard, "interva")  # noqa: B009
 
 
 def test_large_samples_do_not_resample_for_nothing() -> None:

@@ -26,10 +26,27 @@ def test_the_default_interval_of_the_mean_covers(letter: str, size: int) -> None
     assert truth.compatible(row.replicates - row.covered, row.replicates, MISSES_PROMISED), row
 
 
-@pytest.mark.parametrize("letter", list("GH"))
-def test_it_covers_correlated_series_where_it_claims_to(letter: str) -> None:
+@pytest.mark.parametrize(("letter", "size"), [("G", 300), ("H", 1500)])
+def test_it_covers_correlated_series_of_some_effective_size(letter: str, size: int) -> None:
+    row = truth.coverage(BY_LETTER[letter], "mean", "auto", size, 400)
+    assert truth.compatible(row.replicates - row.covered, row.replicates, MISSES_PROMISED), row
+
+
+@pytest.mark.parametrize("size", [30, 100, 1000])
+@pytest.mark.parametrize("scenario", scenarios(), ids=lambda scenario: scenario.letter)
+def test_where_it_fails_it_does_not_claim_its_level(scenario: Scenario, size: int) -> None:
+    row = truth.coverage(scenario, "mean", "auto", size, 300)
+    failing = row.replicates - row.covered
+    if truth.compatible(failing, row.replicates, MISSES_PROMISED):
+        return
+    # Of the intervals that miss, at most one in twenty says that it is guaranteed.
+    assert truth.compatible(row.guaranteed_misses, failing, 0.05), row
+
+
+@pytest.mark.parametrize("letter", list("ABCEFGJ"))
+def test_where_it_claims_its_level_it_keeps_it(letter: str) -> None:
     row = truth.coverage(BY_LETTER[letter], "mean", "auto", 1000, 300)
-    assert row.guaranteed > 100, row
+    assert row.guaranteed > 50, row
     assert truth.compatible(row.guaranteed_misses, row.guaranteed, MISSES_PROMISED), row
 
 

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 FEWEST_EVENTS: Final = 5
 """Fewer events in a tail do not show how far it reaches."""
 
+RAREST: Final = 0.01
+"""Share of values that a mean must not hang on without being seen."""
+
+FEWEST_TO_SEE: Final = 300
+"""Values without an event that bound its share by `RAREST` at 95 % ("rule of three", 3 / n)."""
+
 FEWEST_CLUSTERS_DRAWN: Final = 30
 """Percentile limits from fewer clusters cover about 90 instead of 95 % (simulated with 10)."""
 
@@ -92,6 +98,11 @@ def _of_tails(question: Question, side: Side) -> Iterator[str]:
         far = int(np.count_nonzero(np.abs(values - quantile(values, 0.5)) > FAR * spread))
         if 0 < far < FEWEST_EVENTS and spread > 0:
             yield f"{far} rare far values move the result, at least {FEWEST_EVENTS} needed to know their rate"
+        elif far == 0 and side.effective < FEWEST_TO_SEE:
+            yield (
+                f"effective size {side.effective:.0f}: a far value that comes once in {1 / RAREST:.0f} may not"
+                f" have come yet, at least {FEWEST_TO_SEE} needed"
+            )
     if quantity.kind is Kind.ROBUST_SPREAD:
         low, high = quantile(values, 0.25), quantile(values, 0.75)
         steps = np.unique(values[(values >= low) & (values <= high)]).size

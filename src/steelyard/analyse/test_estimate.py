@@ -87,11 +87,11 @@ def test_two_samples_are_compared_by_welch_or_by_ranks(statistic: str, method: s
 
 
 def test_an_autocorrelated_series_is_not_taken_for_independent() -> None:
-    values = correlated(3000)
+    values = correlated(9000)
     mean = steelyard.interval(values)
     assert mean.method == "effective_t"
     assert mean.guaranteed
-    assert mean.effective_n[0] < 400
+    assert mean.effective_n[0] < 1200
     assert "neighbours" in mean.why
     median = steelyard.interval(values, statistic="median")
     assert median.method.startswith("percentile of blocks of ")
@@ -136,7 +136,7 @@ def test_what_cannot_be_promised_is_said(options: dict[str, Any], reason: str) -
 @pytest.mark.parametrize(
     "options",
     [
-        {"sample": skewed(200)},
+        {"sample": skewed(400)},
         {"sample": skewed(200), "statistic": "median"},
         {"sample": skewed(200), "statistic": "iqr"},
         {"sample": skewed(600), "statistic": ("quantile", 0.99)},

@@ -34,7 +34,7 @@ def import_results(
     ----------
     form
         Format of the files: `jmh`, `hyperfine`, `google-benchmark`, `criterion`, `pyperf`,
-        `pytest-benchmark`, `moobench`, `skampi`, `mpi`, `csv` or `recodex`; `docs/how-to/import.md` says what
+        `pytest-benchmark`, `moobench`, `skampi`, `mpi`, `csv` or `recodex`; `docs/guides/import.md` says what
         becomes a run and an iteration in each.
     files
         The files, each a block (for `steelyard history`: oldest first); for criterion also its folder.

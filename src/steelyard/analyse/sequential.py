@@ -102,6 +102,11 @@ class Look:
     is_settled: bool
     further_blocks: int | None
 
+    @property
+    def log_width(self) -> float:
+        """Width of the interval of the ratio on the log scale."""
+        return math.log(self.high / self.low) if 0 < self.low <= self.high < math.inf else math.inf
+
 
 _UNSEEN: Final = Look(
     blocks=0,

@@ -68,7 +68,7 @@ def progress_text(measuring: Measuring) -> str:
 def expected_left_s(measuring: Measuring) -> float | None:
     """Give the time until everything is settled or spent [s]; ``None`` before the first look."""
     open_duels = [duel for duel in measuring.duels if duel.is_open]
-    looks = [duel.latest for duel in open_duels]
+    looks = [duel.known for duel in open_duels]
     extent = measuring.terms.extent
     most_blocks = extent.blocks_max - measuring.blocks
     rest_s = max(extent.budget_s - measuring.elapsed_s, 0.0)
@@ -81,7 +81,7 @@ def expected_left_s(measuring: Measuring) -> float | None:
 
 
 def _known(duel: Duel) -> str:
-    look = duel.latest
+    look = duel.known
     if look is None or look.low <= 0:
         return "?"
     verdict = f" {look.verdict}" if not duel.is_open else ""

@@ -51,19 +51,22 @@ class Duel:
     differences: list[float] = field(default_factory=list)
     is_open: bool = True
     next_look: int = 0
-
-    @property
-    def latest(self) -> Look | None:
-        """What is known of it."""
-        return self.sequence.looks[-1] if self.sequence.looks else None
+    known: Look | None = None
 
     def look(self, fraction: float) -> None:
-        """Look at it, unless there is nothing new."""
-        if self.latest is not None and self.latest.blocks >= len(self.differences):
+        """Look at it, unless there is nothing new.
+
+        All intervals hold together, so the narrower of two looks may be believed: a look that comes soon
+        after another, because somebody interrupted, has little error to spend and is often the wider one.
+        """
+        looks = self.sequence.looks
+        if looks and looks[-1].blocks >= len(self.differences):
             return
         found = self.sequence.look(np.array(self.differences), fraction)
         self.next_look = next_look(max(found.blocks, 1))
-        self.is_open = not found.is_settled
+        if self.known is None or found.log_width <= self.known.log_width:
+            self.known = found
+        self.is_open = not self.known.is_settled
 
 
 class Watcher(Protocol):

@@ -131,7 +131,7 @@ def conclude(measuring: Measuring, notes: Sequence[str], result: Path | None) ->
     summaries = tuple(summarise(*measuring.values(contender.number)) for contender in contenders)
     claims = tuple(
         claim_of_look(
-            duel.latest,
+            duel.known,
             duel.sequence.design,
             (contenders[duel.baseline].name, contenders[duel.contender].name),
             str(terms.metric),

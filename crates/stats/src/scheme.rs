@@ -216,6 +216,17 @@ mod tests {
             .collect()
     }
 
+    /// Each of 6 values is drawn once per resample on average: 200 expected, standard deviation 13.
+    #[test]
+    fn single_values_are_drawn_evenly() {
+        let found = drawn(Scheme::Plain);
+        for place in 0..6 {
+            let sum: u32 = found.iter().map(|(counts, _)| counts[place]).sum();
+            assert!((140..260).contains(&sum), "{sum}");
+        }
+        assert!(found.iter().all(|(counts, total)| *total == 6 && counts.iter().sum::<u32>() == 6));
+    }
+
     #[test]
     fn clusters_are_drawn_whole() {
         // Clusters {5, 1}, {4}, {2, 6, 3} are the places {4, 0}, {3}, {1, 5, 2}.

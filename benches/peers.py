@@ -182,21 +182,8 @@ class Bubblewrap(Wrapped):
     name = program = "bwrap"
 
     def wrap(self, command: list[str]) -> list[str]:
-        return [
-            "bwrap",
-            "--ro-bind",
-            "/",
-            "/",
-            "--proc",
-            "/proc",
-            "--dev",
-            "/dev",
-            "--tmpfs",
-            "/tmp",
-            "--unshare-all",
-            "--die-with-parent",
-            *command,
-        ]
+        view = ["--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]
+        return ["bwrap", *view, "--unshare-all", "--die-with-parent", *command]
 
 
 class Unshare(Wrapped):

@@ -8,6 +8,7 @@ the same round. R is asked only where `Rscript` and its package `boot` are insta
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import resource
 import shutil
@@ -203,6 +204,7 @@ def main() -> None:
         Contestant("scipy, percentile", 5, scipys([np.mean, sd])),
     ]
     if importlib.util.find_spec("arch"):
+        importlib.import_module("arch.bootstrap")  # not in the first round's time
         moments.append(Contestant("arch, percentile", 2, archs_moments))
     if has_r():
         moments.append(Contestant("R boot, percentile", 1, rs_moments))

@@ -62,6 +62,16 @@ pub enum StatsError {
         /// Number of values.
         needed: usize,
     },
+    /// A label is larger than there can be groups.
+    #[error("{name} hold the number {label}; allowed: 0 to {} for {needed} values", needed - 1)]
+    LabelRange {
+        /// Which labels.
+        name: &'static str,
+        /// What was given.
+        label: usize,
+        /// Number of values.
+        needed: usize,
+    },
     /// A cluster lies in more than one stratum.
     #[error("cluster number {cluster} (from 0, in sorted order) has values in more than one stratum")]
     Straddling {

@@ -71,6 +71,10 @@ impl Design {
     ) -> Result<Self, StatsError> {
         let needed = values.len();
         for (name, labels) in [("labels of clusters", clusters), ("labels of strata", strata)] {
+            // Numbers beyond the number of values would be gaps, not clusters.
+            if let Some(&label) = labels.and_then(|all| all.iter().find(|&&label| label >= needed)) {
+                return Err(StatsError::LabelRange { name, label, needed });
+            }
             if let Some(found) = labels.map(<[usize]>::len).filter(|&found| found != needed) {
                 return Err(StatsError::Labels { name, found, needed });
             }
@@ -216,6 +220,17 @@ mod tests {
             .collect()
     }
 
+    /// Each of 6 values is drawn once per resample on average: 200 expected, standard deviation 13.
+    #[test]
+    fn single_values_are_drawn_evenly() {
+        let found = drawn(Scheme::Plain);
+        for place in 0..6 {
+            let sum: u32 = found.iter().map(|(counts, _)| counts[place]).sum();
+            assert!((140..260).contains(&sum), "{sum}");
+        }
+        assert!(found.iter().all(|(counts, total)| *total == 6 && counts.iter().sum::<u32>() == 6));
+    }
+
     #[test]
     fn clusters_are_drawn_whole() {
         // Clusters {5, 1}, {4}, {2, 6, 3} are the places {4, 0}, {3}, {1, 5, 2}.
@@ -252,6 +267,8 @@ mod tests {
         let of = |clusters, strata| Design::new(&VALUES, Scheme::Units { clusters, strata }).unwrap_err();
         let name = "labels of clusters";
         assert_eq!(of(Some(&[0, 1]), None), StatsError::Labels { name, found: 2, needed: 6 });
+        let far = of(Some(&[0, 0, 1, 1, 2, 6]), None);
+        assert_eq!(far, StatsError::LabelRange { name, label: 6, needed: 6 });
         let mixed = of(Some(&[0, 0, 1, 1, 2, 2]), Some(&[0, 1, 0, 0, 1, 1]));
         assert_eq!(mixed, StatsError::Straddling { cluster: 0 });
         assert_eq!(of(Some(&[0; 6]), None), StatsError::ThinStratum { stratum: 0, found: 1 });

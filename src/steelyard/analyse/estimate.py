@@ -21,6 +21,13 @@ MOST_DRAWS: Final = 20_000_000_000
 """Values times resamples; more would take minutes to hours."""
 
 
+MOST_RESAMPLES: Final = 10_000_000
+"""All replicates are kept: about 1 GB at this number."""
+
+SEEDS: Final = 2**64
+"""Seeds are whole numbers of 64 bits."""
+
+
 @dataclass(frozen=True, slots=True)
 class IntervalEstimate:
     """An estimate with its interval, and what both are worth.
@@ -120,9 +127,9 @@ def interval(  # noqa: PLR0913 - one call for every interval, all but the sample
     contrast : {"ratio", "difference"}
         `other` over `sample`, or `other` less `sample`.
     resamples : int
-        At least 1.
+        1 to 10 million.
     seed : int
-        At least 0; the same call gives the same bits on every machine, with any number of threads.
+        0 to 2^64 - 1; the same call gives the same bits on every machine, with any number of threads.
 
     Returns
     -------
@@ -198,8 +205,11 @@ def _question(statistic: object, level: float, contrast: str | None) -> Question
 
 
 def _resampling(resamples: int, seed: int, level: float) -> Resampling:
-    if resamples < 1 or seed < 0:
-        message = f"`resamples` is {resamples}, `seed` is {seed}; allowed: 1 or more, and 0 or more"
+    if not (1 <= resamples <= MOST_RESAMPLES and 0 <= seed < SEEDS):
+        message = (
+            f"`resamples` is {resamples}, `seed` is {seed};"
+            f" allowed: 1 to {MOST_RESAMPLES}, and 0 to {SEEDS - 1}"
+        )
         raise UsageError(message, hint="the defaults are 9999 and 0")
     return Resampling(seed=seed, cell=0, resamples=resamples, level=level)
 

@@ -45,8 +45,8 @@ fn bits(found: &Intervals) -> Vec<u64> {
 
 #[test]
 fn the_number_of_threads_does_not_change_a_bit() {
-    let (values, other) = (skewed(300, 1), skewed(200, 2));
-    let (clusters, strata) = (labels(300, 20), labels(300, 100));
+    let (values, other) = (skewed(120, 1), skewed(80, 2));
+    let (clusters, strata) = (labels(120, 8), labels(120, 40));
     let schemes = [
         Scheme::Plain,
         Scheme::Units { clusters: Some(&clusters), strata: Some(&strata) },
@@ -173,7 +173,7 @@ fn a_ratio_without_a_denominator_counts_as_undefined() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
     fn limits_follow_shift_and_scale_and_ignore_order(

@@ -83,5 +83,5 @@ def test_the_package_loads_nothing_before_it_is_asked() -> None:
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="no attribute `weigh`"):
+    with pytest.raises(AttributeError, match="no attribute 'weigh'"):
         steelyard.weigh  # noqa: B018

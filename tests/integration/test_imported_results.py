@@ -159,6 +159,19 @@ def test_report_verify_and_comparing_results_work_on_an_import(
     assert execute(["verify", str(result)]) == 1
 
 
+def test_two_modes_and_a_warm_up_are_named(tmp_path: Path) -> None:
+    rng = np.random.default_rng(17)
+    noise = np.exp(0.01 * rng.standard_normal((2, 100)))
+    times = {
+        "modes": noise[0] * rng.permutation(np.repeat([1.0, 1.4], 50)),
+        "warm": noise[1] * np.repeat([2.0, 1.0], [15, 85]),
+    }
+    cells = analysed(tmp_path / "r", "hyperfine", hyperfine(tmp_path / "h.json", **times)).of("cell")
+    found = {cell.subject["workload"]: (cell.facts["modes"], cell.verdict) for cell in cells}
+    assert found["modes"][0] == "several"
+    assert found["warm"][1] == "warm-up"
+
+
 def test_names_that_differ_in_signs_alone_keep_their_own_findings(tmp_path: Path) -> None:
     times = {"a b": np.array([1.0, 1.1]), "a-b": np.array([1.0, 1.2])}
     found = analysed(tmp_path / "r", "hyperfine", hyperfine(tmp_path / "h.json", **times))

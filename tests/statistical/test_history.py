@@ -97,6 +97,6 @@ def test_slowdowns_are_found_where_they_begin(
         options = HistoryOptions(margin=0.005, is_independent=is_independent)
         changes = find_changes([values], options)[0].changes
         found += bool(changes)
-        near += any(abs(change.position - (size - after)) <= 2 for change in changes)
+        near += any(abs(change.position - (size - after)) <= 8 / slowdown_sd for change in changes)
     assert found / 300 >= least, found
     assert near >= 0.9 * found

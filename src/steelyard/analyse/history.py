@@ -22,6 +22,7 @@ from scipy import signal
 
 from steelyard.analyse.equivalence import ratio_test
 from steelyard.analyse.multiplicity import benjamini_hochberg
+from steelyard.errors import AnalysisError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,9 +52,16 @@ CUT_OFF: Final = 3.0
 TRIMMED_SHARE: Final = 0.03
 """Largest steps left out of the noise and of the roughness, which changes of level would inflate."""
 
+MOST: Final = 5000
+"""Most results of a history; the tables of longer ones take minutes."""
+
 SERIES_PER_TABLE: Final = 3000
+"""Simulated series; more where many series are corrected for, a third for more than 1000 results."""
+
+_LONG: Final = 1000
 _SEED: Final = 20_250_101
 _BURN_IN: Final = 200
+_VALUES_AT_ONCE: Final = 300_000
 _EXACT_LENGTH: Final = 40
 _GRID: Final = (*(round(0.05 * step, 2) for step in range(20)), 0.975)
 
@@ -138,6 +146,11 @@ def find_changes(series: Sequence[Array], options: HistoryOptions | None = None)
     list of SeriesHistory
         In the order of `series`; the same for the same values.
 
+    Raises
+    ------
+    AnalysisError
+        If a series has more than 5000 results.
+
     References
     ----------
     .. [1] Hawkins (1977), J. Am. Stat. Assoc. 72: the largest standardised difference over all splits.
@@ -155,7 +168,11 @@ def find_changes(series: Sequence[Array], options: HistoryOptions | None = None)
     [25]
     """
     options = options or HistoryOptions()
-    draws = _draws(len(series))
+    longest = max((values.size for values in series), default=0)
+    if longest > MOST:
+        message = f"a series has {longest} results; at most {MOST} can be followed"
+        raise AnalysisError(message, hint="give the newest results only, or fewer blocks")
+    draws = _draws(len(series), longest)
     logs = [np.log(values) for values in series]
     first = [_split(values, options, draws) for values in logs]
     corrected = benjamini_hochberg([split.p_value for split in first])
@@ -179,9 +196,10 @@ class _Split:
     is_undecidable: bool = False
 
 
-def _draws(series: int) -> int:
+def _draws(series: int, longest: int) -> int:
     """Give the number of simulated series: the smallest p-value must survive the correction."""
-    return int(min(max(SERIES_PER_TABLE, 60 * series), 20_000))
+    fewest = SERIES_PER_TABLE if longest <= _LONG else SERIES_PER_TABLE // 3
+    return min(max(fewest, 60 * series), 20_000)
 
 
 def _cut(
@@ -328,14 +346,26 @@ def _shrinking(autocorrelation: Array) -> Array:
     return share
 
 
+def _simulated(size: int, draws: int, step: int) -> _Measured:
+    """Measure series of one autocorrelation of the grid, in portions that fit a cache."""
+    generator = np.random.Generator(np.random.PCG64([_SEED, size, step]))
+    portion = max(1, _VALUES_AT_ONCE // (size + _BURN_IN))
+    parts = []
+    for begin in range(0, draws, portion):
+        shocks = generator.standard_normal((min(portion, draws - begin), size + _BURN_IN))
+        parts.append(_measure(signal.lfilter([1.0], [1.0, -_GRID[step]], shocks, axis=1)[:, _BURN_IN:]))
+    return _Measured(
+        *(
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("sizes", "positions", "roughness", "residual_correlation")
+        )
+    )
+
+
 @lru_cache(maxsize=64)
 def _null_table(size: int, draws: int) -> _NullTable:
     """Simulate series without change; the same arguments give the same table."""
-    found = []
-    for step, autocorrelation in enumerate(_GRID):
-        generator = np.random.Generator(np.random.PCG64([_SEED, size, step]))
-        shocks = generator.standard_normal((draws, size + _BURN_IN))
-        found.append(_measure(signal.lfilter([1.0], [1.0, -autocorrelation], shocks, axis=1)[:, _BURN_IN:]))
+    found = [_simulated(size, draws, step) for step in range(len(_GRID))]
 
     def rising(probability: float) -> tuple[Array, Array]:
         rough = [float(np.quantile(each.roughness, probability)) for each in found]

@@ -10,6 +10,7 @@ from steelyard.analyse.history import (
     find_changes,
     segments_of,
 )
+from steelyard.errors import AnalysisError
 
 INDEPENDENT = HistoryOptions(is_independent=True)
 
@@ -50,6 +51,11 @@ def test_few_results_and_constants_get_a_clear_answer() -> None:
     step = find_changes([np.repeat([1.0, 2.0], 20)])[0]
     assert [change.position for change in step.changes] == [20]
     assert find_changes([]) == []
+
+
+def test_a_history_that_is_too_long_is_refused() -> None:
+    with pytest.raises(AnalysisError, match="5001 results; at most 5000"):
+        find_changes([np.ones(5001)])
 
 
 def test_independent_results_need_fewer() -> None:

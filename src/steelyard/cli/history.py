@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from cyclopts import Parameter
 
 from steelyard.errors import UsageError
+from steelyard.report.history_page import direction_of, history_page, is_newest_slower, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +32,7 @@ def history(
     margin: float = 2.0,
     level: float = 95.0,
     independent: Annotated[bool, Parameter(negative=())] = False,
+    html: Path | None = None,
     json_: Annotated[bool, Parameter(name="--json", negative=())] = False,
 ) -> int:
     """Say where a history of results changes.
@@ -52,6 +54,8 @@ def history(
     independent
         The results are known not to depend on the ones before (machine rebooted or drawn anew each time):
         finds smaller changes, and needs fewer results.
+    html
+        Page to write, with a figure of each series.
     json_
         Print JSON for programs.
 
@@ -69,6 +73,8 @@ def history(
     options = HistoryOptions(margin / 100, level / 100, independent)
     found = find_changes([each.values for each in series], options)
     followed = list(zip(series, found, strict=True))
+    if html is not None:
+        _write_page(html, followed, options.margin)
     if json_:
         document = {
             "schema": "steelyard/history/1",
@@ -83,6 +89,12 @@ def history(
     return NEWEST_SLOWER if any(is_newest_slower(each) for each in followed) else NEWEST_NOT_SLOWER
 
 
+def _write_page(path: Path, followed: list[Followed], margin: float) -> None:
+    from steelyard.report.html import write_html  # noqa: PLC0415 - start-up time
+
+    write_html(history_page(followed, margin), path)
+
+
 def _check(directories: tuple[Path, ...], margin: float, level: float) -> None:
     if not directories:
         message = "no result folder is given"
@@ -93,16 +105,6 @@ def _check(directories: tuple[Path, ...], margin: float, level: float) -> None:
     if not 50 <= level <= 99.9:  # noqa: PLR2004 - as the text says
         message = f"`--level` is {level}; allowed: 50 to 99.9"
         raise UsageError(message, hint="give it in percent, e.g. 95", code="usage.range")
-
-
-def is_newest_slower(followed: Followed) -> bool:
-    """Tell whether the newest level is slower than the one before; changes inside the margin are none."""
-    series, found = followed
-    return bool(found.changes) and _direction(series, found.changes[-1]) == "slower"
-
-
-def _direction(series: ResultSeries, change: Change) -> str:
-    return "slower" if (change.ratio > 1) is not series.is_rate else "faster"
 
 
 def _verdict(found: SeriesHistory) -> str:
@@ -127,7 +129,7 @@ def _as_json(followed: Followed) -> dict[str, object]:
             {
                 "at": series.labels[change.position],
                 "position": change.position,
-                "direction": _direction(series, change),
+                "direction": direction_of(series, change),
                 "ratio": change.ratio,
                 "low": _finite(change.low),
                 "high": _finite(change.high),
@@ -152,7 +154,7 @@ def _as_text(followed: list[Followed], options: HistoryOptions) -> Iterator[str]
     yield f"{count} over {longest} results; margin {margin:g} %, at most {error:g} % false changes"
     for series, found in followed:
         if found.changes:
-            yield f"{_name(series)}:"
+            yield f"{name_of(series)}:"
             yield from (f"  {_sentence(series, change)}" for change in found.changes)
     quiet = sum(not found.changes and not found.is_undecidable for _, found in followed)
     yield f"no change: {quiet}"
@@ -162,15 +164,10 @@ def _as_text(followed: list[Followed], options: HistoryOptions) -> Iterator[str]
         yield f"undecided: {short} with fewer than {fewest} results"
     if dependent:
         why = f"each result depends too much on the one before (autocorrelation above {MOST_DEPENDENT})"
-        yield f"undecided: {len(dependent)}, because {why}: {', '.join(map(_name, dependent[:5]))}"
-    slower = [_name(each[0]) for each in followed if is_newest_slower(each)]
+        yield f"undecided: {len(dependent)}, because {why}: {', '.join(map(name_of, dependent[:5]))}"
+    slower = [name_of(each[0]) for each in followed if is_newest_slower(each)]
     if slower:
         yield f"slower now than before: {', '.join(slower)}"
-
-
-def _name(series: ResultSeries) -> str:
-    levels = ", ".join(value for key, value in series.subject.items() if key != "metric" and value)
-    return f"{levels} {series.subject['metric']}"
 
 
 def _sentence(series: ResultSeries, change: Change) -> str:
@@ -183,5 +180,5 @@ def _sentence(series: ResultSeries, change: Change) -> str:
     place = f"result {change.position + 1} of {series.values.size}"
     return (
         f"changed at `{series.labels[change.position]}` ({place}): {effect}{limits}, "
-        f"{_direction(series, change)}, p {change.p_value:.2g}"
+        f"{direction_of(series, change)}, p {change.p_value:.2g}"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,6 +42,9 @@ def test_the_files_of_one_import_are_a_history(tmp_path: Path, capsys: pytest.Ca
     assert "changed at `r20.json` (result 21 of 30): +" in text
     assert "slower now than before: sort wall" in text
     assert "no change: 1" in text
+    page = tmp_path / "history.html"
+    assert execute(["history", result, "--html", str(page)]) == 1
+    assert "1 of 2 series over 30 results changed" in re.sub("<[^>]*>", "", page.read_text(encoding="utf-8"))
 
 
 def test_folders_are_a_history_and_a_speed_up_is_no_failure(

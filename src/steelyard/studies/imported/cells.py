@@ -9,6 +9,7 @@ import numpy as np
 
 from steelyard import _native
 from steelyard.analyse.describe import mean, quantile, standard_deviation
+from steelyard.analyse.modality import has_several_modes
 from steelyard.analyse.warm_up import WINDOW, SeriesClass, classify_series, find_outliers
 from steelyard.model import Estimate, Evidence, Finding
 from steelyard.studies.imported.location import location_of
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
     from steelyard.studies.imported.samples import Sample
 
 ONE_RUN: Final = "one run: the interval says nothing about other runs"
-TOO_SHORT: Final = "too short to classify"
+TOO_SHORT: Final = "too few to tell"
 LISTED_OUTLIERS: Final = 20
+_MODES: Final = {True: "several", False: "one", None: TOO_SHORT}
 _WORST_FIRST: Final = (
     SeriesClass.NO_STEADY_STATE,
     SeriesClass.SLOW_DOWN,
@@ -81,6 +83,7 @@ def cell_finding(sample: Sample, *, seed: int, margin: float) -> Finding:
             "shapes": counts,
             "lag_1": finite(lag),
             "effective_size": finite(size),
+            "modes": _MODES[has_several_modes(values)],
             "outliers": len(outliers),
             "outlier_places": _places(sample, outliers),
         },

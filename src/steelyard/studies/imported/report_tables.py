@@ -70,6 +70,7 @@ def cell_table(findings: FindingSet) -> Table | None:
             Value(finding.verdict, finding=finding.id),
             _plain(finding, "lag_1"),
             _plain(finding, "effective_size"),
+            Value(str(finding.facts["modes"])),
             _count(finding, "outliers"),
         )
         for finding in chosen
@@ -92,6 +93,7 @@ def cell_table(findings: FindingSet) -> Table | None:
             Column("series", explanation="worst class of the series that are long enough to classify"),
             Column("lag-1", is_number=True, explanation="autocorrelation of neighbours inside a series"),
             Column("effective size", is_number=True, explanation="values an independent series would need"),
+            Column("modes", explanation="dip test at 1 %; a hint to look at the values"),
             Column("outliers", is_number=True, explanation="beyond 10 MAD of the median; labelled, kept"),
         ),
         rows=rows,

@@ -30,7 +30,8 @@ def forest_of_ratios(names: Sequence[str], margin: tuple[float, float], baseline
     Returns
     -------
     dict
-        Reads the dataset ``ratios``: ``contender, percent, low, high, verdict``; a missing limit is null.
+        Reads the dataset ``ratios``: ``contender, percent, low, high, narrow_low, narrow_high, verdict``; a
+        missing limit is null. The narrow interval is the thick line.
     """
     rows: dict[str, Json] = {"field": "contender", "type": "nominal", "title": None, "sort": list(names)}
     title = f"difference to {baseline} [%]"
@@ -56,6 +57,14 @@ def forest_of_ratios(names: Sequence[str], margin: tuple[float, float], baseline
                     "y": rows,
                     "x": {"field": "low", "type": "quantitative", "title": title},
                     "x2": {"field": "high"},
+                },
+            },
+            {
+                "mark": {"type": "rule", "strokeWidth": 6, "opacity": 0.5, "color": "#0072B2"},
+                "encoding": {
+                    "y": rows,
+                    "x": {"field": "narrow_low", "type": "quantitative", "title": title},
+                    "x2": {"field": "narrow_high"},
                 },
             },
             {

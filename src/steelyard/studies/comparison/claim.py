@@ -47,6 +47,8 @@ class Claim:
         Comparisons that hold together.
     method : str
         Procedure by its name in ``docs/concepts/comparing.md``.
+    narrow : tuple of float
+        Interval of the two one-sided tests of equivalence, of coverage ``2 * level - 1``.
     """
 
     baseline: str
@@ -64,6 +66,7 @@ class Claim:
     is_settled: bool
     family: int = 1
     method: str = "sequential-signed-rank"
+    narrow: tuple[float, float] = (0.0, math.inf)
 
     @property
     def is_regression(self) -> bool:
@@ -88,6 +91,8 @@ class Claim:
             "sentence": self.sentence,
             **numbers,
             "level": self.level,
+            "equivalence_low": _finite(self.narrow[0]),
+            "equivalence_high": _finite(self.narrow[1]),
             "margin": self.margin,
             "runs_baseline": self.runs[0],
             "runs_contender": self.runs[1],
@@ -132,10 +137,13 @@ class Claim:
         found = []
         if self.verdict not in {Verdict.SLOWER, Verdict.FASTER}:
             found.append(f"estimate {signed_percent(self.ratio)}")
-        if math.isfinite(self.high) and self.low > 0:
+        level, low, high = self.level, self.low, self.high
+        if self.verdict is Verdict.EQUIVALENT:
+            level, (low, high) = 2 * self.level - 1, self.narrow
+        if math.isfinite(high) and low > 0:
             together = f" of {self.family} comparisons together" if self.family > 1 else ""
-            low = f"{self.low:.3g}" if is_far else write(self.low)
-            found.append(f"{100 * self.level:g} % interval{together} {low} to {write(self.high)}")
+            first = f"{low:.3g}" if is_far else write(low)
+            found.append(f"{100 * level:.4g} % interval{together} {first} to {write(high)}")
         found.append(f"margin {percent(self.margin)}")
         if self.runs[0] == self.runs[1]:
             found.append(f"{self.runs[0]} run{'s' * (self.runs[0] != 1)} each")
@@ -181,10 +189,13 @@ def claim_of_look(look: Look | None, design: Design, names: tuple[str, str], met
         is_settled=bool(look and look.is_settled),
         family=design.family,
         method=f"sequential-{METHODS[design.location]}",
+        narrow=look.narrow if look else (0.0, math.inf),
     )
 
 
-def claim_of_test(test: RatioTest, verdict: Verdict, margin: Margin, metric: str) -> Claim:
+def claim_of_test(
+    test: RatioTest, verdict: Verdict, margin: Margin, metric: str, narrow: tuple[float, float]
+) -> Claim:
     """Give the claim of a test of two independent samples, `a` and `b`."""
     return Claim(
         "a",
@@ -201,6 +212,7 @@ def claim_of_test(test: RatioTest, verdict: Verdict, margin: Margin, metric: str
         further_runs=test.further_units,
         is_settled=verdict in {Verdict.SLOWER, Verdict.FASTER, Verdict.EQUIVALENT},
         method="welch-log-ratio",
+        narrow=narrow,
     )
 
 

@@ -100,7 +100,10 @@ def compare(  # noqa: PLR0913 - keyword only
     if paired:
         return _paired_claim(first, second, limits, metric)
     test = ratio_test(first, second, limits)
-    return claim_of_test(test, verdict_of(test, test.p_different, test.p_equivalent, level), limits, metric)
+    # Two one-sided tests at 5 % each are the interval at 90 %: Schuirmann (1987).
+    narrow = ratio_test(first, second, Margin(margin, 2 * level - 1))
+    verdict = verdict_of(test, test.p_different, test.p_equivalent, level)
+    return claim_of_test(test, verdict, limits, metric, (narrow.low, narrow.high))
 
 
 def _paired_claim(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.studies.comparison.claim import Claim, claim_of_look
 from steelyard.studies.comparison.sample import OUTLIER_MADS, Run, Summary, summarise
+from steelyard.studies.comparison.terms import MEASURE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -167,6 +168,16 @@ def _warnings(found: Comparison, notes: Sequence[str]) -> Iterable[str]:
             yield (
                 f"outliers: {summary.outliers} of {summary.count} runs of `{contender.name}` lie more than "
                 f"{OUTLIER_MADS} median absolute deviations above its median; they are labelled and count"
+            )
+        missing = sum(
+            run.phase == MEASURE and not getattr(run, found.terms.metric.quantity)
+            for run in found.runs
+            if run.contender == contender.number
+        )
+        if missing:
+            yield (
+                f"missing: {missing} runs of `{contender.name}` have no {found.terms.metric.words} or 0; no "
+                "comparison uses their blocks"
             )
         failed = sum(run.contender == contender.number and run.status != "completed" for run in found.runs)
         if failed:

@@ -184,6 +184,8 @@ def _forest(found: Comparison) -> Figure:
             "percent": _number(100 * (claim.ratio - 1)),
             "low": 100 * (claim.low - 1) if has_interval else None,
             "high": 100 * (claim.high - 1) if has_interval else None,
+            "narrow_low": 100 * (claim.narrow[0] - 1) if has_interval else None,
+            "narrow_high": 100 * (claim.narrow[1] - 1) if has_interval else None,
             "verdict": str(claim.verdict),
         }
         rows.append(row)
@@ -193,8 +195,8 @@ def _forest(found: Comparison) -> Figure:
     return Figure(
         "ratios-forest",
         "Differences with their intervals",
-        f"Points with {100 * found.terms.margin.level:g} % intervals; inside the green band a difference "
-        "does not matter. An interval inside the band is equivalent; one beside 0 is a difference.",
+        f"Thin lines are {100 * found.terms.margin.level:g} % intervals: one beside 0 is a difference. Thick "
+        "lines are those of the two one-sided tests: one inside the green band is equivalent.",
         "; ".join(claim.sentence for claim in found.claims),
         forest_of_ratios([str(row["contender"]) for row in rows], band, against),
         {"ratios": dataset(rows)},

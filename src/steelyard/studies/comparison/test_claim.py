@@ -61,9 +61,15 @@ CLAIM = Claim(
             ),
         ),
         (
-            {"verdict": Verdict.EQUIVALENT, "ratio": 1.001, "low": 0.99, "high": 1.012},
+            {
+                "verdict": Verdict.EQUIVALENT,
+                "ratio": 1.001,
+                "low": 0.9,
+                "high": 1.1,
+                "narrow": (0.99, 1.012),
+            },
             (
-                "`B` is as fast as `A` within 2 % (estimate +0.10 %, 95 % interval -1.0 % to +1.2 %, "
+                "`B` is as fast as `A` within 2 % (estimate +0.10 %, 90 % interval -1.0 % to +1.2 %, "
                 "margin 2 %, 24 runs each, wall time)"
             ),
         ),

@@ -25,7 +25,10 @@ def test_samples_are_judged_by_welch_on_logarithms() -> None:
     assert (found.verdict, found.margin, found.runs) == (Verdict.SLOWER, 0.03, (20, 20))
     assert found.is_regression
     assert steelyard.compare(B, A).verdict is Verdict.FASTER
-    assert steelyard.compare(A, A * 1.001).verdict is Verdict.EQUIVALENT
+    same = steelyard.compare(A, A * 1.001)
+    assert same.verdict is Verdict.EQUIVALENT
+    assert 1 / 1.02 < same.narrow[0] < same.narrow[1] < 1.02, "the verdict is that of the interval shown"
+    assert same.low < same.narrow[0]
 
 
 @pytest.mark.parametrize("column", [list, pl.Series, pa.array, lambda values: pa.chunked_array([values])])

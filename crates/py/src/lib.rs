@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 mod host;
 mod launch;
 mod models;
+mod segments;
 mod stats;
 
 /// Native kernels of Steelyard; private, the documented interface is the Python package.
@@ -23,6 +24,9 @@ mod _native {
 
     #[pymodule_export]
     use crate::models::{f_upper, linear_model, student_two_sided};
+
+    #[pymodule_export]
+    use crate::segments::{break_intervals, fit_segments};
 
     #[pymodule_export]
     use crate::stats::{

@@ -184,6 +184,7 @@ def fit_segments(  # noqa: PLR0913 - keyword-only options
     y: ArrayLike,
     *,
     breaks: Sequence[float] | None = None,
+    log: bool = False,
     options: SegmentOptions | None = None,
     replicates: Replicates | str = Replicates.AUTO,
     names: tuple[str, str] = ("x", "y"),
@@ -199,6 +200,8 @@ def fit_segments(  # noqa: PLR0913 - keyword-only options
         Shape (n,), n >= 4, finite, any order. NumPy, Arrow and Polars columns alike.
     breaks : sequence of float or None
         Given breakpoints, ascending: a piece holds low <= x < high. ``None`` searches them.
+    log : bool
+        With given breaks: fit power laws instead of lines. A search chooses the kind of each piece itself.
     options : SegmentOptions or None
         By default noise is proportional where everything is positive, and constant (no power laws) otherwise.
     replicates : Replicates
@@ -233,7 +236,7 @@ def fit_segments(  # noqa: PLR0913 - keyword-only options
     places, values = _pair(x, y)
     chosen = options if options is not None else _default_options(places, values)
     if breaks is not None:
-        return _given(places, values, sorted(breaks), names, level)
+        return _given((places, values), sorted(breaks), names, PieceKind.POWER if log else PieceKind.LINE)
     seen_x, seen_y, on_medians = _seen(places, values, Replicates(replicates))
     found = _native.fit_segments(seen_x, seen_y, chosen)
     starts = [piece[1] for piece in found["pieces"][1:]]
@@ -248,11 +251,20 @@ def fit_segments(  # noqa: PLR0913 - keyword-only options
         for row, low, high in zip(found["pieces"], edges, edges[1:], strict=False)
     )
     between = tuple(
-        _breakpoint(left, right, interval, (places, values, found["sigma"] if chosen.proportional else math.nan))
+        _breakpoint(
+            left, right, interval, (places, values, found["sigma"] if chosen.proportional else math.nan)
+        )
         for left, right, interval in zip(pieces, pieces[1:], intervals, strict=False)
     )
     return SegmentedModel(
-        pieces, between, found["cost"], found["bound"], found["sigma"], True, on_medians, level  # noqa: FBT003
+        pieces=pieces,
+        breakpoints=between,
+        cost=found["cost"],
+        bound=found["bound"],
+        sigma=found["sigma"],
+        is_searched=True,
+        on_medians=on_medians,
+        level=level,
     )
 
 
@@ -310,8 +322,9 @@ def fit_kind(kind: PieceKind, x: Vector, y: Vector, names: tuple[str, str]) -> L
 
 
 def _given(
-    x: Vector, y: Vector, breaks: Sequence[float], names: tuple[str, str], level: float
+    data: tuple[Vector, Vector], breaks: Sequence[float], names: tuple[str, str], wanted: PieceKind
 ) -> SegmentedModel:
+    x, y = data
     edges = [-math.inf, *breaks, math.inf]
     pieces = []
     for low, high in zip(edges, edges[1:], strict=False):
@@ -320,25 +333,25 @@ def _given(
             message = f"no point lies between the breaks {low:g} and {high:g}"
             hint = f"x goes from {x.min():g} to {x.max():g}; give breaks inside" if x.size else "give data"
             raise AnalysisError(message, hint=hint)
-        kind = PieceKind.LINE if np.unique(x[inside]).size > 1 else PieceKind.CONSTANT
+        kind = wanted if np.unique(x[inside]).size > 1 else PieceKind.CONSTANT
         model = fit_kind(kind, x[inside], y[inside], names)
-        slope = float(model.coefficients[-1]) if kind is PieceKind.LINE else 0.0
-        pieces.append(
-            Piece(
-                kind,
-                float(x[inside].min()),
-                float(x[inside].max()),
-                model,
-                float(model.coefficients[0]),
-                slope,
-            )
-        )
+        base = float(model.coefficients[0])
+        slope = float(model.coefficients[-1]) if kind is not PieceKind.CONSTANT else 0.0
+        base = 10.0**base if kind is PieceKind.POWER else base
+        pieces.append(Piece(kind, float(x[inside].min()), float(x[inside].max()), model, base, slope))
     between = tuple(
         Breakpoint(float(at), left.high, right.low, None, None, 0)
         for at, left, right in zip(breaks, pieces, pieces[1:], strict=False)
     )
     return SegmentedModel(
-        tuple(pieces), between, math.nan, math.nan, math.nan, False, False, level  # noqa: FBT003
+        pieces=tuple(pieces),
+        breakpoints=between,
+        cost=math.nan,
+        bound=math.nan,
+        sigma=math.nan,
+        is_searched=False,
+        on_medians=False,
+        level=math.nan,
     )
 
 

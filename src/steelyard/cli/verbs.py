@@ -36,6 +36,7 @@ VERBS: Final[dict[str, Verb]] = {
         "steelyard.cli.compare_results:compare_results",
         "Lay two results over each other and list what changed.",
     ),
+    "fit": Verb("steelyard.cli.fit:fit", "Fit lines, power laws or pieces to two columns of a file."),
     "plan": Verb("steelyard.cli.plan:plan", "Show what a study would execute."),
     "import": Verb(
         "steelyard.cli.importing:import_results", "Turn a foreign result file into a result folder."

@@ -86,7 +86,7 @@ def _read_text(path: Path, names: tuple[str, str], where: dict[str, str]) -> Col
     header = None if _is_data(first[1], names) else first[1]
     wanted = [_position(path, name, header, len(first[1])) for name in (*names, *where)]
     values: tuple[list[float], list[float]] = ([], [])
-    for line, cells in ([first] if header is None else []):
+    for line, cells in [first] if header is None else []:
         _take(path, line, cells, wanted, names, list(where.values()), values)
     for line, cells in rows:
         _take(path, line, cells, wanted, names, list(where.values()), values)
@@ -203,5 +203,7 @@ def _read_parquet(path: Path, names: tuple[str, str], where: dict[str, str]) -> 
 def _checked(path: Path, x: NDArray[np.float64], y: NDArray[np.float64]) -> Columns:
     if x.size == 0:
         message = f"`{path}` has no rows"
-        raise DataError(message, hint="give a file with data, and a --where that some row fulfils", code="data.empty")
+        raise DataError(
+            message, hint="give a file with data, and a --where that some row fulfils", code="data.empty"
+        )
     return Columns(x, y)

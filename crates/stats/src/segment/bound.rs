@@ -58,7 +58,7 @@ fn inside_to(tree: &Tree<'_>, cell: Cell, limits: &Limits, depth: usize, work: &
     let whole = Cell { low: cell.low, high: cell.low };
     let mut reach = vec![f64::INFINITY; parts.len()];
     sweep(tree, whole, &parts, limits, work, |j, cost| reach[j] = cost + own[j]);
-    let mut least = f64::INFINITY;
+    let mut cheapest = f64::INFINITY;
     for start in 0..parts.len() {
         let base = reach[start];
         let after = &parts[start + 1..];
@@ -73,12 +73,13 @@ fn inside_to(tree: &Tree<'_>, cell: Cell, limits: &Limits, depth: usize, work: &
                 rest = cost;
             }
         });
-        least = least.min(base + rest);
+        cheapest = cheapest.min(base + rest);
     }
-    least
+    cheapest
 }
 
 /// Gives `found` the free cost of the groups from the end of `start` to the beginning of each of `ends`, ascending.
+#[expect(clippy::too_many_arguments, reason = "one sweep and what it reports to")]
 fn sweep(
     tree: &Tree<'_>,
     start: Cell,

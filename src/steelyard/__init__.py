@@ -9,7 +9,9 @@ __version__ = "0.1.0"
 _PLACES = {
     "IntervalEstimate": "steelyard.analyse.estimate",
     "compare": "steelyard.studies.comparison.function",
+    "fit_segments": "steelyard.analyse.segments",
     "interval": "steelyard.analyse.estimate",
+    "linear_model": "steelyard.analyse.linear",
 }
 """Where public names live; imported when first used, so that the command line starts fast."""
 

@@ -11,6 +11,7 @@ __all__ = [
     "autocorrelation",
     "block_length",
     "bootstrap",
+    "break_intervals",
     "change_points",
     "cluster_bootstrap",
     "contrast_bootstrap",
@@ -19,6 +20,7 @@ __all__ = [
     "effective_size",
     "exact_sum",
     "f_upper",
+    "fit_segments",
     "host_activity",
     "host_fingerprint",
     "host_processes",
@@ -146,3 +148,23 @@ def linear_model(
 ) -> LinearModelValues: ...
 def student_two_sided(t: float, df: float) -> float: ...
 def f_upper(f: float, numerator: float, denominator: float) -> float: ...
+
+class SegmentValues(TypedDict):
+    pieces: list[tuple[str, float, float, int, float, float]]
+    cost: float
+    bound: float
+    sigma: float
+    evaluations: int
+
+# `options` is read by attribute: break_penalty, slope_penalty, shortest, proportional, floor, robust, line, power, budget.
+def fit_segments(x: NDArray[np.float64], y: NDArray[np.float64], options: object) -> SegmentValues: ...
+def break_intervals(
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    options: object,
+    breaks: list[float],
+    *,
+    resamples: int,
+    level: float,
+    seed: int,
+) -> list[tuple[float, float]]: ...

@@ -8,6 +8,7 @@ mod host;
 mod interval;
 mod launch;
 mod models;
+mod segments;
 mod stats;
 
 /// Native kernels of Steelyard; private, the documented interface is the Python package.
@@ -24,6 +25,9 @@ mod _native {
 
     #[pymodule_export]
     use crate::models::{f_upper, linear_model, student_two_sided};
+
+    #[pymodule_export]
+    use crate::segments::{break_intervals, fit_segments};
 
     #[pymodule_export]
     use crate::stats::{

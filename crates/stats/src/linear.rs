@@ -27,7 +27,7 @@ pub struct LinearFit {
     pub coefficients: Vec<f64>,
     /// Classical standard errors.
     pub standard_errors: Vec<f64>,
-    /// HC3 standard errors (MacKinnon and White 1985).
+    /// HC3 standard errors (`MacKinnon` and White 1985).
     pub hc3_errors: Vec<f64>,
     /// Cluster-robust standard errors (CR1), where clusters were given.
     pub cluster_errors: Option<Vec<f64>>,

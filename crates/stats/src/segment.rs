@@ -21,7 +21,8 @@ pub use moments::PieceKind;
 
 use groups::{CUT, Groups, Weighted};
 use moments::{Both, Prices};
-use search::{Found, Limits, search};
+use search::{Found, Limits, guess, search};
+use tree::Tree;
 
 /// How the size of the noise depends on the level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,13 +169,23 @@ fn converge(groups: &Groups, options: &SegmentOptions) -> (Weighted, Found) {
     let mut pass = 0;
     loop {
         let weighted = Weighted::new(groups, &level, options);
-        let found = search(&weighted.groups, &limits);
+        let tree = Tree::new(&weighted.groups, &groups.starts);
         pass += 1;
-        if pass == PASSES || before.as_ref() == Some(&found.breaks) {
-            return (weighted, found);
-        }
-        before = Some(found.breaks.clone());
-        level = levels(groups, &weighted.groups, &found.breaks, options);
+        // The proof is worth its price once the weights no longer change.
+        let guessed = guess(&tree, &limits);
+        let found = if pass >= PASSES || before.as_ref() == Some(&guessed) {
+            let found = search(&tree, &limits);
+            if pass >= PASSES || before.as_ref() == Some(&found.breaks) {
+                return (weighted, found);
+            }
+            found.breaks
+        } else {
+            guessed
+        };
+        before = Some(found.clone());
+        // The pilot is smeared over half a window on either side of a jump.
+        let smeared = if pass == 1 { groups.window() } else { 0 };
+        level = levels(groups, &weighted.groups, &found, smeared, options);
         usable(&mut level, &pilot, groups, options.noise);
     }
 }
@@ -195,9 +206,15 @@ fn usable(level: &mut [f64], pilot: &[f64], groups: &Groups, noise: NoiseScale) 
 ///
 /// Cut residuals cost at most `CUT`^2, so a piece of fewer points than two breaks are worth cannot pay for itself: it only
 /// follows a pilot that was smeared over a jump. Its points get the curve of a neighbour, whichever is nearer.
-fn levels(groups: &Groups, weighted: &[Both], breaks: &[usize], options: &SegmentOptions) -> Vec<f64> {
+fn levels(
+    groups: &Groups,
+    weighted: &[Both],
+    breaks: &[usize],
+    smeared: usize,
+    options: &SegmentOptions,
+) -> Vec<f64> {
     let limits = limits(groups.y.len(), options);
-    let fewest = if options.robust { 2.0 * limits.penalty / (CUT * CUT) } else { 0.0 };
+    let fewest = if options.robust { (2.0 * limits.penalty / (CUT * CUT)).max(real(smeared)) } else { 0.0 };
     let pieces: Vec<((usize, usize), Piece)> = ranges(breaks, groups.count())
         .into_iter()
         .map(|range| (range, piece(groups, weighted, range, &limits)))
@@ -229,7 +246,10 @@ fn ranges(breaks: &[usize], count: usize) -> Vec<(usize, usize)> {
 
 fn piece(groups: &Groups, weighted: &[Both], range: (usize, usize), limits: &Limits) -> Piece {
     let (from, to) = range;
-    let sum = tree::Tree::new(&weighted[from..to]).range(0, to - from);
+    let sum = weighted[from..to].iter().fold(Both::default(), |mut sum, each| {
+        sum.join(each);
+        sum
+    });
     let kind = sum.kind(&limits.prices);
     let (base, slope) = match kind {
         PieceKind::Constant => (sum.plain.y, 0.0),

@@ -41,6 +41,7 @@ VERBS: Final[dict[str, Verb]] = {
         "Lay two results over each other and list what changed.",
     ),
     "history": Verb("steelyard.cli.history:history", "Say where a history of results changes."),
+    "fit": Verb("steelyard.cli.fit:fit", "Fit lines, power laws or pieces to two columns of a file."),
     "plan": Verb("steelyard.cli.plan:plan", "Show what a study would execute."),
     "import": Verb(
         "steelyard.cli.importing:import_results", "Turn foreign result files into a result folder."

@@ -96,7 +96,9 @@ pub(super) fn heteroskedastic(
     for (i, (residual, h)) in residuals.iter().zip(leverage).enumerate() {
         fill(centred, solution, i, &mut score);
         let weight = residual / (1.0 - h);
-        score.iter_mut().for_each(|each| *each *= weight);
+        for each in &mut score {
+            *each *= weight;
+        }
         add_square(&mut meat, &score);
     }
     sandwich(&bread(centred, solution), &meat)

@@ -43,7 +43,7 @@ pub fn break_intervals(
     let mut level = pilot.clone();
     for _ in 0..2 {
         let weighted = Weighted::new(&groups, &level, options);
-        level = levels(&groups, &weighted.groups, &places, options);
+        level = levels(&groups, &weighted.groups, &places, 0, options);
         usable(&mut level, &pilot, &groups, options.noise);
     }
     let weighted = Weighted::new(&groups, &level, options);
@@ -68,7 +68,7 @@ impl Scene<'_> {
         let shortest = self.limits.shortest;
         let from = at.saturating_sub(reach).max((before + shortest).min(at)).max(1);
         let to = (at + reach).min(after.saturating_sub(shortest).max(at)).max(from);
-        let tree = Tree::new(&self.weighted.groups);
+        let tree = Tree::new(&self.weighted.groups, &self.groups.starts);
         // Whatever lies beyond the window is the same in every replicate.
         let (left, right) = (tree.range(before, from), tree.range(to, after));
         let mut found: Vec<usize> = (0..plan.resamples)
@@ -79,7 +79,7 @@ impl Scene<'_> {
                 drawn.extend(self.draw(from..to, || open_uniform(&mut generator)));
                 drawn.push(right);
                 let last = drawn.len() - 1;
-                let inner = Tree::new(&drawn);
+                let inner = Tree::new(&drawn, &[]);
                 let (place, _) = best_place(&inner, (0, drawn.len()), (1, last.max(1)), &self.limits, &mut 0);
                 from + place - 1
             })

@@ -20,10 +20,21 @@ impl Cell {
         self.high - self.low + 1
     }
 
-    pub(super) fn split(self, parts: usize) -> Vec<Self> {
-        let parts = parts.min(self.size()).max(1);
-        let edge = |part: usize| self.low + self.size() * part / parts;
-        (0..parts).map(|part| Self { low: edge(part), high: edge(part + 1) - 1 }).collect()
+    /// Cuts the cell into at most `parts` that hold about as many points each: one x may have thousands.
+    pub(super) fn split(self, tree: &Tree<'_>, parts: usize) -> Vec<Self> {
+        let first = tree.points_before(self.low);
+        let points = tree.points_before(self.high + 1) - first;
+        let mut found = Vec::with_capacity(parts);
+        let mut low = self.low;
+        for part in 1..=parts {
+            let share = first + points * part / parts;
+            let next = if part == parts { self.high + 1 } else { tree.position_of(share).min(self.high + 1) };
+            if next > low {
+                found.push(Self { low, high: next - 1 });
+                low = next;
+            }
+        }
+        found
     }
 }
 
@@ -41,13 +52,13 @@ fn inside_to(tree: &Tree<'_>, cell: Cell, limits: &Limits, depth: usize, work: &
     if cell.size() == 1 || depth == 0 {
         return 0.0;
     }
-    let parts = cell.split(PARTS);
+    let parts = cell.split(tree, PARTS);
     let own: Vec<f64> = parts.iter().map(|&part| inside_to(tree, part, limits, depth - 1, work)).collect();
     // The part `low..low(first broken part)`, then from broken part to broken part, then the rest up to `high`.
     let whole = Cell { low: cell.low, high: cell.low };
     let mut reach = vec![f64::INFINITY; parts.len()];
     sweep(tree, whole, &parts, limits, work, |j, cost| reach[j] = cost + own[j]);
-    let mut least = f64::INFINITY;
+    let mut cheapest = f64::INFINITY;
     for start in 0..parts.len() {
         let base = reach[start];
         let after = &parts[start + 1..];
@@ -62,12 +73,13 @@ fn inside_to(tree: &Tree<'_>, cell: Cell, limits: &Limits, depth: usize, work: &
                 rest = cost;
             }
         });
-        least = least.min(base + rest);
+        cheapest = cheapest.min(base + rest);
     }
-    least
+    cheapest
 }
 
 /// Gives `found` the free cost of the groups from the end of `start` to the beginning of each of `ends`, ascending.
+#[expect(clippy::too_many_arguments, reason = "one sweep and what it reports to")]
 fn sweep(
     tree: &Tree<'_>,
     start: Cell,

@@ -49,10 +49,15 @@ impl Groups {
         if values.len() == 1 { values[0] } else { median(values) }
     }
 
+    /// Points of one median of the pilot.
+    pub(super) fn window(&self) -> usize {
+        (self.y.len() / 40).clamp(15, 101).min(self.y.len())
+    }
+
     /// First guess of the level at each x: medians of neighbouring points, interpolated between them.
     pub(super) fn pilot(&self) -> Vec<f64> {
         let points = self.y.len();
-        let window = (points / 40).clamp(15, 101).min(points);
+        let window = self.window();
         let step = (window / 4).max(1);
         let centres: Vec<usize> = (0..points).step_by(step).chain([points - 1]).collect();
         let levels: Vec<f64> = centres

@@ -2,7 +2,7 @@
 
 use crate::segment::bound::{Cell, chains};
 use crate::segment::exact::{best_partition, partition_cost};
-use crate::segment::moments::{Both, Prices};
+use crate::segment::moments::Prices;
 use crate::segment::tree::Tree;
 
 /// What a partition is charged and how much work may be spent.
@@ -30,19 +30,30 @@ const FEW: usize = 320;
 /// Cells of one round.
 const CELLS: usize = 256;
 
-pub(super) fn search(groups: &[Both], limits: &Limits) -> Found {
-    let tree = Tree::new(groups);
-    let count = groups.len();
-    let mut work = 0;
-    let positions: Vec<usize> = (1..count).collect();
-    if positions.len() <= FEW {
-        return complete(&tree, &positions, limits, work);
+/// A good partition without proof.
+pub(super) fn guess(tree: &Tree<'_>, limits: &Limits) -> Vec<usize> {
+    if tree.count() <= FEW {
+        let positions: Vec<usize> = (1..tree.count()).collect();
+        return complete(tree, &positions, limits, 0).breaks;
     }
-    let mut cells = Cell { low: 1, high: count - 1 }.split(CELLS.min(count / 4));
-    let (mut breaks, mut cost) = upper(&tree, &cells, limits, &mut work);
+    upper(tree, &first_cells(tree), limits, &mut 0).0
+}
+
+fn first_cells(tree: &Tree<'_>) -> Vec<Cell> {
+    Cell { low: 1, high: tree.count() - 1 }.split(tree, CELLS.min(tree.count() / 4))
+}
+
+pub(super) fn search(tree: &Tree<'_>, limits: &Limits) -> Found {
+    let mut work = 0;
+    if tree.count() <= FEW {
+        let positions: Vec<usize> = (1..tree.count()).collect();
+        return complete(tree, &positions, limits, work);
+    }
+    let mut cells = first_cells(tree);
+    let (mut breaks, mut cost) = upper(tree, &cells, limits, &mut work);
     let slack = |cost: f64| 1e-9 * (1.0 + cost.abs());
     loop {
-        let found = chains(&tree, &cells, limits, &mut work);
+        let found = chains(tree, &cells, limits, &mut work);
         let bound = found.least.min(cost);
         let kept: Vec<Cell> = cells
             .iter()
@@ -53,15 +64,15 @@ pub(super) fn search(groups: &[Both], limits: &Limits) -> Found {
         let left: usize = kept.iter().map(|cell| cell.size()).sum();
         if left <= FEW {
             let positions: Vec<usize> = kept.iter().flat_map(|cell| cell.low..=cell.high).collect();
-            return better(complete(&tree, &positions, limits, work), breaks, cost);
+            return better(complete(tree, &positions, limits, work), breaks, cost);
         }
         let finest = kept.iter().all(|cell| cell.size() == 1);
         if work > limits.budget || finest {
             return Found { breaks, cost, bound, evaluations: work };
         }
         let parts = (2 * CELLS / kept.len()).clamp(2, 16);
-        cells = kept.iter().flat_map(|cell| cell.split(parts)).collect();
-        let (other, price) = upper(&tree, &cells, limits, &mut work);
+        cells = kept.iter().flat_map(|cell| cell.split(tree, parts)).collect();
+        let (other, price) = upper(tree, &cells, limits, &mut work);
         if price < cost {
             (breaks, cost) = (other, price);
         }
@@ -82,9 +93,24 @@ fn better(found: Found, breaks: Vec<usize>, cost: f64) -> Found {
 fn upper(tree: &Tree<'_>, cells: &[Cell], limits: &Limits, work: &mut usize) -> (Vec<usize>, f64) {
     let middles: Vec<usize> = cells.iter().map(|cell| usize::midpoint(cell.low, cell.high)).collect();
     let (mut breaks, _) = best_partition(tree, &middles, limits, work);
+    // Two rounds: a break that was pulled to its place may make its neighbour superfluous, which frees a third.
+    for _ in 0..2 {
+        place_anew(tree, cells, &mut breaks, limits, work);
+        drop_superfluous(tree, &mut breaks, limits);
+    }
+    let cost = partition_cost(tree, &breaks, limits.penalty, &limits.prices);
+    (breaks, cost)
+}
+
+fn neighbours(tree: &Tree<'_>, breaks: &[usize], index: usize) -> (usize, usize) {
+    let before = if index == 0 { 0 } else { breaks[index - 1] };
+    (before, breaks.get(index + 1).copied().unwrap_or(tree.count()))
+}
+
+/// Moves every break to its best place within its cell and the two beside it.
+fn place_anew(tree: &Tree<'_>, cells: &[Cell], breaks: &mut [usize], limits: &Limits, work: &mut usize) {
     for index in 0..breaks.len() {
-        let before = if index == 0 { 0 } else { breaks[index - 1] };
-        let after = breaks.get(index + 1).copied().unwrap_or(tree.count());
+        let (before, after) = neighbours(tree, breaks, index);
         let at = cells.partition_point(|cell| cell.high < breaks[index]);
         let low = cells[at.saturating_sub(1)].low.max(before + limits.shortest);
         let high = cells[(at + 1).min(cells.len() - 1)].high.min(after.saturating_sub(limits.shortest));
@@ -92,8 +118,24 @@ fn upper(tree: &Tree<'_>, cells: &[Cell], limits: &Limits, work: &mut usize) -> 
             breaks[index] = best_place(tree, (before, after), (low, high), limits, work).0;
         }
     }
-    let cost = partition_cost(tree, &breaks, limits.penalty, &limits.prices);
-    (breaks, cost)
+}
+
+/// Removes breaks that cost more than they save, the most expensive first.
+fn drop_superfluous(tree: &Tree<'_>, breaks: &mut Vec<usize>, limits: &Limits) {
+    let cost = |from: usize, to: usize| tree.range(from, to).cost(&limits.prices);
+    loop {
+        let worst = (0..breaks.len())
+            .map(|index| {
+                let (before, after) = neighbours(tree, breaks, index);
+                let apart = cost(before, breaks[index]) + cost(breaks[index], after) + limits.penalty;
+                (index, apart - cost(before, after))
+            })
+            .max_by(|a, b| a.1.total_cmp(&b.1));
+        match worst {
+            Some((index, waste)) if waste > 0.0 => breaks.remove(index),
+            _ => return,
+        };
+    }
 }
 
 /// The best position in `low..=high` for one break between two others, and the cost of both pieces there.

@@ -46,10 +46,10 @@ fn brute(x: &[f64], y: &[f64], level: &[f64], options: &SegmentOptions) -> (Vec<
     let groups = Groups::new(x, y);
     let weighted = Weighted::new(&groups, level, options);
     let limits = super::limits(y.len(), options);
-    let tree = Tree::new(&weighted.groups);
+    let tree = Tree::new(&weighted.groups, &groups.starts);
     let positions: Vec<usize> = (1..groups.count()).collect();
     let (breaks, cost) = best_partition(&tree, &positions, &limits, &mut 0);
-    let found = search(&weighted.groups, &limits);
+    let found = search(&tree, &limits);
     assert!(found.bound <= found.cost * (1.0 + 1e-9) + 1e-9);
     assert!((found.cost - found.bound).abs() <= 1e-6 * (1.0 + cost), "gap left: {found:?}");
     (breaks, cost, found.cost)

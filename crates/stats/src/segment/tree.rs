@@ -8,11 +8,13 @@ const LEAF: usize = 16;
 #[derive(Debug)]
 pub(super) struct Tree<'a> {
     groups: &'a [Both],
+    /// First point of each group, then the number of points.
+    starts: &'a [usize],
     levels: Vec<Vec<Both>>,
 }
 
 impl<'a> Tree<'a> {
-    pub(super) fn new(groups: &'a [Both]) -> Self {
+    pub(super) fn new(groups: &'a [Both], starts: &'a [usize]) -> Self {
         let join = |part: &[Both]| {
             part[1..].iter().fold(part[0], |mut sum, each| {
                 sum.join(each);
@@ -24,11 +26,21 @@ impl<'a> Tree<'a> {
             let next = last.chunks(2).map(join).collect();
             levels.push(next);
         }
-        Self { groups, levels }
+        Self { groups, starts, levels }
     }
 
     pub(super) fn count(&self) -> usize {
         self.groups.len()
+    }
+
+    /// Points of the groups before `position`.
+    pub(super) fn points_before(&self, position: usize) -> usize {
+        self.starts[position]
+    }
+
+    /// The first group that begins at point `point` or later.
+    pub(super) fn position_of(&self, point: usize) -> usize {
+        self.starts.partition_point(|&start| start < point)
     }
 
     pub(super) fn group(&self, index: usize) -> &Both {

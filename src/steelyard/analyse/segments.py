@@ -1,0 +1,408 @@
+"""Piecewise models with searched or given breakpoints, and what is known about each breakpoint."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from steelyard import _native
+from steelyard.analyse.linear import LinearModel, linear_model
+from steelyard.errors import AnalysisError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    Vector = NDArray[np.float64]
+
+REPEATS: Final = 4
+"""From this many values per distinct x on, `replicates` decides what the search sees."""
+
+
+class PieceKind(StrEnum):
+    """What one piece is."""
+
+    CONSTANT = "constant"
+    LINE = "line"
+    POWER = "power"
+
+
+class Replicates(StrEnum):
+    """What the search sees where sizes repeat."""
+
+    AUTO = "auto"
+    ALL = "all"
+    MEDIANS = "medians"
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentOptions:
+    """How breaks are searched.
+
+    Parameters
+    ----------
+    break_penalty : float
+        Price of one break in squared sigmas, in units of ln(number of points), >= 0.
+    slope_penalty : float
+        Price of a slope or exponent in the same units, >= 0.
+    shortest : int
+        Fewest distinct x in a piece, >= 1.
+    proportional : bool
+        Whether noise is a share of the level (times) or the same everywhere.
+    floor : float
+        Smallest difference that matters in practice, >= 0; as a share of the level where noise is proportional. Joins
+        the estimated noise: sigma_eff^2 = sigma^2 + floor^2.
+    robust : bool
+        Whether residuals beyond 3 sigma are cut to 3 sigma.
+    line, power : bool
+        Which kinds a piece may have beside the constant.
+    budget : int
+        Costs evaluated before the search stops with a stated gap.
+    """
+
+    break_penalty: float = 6.0
+    slope_penalty: float = 1.0
+    shortest: int = 3
+    proportional: bool = True
+    floor: float = 0.03
+    robust: bool = True
+    line: bool = True
+    power: bool = True
+    budget: int = 100_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Breakpoint:
+    """Where one piece ends and the next begins.
+
+    Parameters
+    ----------
+    at : float
+        Between the last x below and the first x above (geometric middle where both are positive).
+    below, above : float
+        These two x.
+    interval : tuple of float or None
+        Bootstrap interval at the level of the call; ``None`` for a given breakpoint.
+    mixed : tuple of float or None
+        Smallest and largest x between which points of both regimes were seen; ``None`` where the change is clean.
+    mixed_points : int
+        How many points lie on the other side's curve there.
+    """
+
+    at: float
+    below: float
+    above: float
+    interval: tuple[float, float] | None
+    mixed: tuple[float, float] | None
+    mixed_points: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Piece:
+    """One piece: its points and the model R would fit to them.
+
+    Parameters
+    ----------
+    kind : PieceKind
+        A power law is a line on log10 scales.
+    low, high : float
+        Smallest and largest x in it.
+    model : LinearModel
+        Least squares over all raw points of the piece, nothing cut.
+    base, slope : float
+        The curve the search worked with (robust): level or intercept, and slope; for a power law its factor and exponent.
+    """
+
+    kind: PieceKind
+    low: float
+    high: float
+    model: LinearModel
+    base: float
+    slope: float
+
+    def predict(self, x: ArrayLike) -> Vector:
+        """Give the robust curve of the search at x."""
+        values = np.asarray(x, dtype=np.float64)
+        if self.kind is PieceKind.POWER:
+            return np.asarray(self.base * values**self.slope)
+        return np.asarray(self.base + self.slope * values)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SegmentedModel:
+    """A piecewise model.
+
+    Parameters
+    ----------
+    pieces : tuple of Piece
+        In the order of x.
+    breakpoints : tuple of Breakpoint
+        Between them.
+    cost, bound : float
+        Cost of the partition and a lower bound of every partition's cost, in squared sigmas; NaN for given breaks.
+    sigma : float
+        Noise the search used, the floor included; a share of the level where noise is proportional.
+    is_searched, on_medians : bool
+        Whether breaks were searched, and whether on the medians of repeated x.
+    level : float
+        Of the breakpoints' intervals.
+    """
+
+    pieces: tuple[Piece, ...]
+    breakpoints: tuple[Breakpoint, ...]
+    cost: float
+    bound: float
+    sigma: float
+    is_searched: bool
+    on_medians: bool
+    level: float
+
+    @property
+    def gap(self) -> float:
+        """How much cheaper another partition could be at most; 0: proven optimal."""
+        rounding = 1e-9 * (1.0 + abs(self.cost))
+        difference = self.cost - self.bound
+        return 0.0 if difference <= rounding else difference
+
+    def predict(self, x: ArrayLike) -> Vector:
+        """Give the robust curve at x; the nearest piece serves beyond the data."""
+        values = np.asarray(x, dtype=np.float64)
+        at = np.searchsorted([point.at for point in self.breakpoints], values, side="right")
+        found = np.empty_like(values)
+        for number, piece in enumerate(self.pieces):
+            found[at == number] = piece.predict(values[at == number])
+        return found
+
+
+def fit_segments(  # noqa: PLR0913 - keyword-only options
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    breaks: Sequence[float] | None = None,
+    log: bool = False,
+    options: SegmentOptions | None = None,
+    replicates: Replicates | str = Replicates.AUTO,
+    names: tuple[str, str] = ("x", "y"),
+    resamples: int = 400,
+    level: float = 0.95,
+    seed: int = 0,
+) -> SegmentedModel:
+    """Fit a piecewise model; pieces need not meet.
+
+    Parameters
+    ----------
+    x, y : array_like
+        Shape (n,), n >= 4, finite, any order. NumPy, Arrow and Polars columns alike.
+    breaks : sequence of float or None
+        Given breakpoints, ascending: a piece holds low <= x < high. ``None`` searches them.
+    log : bool
+        With given breaks: fit power laws instead of lines. A search chooses the kind of each piece itself.
+    options : SegmentOptions or None
+        By default noise is proportional where everything is positive, and constant (no power laws) otherwise.
+    replicates : Replicates
+        Where x repeat, ``medians`` searches on one median per x, because with many values per x every small lack of fit is
+        significant; ``auto`` does so from 4 values per x on.
+    names : tuple of str
+        Of x and y, for the summaries.
+    resamples, level, seed
+        Bootstrap of the breakpoints; resamples 0 leaves the intervals out.
+
+    Returns
+    -------
+    SegmentedModel
+
+    Raises
+    ------
+    AnalysisError
+        If there are fewer than 4 points, a value is not finite, or a given break leaves a piece without points.
+
+    References
+    ----------
+    .. [1] Jackson et al. (2005), optimal partitioning. Own deviation: positions are discarded by lower bounds, which
+           cannot change the optimum; costs are cut at 3 sigma around an iterated curve.
+
+    Examples
+    --------
+    >>> sizes = np.arange(1.0, 201.0)
+    >>> model = fit_segments(sizes, np.where(sizes <= 80, 5.0, 2.0 + 0.1 * sizes) + sizes % 3 * 0.01)
+    >>> [(piece.kind.value, piece.low, piece.high) for piece in model.pieces]
+    [('constant', 1.0, 80.0), ('line', 81.0, 200.0)]
+    """
+    places, values = _pair(x, y)
+    chosen = options if options is not None else _default_options(places, values)
+    if breaks is not None:
+        return _given((places, values), sorted(breaks), names, PieceKind.POWER if log else PieceKind.LINE)
+    seen_x, seen_y, on_medians = _seen(places, values, Replicates(replicates))
+    found = _native.fit_segments(seen_x, seen_y, chosen)
+    starts = [piece[1] for piece in found["pieces"][1:]]
+    intervals: list[tuple[float, float]] | list[None] = [None] * len(starts)
+    if resamples > 0 and starts:
+        intervals = _native.break_intervals(
+            seen_x, seen_y, chosen, starts, resamples=resamples, level=level, seed=seed
+        )
+    edges = [-math.inf, *starts, math.inf]
+    pieces = tuple(
+        _searched_piece(row, (places, values), (low, high), names)
+        for row, low, high in zip(found["pieces"], edges, edges[1:], strict=False)
+    )
+    between = tuple(
+        _breakpoint(
+            left, right, interval, (places, values, found["sigma"] if chosen.proportional else math.nan)
+        )
+        for left, right, interval in zip(pieces, pieces[1:], intervals, strict=False)
+    )
+    return SegmentedModel(
+        pieces=pieces,
+        breakpoints=between,
+        cost=found["cost"],
+        bound=found["bound"],
+        sigma=found["sigma"],
+        is_searched=True,
+        on_medians=on_medians,
+        level=level,
+    )
+
+
+def _pair(x: ArrayLike, y: ArrayLike) -> tuple[Vector, Vector]:
+    places, values = (np.ascontiguousarray(np.asarray(each, dtype=np.float64)) for each in (x, y))
+    if places.ndim != 1 or places.shape != values.shape:
+        message = f"x has the shape {places.shape} and y {values.shape}; both must be (n,)"
+        raise AnalysisError(message, hint="give one y per x")
+    for name, column in (("x", places), ("y", values)):
+        bad = np.flatnonzero(~np.isfinite(column))
+        if bad.size:
+            message = f"{name} number {bad[0]} (from 0) is {column[bad[0]]}; every value must be finite"
+            raise AnalysisError(message, hint="leave these rows out, or find out where they come from")
+    return places, values
+
+
+def _default_options(x: Vector, y: Vector) -> SegmentOptions:
+    options = SegmentOptions()
+    if y.size and y.min() <= 0:
+        return replace(options, proportional=False, floor=0.0, power=False)
+    if x.size and x.min() <= 0:
+        return replace(options, power=False)
+    return options
+
+
+def _seen(x: Vector, y: Vector, replicates: Replicates) -> tuple[Vector, Vector, bool]:
+    distinct, inverse = np.unique(x, return_inverse=True)
+    wanted = replicates is Replicates.MEDIANS or (
+        replicates is Replicates.AUTO and x.size >= REPEATS * distinct.size and distinct.size >= REPEATS
+    )
+    if not wanted:
+        return x, y, False
+    order = np.lexsort((y, inverse))
+    groups = np.split(y[order], np.flatnonzero(np.diff(inverse[order])) + 1)
+    return distinct, np.array([np.median(group) for group in groups]), True
+
+
+def _searched_piece(
+    row: tuple[str, float, float, int, float, float],
+    data: tuple[Vector, Vector],
+    edges: tuple[float, float],
+    names: tuple[str, str],
+) -> Piece:
+    kind, low, high, _, base, slope = row
+    inside = (data[0] >= edges[0]) & (data[0] < edges[1])
+    model = fit_kind(PieceKind(kind), data[0][inside], data[1][inside], names)
+    return Piece(PieceKind(kind), low, high, model, math.exp(base) if kind == "power" else base, slope)
+
+
+def fit_kind(kind: PieceKind, x: Vector, y: Vector, names: tuple[str, str]) -> LinearModel:
+    """Fit one kind of model to all points by least squares."""
+    if kind is PieceKind.CONSTANT:
+        return linear_model(None, y, names=(names[1],))
+    return linear_model(x, y, log=kind is PieceKind.POWER, names=names)
+
+
+def _given(
+    data: tuple[Vector, Vector], breaks: Sequence[float], names: tuple[str, str], wanted: PieceKind
+) -> SegmentedModel:
+    x, y = data
+    edges = [-math.inf, *breaks, math.inf]
+    pieces = []
+    for low, high in zip(edges, edges[1:], strict=False):
+        inside = (x >= low) & (x < high)
+        if not inside.any():
+            message = f"no point lies between the breaks {low:g} and {high:g}"
+            hint = f"x goes from {x.min():g} to {x.max():g}; give breaks inside" if x.size else "give data"
+            raise AnalysisError(message, hint=hint)
+        kind = wanted if np.unique(x[inside]).size > 1 else PieceKind.CONSTANT
+        model = fit_kind(kind, x[inside], y[inside], names)
+        base = float(model.coefficients[0])
+        slope = float(model.coefficients[-1]) if kind is not PieceKind.CONSTANT else 0.0
+        base = 10.0**base if kind is PieceKind.POWER else base
+        pieces.append(Piece(kind, float(x[inside].min()), float(x[inside].max()), model, base, slope))
+    between = tuple(
+        Breakpoint(float(at), left.high, right.low, None, None, 0)
+        for at, left, right in zip(breaks, pieces, pieces[1:], strict=False)
+    )
+    return SegmentedModel(
+        pieces=tuple(pieces),
+        breakpoints=between,
+        cost=math.nan,
+        bound=math.nan,
+        sigma=math.nan,
+        is_searched=False,
+        on_medians=False,
+        level=math.nan,
+    )
+
+
+def _breakpoint(
+    left: Piece,
+    right: Piece,
+    interval: tuple[float, float] | None,
+    data: tuple[Vector, Vector, float],
+) -> Breakpoint:
+    below, above = left.high, right.low
+    at = math.sqrt(below) * math.sqrt(above) if below > 0 else (below + above) / 2
+    zone, count = _mixture(left, right, at, data)
+    return Breakpoint(at, below, above, interval, zone, count)
+
+
+def _mixture(
+    left: Piece, right: Piece, at: float, data: tuple[Vector, Vector, float]
+) -> tuple[tuple[float, float] | None, int]:
+    """Find where points follow the curve of the other side, near a break between curves that can be told apart.
+
+    A point counts if it lies within 3 sigma of the other side's curve and beyond 3 sigma of its own. Going away
+    from the break, the zone ends where fewer than one in ten of 20 neighbouring points counts.
+    """
+    x, y, sigma = data
+    clear = 3.0 * sigma
+    here, there = float(left.predict(at)), float(right.predict(at))
+    if math.isnan(sigma) or min(here, there) <= 0 or abs(here - there) < 2 * clear * max(here, there):
+        return None, 0
+    order = np.argsort(x, kind="stable")
+    places, values = x[order], y[order]
+    ends = []
+    total = 0
+    for own, other, mask in ((left, right, places < at), (right, left, places >= at)):
+        near_x, near_y = places[mask], values[mask]
+        if own is left:
+            near_x, near_y = near_x[::-1], near_y[::-1]
+        mine, others = own.predict(near_x), other.predict(near_x)
+        strays = (np.abs(near_y - others) <= clear * np.abs(others)) & (np.abs(near_y - mine) > clear * mine)
+        last = _zone_end(strays)
+        total += int(strays[:last].sum())
+        ends.append(float(near_x[last - 1]) if last else (left.high if own is left else right.low))
+    return ((ends[0], ends[1]), total) if total else (None, 0)
+
+
+def _zone_end(strays: NDArray[np.bool_], window: int = 20, share: float = 0.1) -> int:
+    """Give how many points, counted from the break, belong to the zone: up to its last stray."""
+    reach = 0
+    while reach < strays.size:
+        block = strays[reach : reach + window]
+        if block.sum() < share * window:
+            break
+        reach += window
+    found = np.flatnonzero(strays[:reach])
+    return int(found[-1]) + 1 if found.size else 0

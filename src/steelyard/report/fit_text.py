@@ -1,0 +1,217 @@
+"""A piecewise model as text and as JSON: R's summary per piece, the breakpoints, and what the residuals say."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from steelyard.analyse.residuals import diagnose, lack_of_fit, rivals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from steelyard.analyse.residuals import Diagnostics
+    from steelyard.analyse.segments import Breakpoint, Piece, SegmentedModel
+
+_SUSPICIOUS_P = 0.01
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FitView:
+    """A fitted file: its model and the raw columns.
+
+    Parameters
+    ----------
+    model : SegmentedModel
+        The pieces.
+    x, y : ndarray
+        Shape (n,), in the order of the file.
+    names : tuple of str
+        Of the columns.
+    source : str
+        The file, as the user named it.
+    """
+
+    model: SegmentedModel
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    names: tuple[str, str]
+    source: str
+
+    def inside(self, number: int) -> NDArray[np.bool_]:
+        """Which points belong to a piece."""
+        points = self.model.breakpoints
+        low = points[number - 1].above if number else -math.inf
+        high = points[number].above if number < len(points) else math.inf
+        return np.asarray((self.x >= low) & (self.x < high))
+
+
+def fit_lines(view: FitView) -> Iterator[str]:
+    """Give the lines of the text."""
+    model = view.model
+    yield f"{view.source}: {view.x.size} points, {_plural(len(model.pieces), 'piece')}"
+    if model.is_searched:
+        yield from _search_lines(view)
+    for point in model.breakpoints:
+        yield _break_line(point, model.level, view.names[0])
+    for number, piece in enumerate(model.pieces):
+        yield ""
+        yield f"== {_range_text(view, number)}: {piece.kind.value}, {_plural(piece.model.count, 'point')}"
+        yield from piece.model.summary(_call(view, number, piece)).rstrip("\n").split("\n")
+        yield ""
+        yield from _diagnosis_lines(view, number, piece)
+
+
+def _search_lines(view: FitView) -> Iterator[str]:
+    model = view.model
+    what = f"medians of each {view.names[0]}" if model.on_medians else "all points"
+    proof = (
+        "no other partition costs less"
+        if model.gap == 0
+        else f"the search ended early: a partition may cost up to {model.gap:.3g} less"
+    )
+    yield f"Breakpoints searched on {what}, noise {model.sigma:.3g}: {proof}"
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def _break_line(point: Breakpoint, level: float, name: str) -> str:
+    text = f"Break at {name} = {point.at:.6g}, between {point.below:g} and {point.above:g}"
+    if point.interval is not None:
+        text += f"; {level:.0%} interval {point.interval[0]:g} to {point.interval[1]:g}"
+    if point.mixed is not None:
+        text += f"; both regimes between {point.mixed[0]:g} and {point.mixed[1]:g}"
+        text += f" ({_plural(point.mixed_points, 'point')} on the other side's curve)"
+    return text
+
+
+def _range_text(view: FitView, number: int) -> str:
+    piece = view.model.pieces[number]
+    return f"{view.names[0]} {piece.low:g} to {piece.high:g}"
+
+
+def _call(view: FitView, number: int, piece: Piece) -> str:
+    points = view.model.breakpoints
+    limits = [f"{view.names[0]} >= {points[number - 1].above:g}"] if number else []
+    limits += [f"{view.names[0]} < {points[number].above:g}"] if number < len(points) else []
+    data = f", subset = {' & '.join(limits)}" if limits else ""
+    return f"lm(formula = {piece.model.formula}{data})"
+
+
+def _diagnosis_lines(view: FitView, number: int, piece: Piece) -> Iterator[str]:
+    found = diagnose(piece.model)
+    inside = view.inside(number)
+    x, y = view.x[inside], view.y[inside]
+    if piece.model.is_perfect:
+        yield "Residuals are rounding noise: their statistics mean nothing"
+        return
+    yield _order_line(found)
+    yield _shape_line(found)
+    yield (
+        f"Leverage: largest {found.largest_leverage:.3g} (look above {found.leverage_limit:.3g}); "
+        f"largest Cook's distance {found.largest_cook:.3g}"
+    )
+    lack = lack_of_fit(x, piece.model)
+    if lack is not None:
+        verdict = "the shape is wrong" if lack.p_value < _SUSPICIOUS_P else "no lack of fit seen"
+        yield (
+            f"Lack of fit: F = {lack.f_statistic:.4g} on {lack.df[0]} and {lack.df[1]} DF, "
+            f"p = {lack.p_value:.3g}: {verdict}"
+        )
+    ranking = rivals(x, y)
+    if ranking:
+        shown = ", ".join(f"{each.kind} {each.relative_error:.2%}" for each in ranking)
+        yield f"Out-of-sample error (root mean square of shares): {shown}"
+
+
+def _order_line(found: Diagnostics) -> str:
+    if math.isnan(found.lag_1):
+        return "Order: residuals do not vary"
+    is_bound = abs(found.lag_1) > found.lag_1_limit
+    verdict = "neighbours depend on each other, errors above are too small" if is_bound else "independent"
+    return f"Order: lag-1 autocorrelation {found.lag_1:.3g} (limit {found.lag_1_limit:.3g}): {verdict}"
+
+
+def _shape_line(found: Diagnostics) -> str:
+    if math.isnan(found.normality_p):
+        return "Shape: too few residuals to judge"
+    is_normal = found.normality_p >= _SUSPICIOUS_P
+    verdict = "normality not refuted" if is_normal else "not normal, t and p values above are approximate"
+    return (
+        f"Shape: skewness {found.skewness:.3g}, excess kurtosis {found.excess_kurtosis:.3g}, "
+        f"Jarque-Bera p = {found.normality_p:.3g}: {verdict}"
+    )
+
+
+def fit_content(view: FitView) -> dict[str, object]:
+    """Give everything as numbers for JSON; what does not exist is null."""
+    model = view.model
+    return {
+        "schema": "steelyard/fit/1",
+        "file": view.source,
+        "x": view.names[0],
+        "y": view.names[1],
+        "points": int(view.x.size),
+        "searched": model.is_searched,
+        "on_medians": model.on_medians,
+        "cost": _number(model.cost),
+        "bound": _number(model.bound),
+        "sigma": _number(model.sigma),
+        "level": _number(model.level),
+        "breakpoints": [_clean(asdict(point)) for point in model.breakpoints],
+        "pieces": [_piece_content(view, number) for number in range(len(model.pieces))],
+    }
+
+
+def _piece_content(view: FitView, number: int) -> dict[str, object]:
+    piece = view.model.pieces[number]
+    fit = piece.model
+    inside = view.inside(number)
+    x, y = view.x[inside], view.y[inside]
+    lack = lack_of_fit(x, fit)
+    columns = (
+        fit.terms,
+        fit.coefficients,
+        fit.standard_errors,
+        fit.hc3_errors,
+        fit.t_values,
+        fit.p_values,
+    )
+    keys = ("term", "estimate", "standard_error", "hc3_error", "t", "p")
+    return {
+        "kind": piece.kind.value,
+        "low": piece.low,
+        "high": piece.high,
+        "points": fit.count,
+        "robust": {"base": _number(piece.base), "slope": _number(piece.slope)},
+        "formula": fit.formula,
+        "coefficients": [_clean(dict(zip(keys, row, strict=True))) for row in zip(*columns, strict=True)],
+        "sigma": _number(fit.sigma),
+        "residual_df": fit.residual_df,
+        "r_squared": _number(fit.r_squared),
+        "adjusted_r_squared": _number(fit.adjusted_r_squared),
+        "f_statistic": _number(fit.f_statistic),
+        "f_df": fit.f_df,
+        "f_p": _number(fit.f_p_value),
+        "diagnostics": _clean(asdict(diagnose(fit))),
+        "lack_of_fit": None if lack is None else _clean(asdict(lack)),
+        "rivals": [_clean(asdict(rival)) for rival in rivals(x, y)],
+        "residuals": fit.residuals.tolist(),
+        "fitted": fit.fitted.tolist(),
+        "leverage": fit.leverage.tolist(),
+    }
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _clean(content: dict[str, object]) -> dict[str, object]:
+    return {key: _number(value) if isinstance(value, float) else value for key, value in content.items()}

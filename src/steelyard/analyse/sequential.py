@@ -142,6 +142,7 @@ class SequentialComparison:
 
     Examples
     --------
+    >>> import numpy as np
     >>> comparison = SequentialComparison(Design())
     >>> found = comparison.look(np.full(12, np.log(1.5)), fraction=1.0)
     >>> found.verdict.value, round(found.ratio, 2)

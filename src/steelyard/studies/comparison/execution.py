@@ -41,6 +41,9 @@ COMPARISON_NAME: Final = "comparison.json"
 PATIENCE: Final = Patience(window_s=0.2, pause_s=0.3, bound_s=2.0)
 """Somebody waits for the answer: a machine that stays busy is measured as it is, and the answer says so."""
 
+WAITING_SHARE: Final = 0.1
+"""Part of the budget that the first wait for a quiet machine may take; each later one takes half of it."""
+
 
 class Unwatched:
     """Tells nobody."""
@@ -93,7 +96,7 @@ def compare_commands(
             resident(terms.isolation, shown=terms.shown, is_fed=terms.input is not None)
         )
         machine = stack.enter_context(
-            machine_prepared(Wishes(patience=PATIENCE, lock_patience_s=0.0, calibrates=False))
+            machine_prepared(Wishes(patience=_patience(terms), lock_patience_s=0.0, calibrates=False))
         )
         ledger = None
         if result is not None:
@@ -112,6 +115,11 @@ def compare_commands(
     if result is not None:
         _write_comparison(found, result)
     return found
+
+
+def _patience(terms: Terms) -> Patience:
+    """Wait for a quiet machine for a part of a small budget only."""
+    return replace(PATIENCE, bound_s=min(PATIENCE.bound_s, WAITING_SHARE * terms.extent.budget_s))
 
 
 def _clock_remarks() -> list[str]:

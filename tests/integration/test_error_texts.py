@@ -175,7 +175,7 @@ CASES: dict[str, tuple[Damage, tuple[str, ...], int, str]] = {
         DATA,
         "line 2: value `fast` is not a number",
     ),
-    "unknown format": (written("t.csv", ""), ("import", "jmh", "t.csv", "--out", "new"), USAGE, "`recodex`"),
+    "unknown format": (written("t.csv", ""), ("import", "xml", "t.csv", "--out", "new"), USAGE, "`recodex`"),
     "import onto a result": (
         written("t.csv", ROW.format(iteration=1)),
         ("import", "recodex", "t.csv", "--out", "r"),

@@ -1,6 +1,6 @@
 """Numbers and tables as R prints them: `format`, `formatC`, `format.pval`, `printCoefmat`, named vectors.
 
-Source: R 4.2, `src/main/format.c` (`formatReal`, `scientific`) and `format.pval`, `printCoefmat`, by behaviour.
+Source: R 4.2, `src/main/format.c` (`formatReal`, `scientific`) and `format.pval`, by behaviour.
 Rounding is that of the decimal expansion of the stored double, as `sprintf` does it.
 """
 
@@ -163,7 +163,7 @@ def named_vector(names: Sequence[str], values: Sequence[float], digits: int) -> 
     texts = format_common(values, digits)
     width = max(len(text) for text in (*names, *texts))
     per_line = max(1, LINE_WIDTH // (width + 1))
-    lines = []
+    lines: list[str] = []
     for start in range(0, len(texts), per_line):
         part = slice(start, start + per_line)
         lines.extend("".join(f"{text:>{width}} " for text in row[part]) for row in (names, texts))

@@ -56,7 +56,7 @@ def diagnose(model: LinearModel) -> Diagnostics:
 
     References
     ----------
-    .. [1] Jarque & Bera (1987), eq. 2; its statistic has 2 degrees of freedom, so that p = exp(-statistic / 2).
+    .. [1] Jarque & Bera (1987), eq. 2; it has 2 degrees of freedom, so that p = exp(-statistic / 2).
     """
     residuals = model.residuals
     count = residuals.size

@@ -88,7 +88,7 @@ def test_impossible_models_say_why(x: list[float], y: list[float], log: bool, wo
 
 
 def test_lack_of_fit_by_hand() -> None:
-    # x = 1, 1, 2, 2, 3, 3; means 1, 4, 1 around a flat line at 2: lack = 2 (1 + 4 + 1) = 12 on 1, pure = 3 on 3.
+    # Means 1, 4, 1 around a flat line at 2: lack = 2 (1 + 4 + 1) = 12 on 1, pure = 6 / 4 on 3.
     x = np.array([1.0, 1, 2, 2, 3, 3])
     y = np.array([0.5, 1.5, 3.5, 4.5, 0.5, 1.5])
     found = lack_of_fit(x, linear_model(x, y))

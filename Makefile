@@ -37,6 +37,7 @@ check: setup ## format, lint, types, layers
 bench: setup ## print Steelyard's own error and speed as ratios against its peers
 	@$(BIN)/python benches/outside_error.py
 	@$(BIN)/python benches/resampling.py
+	@$(BIN)/python benches/segmentation.py
 
 .PHONY: truth
 truth: setup ## compute the page that says how often intervals and verdicts are right

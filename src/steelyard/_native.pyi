@@ -156,7 +156,7 @@ class SegmentValues(TypedDict):
     sigma: float
     evaluations: int
 
-# `options` is read by attribute: break_penalty, slope_penalty, shortest, proportional, floor, robust, line, power, budget.
+# `options` is read by attribute: the fields of `steelyard.analyse.segments.SegmentOptions`.
 def fit_segments(x: NDArray[np.float64], y: NDArray[np.float64], options: object) -> SegmentValues: ...
 def break_intervals(
     x: NDArray[np.float64],

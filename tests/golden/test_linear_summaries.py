@@ -107,7 +107,7 @@ def test_summaries_of_the_rebuilt_points(recorded: Path, *, log: bool, expected:
     ("rows", "expected"),
     [
         (
-            # Section 4.1: a constant; section 5.2 and 5.3: zoo measurements. Only the printed figures are left.
+            # Sections 4.1, 4.3, 5.2 and 5.3, of which only the printed figures are left.
             {
                 "(Intercept)": (2.17657, 0.01316, 165.45, 1e-18),
                 "log10(count)": (0.01763, 0.00673, 2.62, 0.0256),

@@ -11,6 +11,7 @@ use crate::models::raise;
 
 /// Options of the search, as keyword arguments.
 #[derive(FromPyObject)]
+#[expect(clippy::struct_excessive_bools, reason = "kinds of piece are allowed independently")]
 pub(crate) struct Options {
     break_penalty: f64,
     slope_penalty: f64,

@@ -68,7 +68,7 @@ def _cells(rows: Sequence[Row]) -> list[list[str]]:
 
 
 def _pair_texts(values: Sequence[float]) -> list[str]:
-    """Format estimates and standard errors in one style; a value that would print as zero keeps its digits."""
+    """Format estimates and standard errors in one style; what would print as zero keeps its digits."""
     sizes = [abs(value) for value in values if math.isfinite(value) and value != 0]
     smallest = math.floor(math.log10(min(sizes))) if sizes else 0
     places = max(1, _DIGITS - 1 - smallest)

@@ -168,7 +168,8 @@ def linear_model(  # noqa: PLR0913 - the options of a regression, keyword-only
     intercept : bool
         Whether a constant is fitted.
     clusters : array_like or None
-        Shape (n,), integers: observations that share a disturbance (a run, a worker); gives cluster-robust errors.
+        Shape (n,), integers: observations that share a disturbance (a run, a worker); gives
+        cluster-robust errors.
     labels : sequence of str or None
         Names of the observations, shown where all residuals are; 1, 2, ... by default.
 

@@ -1,6 +1,6 @@
 """Numbers and tables as R prints them: `format`, `formatC`, `format.pval`, `printCoefmat`, named vectors.
 
-Source: R 4.2, `src/main/format.c` (`formatReal`, `scientific`) and `src/library/stats/R/models.R`, described here by behaviour.
+Source: R 4.2, `src/main/format.c` (`formatReal`, `scientific`) and `format.pval`, by behaviour.
 Rounding is that of the decimal expansion of the stored double, as `sprintf` does it.
 """
 
@@ -82,7 +82,7 @@ def _shape(value: float, digits: int) -> tuple[int, int, bool]:
 
 
 def format_general(value: float, digits: int) -> str:
-    """Format one number as R's `formatC(value, digits = digits)`: C's `%g`, at least one wider than its digits."""
+    """Format one number as R's `formatC(x, digits = digits)`: C's `%g`, one wider than its digits."""
     text = f"{value:.{digits}g}" if math.isfinite(value) else _special(value)
     return text.rjust(digits + 1)
 
@@ -163,8 +163,8 @@ def named_vector(names: Sequence[str], values: Sequence[float], digits: int) -> 
     texts = format_common(values, digits)
     width = max(len(text) for text in (*names, *texts))
     per_line = max(1, LINE_WIDTH // (width + 1))
-    lines = []
+    lines: list[str] = []
     for start in range(0, len(texts), per_line):
-        for row in (names, texts):
-            lines.append("".join(f"{text:>{width}} " for text in row[start : start + per_line]))
+        part = slice(start, start + per_line)
+        lines.extend("".join(f"{text:>{width}} " for text in row[part]) for row in (names, texts))
     return lines

@@ -1,4 +1,4 @@
-"""What the residuals of a model say: order, shape, influence, and lack of fit; nothing is assumed silently."""
+"""What the residuals of a model say: order, shape, influence and lack of fit."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def diagnose(model: LinearModel) -> Diagnostics:
 
     References
     ----------
-    .. [1] Jarque & Bera (1987), eq. 2; its statistic has 2 degrees of freedom, so that p = exp(-statistic / 2).
+    .. [1] Jarque & Bera (1987), eq. 2; it has 2 degrees of freedom, so that p = exp(-statistic / 2).
     """
     residuals = model.residuals
     count = residuals.size
@@ -144,9 +144,9 @@ class Rival:
 def rivals(x: Vector, y: Vector) -> tuple[Rival, ...]:
     """Compare constant, line and power law on positive data, out of sample and by a criterion.
 
-    Every fifth row (0, 5, 10, ...; then 1, 6, 11, ...) is left out in turn, which needs no random numbers. Each model is
-    judged on shares of the truth, so that plain and logarithmic fits are comparable; lines and constants are fitted
-    with weights 1 / y^2 for the same reason.
+    Every fifth row (0, 5, 10, ...; then 1, 6, 11, ...) is left out in turn, which needs no random
+    numbers. Each model is judged on shares of the truth, so that plain and logarithmic fits are
+    comparable; lines and constants are fitted with weights 1 / y^2 for the same reason.
 
     Parameters
     ----------

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from steelyard import _native
 from steelyard.analyse.linear import LinearModel, linear_model
+from steelyard.analyse.mixture_zone import mixture_zone
 from steelyard.errors import AnalysisError
 
 if TYPE_CHECKING:
@@ -55,8 +57,8 @@ class SegmentOptions:
     proportional : bool
         Whether noise is a share of the level (times) or the same everywhere.
     floor : float
-        Smallest difference that matters in practice, >= 0; as a share of the level where noise is proportional. Joins
-        the estimated noise: sigma_eff^2 = sigma^2 + floor^2.
+        Smallest difference that matters in practice, >= 0; as a share of the level where noise is
+        proportional. Joins the estimated noise: sigma_eff^2 = sigma^2 + floor^2.
     robust : bool
         Whether residuals beyond 3 sigma are cut to 3 sigma.
     line, power : bool
@@ -69,7 +71,7 @@ class SegmentOptions:
     slope_penalty: float = 1.0
     shortest: int = 3
     proportional: bool = True
-    floor: float = 0.03
+    floor: float = 0.1
     robust: bool = True
     line: bool = True
     power: bool = True
@@ -89,7 +91,8 @@ class Breakpoint:
     interval : tuple of float or None
         Bootstrap interval at the level of the call; ``None`` for a given breakpoint.
     mixed : tuple of float or None
-        Smallest and largest x between which points of both regimes were seen; ``None`` where the change is clean.
+        Smallest and largest x between which points of both regimes were seen; ``None`` where the
+        change is clean.
     mixed_points : int
         How many points lie on the other side's curve there.
     """
@@ -115,7 +118,8 @@ class Piece:
     model : LinearModel
         Least squares over all raw points of the piece, nothing cut.
     base, slope : float
-        The curve the search worked with (robust): level or intercept, and slope; for a power law its factor and exponent.
+        The curve the search worked with (robust): level or intercept, and slope; for a power law its
+        factor and exponent.
     """
 
     kind: PieceKind
@@ -144,7 +148,8 @@ class SegmentedModel:
     breakpoints : tuple of Breakpoint
         Between them.
     cost, bound : float
-        Cost of the partition and a lower bound of every partition's cost, in squared sigmas; NaN for given breaks.
+        Cost of the partition and a lower bound of every partition's cost, in squared sigmas; NaN for
+        given breaks.
     sigma : float
         Noise the search used, the floor included; a share of the level where noise is proportional.
     is_searched, on_medians : bool
@@ -203,10 +208,11 @@ def fit_segments(  # noqa: PLR0913 - keyword-only options
     log : bool
         With given breaks: fit power laws instead of lines. A search chooses the kind of each piece itself.
     options : SegmentOptions or None
-        By default noise is proportional where everything is positive, and constant (no power laws) otherwise.
+        By default noise is proportional where everything is positive, and constant (no power laws)
+        otherwise.
     replicates : Replicates
-        Where x repeat, ``medians`` searches on one median per x, because with many values per x every small lack of fit is
-        significant; ``auto`` does so from 4 values per x on.
+        Where x repeat, ``medians`` searches on one median per x, because with many values per x every
+        small lack of fit is significant; ``auto`` does so from 4 values per x on.
     names : tuple of str
         Of x and y, for the summaries.
     resamples, level, seed
@@ -219,12 +225,13 @@ def fit_segments(  # noqa: PLR0913 - keyword-only options
     Raises
     ------
     AnalysisError
-        If there are fewer than 4 points, a value is not finite, or a given break leaves a piece without points.
+        If there are fewer than 4 points, a value is not finite, or a given break leaves a piece
+        without points.
 
     References
     ----------
-    .. [1] Jackson et al. (2005), optimal partitioning. Own deviation: positions are discarded by lower bounds, which
-           cannot change the optimum; costs are cut at 3 sigma around an iterated curve.
+    .. [1] Jackson et al. (2005), optimal partitioning. Own deviation: positions are discarded by lower
+           bounds, which cannot change the optimum; costs are cut at 3 sigma around an iterated curve.
 
     Examples
     --------
@@ -234,7 +241,7 @@ def fit_segments(  # noqa: PLR0913 - keyword-only options
     [('constant', 1.0, 80.0), ('line', 81.0, 200.0)]
     """
     places, values = _pair(x, y)
-    chosen = options if options is not None else _default_options(places, values)
+    chosen = options if options is not None else default_options(places, values)
     if breaks is not None:
         return _given((places, values), sorted(breaks), names, PieceKind.POWER if log else PieceKind.LINE)
     seen_x, seen_y, on_medians = _seen(places, values, Replicates(replicates))
@@ -248,13 +255,13 @@ def fit_segments(  # noqa: PLR0913 - keyword-only options
     edges = [-math.inf, *starts, math.inf]
     pieces = tuple(
         _searched_piece(row, (places, values), (low, high), names)
-        for row, low, high in zip(found["pieces"], edges, edges[1:], strict=False)
+        for row, (low, high) in zip(found["pieces"], pairwise(edges), strict=True)
     )
     between = tuple(
         _breakpoint(
             left, right, interval, (places, values, found["sigma"] if chosen.proportional else math.nan)
         )
-        for left, right, interval in zip(pieces, pieces[1:], intervals, strict=False)
+        for (left, right), interval in zip(pairwise(pieces), intervals, strict=True)
     )
     return SegmentedModel(
         pieces=pieces,
@@ -281,7 +288,8 @@ def _pair(x: ArrayLike, y: ArrayLike) -> tuple[Vector, Vector]:
     return places, values
 
 
-def _default_options(x: Vector, y: Vector) -> SegmentOptions:
+def default_options(x: Vector, y: Vector) -> SegmentOptions:
+    """Give proportional noise where everything is positive, constant noise without power laws elsewhere."""
     options = SegmentOptions()
     if y.size and y.min() <= 0:
         return replace(options, proportional=False, floor=0.0, power=False)
@@ -327,7 +335,7 @@ def _given(
     x, y = data
     edges = [-math.inf, *breaks, math.inf]
     pieces = []
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in pairwise(edges):
         inside = (x >= low) & (x < high)
         if not inside.any():
             message = f"no point lies between the breaks {low:g} and {high:g}"
@@ -341,7 +349,7 @@ def _given(
         pieces.append(Piece(kind, float(x[inside].min()), float(x[inside].max()), model, base, slope))
     between = tuple(
         Breakpoint(float(at), left.high, right.low, None, None, 0)
-        for at, left, right in zip(breaks, pieces, pieces[1:], strict=False)
+        for at, (left, right) in zip(breaks, pairwise(pieces), strict=True)
     )
     return SegmentedModel(
         pieces=tuple(pieces),
@@ -363,46 +371,5 @@ def _breakpoint(
 ) -> Breakpoint:
     below, above = left.high, right.low
     at = math.sqrt(below) * math.sqrt(above) if below > 0 else (below + above) / 2
-    zone, count = _mixture(left, right, at, data)
+    zone, count = mixture_zone(left, right, at, data)
     return Breakpoint(at, below, above, interval, zone, count)
-
-
-def _mixture(
-    left: Piece, right: Piece, at: float, data: tuple[Vector, Vector, float]
-) -> tuple[tuple[float, float] | None, int]:
-    """Find where points follow the curve of the other side, near a break between curves that can be told apart.
-
-    A point counts if it lies within 3 sigma of the other side's curve and beyond 3 sigma of its own. Going away
-    from the break, the zone ends where fewer than one in ten of 20 neighbouring points counts.
-    """
-    x, y, sigma = data
-    clear = 3.0 * sigma
-    here, there = float(left.predict(at)), float(right.predict(at))
-    if math.isnan(sigma) or min(here, there) <= 0 or abs(here - there) < 2 * clear * max(here, there):
-        return None, 0
-    order = np.argsort(x, kind="stable")
-    places, values = x[order], y[order]
-    ends = []
-    total = 0
-    for own, other, mask in ((left, right, places < at), (right, left, places >= at)):
-        near_x, near_y = places[mask], values[mask]
-        if own is left:
-            near_x, near_y = near_x[::-1], near_y[::-1]
-        mine, others = own.predict(near_x), other.predict(near_x)
-        strays = (np.abs(near_y - others) <= clear * np.abs(others)) & (np.abs(near_y - mine) > clear * mine)
-        last = _zone_end(strays)
-        total += int(strays[:last].sum())
-        ends.append(float(near_x[last - 1]) if last else (left.high if own is left else right.low))
-    return ((ends[0], ends[1]), total) if total else (None, 0)
-
-
-def _zone_end(strays: NDArray[np.bool_], window: int = 20, share: float = 0.1) -> int:
-    """Give how many points, counted from the break, belong to the zone: up to its last stray."""
-    reach = 0
-    while reach < strays.size:
-        block = strays[reach : reach + window]
-        if block.sum() < share * window:
-            break
-        reach += window
-    found = np.flatnonzero(strays[:reach])
-    return int(found[-1]) + 1 if found.size else 0

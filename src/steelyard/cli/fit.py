@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
+from dataclasses import replace
 from pathlib import Path  # noqa: TC003 - the command line reads annotations at run time
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from steelyard.analyse.segments import fit_segments
+from steelyard.analyse.segments import default_options, fit_segments
 from steelyard.errors import UsageError
 from steelyard.record.columns import read_columns
 from steelyard.report.fit_text import FitView, fit_content, fit_lines
@@ -23,13 +25,14 @@ def fit(  # noqa: PLR0913 - options of a verb
     breaks: str = "",
     search: Annotated[bool, Parameter(negative="")] = False,
     log: Annotated[bool, Parameter(negative="")] = False,
+    floor: str = "10%",
     where: str = "",
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:
     """Fit lines, power laws or pieces to two columns of a file.
 
-    Prints each piece as R's `summary(lm)` does, the breakpoints with their intervals, and what the residuals say
-    about order, shape and influence. Without `--breaks` and `--search` there is one piece.
+    Prints each piece as R's `summary(lm)` does, the breakpoints with their intervals, and what the
+    residuals say about order, shape and influence. Without `--breaks` and `--search` there is one piece.
 
     Parameters
     ----------
@@ -42,9 +45,13 @@ def fit(  # noqa: PLR0913 - options of a verb
     breaks
         Given breakpoints, separated by commas; a piece holds low <= x < high.
     search
-        Search number and places of the breakpoints, and whether each piece is constant, a line or a power law.
+        Search number and places of the breakpoints, and whether each piece is constant, a line or a
+        power law.
     log
         Fit log10 on log10 (power laws) in pieces that are given.
+    floor
+        Smallest difference that matters in a search, as a share of the time; a larger one gives fewer
+        breakpoints.
     where
         Only rows with this text in another column, as `COLUMN=TEXT`.
     as_json
@@ -65,12 +72,29 @@ def fit(  # noqa: PLR0913 - options of a verb
     given = _numbers(breaks)
     columns = read_columns(file, x, y, where=_condition(where))
     names = (_name(x, "x"), _name(y, "y"))
-    model = fit_segments(columns.x, columns.y, breaks=None if search else given, log=log, names=names)
+    options = default_options(columns.x, columns.y)
+    if options.proportional:
+        options = replace(options, floor=_share(floor))
+    model = fit_segments(
+        columns.x, columns.y, breaks=None if search else given, log=log, options=options, names=names
+    )
     view = FitView(model, columns.x, columns.y, names, str(file))
     if as_json:
         sys.stdout.write(json.dumps(fit_content(view), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     else:
         sys.stdout.writelines(f"{line}\n" for line in fit_lines(view))
+
+
+def _share(floor: str) -> float:
+    number, sign, rest = floor.partition("%")
+    try:
+        share = float(number) / (100 if sign else 1)
+    except ValueError:
+        share = math.nan
+    if rest or not 0 <= share < 1:
+        message = f"`--floor {floor}` is no share; allowed: 0% to below 100%"
+        raise UsageError(message, hint="e.g. --floor 5%")
+    return share
 
 
 def _numbers(breaks: str) -> list[float]:
@@ -92,5 +116,5 @@ def _condition(where: str) -> dict[str, str]:
 
 
 def _name(column: str, fallback: str) -> str:
-    """A number is no name for a formula."""
+    """Give the name for a formula, which a number cannot be."""
     return fallback if column.isdecimal() else column

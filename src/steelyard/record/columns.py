@@ -1,4 +1,4 @@
-"""Two numeric columns of a foreign file: CSV with any delimiter, files without a header, SkaMPI output, Parquet."""
+"""Two numeric columns of a foreign file: CSV with any delimiter or no header, SkaMPI output, Parquet."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ def read_columns(path: Path, x: str, y: str, *, where: dict[str, str] | None = N
     """Read two numeric columns.
 
     A column is named as in the header, or by its number from 1 on. Text files may be separated by
-    comma, semicolon, tab, bar or blanks; `#` begins a comment line; the words ``count=`` of SkaMPI output are
-    skipped, and its lines of results alone are read. A file whose first line has a number in both columns has no header.
+    comma, semicolon, tab, bar or blanks; `#` begins a comment line; the words ``count=`` of SkaMPI
+    output are skipped, and its lines of results alone are read. A file whose first line has numbers
+    in both columns has no header.
 
     Parameters
     ----------
@@ -123,7 +124,7 @@ def _is_data(cells: list[str], names: tuple[str, str]) -> bool:
         numbers = [float(cells[place]) for place in places]
     except (ValueError, IndexError):
         # Names were given, or the line has words where numbers should be.
-        return not any(cell in names for cell in cells) and all(_is_number(cell) for cell in cells)
+        return all(_is_number(cell) for cell in cells)
     return all(math.isfinite(number) for number in numbers)
 
 
@@ -146,7 +147,7 @@ def _position(path: Path, name: str, header: list[str] | None, width: int) -> in
     raise UsageError(message, hint="name the columns with --x and --y, or give their numbers from 1")
 
 
-def _take(  # noqa: PLR0913 - one row and what is asked of it
+def _take(  # noqa: PLR0913, PLR0917 - one row and what is asked of it
     path: Path,
     line: int,
     cells: list[str],

@@ -1,4 +1,4 @@
-"""A piecewise model as text and as JSON: R's summary per piece, the breakpoints, and what the residuals say."""
+"""A piecewise model as text and as JSON: R's summary per piece, breakpoints, residuals."""
 
 from __future__ import annotations
 

@@ -217,9 +217,17 @@ fn closest_above<'a>(counted: &'a Quantity, grouped: &'a Quantity) -> Option<&'a
     [counted, grouped].into_iter().filter(|one| one.value.is_some()).min_by_key(|one| one.value)
 }
 
+/// No process needs no memory: such a reading says that the group held more before than at the peak.
+fn above_nothing(peak: &Quantity) -> Quantity {
+    if peak.value == Some(0) {
+        return Quantity::missing(peak.source, "not above what earlier runs had left in the group");
+    }
+    peak.clone()
+}
+
 fn add_memory(all: &mut BTreeMap<Metric, Quantity>, evidence: &Evidence) {
     let readings = &evidence.readings;
-    all.insert(Metric::PeakMemoryBytes, readings.peak_memory_bytes.clone());
+    all.insert(Metric::PeakMemoryBytes, above_nothing(&readings.peak_memory_bytes));
     let resident_bytes = count(evidence.usage.ru_maxrss) * 1024;
     let floor_bytes = evidence.set_up.resident_bytes;
     let resident = if resident_bytes > floor_bytes {
@@ -339,6 +347,14 @@ mod tests {
         assert_eq!(launch_cpu_ns(&set_up, Some(3_000_000)), 30_000, "it may have waited");
         let unknown = SetUpUsage { cpu_at_gate_ns: u64::MAX, ..set_up };
         assert_eq!(launch_cpu_ns(&unknown, None), 0);
+    }
+
+    #[test]
+    fn a_peak_of_nothing_is_no_measurement() {
+        let nothing = above_nothing(&Quantity::measured(0, Source::Cgroup1, 4096));
+        assert!(nothing.value.is_none() && nothing.missing.is_some());
+        let something = Quantity::measured(4096, Source::Cgroup1, 4096);
+        assert_eq!(above_nothing(&something), something);
     }
 
     #[test]

@@ -1,3 +1,5 @@
+#![allow(clippy::excessive_precision, reason = "certified values as they are printed")]
+
 use super::{Intercept, LinearFit, fit_linear};
 use proptest::prelude::*;
 

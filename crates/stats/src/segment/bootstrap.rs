@@ -8,14 +8,15 @@ use crate::segment::groups::{Groups, Weighted, cut_value};
 use crate::segment::moments::{Both, Moments};
 use crate::segment::search::{Limits, best_place};
 use crate::segment::tree::Tree;
-use crate::segment::{SegmentOptions, check, levels, limits, usable};
+use crate::segment::{PASSES, SegmentOptions, check, levels, limits, usable};
 use crate::stream::{open_uniform, stream};
 
 /// Gives for every break the largest x surely left and the smallest x surely right of it, at the level of the plan.
 ///
 /// `breaks` are the smallest x of the pieces but the first, ascending. Points around a break (a twentieth of all
 /// distinct x on either side, 200 to 4000) are drawn again with replacement and the break is placed anew between its
-/// neighbours, which stay; the limits are percentiles of these places, widened to the data points around them.
+/// neighbours, which stay; the limits are percentiles of these places, widened to the data points around them and to the
+/// break itself.
 ///
 /// # Errors
 ///
@@ -41,9 +42,10 @@ pub fn break_intervals(
     }
     let pilot = groups.pilot();
     let mut level = pilot.clone();
-    for _ in 0..2 {
+    for pass in 0..PASSES {
         let weighted = Weighted::new(&groups, &level, options);
-        level = levels(&groups, &weighted.groups, &places, 0, options);
+        let smeared = if pass == 0 { groups.window() } else { 0 };
+        level = levels(&groups, &weighted.groups, &places, smeared, options);
         usable(&mut level, &pilot, &groups, options.noise);
     }
     let weighted = Weighted::new(&groups, &level, options);
@@ -87,7 +89,8 @@ impl Scene<'_> {
         found.sort_unstable();
         let (low, high) = plan.tails();
         let rank = |p: f64| found[whole(p * real(found.len())).min(found.len() - 1)];
-        (self.groups.x[rank(low) - 1], self.groups.x[rank(high).min(self.groups.count() - 1)])
+        let (first, last) = (rank(low).min(at), rank(high).max(at));
+        (self.groups.x[first - 1], self.groups.x[last.min(self.groups.count() - 1)])
     }
 
     /// Moments of groups whose points are drawn with replacement from all points of the range.

@@ -1,3 +1,5 @@
+#![allow(clippy::excessive_precision, reason = "certified values as they are printed")]
+
 use super::{f_upper, student_two_sided};
 
 /// Regularised incomplete beta function computed with 60 digits (mpmath 1.3 `betainc`).

@@ -100,8 +100,8 @@ def _of_tails(question: Question, side: Side) -> Iterator[str]:
             yield f"{far} rare far values move the result, at least {FEWEST_EVENTS} needed to know their rate"
         elif far == 0 and side.effective < FEWEST_TO_SEE:
             yield (
-                f"effective size {side.effective:.0f}: a far value that comes once in {1 / RAREST:.0f} may not"
-                f" have come yet, at least {FEWEST_TO_SEE} needed"
+                f"effective size {side.effective:.0f}: a far value that comes once in {1 / RAREST:.0f}"
+                f" may not have come yet, at least {FEWEST_TO_SEE} needed"
             )
     if quantity.kind is Kind.ROBUST_SPREAD:
         low, high = quantile(values, 0.25), quantile(values, 0.75)

@@ -100,5 +100,3 @@ def test_a_straight_line_gets_no_break() -> None:
 def test_functions_of_the_package() -> None:
     assert steelyard.fit_segments is fit_segments
     assert steelyard.linear_model([1, 2, 3], [2, 4, 6.5]).count == 3
-    with pytest.raises(AttributeError, match="no attribute `nothing`"):
-        _ = steelyard.nothing

@@ -86,14 +86,22 @@ def _tree(root: int) -> list[int]:
     return found
 
 
+EXITING = 0x4
+"""Flag of a process that has given up memory and files. SOURCE: linux/sched.h, `PF_EXITING`."""
+
+
 def _alive(processes: list[int]) -> list[int]:
+    """Give those that still execute.
+
+    The first process of a pid namespace stays on its way out until whoever inherited its dead has reaped
+    them, which the host's first process does when it likes.
+    """
     living = []
     for each in processes:
         with contextlib.suppress(OSError):
-            state = (
-                Path(f"/proc/{each}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
-            )
-            if state.split()[0] != "Z":
+            stat = Path(f"/proc/{each}/stat").read_text(encoding="utf-8", errors="replace")
+            fields = stat.rpartition(")")[2].split()
+            if fields[0] != "Z" and not int(fields[6]) & EXITING:
                 living.append(each)
     return living
 

@@ -212,7 +212,8 @@ pub(super) fn launch_cpu_ns(set_up: &SetUpUsage, call_ns: Option<u64>) -> u64 {
 ///
 /// The counter begins at the exec but counts all time on a CPU, also what the hypervisor or an
 /// interrupt took of it. The group leaves those out, as the program's own clock does, but begins at the
-/// gate, and what is known of that time is subtracted. Neither can read less than the program used, so the smaller one is nearer.
+/// gate, and what is known of that time is subtracted. Neither can read less than the program used, so the
+/// smaller one is nearer.
 fn closest_above<'a>(counted: &'a Quantity, grouped: &'a Quantity) -> Option<&'a Quantity> {
     [counted, grouped].into_iter().filter(|one| one.value.is_some()).min_by_key(|one| one.value)
 }

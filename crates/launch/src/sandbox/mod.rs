@@ -7,7 +7,7 @@
 //! ```text
 //! worker                      first process of the pool       child of a run
 //! Pool::create ─────────────▶ builds the root, sleeps
-//! enter_pid_namespace
+//! enter_pid_namespace, move_in
 //! clone ─────────────────────────────────────────────────────▶ prepare_child
 //!                                                              (gate, limits, descriptors)
 //!                                                              seal_child

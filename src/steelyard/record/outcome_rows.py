@@ -32,6 +32,26 @@ def run_id_of(batch: int, attempt: int, worker: int, iteration: int) -> str:
     return f"{batch:06d}.{attempt:02d}.{worker:03d}.{iteration:06d}"
 
 
+def run_identity(
+    plan: Plan, batch: Batch, *, attempt: int, worker: int, iteration: int, host_id: str
+) -> dict[str, Value]:
+    """Give the columns that say which run a row of ``runs.parquet`` is."""
+    return {
+        "run_id": run_id_of(batch.number, attempt, worker, iteration),
+        "study": plan.study,
+        "cell": batch.cell,
+        "block": batch.block,
+        "batch": batch.number,
+        "attempt": attempt,
+        "position": batch.number,
+        "worker": worker,
+        "iteration": iteration,
+        "host_id": host_id,
+        **dict.fromkeys(plan.factors, ""),
+        **plan.cells[batch.cell].levels,
+    }
+
+
 def run_row(
     row: LedgerRow, plan: Plan, batch: Batch, host_id: str, flags: Sequence[str] = ()
 ) -> dict[str, Value]:
@@ -39,18 +59,14 @@ def run_row(
     outcome = row.outcome
     mechanism = outcome.get("mechanism") or {}
     found: dict[str, Value] = {
-        "run_id": run_id_of(row.batch, row.attempt, row.worker, row.iteration),
-        "study": plan.study,
-        "cell": batch.cell,
-        "block": batch.block,
-        "batch": batch.number,
-        "attempt": row.attempt,
-        "position": batch.number,
-        "worker": row.worker,
-        "iteration": row.iteration,
-        "host_id": host_id,
-        **dict.fromkeys(plan.factors, ""),
-        **plan.cells[batch.cell].levels,
+        **run_identity(
+            plan,
+            batch,
+            attempt=row.attempt,
+            worker=row.worker,
+            iteration=row.iteration,
+            host_id=host_id,
+        ),
         "stamp_source": mechanism.get("stamps"),
         "cgroup": mechanism.get("cgroup"),
         "flags": [*(outcome.get("flags") or []), *flags],

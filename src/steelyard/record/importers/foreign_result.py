@@ -12,7 +12,7 @@ from steelyard.model import Batch, Cell, Execution, Plan
 from steelyard.record.importers.foreign import NOT_APPLICABLE, WORKLOAD
 from steelyard.record.importers.imported_result import require_free
 from steelyard.record.importers.interface import ImportSummary
-from steelyard.record.outcome_rows import run_id_of
+from steelyard.record.outcome_rows import run_identity
 from steelyard.record.provenance import begin_provenance, end_session, write_provenance
 from steelyard.record.published import write_published
 from steelyard.record.schema import RUN_COLUMNS
@@ -170,25 +170,13 @@ def _plan(
 def _rows(
     plan: Plan, batch: Batch, runs: Sequence[ForeignRun]
 ) -> Iterator[tuple[dict[str, Value], list[dict[str, Value]]]]:
-    levels = plan.cells[batch.cell].levels
     labels = list(dict.fromkeys(run.worker_label for run in runs))
     launches = dict.fromkeys(labels, 0)
     for run in sorted(runs, key=lambda each: labels.index(each.worker_label)):
         launches[run.worker_label] += 1
         worker, iteration = labels.index(run.worker_label), launches[run.worker_label]
-        run_id = run_id_of(batch.number, 1, worker, iteration)
         row: dict[str, Value] = {
-            "run_id": run_id,
-            "study": plan.study,
-            "cell": batch.cell,
-            "block": batch.block,
-            "batch": batch.number,
-            "attempt": 1,
-            "position": batch.number,
-            "worker": worker,
-            "iteration": iteration,
-            "host_id": "",
-            **levels,
+            **run_identity(plan, batch, attempt=1, worker=worker, iteration=iteration, host_id=""),
             "status": _status(run),
             "exit_code": run.exit_code,
             "flags": [],
@@ -198,7 +186,7 @@ def _rows(
             row,
             [
                 {
-                    "run_id": run_id,
+                    "run_id": row["run_id"],
                     "iteration": section.iteration,
                     "phase": section.phase,
                     "metric": section.metric,

@@ -15,7 +15,7 @@ from steelyard.errors import DataError, unwritable
 from steelyard.model import Affinity, Batch, Cell, Execution, NeighbourKind, Neighbours, Plan
 from steelyard.model.plan import read_plan
 from steelyard.record.importers.interface import ImportSummary
-from steelyard.record.outcome_rows import START_METRIC, run_id_of
+from steelyard.record.outcome_rows import START_METRIC, run_identity
 from steelyard.record.provenance import (
     Origin,
     Provenance,
@@ -253,28 +253,20 @@ def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
 def _rows(
     plan: Plan, batch: Batch, runs: Sequence[ImportedRun]
 ) -> Iterator[tuple[dict[str, Value], list[dict[str, Value]]]]:
-    levels = plan.cells[batch.cell].levels
     ordered = sorted(runs, key=lambda run: (natural_key(run.worker_label), run.worker_label, run.iteration))
     for worker, (label, members) in enumerate(groupby(ordered, key=lambda run: run.worker_label)):
         for run in members:
-            run_id = run_id_of(batch.number, 1, worker, run.iteration)
+            identity = run_identity(
+                plan, batch, attempt=1, worker=worker, iteration=run.iteration, host_id=""
+            )
             row: dict[str, Value] = {
-                "run_id": run_id,
-                "study": plan.study,
-                "cell": batch.cell,
-                "block": batch.block,
-                "batch": batch.number,
-                "attempt": 1,
-                "position": batch.number,
-                "worker": worker,
-                "iteration": run.iteration,
-                "host_id": "",
-                **levels,
+                **identity,
                 "status": "completed",
                 "start_utc_ns": _start_utc_ns(run.printed.get(START_METRIC)),
                 "flags": [],
                 "worker_label": label,
             }
+            run_id = str(identity["run_id"])
             yield row, [_measurement(run_id, metric, text) for metric, text in run.printed.items()]
 
 

@@ -17,8 +17,8 @@ import pytest
 from fixtures.simulated_result import Spec, Study, lognormal
 from steelyard.errors import AnalysisError, DataError, UsageError
 from steelyard.record.provenance import read_provenance, write_provenance
+from steelyard.studies.analysis_options import AnalysisOptions
 from steelyard.studies.stability.analysis import analyse
-from steelyard.studies.stability.analysis_options import AnalysisOptions
 
 if TYPE_CHECKING:
     from steelyard.model import Finding, FindingSet

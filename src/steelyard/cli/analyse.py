@@ -46,8 +46,8 @@ def analyse(
         steelyard analyse results/night --tolerance 5
     """
     from steelyard.model.plan import read_plan  # noqa: PLC0415 - start-up time
+    from steelyard.studies.analysis_options import chosen_options  # noqa: PLC0415 - start-up time
     from steelyard.studies.registry import part_of  # noqa: PLC0415 - start-up time
-    from steelyard.studies.stability.analysis_options import chosen_options  # noqa: PLC0415 - start-up time
 
     plan = read_plan(directory / "plan.json")
     options = chosen_options(plan, tolerance_percent=tolerance, margin_percent=margin)

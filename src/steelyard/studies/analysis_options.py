@@ -1,4 +1,4 @@
-"""Settings of the stability analysis, and where they come from."""
+"""Settings of an analysis, and where they come from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How findings of the stability analysis are put together."""
+"""How findings of an analysis are put together."""
 
 from __future__ import annotations
 

@@ -11,12 +11,12 @@ from steelyard.errors import AnalysisError, DataError
 from steelyard.model import FindingSet
 from steelyard.model.plan import read_plan
 from steelyard.record.seal import hash_tables
+from steelyard.studies.analysis_options import AnalysisOptions, read_options, write_options
 from steelyard.studies.imported.cells import cell_finding
 from steelyard.studies.imported.comparisons import comparisons
 from steelyard.studies.imported.published import published_findings
 from steelyard.studies.imported.samples import read_samples
 from steelyard.studies.imported.tables import write_tables
-from steelyard.studies.stability.analysis_options import AnalysisOptions, read_options, write_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -12,8 +12,8 @@ from steelyard.analyse.describe import mean, quantile, standard_deviation
 from steelyard.analyse.modality import has_several_modes
 from steelyard.analyse.warm_up import WINDOW, SeriesClass, classify_series, find_outliers
 from steelyard.model import Estimate, Evidence, Finding
+from steelyard.studies.analysis_parts import MEASUREMENTS, finding, finite
 from steelyard.studies.imported.location import location_of
-from steelyard.studies.stability.analysis_parts import MEASUREMENTS, finding, finite
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

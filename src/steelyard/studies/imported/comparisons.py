@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from steelyard.analyse.equivalence import Margin, Verdict, ratio_test, verdict_of
 from steelyard.analyse.multiplicity import benjamini_hochberg
 from steelyard.model import Estimate, Evidence, Finding
+from steelyard.studies.analysis_parts import MEASUREMENTS, finding, finite
 from steelyard.studies.imported.samples import level_of
-from steelyard.studies.stability.analysis_parts import MEASUREMENTS, finding, finite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

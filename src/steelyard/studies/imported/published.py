@@ -12,7 +12,7 @@ from scipy import special
 from steelyard.analyse.describe import mean, quantile, standard_deviation
 from steelyard.model import Estimate, Evidence, Finding
 from steelyard.record.published import PUBLISHED_NAME, read_published
-from steelyard.studies.stability.analysis_parts import finding, finite
+from steelyard.studies.analysis_parts import finding, finite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

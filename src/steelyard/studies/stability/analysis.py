@@ -10,13 +10,13 @@ from steelyard.model.plan import read_plan
 from steelyard.record.seal import hash_tables
 from steelyard.record.tables import RUNS_NAME
 from steelyard.record.tables import write_tables as write_recorded
+from steelyard.studies.analysis_options import AnalysisOptions, read_options, write_options
 from steelyard.studies.stability.analysis_cells import read_recorded
 from steelyard.studies.stability.analysis_clocks import clock_granularity
 from steelyard.studies.stability.analysis_comparisons import class_counts, compare_cells
 from steelyard.studies.stability.analysis_dispersion import dispersion_findings
 from steelyard.studies.stability.analysis_errors import clock_trust, error_groups, outside_errors
 from steelyard.studies.stability.analysis_inputs import counter_correlations, input_dependence
-from steelyard.studies.stability.analysis_options import AnalysisOptions, read_options, write_options
 from steelyard.studies.stability.analysis_pairs import pairs
 from steelyard.studies.stability.analysis_parallel import overlaps, parallel_ratios
 from steelyard.studies.stability.analysis_quiet import quiet_machine

@@ -10,8 +10,8 @@ import numpy as np
 from steelyard.analyse.describe import quantile
 from steelyard.analyse.granularity import detect_grid
 from steelyard.model import Estimate, Finding
+from steelyard.studies.analysis_parts import finding, of_cells
 from steelyard.studies.stability.analysis_cells import CLOCKS
-from steelyard.studies.stability.analysis_parts import finding, of_cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

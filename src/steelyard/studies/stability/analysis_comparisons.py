@@ -21,16 +21,16 @@ from steelyard.analyse.equivalence import (
 from steelyard.analyse.interval import Statistic, bootstrap_intervals
 from steelyard.analyse.multiplicity import benjamini_hochberg
 from steelyard.model import Estimate, Finding
+from steelyard.studies.analysis_parts import FEW_UNITS, SHARED_BATCHES, finding, finite, of_cells
 from steelyard.studies.stability.analysis_disagreement import explain
-from steelyard.studies.stability.analysis_parts import FEW_UNITS, SHARED_BATCHES, finding, finite, of_cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from steelyard.analyse.clustering import Units
     from steelyard.analyse.interval import Intervals
+    from steelyard.studies.analysis_options import AnalysisOptions
     from steelyard.studies.stability.analysis_cells import CellData, Recorded
-    from steelyard.studies.stability.analysis_options import AnalysisOptions
     from steelyard.studies.stability.analysis_pairs import Pair
 
 METRIC: Final = "cpu"

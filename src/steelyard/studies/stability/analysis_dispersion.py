@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Final
 from steelyard.analyse.dispersion import Pooled, growth_starts, pooled_statistics
 from steelyard.analyse.interval import Statistic
 from steelyard.model import Estimate, Finding
+from steelyard.studies.analysis_parts import estimate_of, finding, finite, of_cells
 from steelyard.studies.stability.analysis_cells import HOMOGENOUS, NO_AFFINITY, SINGLE
-from steelyard.studies.stability.analysis_parts import estimate_of, finding, finite, of_cells
 from steelyard.studies.stability.missing import is_machine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from steelyard.studies.analysis_options import AnalysisOptions
     from steelyard.studies.stability.analysis_cells import CellData, CellKey, Recorded
-    from steelyard.studies.stability.analysis_options import AnalysisOptions
 
 METHOD: Final = "percentile-cluster-bootstrap"
 

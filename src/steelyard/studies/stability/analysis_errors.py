@@ -11,15 +11,15 @@ from steelyard.analyse.clustering import choose_level, group_units
 from steelyard.analyse.describe import mean
 from steelyard.analyse.dispersion import Pooled, pooled_statistics
 from steelyard.analyse.interval import Statistic
+from steelyard.studies.analysis_parts import estimate_of, finding, of_cells
 from steelyard.studies.stability.analysis_cells import NO_AFFINITY, OWN, UNSTATED
-from steelyard.studies.stability.analysis_parts import estimate_of, finding, of_cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from steelyard.model import Finding
+    from steelyard.studies.analysis_options import AnalysisOptions
     from steelyard.studies.stability.analysis_cells import CellData, Recorded
-    from steelyard.studies.stability.analysis_options import AnalysisOptions
 
 LIMITS_PERCENT: Final = (20, 10, 5)
 """SOURCE: the evaluation of isolate counts groups with a relative error above 20, 10 and 5 percent."""

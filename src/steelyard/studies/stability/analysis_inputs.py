@@ -11,16 +11,16 @@ from steelyard.analyse.clustering import Units, intraclass_share
 from steelyard.analyse.correlation import Correlation, pearson, spearman
 from steelyard.analyse.describe import mean, standard_deviation
 from steelyard.model import Estimate, Finding
+from steelyard.studies.analysis_parts import finding, finite, of_cells
 from steelyard.studies.stability.analysis_cells import NO_AFFINITY, SINGLE, UNSTATED
-from steelyard.studies.stability.analysis_parts import finding, finite, of_cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
+    from steelyard.studies.analysis_options import AnalysisOptions
     from steelyard.studies.stability.analysis_cells import CellData, Recorded
-    from steelyard.studies.stability.analysis_options import AnalysisOptions
 
 _MISSES: Final = "-misses"
 

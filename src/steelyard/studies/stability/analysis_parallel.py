@@ -8,8 +8,8 @@ import numpy as np
 
 from steelyard.analyse.parallel import Stamps, overlapping, parallel_ratio
 from steelyard.model import Estimate, Finding
+from steelyard.studies.analysis_parts import finding, of_cells
 from steelyard.studies.stability.analysis_cells import HOMOGENOUS
-from steelyard.studies.stability.analysis_parts import finding, of_cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ import polars as pl
 
 from steelyard.model import Evidence
 from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
-from steelyard.studies.stability.analysis_parts import RUNS, finding
+from steelyard.studies.analysis_parts import RUNS, finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -10,9 +10,9 @@ from scipy import special
 
 from steelyard.model import Estimate, Evidence, Finding
 from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
+from steelyard.studies.analysis_options import LEVEL, SPREAD_MARGIN
+from steelyard.studies.analysis_parts import RUNS, finding, finite
 from steelyard.studies.stability.analysis_cells import key_of
-from steelyard.studies.stability.analysis_options import LEVEL, SPREAD_MARGIN
-from steelyard.studies.stability.analysis_parts import RUNS, finding, finite
 from steelyard.units import format_seconds
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from steelyard.studies.analysis_options import AnalysisOptions
+    from steelyard.studies.analysis_parts import Fact
     from steelyard.studies.stability.analysis_cells import Recorded
-    from steelyard.studies.stability.analysis_options import AnalysisOptions
-    from steelyard.studies.stability.analysis_parts import Fact
 
 
 def contamination(recorded: Recorded) -> Iterator[Finding]:

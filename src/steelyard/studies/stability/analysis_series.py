@@ -11,16 +11,16 @@ from steelyard.analyse.describe import quantile
 from steelyard.analyse.multiplicity import benjamini_hochberg
 from steelyard.analyse.warm_up import SeriesClass, SeriesShape, classify_series
 from steelyard.analyse.workers import PairDifference, compare_workers
+from steelyard.studies.analysis_parts import finding, finite, of_cells
 from steelyard.studies.stability.analysis_cells import UNSTATED
 from steelyard.studies.stability.analysis_parallel import full_load
-from steelyard.studies.stability.analysis_parts import finding, finite, of_cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from steelyard.model import Finding
+    from steelyard.studies.analysis_options import AnalysisOptions
     from steelyard.studies.stability.analysis_cells import CellData, CellKey, Recorded
-    from steelyard.studies.stability.analysis_options import AnalysisOptions
 
 METRIC: Final = "cpu"
 _SHORTEST: Final = 2

@@ -11,17 +11,17 @@ from steelyard.analyse.equivalence import RatioTest, Verdict, ratio_test, verdic
 from steelyard.analyse.interval import Statistic
 from steelyard.analyse.multiplicity import benjamini_hochberg
 from steelyard.model import Estimate, Finding
+from steelyard.studies.analysis_parts import FEW_UNITS, finding, finite, of_cells
 from steelyard.studies.stability.analysis_cells import NO_AFFINITY, SINGLE
 from steelyard.studies.stability.analysis_pairs import BASELINE, SANDBOXED
-from steelyard.studies.stability.analysis_parts import FEW_UNITS, finding, finite, of_cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from steelyard.analyse.combine import Sides
     from steelyard.analyse.equivalence import Margin
+    from steelyard.studies.analysis_options import AnalysisOptions
     from steelyard.studies.stability.analysis_cells import CellData, Recorded
-    from steelyard.studies.stability.analysis_options import AnalysisOptions
 
 _METHOD: Final = "welch-log-ratio, geometric mean over cells"
 _FEW: Final = f"{FEW_UNITS}: a cell has fewer than 5 independent units; execute more blocks"

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use steelyard_launch::LauncherOptions;
+use steelyard_launch::{LauncherOptions, NoTracepoints};
 use steelyard_model::{Isolation, SandboxSpec};
 
 pub(crate) const USAGE: &str = "\
@@ -17,9 +17,11 @@ commands:
   agent DEVICE      be the first process of a virtual machine and serve on a serial line
   probe             print which mechanisms work here (JSON)
   calibrate         print this launcher's own error on this host (JSON)
+  tracepoints       print the kernel's numbers of exec and exit, for launchers in containers
 
 options:
   --worker N        tells parallel workers apart (once, serve)
+  --tracepoints T   what `tracepoints` printed, where the launcher may not look it up (serve)
   --isolation NAME  `bare` or `sandbox` (calibrate; default sandbox)
   --runs N          number of runs (calibrate; default 60)
   --duration-ms N   length of the calibration program (calibrate; default 50)
@@ -32,6 +34,8 @@ example:
   echo '{\"schema\":\"steelyard/run-spec/1\",\"id\":\"r1\",\"command\":[\"/bin/true\"]}' | steelyard-launch once
 ";
 
+const COMMANDS: &str = "`once`, `serve`, `agent`, `probe`, `calibrate`, `tracepoints`";
+
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Command {
@@ -39,6 +43,7 @@ pub(crate) enum Command {
     Serve(LauncherOptions),
     Agent(PathBuf),
     Probe,
+    Tracepoints,
     Calibrate(LauncherOptions, CalibrateOptions),
     Help,
     Version,
@@ -59,21 +64,19 @@ pub(crate) struct ArgumentError(String);
 
 impl Command {
     pub(crate) fn parse(words: &[String]) -> Result<Self, ArgumentError> {
-        let (name, rest) = words.split_first().ok_or_else(|| {
-            ArgumentError("no command; allowed: `once`, `serve`, `agent`, `probe`, `calibrate`".into())
-        })?;
+        let (name, rest) =
+            words.split_first().ok_or_else(|| ArgumentError(format!("no command; allowed: {COMMANDS}")))?;
         let mut options = Options::default();
         match name.as_str() {
             "--help" | "-h" | "help" => return Ok(Self::Help),
             "--version" | "-V" => return Ok(Self::Version),
             "agent" => return device(rest).map(Self::Agent),
-            "once" | "serve" => options.read(rest, &["--worker"])?,
-            "probe" => options.read(rest, &[])?,
+            "once" => options.read(rest, &["--worker"])?,
+            "serve" => options.read(rest, &["--worker", "--tracepoints"])?,
+            "probe" | "tracepoints" => options.read(rest, &[])?,
             "calibrate" => options.read(rest, &["--worker", "--isolation", "--runs", "--duration-ms"])?,
             other => {
-                return Err(ArgumentError(format!(
-                    "unknown command `{other}`; allowed: `once`, `serve`, `agent`, `probe`, `calibrate`"
-                )));
+                return Err(ArgumentError(format!("unknown command `{other}`; allowed: {COMMANDS}")));
             }
         }
         if options.is_help {
@@ -83,6 +86,7 @@ impl Command {
             "once" => Self::Once(options.launcher),
             "serve" => Self::Serve(options.launcher),
             "probe" => Self::Probe,
+            "tracepoints" => Self::Tracepoints,
             _ => Self::Calibrate(options.launcher, options.calibrate),
         })
     }
@@ -138,6 +142,12 @@ impl Options {
     fn set(&mut self, option: &str, value: &str) -> Result<(), ArgumentError> {
         match option {
             "--worker" => self.launcher.worker = number(option, value)?,
+            "--tracepoints" => {
+                let told = value.parse().map_err(|error: NoTracepoints| {
+                    ArgumentError(format!("`{option}` is `{value}`: {error}"))
+                })?;
+                self.launcher.tracepoints = Some(told);
+            }
             "--runs" => self.calibrate.runs = number(option, value)?.max(2),
             "--duration-ms" => {
                 self.calibrate.duration_ns = u64::from(number(option, value)?.max(1)) * 1_000_000;
@@ -175,6 +185,9 @@ mod tests {
         assert!(matches!(parse("calibrate --isolation bare --runs 5"), Ok(Command::Calibrate(_, options))
             if options.isolation == Isolation::Bare && options.runs == 5));
         assert_eq!(parse("agent /dev/ttyS0"), Ok(Command::Agent("/dev/ttyS0".into())));
+        let told = Some("365:369:-".parse().unwrap());
+        assert!(matches!(parse("serve --tracepoints 365:369:-"), Ok(Command::Serve(options))
+            if options.tracepoints == told));
         assert_eq!(parse("serve --help"), Ok(Command::Help));
     }
 
@@ -186,6 +199,7 @@ mod tests {
         assert!(parse("once --worker").unwrap_err().contains("needs a value"));
         assert!(parse("probe --runs 3").unwrap_err().contains("allowed: none"));
         assert!(parse("calibrate --isolation docker").unwrap_err().contains("`bare`, `sandbox`"));
+        assert!(parse("serve --tracepoints 3").unwrap_err().contains("EXEC:EXIT:OFFSET"));
         assert!(parse("agent").unwrap_err().contains("/dev/ttyS0"));
     }
 }

@@ -8,8 +8,8 @@
 //!                         └─ run          cloned by a zygote, child of the keeper
 //! ```
 //!
-//! A run is set up completely before its gate opens; its time is that between the kernel's records
-//! of exec and exit. [`Launcher`] is the entrance, [`guard`] keeps the promise that nothing
+//! A run is set up completely before its gate opens; its time is that between the kernel's stamps
+//! of its beginning and its end. [`Launcher`] is the entrance, [`guard`] keeps the promise that nothing
 //! survives even a killed launcher.
 
 mod barrier;
@@ -30,3 +30,4 @@ pub use clock::{monotonic_ns, utc_ns};
 pub use control::{Control, NoControl};
 pub use error::LaunchError;
 pub use keeper::{Launcher, LauncherOptions, Report};
+pub use perf::{NoTracepoints, Tracepoints};

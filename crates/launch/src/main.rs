@@ -7,8 +7,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use arguments::{Command, USAGE};
-use steelyard_launch::LaunchError;
 use steelyard_launch::guard::LAUNCHER_FAILED;
+use steelyard_launch::{LaunchError, Tracepoints};
 
 pub(crate) fn main() -> ExitCode {
     let words: Vec<String> =
@@ -31,6 +31,7 @@ fn execute(command: &Command) -> i32 {
         Command::Serve(options) => command::serve::execute(*options),
         Command::Agent(device) => command::agent::execute(device),
         Command::Probe => command::probe::execute(),
+        Command::Tracepoints => tracepoints(),
         Command::Calibrate(options, wanted) => command::calibrate::execute(*options, wanted),
     };
     result.unwrap_or_else(|error| {
@@ -40,6 +41,12 @@ fn execute(command: &Command) -> i32 {
         }
         LAUNCHER_FAILED
     })
+}
+
+fn tracepoints() -> anyhow::Result<i32> {
+    use anyhow::Context;
+    let found = Tracepoints::find().context("the kernel's tracepoints cannot be looked up")?;
+    print(&format!("{found}\n"))
 }
 
 fn print(text: &str) -> anyhow::Result<i32> {

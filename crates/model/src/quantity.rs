@@ -92,6 +92,9 @@ pub enum Metric {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Source {
+    /// Kernel events right before the first and right after the last instruction of a program
+    /// (`sched_process_exec`, `sched_process_exit`), `CLOCK_MONOTONIC`.
+    Tracepoint,
     /// Kernel records of exec and exit by a software perf event, `CLOCK_MONOTONIC`.
     PerfRecord,
     /// Stops at exec and exit by `ptrace`.

@@ -221,8 +221,14 @@ impl RunSpec {
             }
         }
         match self.stamp_source {
-            None | Some(Source::PerfRecord | Source::Ptrace | Source::SharedMemory) => Ok(()),
-            Some(_) => Err(value("stamp_source", "not a stamp", "`perf_record`, `ptrace`, `shared_memory`")),
+            None | Some(Source::Tracepoint | Source::PerfRecord | Source::Ptrace | Source::SharedMemory) => {
+                Ok(())
+            }
+            Some(_) => Err(value(
+                "stamp_source",
+                "not a stamp",
+                "`tracepoint`, `perf_record`, `ptrace`, `shared_memory`",
+            )),
         }
     }
 }

@@ -53,7 +53,7 @@ fn live(device: &Path) -> anyhow::Result<Role> {
     let line = open_serial(device)?;
     let role = stand_guard()?;
     if role == Role::Launcher {
-        serve(LauncherOptions { is_guarded: true, worker: 0 }, line.try_clone()?, &line)?;
+        serve(LauncherOptions { is_guarded: true, worker: 0, tracepoints: None }, line.try_clone()?, &line)?;
     }
     Ok(role)
 }

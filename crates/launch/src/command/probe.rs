@@ -59,6 +59,7 @@ fn find(launcher: &mut Launcher) -> Findings {
     let controllers = all.filter(|one| launcher.groups().has(*one)).map(Controller::as_str).collect();
     let mut mechanisms = BTreeMap::new();
     for (name, source) in [
+        ("tracepoints", Source::Tracepoint),
         ("perf_records", Source::PerfRecord),
         ("ptrace", Source::Ptrace),
         ("shared_memory", Source::SharedMemory),

@@ -1,5 +1,7 @@
+use std::io;
 use std::path::Path;
 use std::process;
+use std::rc::Rc;
 
 use nix::sched::sched_getaffinity;
 use nix::sys::prctl;
@@ -7,9 +9,11 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Pid, getppid};
 use steelyard_host::cgroup::{GroupLimits, Groups, Layout};
+use steelyard_host::{HostRoot, read_topology};
 use steelyard_model::{Limits, Placement, RunOutcome, RunSpec, SchedulingPolicy};
 
 use super::arm::Armed;
+use super::stamps::SharedWatch;
 use super::steal::StealMeter;
 use super::timers::Timer;
 use crate::barrier::{Barrier, Meeting};
@@ -17,7 +21,7 @@ use crate::board::SharedBoard;
 use crate::clock;
 use crate::control::Control;
 use crate::error::{During, LaunchError};
-use crate::perf::{Counter, Event, event_names, find_event};
+use crate::perf::{Counter, Event, ExecWatch, Tracepoints, event_names, find_event};
 use crate::zygote::Zygote;
 
 /// Real-time time that a FIFO run gets out of each period of one second [us].
@@ -31,11 +35,13 @@ pub struct LauncherOptions {
     pub worker: u32,
     /// Also move the parent process where version 2 demands that the launcher's group is empty.
     pub is_guarded: bool,
+    /// What the kernel calls the beginning and end of programs, for a launcher that may not look it up.
+    pub tracepoints: Option<Tracepoints>,
 }
 
 impl Default for LauncherOptions {
     fn default() -> Self {
-        Self { worker: process::id() % 4096, is_guarded: false }
+        Self { worker: process::id() % 4096, is_guarded: false, tracepoints: None }
     }
 }
 
@@ -64,6 +70,8 @@ pub struct Launcher {
     pub(super) wall_timer: Timer,
     pub(super) cpu_timer: Timer,
     pub(super) steal: StealMeter,
+    /// Sees every run begin and end.
+    pub(super) watch: SharedWatch,
     /// Makes opening the counters of each run cheap; see [`Counter::hold`].
     _held_events: [Counter; 3],
     pub(super) residents: Vec<u32>,
@@ -121,6 +129,7 @@ impl Launcher {
             wall_timer: Timer::new()?,
             cpu_timer: Timer::new()?,
             steal: StealMeter::new(),
+            watch: watch_programs(options.tracepoints),
             _held_events: [Event::CPU_MIGRATIONS, Event::MINOR_FAULTS, Event::MAJOR_FAULTS]
                 .map(Counter::hold),
             tick_ns: clock::tick_ns(),
@@ -303,6 +312,14 @@ impl Drop for Launcher {
         self.give_up();
         let _ = self.old_mask.thread_set_mask();
     }
+}
+
+/// Watches the CPUs that are online now; a program that ends on another one is stamped by less exact means.
+fn watch_programs(told: Option<Tracepoints>) -> SharedWatch {
+    let reason = |error: io::Error| error.to_string();
+    let tracepoints = told.map_or_else(Tracepoints::find, Ok).map_err(reason)?;
+    let topology = read_topology(&HostRoot::system()).map_err(|error| error.to_string())?;
+    ExecWatch::open(tracepoints, topology.online.iter()).map(Rc::new).map_err(reason)
 }
 
 fn watched_signals() -> SigSet {

@@ -8,6 +8,7 @@
 //! | [`record`] | the readings become a [`RunOutcome`] |
 
 mod arm;
+mod cpu_time;
 mod launcher;
 mod record;
 mod settle;

@@ -10,6 +10,7 @@ use steelyard_model::{
 };
 
 use super::arm::{Armed, Counters};
+use super::cpu_time::add_cpu;
 use super::launcher::{Batch, Report};
 use super::stamps::Interval;
 use super::verdict::{End, judge};
@@ -24,9 +25,6 @@ const TOLERANCE_RATIO: u64 = 100;
 /// A wait longer than one part in this of the wall time is remarked.
 const REMARK_RATIO: u64 = 100;
 const SECTOR_BYTES: u64 = 512;
-/// Longest time from the call of `execve` to the exec that is taken for the kernel's work [ns]; a child
-/// that took longer may have waited. It takes 0.06 ms where nothing is emulated.
-const LONGEST_CALL_NS: u64 = 200_000;
 
 /// Everything known about a run that was executed.
 #[derive(Debug)]
@@ -36,7 +34,7 @@ pub(super) struct Evidence {
     pub(super) stamps: Source,
     pub(super) usage: libc::rusage,
     pub(super) set_up: SetUpUsage,
-    /// From the child's call of `execve` to the exec that the kernel stamped.
+    /// From the child's call of `execve` to the start that the kernel stamped.
     pub(super) call_ns: Option<u64>,
     pub(super) readings: Readings,
     pub(super) run_delay_ns: Option<u64>,
@@ -167,7 +165,7 @@ fn quantities(armed: &Armed, counters: &Counters, evidence: &Evidence) -> BTreeM
 }
 
 fn add_times(all: &mut BTreeMap<Metric, Quantity>, armed: &Armed, evidence: &Evidence) {
-    let Interval { start_ns, end_ns, source } = evidence.interval;
+    let Interval { start_ns, end_ns, source, .. } = evidence.interval;
     let between = |from: Option<u64>, to: Option<u64>| match (from, to) {
         (Some(from), Some(to)) => Quantity::measured(to.saturating_sub(from), source, 1),
         _ => Quantity::missing(source, "the exec of the program was not seen"),
@@ -175,47 +173,6 @@ fn add_times(all: &mut BTreeMap<Metric, Quantity>, armed: &Armed, evidence: &Evi
     all.insert(Metric::WallNs, between(start_ns, Some(end_ns)));
     all.insert(Metric::LaunchNs, between(Some(armed.gate_ns), start_ns));
     all.insert(Metric::ReapNs, between(Some(end_ns), Some(evidence.nothing_left_ns)));
-}
-
-fn add_cpu(all: &mut BTreeMap<Metric, Quantity>, counters: &Counters, evidence: &Evidence) {
-    let (usage, set_up, readings) = (&evidence.usage, &evidence.set_up, &evidence.readings);
-    let (user_ns, system_ns) = (time_ns(usage.ru_utime), time_ns(usage.ru_stime));
-    let since_exec = |total: u64, before: u64| {
-        Quantity::measured(total.saturating_sub(before), Source::Rusage, evidence.tick_ns)
-    };
-    let rusage_since_exec =
-        Quantity { granularity: 1000, ..since_exec(user_ns + system_ns, set_up.user_ns + set_up.system_ns) };
-    let counted = counters.task_clock.quantity();
-    let launch_ns = launch_cpu_ns(set_up, evidence.call_ns);
-    let since_exec_ns = readings.usage_ns.value.map(|value| value.saturating_sub(launch_ns));
-    let grouped = Quantity { value: since_exec_ns, ..readings.usage_ns.clone() };
-    let best = closest_above(&counted, &grouped);
-    all.insert(Metric::CpuNs, best.unwrap_or(&rusage_since_exec).clone());
-    all.insert(Metric::CpuCgroupNs, readings.usage_ns.clone());
-    all.insert(Metric::CpuRusageNs, Quantity::measured(user_ns + system_ns, Source::Rusage, 1000));
-    let or_rusage = |reading: &Quantity, rusage: Quantity| {
-        if reading.value.is_some() { reading.clone() } else { rusage }
-    };
-    all.insert(Metric::CpuUserNs, or_rusage(&readings.user_ns, since_exec(user_ns, set_up.user_ns)));
-    all.insert(Metric::CpuSystemNs, or_rusage(&readings.system_ns, since_exec(system_ns, set_up.system_ns)));
-}
-
-/// What is known of the CPU time that a group counted between the gate and the exec [ns]. `call_ns` is the
-/// time from the call of `execve` to the exec.
-pub(super) fn launch_cpu_ns(set_up: &SetUpUsage, call_ns: Option<u64>) -> u64 {
-    let at_call_ns = set_up.user_ns + set_up.system_ns;
-    let call_ns = call_ns.filter(|call_ns| *call_ns <= LONGEST_CALL_NS).unwrap_or(0);
-    at_call_ns.saturating_sub(set_up.cpu_at_gate_ns) + call_ns
-}
-
-/// The smaller of two meters that both read the program's CPU time or more.
-///
-/// The counter begins at the exec but counts all time on a CPU, also what the hypervisor or an
-/// interrupt took of it. The group leaves those out, as the program's own clock does, but begins at the
-/// gate, and what is known of that time is subtracted. Neither can read less than the program used, so the
-/// smaller one is nearer.
-fn closest_above<'a>(counted: &'a Quantity, grouped: &'a Quantity) -> Option<&'a Quantity> {
-    [counted, grouped].into_iter().filter(|one| one.value.is_some()).min_by_key(|one| one.value)
 }
 
 /// No process needs no memory: such a reading says that the group held more before than at the peak.
@@ -324,11 +281,11 @@ fn flags(armed: &Armed, evidence: &Evidence, outcome: &RunOutcome) -> Vec<Flag> 
     .collect()
 }
 
-fn count(value: i64) -> u64 {
+pub(super) fn count(value: i64) -> u64 {
     u64::try_from(value).unwrap_or(0)
 }
 
-fn time_ns(time: libc::timeval) -> u64 {
+pub(super) fn time_ns(time: libc::timeval) -> u64 {
     count(time.tv_sec) * 1_000_000_000 + count(time.tv_usec) * 1000
 }
 
@@ -337,36 +294,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_group_is_not_charged_with_what_is_known_of_the_launch() {
-        let set_up = SetUpUsage {
-            user_ns: 300_000,
-            system_ns: 50_000,
-            cpu_at_gate_ns: 320_000,
-            ..SetUpUsage::default()
-        };
-        assert_eq!(launch_cpu_ns(&set_up, Some(60_000)), 90_000);
-        assert_eq!(launch_cpu_ns(&set_up, Some(3_000_000)), 30_000, "it may have waited");
-        let unknown = SetUpUsage { cpu_at_gate_ns: u64::MAX, ..set_up };
-        assert_eq!(launch_cpu_ns(&unknown, None), 0);
-    }
-
-    #[test]
     fn a_peak_of_nothing_is_no_measurement() {
         let nothing = above_nothing(&Quantity::measured(0, Source::Cgroup1, 4096));
         assert!(nothing.value.is_none() && nothing.missing.is_some());
         let something = Quantity::measured(4096, Source::Cgroup1, 4096);
         assert_eq!(above_nothing(&something), something);
-    }
-
-    #[test]
-    fn the_smaller_meter_of_cpu_time_is_taken_and_named() {
-        let counted = Quantity::measured(66_900_000, Source::PerfCounter, 1);
-        let grouped = Quantity::measured(42_200_000, Source::Cgroup2, 1000);
-        assert_eq!(closest_above(&counted, &grouped), Some(&grouped), "the hypervisor took time");
-        let counted = Quantity::measured(42_100_000, Source::PerfCounter, 1);
-        assert_eq!(closest_above(&counted, &grouped), Some(&counted), "the group counts the exec too");
-        let missing = Quantity::missing(Source::PerfCounter, "denied");
-        assert_eq!(closest_above(&missing, &grouped), Some(&grouped));
-        assert_eq!(closest_above(&missing, &missing), None);
     }
 }

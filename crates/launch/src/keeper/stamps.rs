@@ -1,6 +1,7 @@
 //! When a program began and ended.
 
 use std::os::fd::BorrowedFd;
+use std::rc::Rc;
 
 use nix::sys::ptrace;
 use nix::sys::signal::{Signal, kill};
@@ -11,14 +12,18 @@ use steelyard_model::Source;
 use crate::board::Board;
 use crate::clock::monotonic_ns;
 use crate::error::LaunchError;
-use crate::perf::{ExecRing, Stamps};
+use crate::perf::{ExecRing, ExecWatch, Stamps};
 
 /// A first thread that ends this much before its process did not end the program [ns].
 const EARLY_END_NS: u64 = 1_000_000;
 
+/// The events of every CPU that all runs of a launcher share, or why there are none.
+pub(super) type SharedWatch = Result<Rc<ExecWatch>, String>;
+
 /// The mechanism that stamps a run.
 #[derive(Debug)]
 pub(super) enum Stamper {
+    Tracepoints(Rc<ExecWatch>),
     Perf(ExecRing),
     Ptrace(Tracer),
     SharedMemory,
@@ -31,6 +36,10 @@ pub(super) struct Interval {
     pub(super) end_ns: u64,
     /// Source of both, or of the worse one.
     pub(super) source: Source,
+    /// Time that the kernel's counters saw beside the interval: loading the program before its start, and
+    /// taking the process down after its end [ns].
+    pub(super) loading_ns: u64,
+    pub(super) taking_down_ns: u64,
 }
 
 impl Stamper {
@@ -38,12 +47,20 @@ impl Stamper {
     pub(super) fn attach(
         pid: i32,
         demanded: Option<Source>,
+        watch: &SharedWatch,
         degraded: &mut Vec<String>,
     ) -> Result<Self, LaunchError> {
-        let order = [Source::PerfRecord, Source::Ptrace, Source::SharedMemory];
+        let order = [Source::Tracepoint, Source::PerfRecord, Source::Ptrace, Source::SharedMemory];
         let mut refused = String::new();
         for source in order.into_iter().filter(|source| demanded.is_none_or(|wanted| wanted == *source)) {
             let attempt = match source {
+                Source::Tracepoint => match watch {
+                    Ok(watch) => {
+                        watch.turn_to(pid);
+                        Ok(Self::Tracepoints(Rc::clone(watch)))
+                    }
+                    Err(reason) => Err(format!("tracepoints: {reason}")),
+                },
                 Source::PerfRecord => {
                     ExecRing::open(pid).map(Self::Perf).map_err(|error| format!("perf records: {error}"))
                 }
@@ -69,6 +86,7 @@ impl Stamper {
 
     pub(super) const fn source(&self) -> Source {
         match self {
+            Self::Tracepoints(_) => Source::Tracepoint,
             Self::Perf(_) => Source::PerfRecord,
             Self::Ptrace(_) => Source::Ptrace,
             Self::SharedMemory => Source::SharedMemory,
@@ -77,18 +95,25 @@ impl Stamper {
 
     /// Becomes readable when records have to be taken.
     pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        if let Self::Perf(ring) = self { Some(ring.descriptor()) } else { None }
+        match self {
+            Self::Tracepoints(watch) => Some(watch.descriptor()),
+            Self::Perf(ring) => Some(ring.descriptor()),
+            _ => None,
+        }
     }
 
-    /// Whether no further record can come: the first thread has ended.
+    /// Whether no further record can come: the event was the first thread's, which has ended.
     pub(super) fn has_ended(&mut self) -> bool {
-        if let Self::Perf(ring) = self { ring.drain().exit_ns.is_some() } else { false }
+        matches!(self, Self::Perf(_)) && self.drain().end_ns.is_some()
     }
 
     /// Takes records that have come.
-    pub(super) fn drain(&mut self) {
-        if let Self::Perf(ring) = self {
-            ring.drain();
+    pub(super) fn drain(&mut self) -> Stamps {
+        match self {
+            Self::Tracepoints(watch) => watch.drain(),
+            Self::Perf(ring) => ring.drain(),
+            Self::Ptrace(tracer) => tracer.stamps,
+            Self::SharedMemory => Stamps::default(),
         }
     }
 
@@ -110,27 +135,31 @@ impl Stamper {
     /// When the program began, as far as is known by now.
     pub(super) fn start_ns(&mut self, board: &Board) -> Option<u64> {
         match self {
-            Self::Perf(ring) => ring.drain().exec_ns,
-            Self::Ptrace(tracer) => tracer.stamps.exec_ns,
             Self::SharedMemory => board.exec_ns(),
+            _ => self.drain().start_ns,
         }
     }
 
     /// Both stamps, once the keeper saw the end at `waited_ns`.
     pub(super) fn interval(&mut self, board: &Board, waited_ns: u64) -> Interval {
-        let stamps = match self {
-            Self::Perf(ring) => ring.drain(),
-            Self::Ptrace(tracer) => tracer.stamps,
-            Self::SharedMemory => Stamps::default(),
+        let stamps = self.drain();
+        let is_early = |end: u64| {
+            stamps.has_threads && !stamps.is_whole_end && waited_ns.saturating_sub(end) > EARLY_END_NS
         };
-        let source = self.source();
-        let is_early = |end: u64| stamps.has_threads && waited_ns.saturating_sub(end) > EARLY_END_NS;
-        match (stamps.exec_ns, stamps.exit_ns.filter(|end| !is_early(*end))) {
-            (Some(start), Some(end)) => Interval { start_ns: Some(start), end_ns: end, source },
+        match (stamps.start_ns, stamps.end_ns.filter(|end| !is_early(*end))) {
+            (Some(start), Some(end)) => Interval {
+                start_ns: Some(start),
+                end_ns: end,
+                source: self.source(),
+                loading_ns: stamps.loading_ns(),
+                taking_down_ns: stamps.taking_down_ns(),
+            },
             (start, end) => Interval {
                 start_ns: start.or_else(|| board.exec_ns()),
                 end_ns: end.unwrap_or(waited_ns),
                 source: Source::SharedMemory,
+                loading_ns: stamps.loading_ns(),
+                taking_down_ns: 0,
             },
         }
     }
@@ -153,12 +182,12 @@ impl Tracer {
     fn take(&mut self, status: WaitStatus) -> bool {
         match status {
             WaitStatus::PtraceEvent(_, _, libc::PTRACE_EVENT_EXEC) => {
-                self.stamps.exec_ns.get_or_insert_with(monotonic_ns);
+                self.stamps.start_ns.get_or_insert_with(monotonic_ns);
                 let _ = ptrace::cont(self.pid, None);
                 false
             }
             WaitStatus::PtraceEvent(_, _, libc::PTRACE_EVENT_EXIT) => {
-                self.stamps.exit_ns = Some(monotonic_ns());
+                self.stamps.end_ns = Some(monotonic_ns());
                 self.stamps.has_threads = thread_count(self.pid) != Some(1);
                 let _ = ptrace::detach(self.pid, None);
                 false

@@ -11,8 +11,8 @@ use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use steelyard_host::cgroup::Leaf;
 
 use super::arm::Armed;
+use super::cpu_time::{launch_cpu_ns, within_reason};
 use super::launcher::{Batch, Launcher};
-use super::record::launch_cpu_ns;
 use super::timers::next_look;
 use super::verdict::Cause;
 use crate::clock::monotonic_ns;
@@ -209,7 +209,9 @@ impl Launcher {
     /// CPU time of the tree by the meters that can be read while it executes.
     fn cpu_time_ns(&self, armed: &mut Armed) -> u64 {
         let Some(watched) = &mut armed.watched else { return 0 };
-        let by_counter = watched.counters.task_clock.read();
+        let loading_ns = within_reason(watched.stamper.drain().loading_ns());
+        let by_counter =
+            watched.counters.task_clock.read().map(|counted_ns| counted_ns.saturating_sub(loading_ns));
         let by_group = armed.leaf.as_ref().map_or_else(|| self.groups.resident().usage_ns(), Leaf::usage_ns);
         let start_ns = watched.stamper.start_ns(&self.board);
         // In this order: what the child noted of itself is there once its stamp is.

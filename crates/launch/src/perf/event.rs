@@ -4,6 +4,7 @@ use std::os::fd::FromRawFd;
 
 pub(super) const TYPE_HARDWARE: u32 = 0;
 pub(super) const TYPE_SOFTWARE: u32 = 1;
+pub(super) const TYPE_TRACEPOINT: u32 = 2;
 pub(super) const TYPE_CACHE: u32 = 3;
 
 pub(super) const FLAG_DISABLED: u64 = 1;
@@ -51,10 +52,19 @@ const _: () = assert!(size_of::<Attributes>() == ATTRIBUTES_SIZE as usize);
 
 /// Opens an event of one process on whatever CPU it is.
 pub(super) fn open(attributes: &Attributes, pid: i32) -> io::Result<File> {
+    open_for(attributes, pid, -1)
+}
+
+/// Opens an event of whatever process is on one CPU.
+pub(super) fn open_on(attributes: &Attributes, cpu: i32) -> io::Result<File> {
+    open_for(attributes, -1, cpu)
+}
+
+fn open_for(attributes: &Attributes, pid: i32, cpu: i32) -> io::Result<File> {
     let attributes = Attributes { size: ATTRIBUTES_SIZE, ..*attributes };
     // SAFETY: the attributes are valid for the call and carry their size.
     let descriptor = unsafe {
-        libc::syscall(libc::SYS_perf_event_open, &raw const attributes, pid, -1, -1, FLAG_FD_CLOEXEC)
+        libc::syscall(libc::SYS_perf_event_open, &raw const attributes, pid, cpu, -1, FLAG_FD_CLOEXEC)
     };
     match i32::try_from(descriptor) {
         // SAFETY: the kernel just gave this descriptor to us alone.

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 from steelyard.run.isolation.attempt import first_line, installed
 from steelyard.run.isolation.contained import Contained
 from steelyard.run.isolation.interface import Availability
-from steelyard.run.isolation.root_view import LAUNCHER, site_mounts, skeleton
+from steelyard.run.isolation.root_view import site_mounts, skeleton
+from steelyard.run.isolation.serving import serve_command
 from steelyard.run.isolation.trial import try_worker
 
 if TYPE_CHECKING:
@@ -38,4 +39,4 @@ class Bubblewrap(Contained):
         command += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/run"]  # noqa: S108 - inside
         for mount in site_mounts(site):
             command += ["--bind" if mount.writable else "--ro-bind", str(mount.source), str(mount.target)]
-        return [*command, "--unshare-all", "--die-with-parent", "--", str(LAUNCHER), "serve"]
+        return [*command, "--unshare-all", "--die-with-parent", "--", *serve_command(site.session.launcher)]

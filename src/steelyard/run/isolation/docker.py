@@ -11,12 +11,8 @@ from steelyard.errors import CapabilityError, RunError
 from steelyard.run.isolation.attempt import attempt, first_line, installed
 from steelyard.run.isolation.contained import Contained, comma_list
 from steelyard.run.isolation.interface import Availability, Document
-from steelyard.run.isolation.root_view import (
-    LAUNCHER,
-    make_skeleton,
-    site_mounts,
-    skeleton_archive,
-)
+from steelyard.run.isolation.root_view import make_skeleton, site_mounts, skeleton_archive
+from steelyard.run.isolation.serving import serve_command
 from steelyard.run.isolation.trial import try_worker
 from steelyard.run.remains import end_remains
 from steelyard.run.session import PrivateFolder
@@ -211,7 +207,7 @@ class Docker(Contained):
             command += ["--cpuset-mems", comma_list(site.memory_nodes)]
         if self.privileged:
             command += BUILDER_OPTIONS
-        return [*command, self.engine.image(), str(LAUNCHER), "serve"]
+        return [*command, self.engine.image(), *serve_command(site.session.launcher)]
 
     def inside(self, spec: Document, site: Site) -> Document:
         """Bind the run to its CPUs; its memory is bound by the engine.

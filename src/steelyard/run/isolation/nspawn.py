@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 from steelyard.run.isolation.attempt import first_line, installed
 from steelyard.run.isolation.contained import Contained
 from steelyard.run.isolation.interface import Availability
-from steelyard.run.isolation.root_view import LAUNCHER, site_mounts, skeleton
+from steelyard.run.isolation.root_view import site_mounts, skeleton
+from steelyard.run.isolation.serving import serve_command
 from steelyard.run.isolation.trial import try_worker
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Nspawn(Contained):
         for mount in site_mounts(site):
             option = "--bind" if mount.writable else "--bind-ro"
             command.append(f"{option}={mount.source}:{mount.target}")
-        return [*command, str(LAUNCHER), "serve"]
+        return [*command, *serve_command(site.session.launcher)]
 
     def tear_down(self, site: Site) -> None:
         """Remove the folder nspawn leaves when it runs without a service manager."""

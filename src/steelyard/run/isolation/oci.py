@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from steelyard.run.isolation.attempt import attempt, first_line, installed
 from steelyard.run.isolation.contained import Contained, comma_list
 from steelyard.run.isolation.interface import Availability
-from steelyard.run.isolation.root_view import LAUNCHER, site_mounts, skeleton
+from steelyard.run.isolation.root_view import site_mounts, skeleton
+from steelyard.run.isolation.serving import serve_command
 from steelyard.run.isolation.trial import try_worker
 from steelyard.run.remains import CGROUP_ROOT
 
@@ -112,7 +113,7 @@ def configuration(site: Site) -> dict[str, Any]:
         "process": {
             "terminal": False,
             "user": {"uid": 0, "gid": 0},
-            "args": [str(LAUNCHER), "serve"],
+            "args": serve_command(site.session.launcher),
             "env": ["PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"],
             "cwd": "/",
             "capabilities": dict.fromkeys(("bounding", "effective", "permitted"), capabilities),

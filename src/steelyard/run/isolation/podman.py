@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 from steelyard.run.isolation.attempt import attempt, first_line, installed
 from steelyard.run.isolation.contained import Contained, comma_list
 from steelyard.run.isolation.interface import Availability
-from steelyard.run.isolation.root_view import LAUNCHER, site_mounts, skeleton
+from steelyard.run.isolation.root_view import site_mounts, skeleton
+from steelyard.run.isolation.serving import serve_command
 from steelyard.run.isolation.trial import try_worker
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Podman(Contained):
         if site.memory_nodes is not None:
             command += ["--cpuset-mems", comma_list(site.memory_nodes)]
         command += ["--read-only", "--rootfs", str(skeleton(site.session))]
-        return [*command, str(LAUNCHER), "serve"]
+        return [*command, *serve_command(site.session.launcher)]
 
     def tear_down(self, site: Site) -> None:
         """Remove the container, should it still be there."""

@@ -1,0 +1,111 @@
+//! Which CPU time is the program's.
+
+use std::collections::BTreeMap;
+
+use steelyard_model::{Metric, Quantity, Source};
+
+use super::arm::Counters;
+use super::record::{Evidence, count, time_ns};
+use crate::board::SetUpUsage;
+
+/// Longest time at the beginning or end of a program that is taken for the kernel's work [ns]; one that
+/// took longer may have waited. It takes 0.03 to 0.12 ms where nothing is emulated.
+const LONGEST_WORK_NS: u64 = 200_000;
+
+pub(super) fn add_cpu(all: &mut BTreeMap<Metric, Quantity>, counters: &Counters, evidence: &Evidence) {
+    let (usage, set_up, readings) = (&evidence.usage, &evidence.set_up, &evidence.readings);
+    let (user_ns, system_ns) = (time_ns(usage.ru_utime), time_ns(usage.ru_stime));
+    let since_exec = |total: u64, before: u64| {
+        Quantity::measured(total.saturating_sub(before), Source::Rusage, evidence.tick_ns)
+    };
+    let rusage_since_exec =
+        Quantity { granularity: 1000, ..since_exec(user_ns + system_ns, set_up.user_ns + set_up.system_ns) };
+    let taking_down_ns = taking_down_cpu_ns(evidence);
+    let without = |meter: Quantity, kernel_ns: u64| Quantity {
+        value: meter.value.map(|value| value.saturating_sub(kernel_ns + taking_down_ns)),
+        ..meter
+    };
+    let loading_ns = within_reason(evidence.interval.loading_ns);
+    let counted = without(counters.task_clock.quantity(), loading_ns);
+    let grouped = without(readings.usage_ns.clone(), launch_cpu_ns(set_up, evidence.call_ns));
+    let best = closest_above(&counted, &grouped);
+    all.insert(Metric::CpuNs, best.unwrap_or(&rusage_since_exec).clone());
+    all.insert(Metric::CpuCgroupNs, readings.usage_ns.clone());
+    all.insert(Metric::CpuRusageNs, Quantity::measured(user_ns + system_ns, Source::Rusage, 1000));
+    let or_rusage = |reading: &Quantity, rusage: Quantity| {
+        if reading.value.is_some() { reading.clone() } else { rusage }
+    };
+    all.insert(Metric::CpuUserNs, or_rusage(&readings.user_ns, since_exec(user_ns, set_up.user_ns)));
+    all.insert(Metric::CpuSystemNs, or_rusage(&readings.system_ns, since_exec(system_ns, set_up.system_ns)));
+}
+
+/// What is known of the CPU time that a group counted between the gate and the program's start [ns].
+/// `call_ns` is the time from the call of `execve` to the start.
+pub(super) fn launch_cpu_ns(set_up: &SetUpUsage, call_ns: Option<u64>) -> u64 {
+    let at_call_ns = set_up.user_ns + set_up.system_ns;
+    at_call_ns.saturating_sub(set_up.cpu_at_gate_ns) + call_ns.map_or(0, within_reason)
+}
+
+/// A time that is the kernel's work if it is short; a longer one may have been a wait.
+pub(super) fn within_reason(span_ns: u64) -> u64 {
+    if span_ns <= LONGEST_WORK_NS { span_ns } else { 0 }
+}
+
+/// CPU time of taking the process down, which is not the program's [ns].
+///
+/// A program with much memory is taken down for long. That was work if nothing else came between: a
+/// process that never slept did not sleep there, and what it waited for a CPU is known.
+fn taking_down_cpu_ns(evidence: &Evidence) -> u64 {
+    let span_ns = evidence.interval.taking_down_ns;
+    if span_ns <= LONGEST_WORK_NS {
+        return span_ns;
+    }
+    let sleeps = count(evidence.usage.ru_nvcsw).saturating_sub(evidence.set_up.voluntary_switches);
+    match evidence.run_delay_ns {
+        Some(waited_ns) if sleeps == 0 => {
+            span_ns.saturating_sub(waited_ns.saturating_sub(evidence.set_up.run_delay_ns))
+        }
+        _ => 0,
+    }
+}
+
+/// The smaller of two meters that both read the program's CPU time or more.
+///
+/// The counter begins while the program is loaded, which is subtracted, but counts all time on a CPU, also what the hypervisor or an
+/// interrupt took of it. The group leaves those out, as the program's own clock does, but begins at the
+/// gate, and what is known of that time is subtracted. Neither can read less than the program used, so the
+/// smaller one is nearer.
+fn closest_above<'a>(counted: &'a Quantity, grouped: &'a Quantity) -> Option<&'a Quantity> {
+    [counted, grouped].into_iter().filter(|one| one.value.is_some()).min_by_key(|one| one.value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_not_charged_with_what_is_known_of_the_launch() {
+        let set_up = SetUpUsage {
+            user_ns: 300_000,
+            system_ns: 50_000,
+            cpu_at_gate_ns: 320_000,
+            ..SetUpUsage::default()
+        };
+        assert_eq!(launch_cpu_ns(&set_up, Some(60_000)), 90_000);
+        assert_eq!(launch_cpu_ns(&set_up, Some(3_000_000)), 30_000, "it may have waited");
+        let unknown = SetUpUsage { cpu_at_gate_ns: u64::MAX, ..set_up };
+        assert_eq!(launch_cpu_ns(&unknown, None), 0);
+    }
+
+    #[test]
+    fn the_smaller_meter_of_cpu_time_is_taken_and_named() {
+        let counted = Quantity::measured(66_900_000, Source::PerfCounter, 1);
+        let grouped = Quantity::measured(42_200_000, Source::Cgroup2, 1000);
+        assert_eq!(closest_above(&counted, &grouped), Some(&grouped), "the hypervisor took time");
+        let counted = Quantity::measured(42_100_000, Source::PerfCounter, 1);
+        assert_eq!(closest_above(&counted, &grouped), Some(&counted), "the group counts the exec too");
+        let missing = Quantity::missing(Source::PerfCounter, "denied");
+        assert_eq!(closest_above(&missing, &grouped), Some(&grouped));
+        assert_eq!(closest_above(&missing, &missing), None);
+    }
+}

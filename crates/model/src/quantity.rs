@@ -35,7 +35,7 @@ impl Quantity {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Metric {
-    /// exec to exit of the first process.
+    /// Beginning to end of the first process, as exactly as its source stamps them.
     WallNs,
     /// CPU time of the tree.
     CpuNs,

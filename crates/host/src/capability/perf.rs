@@ -50,10 +50,30 @@ struct Attribute {
 pub(super) fn probe(root: &HostRoot) -> Vec<Capability> {
     let paranoid = root.text("/proc/sys/kernel/perf_event_paranoid").unwrap_or_else(|| "unknown".to_owned());
     vec![
+        tracepoints(root, &paranoid),
         exec_records(&paranoid),
         counter("perf.task-clock", "exact CPU time of a run", (SOFTWARE, TASK_CLOCK), &paranoid),
         counter("perf.hardware", "cycles, instructions, cache misses", (HARDWARE, CPU_CYCLES), &paranoid),
     ]
+}
+
+fn tracepoints(root: &HostRoot, paranoid: &str) -> Capability {
+    let look = Capability::new(
+        "perf.tracepoints",
+        "stamps right before the first and right after the last instruction of a program",
+        "tracefs in /proc/filesystems, perf_event_open of a dummy event on a whole CPU",
+    );
+    let file_systems = root.text("/proc/filesystems").unwrap_or_default();
+    if !file_systems.lines().any(|line| line.split_whitespace().last() == Some("tracefs")) {
+        return look.absent("the kernel was built without tracefs", None);
+    }
+    let attribute = Attribute { kind: SOFTWARE, config: DUMMY, flags: DISABLED, ..Attribute::default() };
+    match open_for(attribute, -1, 0) {
+        Ok(_) => {
+            look.present(format!("perf_event_paranoid is {paranoid}; reading tracefs takes the superuser"))
+        }
+        Err(error) => look.absent(describe(error, paranoid), Some("execute as root")),
+    }
 }
 
 fn exec_records(paranoid: &str) -> Capability {
@@ -101,20 +121,18 @@ fn describe(error: Errno, paranoid: &str) -> String {
     }
 }
 
-fn open(mut attribute: Attribute) -> Result<OwnedFd, Errno> {
+/// On this process, on whatever CPU.
+fn open(attribute: Attribute) -> Result<OwnedFd, Errno> {
+    open_for(attribute, 0, -1)
+}
+
+fn open_for(mut attribute: Attribute, process: libc::pid_t, cpu: libc::c_int) -> Result<OwnedFd, Errno> {
     attribute.size = ATTRIBUTE_BYTES;
-    let (this_process, any_cpu, no_group): (libc::pid_t, libc::c_int, libc::c_int) = (0, -1, -1);
+    let no_group: libc::c_int = -1;
     let close_on_exec: libc::c_ulong = 1 << 3;
     // SAFETY: the attribute outlives the call and is as large as its `size` says.
     let answer = unsafe {
-        libc::syscall(
-            libc::SYS_perf_event_open,
-            &raw const attribute,
-            this_process,
-            any_cpu,
-            no_group,
-            close_on_exec,
-        )
+        libc::syscall(libc::SYS_perf_event_open, &raw const attribute, process, cpu, no_group, close_on_exec)
     };
     let descriptor = i32::try_from(Errno::result(answer)?).map_err(|_| Errno::EBADF)?;
     // SAFETY: the kernel just made this descriptor; nobody else owns it.

@@ -221,7 +221,7 @@ impl Launcher {
     fn attach(&mut self, armed: &mut Armed, batch: &Batch) -> Result<Watched, LaunchError> {
         let pid = self.board.pid();
         let pidfd = pidfd_open(pid)?;
-        let stamper = Stamper::attach(pid, batch.spec.stamp_source, &self.watch, &mut armed.degraded)?;
+        let stamper = Stamper::attach(pid, batch.spec.stamp_source, &batch.watch, &mut armed.degraded)?;
         let refusals =
             self.board.listener().and_then(|listener| Refusals::take(pidfd.as_fd(), listener).ok());
         Ok(Watched {

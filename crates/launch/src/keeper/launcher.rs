@@ -9,7 +9,6 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Pid, getppid};
 use steelyard_host::cgroup::{GroupLimits, Groups, Layout};
-use steelyard_host::{HostRoot, read_topology};
 use steelyard_model::{Limits, Placement, RunOutcome, RunSpec, SchedulingPolicy};
 
 use super::arm::Armed;
@@ -70,8 +69,8 @@ pub struct Launcher {
     pub(super) wall_timer: Timer,
     pub(super) cpu_timer: Timer,
     pub(super) steal: StealMeter,
-    /// Sees every run begin and end.
-    pub(super) watch: SharedWatch,
+    /// Stays open between the batches.
+    watch: SharedWatch,
     /// Makes opening the counters of each run cheap; see [`Counter::hold`].
     _held_events: [Counter; 3],
     pub(super) residents: Vec<u32>,
@@ -90,6 +89,8 @@ pub(super) struct Batch {
     pub(super) spec: RunSpec,
     pub(super) degraded: Vec<String>,
     pub(super) cpu_count: u64,
+    /// Sees every run begin and end.
+    pub(super) watch: SharedWatch,
     armed: Option<Armed>,
 }
 
@@ -129,7 +130,7 @@ impl Launcher {
             wall_timer: Timer::new()?,
             cpu_timer: Timer::new()?,
             steal: StealMeter::new(),
-            watch: watch_programs(options.tracepoints),
+            watch: open_watch(options.tracepoints),
             _held_events: [Event::CPU_MIGRATIONS, Event::MINOR_FAULTS, Event::MAJOR_FAULTS]
                 .map(Counter::hold),
             tick_ns: clock::tick_ns(),
@@ -189,8 +190,9 @@ impl Launcher {
         self.idle_pageable_bytes = self.groups.resident().pageable_bytes().unwrap_or(0);
         let cpus = spec.placement.cpus.clone().unwrap_or_else(allowed_cpus);
         let cpu_count = cpus.len() as u64;
+        let watch = watch_programs(&self.watch, &cpus);
         self.steal.watch(cpus);
-        let mut batch = Batch { spec: spec.clone(), degraded, cpu_count, armed: None };
+        let mut batch = Batch { spec: spec.clone(), degraded, cpu_count, watch, armed: None };
         batch.armed = Some(self.arm(&batch, spec.first_iteration)?);
         self.batch = Some(batch);
         Ok(())
@@ -314,12 +316,17 @@ impl Drop for Launcher {
     }
 }
 
-/// Watches the CPUs that are online now; a program that ends on another one is stamped by less exact means.
-fn watch_programs(told: Option<Tracepoints>) -> SharedWatch {
+/// Tells early whether CPUs can be watched; which ones, a specification says.
+fn open_watch(told: Option<Tracepoints>) -> SharedWatch {
     let reason = |error: io::Error| error.to_string();
     let tracepoints = told.map_or_else(Tracepoints::find, Ok).map_err(reason)?;
-    let topology = read_topology(&HostRoot::system()).map_err(|error| error.to_string())?;
-    ExecWatch::open(tracepoints, topology.online.iter()).map(Rc::new).map_err(reason)
+    ExecWatch::open(tracepoints, &allowed_cpus()).map(Rc::new).map_err(reason)
+}
+
+/// Watches these CPUs. A program that leaves them is stamped by less exact means.
+fn watch_programs(watch: &SharedWatch, cpus: &[u32]) -> SharedWatch {
+    let watch = watch.clone()?;
+    watch.set_cpus(cpus).map(|()| watch).map_err(|error| error.to_string())
 }
 
 fn watched_signals() -> SigSet {

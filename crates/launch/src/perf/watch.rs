@@ -1,4 +1,4 @@
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -22,13 +22,13 @@ const SET_OUTPUT: libc::c_ulong = 0x2405;
 const SAMPLE_TIME: u64 = 16;
 const SAMPLE_REST: u64 = 28;
 
-/// Watches every CPU for the programs that begin and end on it.
+/// Watches CPUs for the programs that begin and end on them.
 ///
 /// The events stay open from run to run: attaching them to each process would cost a walk through
 /// all of the kernel's events (0.03 to 0.07 ms), and the pages of a ring once more.
 #[derive(Debug)]
 pub(crate) struct ExecWatch {
-    rings: Vec<CpuRing>,
+    rings: RefCell<Vec<CpuRing>>,
     ready: Epoll,
     tracepoints: Tracepoints,
     pid: Cell<u32>,
@@ -37,6 +37,7 @@ pub(crate) struct ExecWatch {
 
 #[derive(Debug)]
 struct CpuRing {
+    cpu: u32,
     pages: RingPages,
     exit: File,
     _exec: File,
@@ -48,15 +49,35 @@ impl ExecWatch {
     /// # Errors
     ///
     /// What keeps the events from being opened: no tracefs, or no right to watch a whole CPU.
-    pub(crate) fn open(tracepoints: Tracepoints, cpus: impl Iterator<Item = u32>) -> io::Result<Self> {
-        let ready = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-        let mut rings = Vec::new();
+    pub(crate) fn open(tracepoints: Tracepoints, cpus: &[u32]) -> io::Result<Self> {
+        let watch = Self {
+            rings: RefCell::default(),
+            ready: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?,
+            tracepoints,
+            pid: Cell::new(0),
+            stamps: Cell::default(),
+        };
+        watch.set_cpus(cpus)?;
+        Ok(watch)
+    }
+
+    /// Watches these CPUs and no others. Every launcher that watches a CPU costs each program that begins
+    /// or ends there some 0.3 us, so one watches no CPU that its runs are kept from.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`].
+    pub(crate) fn set_cpus(&self, cpus: &[u32]) -> io::Result<()> {
+        let mut rings = self.rings.borrow_mut();
+        rings.retain(|ring| cpus.contains(&ring.cpu));
         for cpu in cpus {
-            let ring = CpuRing::open(tracepoints, cpu)?;
-            ready.add(&ring.exit, EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
-            rings.push(ring);
+            if rings.iter().all(|ring| ring.cpu != *cpu) {
+                let ring = CpuRing::open(self.tracepoints, *cpu)?;
+                self.ready.add(&ring.exit, EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
+                rings.push(ring);
+            }
         }
-        Ok(Self { rings, ready, tracepoints, pid: Cell::new(0), stamps: Cell::default() })
+        Ok(())
     }
 
     /// Turns to the next process, before its exec; what others did is forgotten.
@@ -74,7 +95,7 @@ impl ExecWatch {
     /// Reads what has come since the last time.
     pub(crate) fn drain(&self) -> Stamps {
         let (pid, tracepoints, mut stamps) = (self.pid.get(), self.tracepoints, self.stamps.get());
-        for ring in &self.rings {
+        for ring in self.rings.borrow().iter() {
             ring.pages.drain(&mut |record| {
                 if record.kind == RECORD_SAMPLE {
                     take_sample(&mut stamps, &record, tracepoints, pid);
@@ -100,16 +121,16 @@ impl CpuRing {
             clock: libc::CLOCK_MONOTONIC,
             ..Attributes::default()
         };
-        let cpu = i32::try_from(cpu).map_err(|_| io::ErrorKind::InvalidInput)?;
-        let exit = open_on(&attributes(tracepoints.exit, FLAG_COMM | FLAG_COMM_EXEC | FLAG_TASK), cpu)?;
-        let exec = open_on(&attributes(tracepoints.exec, 0), cpu)?;
+        let number = i32::try_from(cpu).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let exit = open_on(&attributes(tracepoints.exit, FLAG_COMM | FLAG_COMM_EXEC | FLAG_TASK), number)?;
+        let exec = open_on(&attributes(tracepoints.exec, 0), number)?;
         let pages = RingPages::map(&exit)?;
         // SAFETY: no pointers are passed.
         let shared = unsafe { libc::ioctl(exec.as_raw_fd(), SET_OUTPUT, exit.as_raw_fd()) };
         if shared < 0 {
             return Err(io::Error::last_os_error());
         }
-        Ok(Self { pages, exit, _exec: exec })
+        Ok(Self { cpu, pages, exit, _exec: exec })
     }
 }
 

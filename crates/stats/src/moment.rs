@@ -10,8 +10,12 @@ use crate::error::StatsError;
 use crate::interval::{Intervals, acceleration, bca, mirrored, percentile};
 use crate::sample::{Plan, check_values, real, sorted, split};
 use crate::statistic::Statistic;
-use crate::stream::{CHUNK, Indices, STEP, has_wide_vectors, stream};
+use crate::stream::CHUNK;
 use crate::sum::{exact_sum, mean, standard_deviation};
+
+mod sums;
+
+use sums::{Row, Sums};
 
 /// Intervals of the three moment statistics of one sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -58,10 +62,6 @@ pub fn moment_bootstrap_groups(
         })
         .collect()
 }
-
-#[derive(Clone, Copy)]
-#[repr(align(32))]
-struct Row([f64; 4]);
 
 /// Statistics of one resample: mean and sd in units of the sample's sd, cv, then the standard errors of log sd and log cv.
 type Replicate = [f64; 5];
@@ -278,85 +278,6 @@ impl Moments {
         let skewness = self.third / (self.second * self.second.sqrt());
         let variance = (kurtosis - 1.0) / 4.0 + variation * variation - skewness * variation;
         (variance.max(1e-9) / count).sqrt()
-    }
-}
-
-/// Draws resamples and adds their rows.
-struct Sums<'a> {
-    rows: &'a [Row],
-    indices: Indices,
-    buffer: Vec<u32>,
-    wide: bool,
-}
-
-/// Indices drawn at a time: 4 KiB stay in the first-level cache whatever the sample's size.
-const BLOCK: usize = 1024;
-
-impl<'a> Sums<'a> {
-    fn new(rows: &'a [Row], plan: &Plan, chunk: usize) -> Self {
-        let bound = u32::try_from(rows.len()).unwrap_or(u32::MAX);
-        let indices = Indices::new(&mut stream(plan.seed, plan.cell, chunk), bound);
-        let length = rows.len().next_multiple_of(STEP).min(BLOCK);
-        Self { rows, indices, buffer: vec![0; length], wide: has_wide_vectors() }
-    }
-
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "must be compiled inside the caller's instruction set")]
-    fn row(&self, index: u32) -> &Row {
-        debug_assert!((index as usize) < self.rows.len());
-        // SAFETY: `Indices` gives numbers below its bound, which is the number of rows (multiply-high of a 32-bit
-        // word); a checked access costs a fifth of the whole bootstrap.
-        unsafe { self.rows.get_unchecked(index as usize) }
-    }
-
-    fn next(&mut self) -> [f64; 4] {
-        #[cfg(target_arch = "x86_64")]
-        if self.wide {
-            // SAFETY: `wide` is set only where the processor reports AVX2.
-            return unsafe { self.next_avx2() };
-        }
-        debug_assert!(!self.wide);
-        self.draw()
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
-    fn next_avx2(&mut self) -> [f64; 4] {
-        self.draw()
-    }
-
-    /// Four accumulators in a fixed order: the same bits with and without vector registers.
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "must be compiled inside the caller's instruction set")]
-    fn draw(&mut self) -> [f64; 4] {
-        let mut totals = [[0.0_f64; 4]; 4];
-        let mut left = self.rows.len();
-        while left > 0 {
-            let take = left.min(BLOCK);
-            let filled = take.next_multiple_of(STEP);
-            self.indices.fill(&mut self.buffer[..filled]);
-            let quads = self.buffer[..take].chunks_exact(4);
-            let rest = quads.remainder();
-            for quad in quads {
-                for (total, &index) in totals.iter_mut().zip(quad) {
-                    add(total, self.row(index));
-                }
-            }
-            for &index in rest {
-                add(&mut totals[0], self.row(index));
-            }
-            left -= take;
-        }
-        let [a, b, c, d] = totals;
-        [0, 1, 2, 3].map(|power| (a[power] + c[power]) + (b[power] + d[power]))
-    }
-}
-
-#[inline(always)]
-#[expect(clippy::inline_always, reason = "must be compiled inside the caller's instruction set")]
-fn add(total: &mut [f64; 4], row: &Row) {
-    for (sum, term) in total.iter_mut().zip(row.0) {
-        *sum += term;
     }
 }
 

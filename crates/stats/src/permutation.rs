@@ -1,10 +1,12 @@
 //! Permutation test of equal means that allows for unequal spreads.
 
+use rand_pcg::Pcg64;
 use rayon::prelude::*;
 
 use crate::error::StatsError;
+use crate::registers::Registers;
 use crate::sample::{Plan, check_values, real, sorted};
-use crate::stream::{CHUNK, Filler, Indices, STEP, stream};
+use crate::stream::{CHUNK, Indices, STEP, stream};
 use crate::sum::{mean, standard_deviation};
 
 /// Result of a permutation test.
@@ -71,23 +73,12 @@ struct Sums {
 
 impl Sums {
     fn of(values: &[f64]) -> Self {
-        // Four sums side by side, in a fixed order.
-        let mut totals = [[0.0_f64; 2]; 4];
-        let fours = values.chunks_exact(4);
-        let rest = fours.remainder();
+        let (fours, rest) = values.as_chunks::<4>();
+        let mut totals = Totals::default();
         for four in fours {
-            for (total, value) in totals.iter_mut().zip(four) {
-                total[0] += value;
-                total[1] += value * value;
-            }
+            totals.add(four);
         }
-        for value in rest {
-            totals[0][0] += value;
-            totals[0][1] += value * value;
-        }
-        let [a, b, c, d] = totals;
-        let [first, second] = [0, 1].map(|power| (a[power] + c[power]) + (b[power] + d[power]));
-        Self { first, second }
+        totals.finish(rest)
     }
 
     /// t of this side less the rest.
@@ -112,42 +103,122 @@ impl Sums {
     }
 }
 
+/// Four sums side by side, in a fixed order.
+#[derive(Default)]
+struct Totals {
+    first: [f64; 4],
+    second: [f64; 4],
+}
+
+impl Totals {
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "must be compiled inside the caller's instruction set")]
+    fn add(&mut self, values: &[f64; 4]) {
+        for (lane, value) in values.iter().enumerate() {
+            self.first[lane] += value;
+            self.second[lane] += value * value;
+        }
+    }
+
+    /// What is left over joins the first sum.
+    fn finish(mut self, rest: &[f64]) -> Sums {
+        for value in rest {
+            self.first[0] += value;
+            self.second[0] += value * value;
+        }
+        let [first, second] = [self.first, self.second].map(|[a, b, c, d]| (a + c) + (b + d));
+        Sums { first, second }
+    }
+}
+
 /// Draws sides without replacement: the first places of a partial Fisher-Yates shuffle, from any order of the values.
 struct Shuffle {
     pool: Vec<f64>,
     size: usize,
     words: Indices,
     drawn: Vec<u32>,
-    filler: Filler,
+    registers: Registers,
 }
 
 impl Shuffle {
     fn new(pool: Vec<f64>, size: usize, plan: &Plan, chunk: usize) -> Self {
-        let words = Indices::new(&mut stream(plan.seed, plan.cell, chunk), u32::MAX);
-        Self { pool, size, words, drawn: vec![0; size.next_multiple_of(STEP)], filler: Filler::new() }
+        Self::with(Registers::widest(), pool, size, stream(plan.seed, plan.cell, chunk))
     }
 
+    fn with(registers: Registers, pool: Vec<f64>, size: usize, mut generator: Pcg64) -> Self {
+        debug_assert!(size <= pool.len());
+        let words = Indices::new(&mut generator, u32::MAX);
+        Self { pool, size, words, drawn: vec![0; size.next_multiple_of(STEP)], registers }
+    }
+
+    fn next(&mut self) -> Sums {
+        self.words.fill(self.registers, &mut self.drawn);
+        match self.registers {
+            Registers::Plain => self.exchange(),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `Registers` names only what the processor reports.
+            Registers::Avx2 => unsafe { self.exchange_avx2() },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `Registers` names only what the processor reports.
+            Registers::Avx512 => unsafe { self.exchange_avx512() },
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn exchange_avx2(&mut self) -> Sums {
+        self.exchange()
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f")]
+    fn exchange_avx512(&mut self) -> Sums {
+        self.exchange()
+    }
+
+    /// Exchanges each of the first places with a drawn one at or behind it, and adds up what comes there.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "must be compiled inside the caller's instruction set")]
     #[expect(
         clippy::cast_possible_truncation,
         reason = "places lie below the number of values, which fits 32 bits"
     )]
-    fn next(&mut self) -> Sums {
-        self.filler.fill(&mut self.words, &mut self.drawn);
-        let count = self.pool.len() as u64;
-        for (place, word) in self.drawn[..self.size].iter_mut().enumerate() {
+    fn exchange(&mut self) -> Sums {
+        let Self { pool, size, drawn, .. } = self;
+        let drawn = &mut drawn[..*size];
+        let count = pool.len() as u64;
+        for (place, word) in drawn.iter_mut().enumerate() {
             let place = place as u64;
             *word = (place + ((u64::from(*word) * (count - place)) >> 32)) as u32;
         }
-        for (place, &other) in self.drawn[..self.size].iter().enumerate() {
-            self.pool.swap(place, other as usize);
+        let (fours, rest) = drawn.as_chunks::<4>();
+        let mut totals = Totals::default();
+        for (number, four) in fours.iter().enumerate() {
+            let here = 4 * number;
+            let mut values = [0.0; 4];
+            for (offset, (value, &other)) in values.iter_mut().zip(four).enumerate() {
+                debug_assert!((other as usize) < pool.len());
+                // SAFETY: the first places are among the values.
+                let moved = unsafe { *pool.get_unchecked(here + offset) };
+                // SAFETY: place + (word (count - place) >> 32) is below the number of values for every word.
+                *value = std::mem::replace(unsafe { pool.get_unchecked_mut(other as usize) }, moved);
+            }
+            // Later draws of the four lie behind the earlier places, so these may be written together.
+            pool[here..here + 4].copy_from_slice(&values);
+            totals.add(&values);
         }
-        Sums::of(&self.pool[..self.size])
+        let done = 4 * fours.len();
+        for (offset, &other) in rest.iter().enumerate() {
+            pool.swap(done + offset, other as usize);
+        }
+        totals.finish(&pool[done..done + rest.len()])
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::permutation_test;
+    use super::{Shuffle, permutation_test};
+    use crate::registers::Registers;
     use crate::sample::Plan;
     use crate::special::normal_quantile;
     use crate::stream::{open_uniform, stream};
@@ -167,6 +238,21 @@ mod tests {
         // Welch's t: 31/3 - 10/6... = (36.5/3 - 2) / sqrt((1 + 19/12) / 3).
         let expected = (36.5 / 3.0 - 2.0) / ((1.0 + 19.0 / 12.0) / 3.0_f64).sqrt();
         assert!((found.statistic / expected - 1.0).abs() < 1e-9, "{}", found.statistic);
+    }
+
+    #[test]
+    fn vector_registers_do_not_change_a_bit() {
+        for (count, size) in [(4, 2), (5, 2), (7, 3), (40, 16), (41, 19), (2000, 1000)] {
+            let sums = |registers| {
+                let mut shuffle = Shuffle::with(registers, normal(count, 5, 0.0, 1.0), size, stream(1, 2, 3));
+                let drawn = (0..50).map(|_| shuffle.next());
+                let bits: Vec<_> = drawn.map(|sums| (sums.first.to_bits(), sums.second.to_bits())).collect();
+                (bits, shuffle.pool)
+            };
+            for registers in Registers::available() {
+                assert_eq!(sums(registers), sums(Registers::Plain), "{registers:?}, {count}");
+            }
+        }
     }
 
     #[test]

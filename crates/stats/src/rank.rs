@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use crate::error::StatsError;
 use crate::interval::{Intervals, mirrored, percentile};
 use crate::order::Position;
-use crate::sample::{Plan, check_probability, check_values, real, sorted, whole};
+use crate::sample::{Plan, check_probability, check_values, real, sorted};
 use crate::stream::{CHUNK, open_uniform, stream};
 
 /// Bootstraps quantiles of type 7 and the differences of pairs of them.
@@ -78,8 +78,18 @@ pub(crate) fn summary(estimate: f64, mut replicates: Vec<f64>, tails: (f64, f64)
 /// Ranks needed by a set of quantiles, ascending and distinct.
 struct Ranks {
     count: usize,
-    needed: Vec<usize>,
-    positions: Vec<Position>,
+    /// What lies between each needed rank and the one before it, then behind the last.
+    gaps: Vec<Gamma>,
+    /// Places of the gaps of shape 1.
+    inverted: Vec<usize>,
+    quantiles: Vec<Between>,
+}
+
+/// A quantile by the places of its ranks among the needed ones.
+struct Between {
+    low: usize,
+    high: usize,
+    share: f64,
 }
 
 impl Ranks {
@@ -92,45 +102,108 @@ impl Ranks {
             .collect();
         needed.sort_unstable();
         needed.dedup();
-        Self { count, needed, positions }
+        let before = std::iter::once(0).chain(needed.iter().copied());
+        let after = needed.iter().copied().chain([count + 1]);
+        let gaps: Vec<Gamma> = before.zip(after).map(|(before, after)| Gamma::new(after - before)).collect();
+        let inverted =
+            gaps.iter().enumerate().filter(|(_, gap)| gap.shape <= 1).map(|(place, _)| place).collect();
+        let quantiles = positions.iter().map(|position| {
+            let low = needed.partition_point(|&needed| needed < position.rank);
+            Between { low, high: low + usize::from(position.share > 0.0), share: position.share }
+        });
+        Self { count, gaps, inverted, quantiles: quantiles.collect() }
     }
 
     fn draw(&self, sample: &[f64], draw: &mut Draw, out: &mut [f64]) {
-        draw.cumulative.clear();
+        let mut values = std::mem::take(&mut draw.values);
+        values.clear();
+        values.extend(self.gaps.iter().map(|gap| gap.draw(draw)));
+        // Logarithms that nothing waits for, side by side.
+        for &place in &self.inverted {
+            values[place] = self.gaps[place].finish(values[place]);
+        }
         let mut total = 0.0;
-        let mut before = 0;
-        for &rank in &self.needed {
-            total += draw.gamma(rank - before);
-            draw.cumulative.push(total);
-            before = rank;
+        for value in &mut values {
+            total += *value;
+            *value = total;
         }
-        total += draw.gamma(self.count + 1 - before);
-        let value_of = |rank: usize| {
-            let place = self.needed.partition_point(|&needed| needed < rank);
-            let uniform = draw.cumulative[place] / total;
-            sample[whole((uniform * real(self.count)).ceil()).clamp(1, self.count) - 1]
-        };
-        for (position, slot) in self.positions.iter().zip(out) {
-            let low = value_of(position.rank);
-            *slot = if position.share > 0.0 {
-                low + position.share * (value_of(position.rank + 1) - low)
-            } else {
-                low
-            };
+        let count = real(self.count);
+        for value in &mut values[..self.gaps.len() - 1] {
+            *value = sample[index_at(*value / total * count).min(self.count - 1)];
         }
+        for (quantile, slot) in self.quantiles.iter().zip(out) {
+            let low = values[quantile.low];
+            let high = values[quantile.high];
+            *slot = if quantile.share > 0.0 { low + quantile.share * (high - low) } else { low };
+        }
+        draw.values = values;
     }
 }
 
-/// A stream that also gives normal and gamma variates.
+/// One less than the place rounded up, at least 0: the index of the value that holds the place.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "places lie between 0 and the number of values; signed numbers convert in one instruction"
+)]
+fn index_at(place: f64) -> usize {
+    let below = place as i64;
+    (below - i64::from(below as f64 >= place)).max(0) as usize
+}
+
+/// Gamma variates of whole shape and scale 1.
+///
+/// SOURCE: G. Marsaglia, W. W. Tsang, "A simple method for generating gamma variables", 2000; shape 1 by inversion.
+struct Gamma {
+    shape: usize,
+    size: f64,
+    step: f64,
+}
+
+impl Gamma {
+    fn new(shape: usize) -> Self {
+        let size = real(shape) - 1.0 / 3.0;
+        Self { shape, size, step: 1.0 / (9.0 * size).sqrt() }
+    }
+
+    /// Draws what [`Self::finish`] takes.
+    fn draw(&self, draw: &mut Draw) -> f64 {
+        if self.shape <= 1 {
+            return draw.uniform();
+        }
+        loop {
+            let x = draw.normal();
+            let v = (1.0 + self.step * x).powi(3);
+            if v <= 0.0 {
+                continue;
+            }
+            let u = draw.uniform();
+            let square = x * x;
+            if u < 1.0 - 0.0331 * square * square
+                || libm::log(u) < 0.5 * square + self.size * (1.0 - v + libm::log(v))
+            {
+                return self.size * v;
+            }
+        }
+    }
+
+    fn finish(&self, drawn: f64) -> f64 {
+        if self.shape <= 1 { -libm::log(drawn) } else { drawn }
+    }
+}
+
+/// A stream that also gives normal variates.
 struct Draw {
     generator: Pcg64,
     spare: Option<f64>,
-    cumulative: Vec<f64>,
+    /// Room for one resample.
+    values: Vec<f64>,
 }
 
 impl Draw {
     fn new(generator: Pcg64) -> Self {
-        Self { generator, spare: None, cumulative: Vec::with_capacity(8) }
+        Self { generator, spare: None, values: Vec::with_capacity(16) }
     }
 
     fn uniform(&mut self) -> f64 {
@@ -152,36 +225,11 @@ impl Draw {
             }
         }
     }
-
-    /// Gamma variate of whole shape and scale 1.
-    ///
-    /// SOURCE: G. Marsaglia, W. W. Tsang, "A simple method for generating gamma variables", 2000; shape 1 by inversion.
-    fn gamma(&mut self, shape: usize) -> f64 {
-        if shape <= 1 {
-            return -libm::log(self.uniform());
-        }
-        let size = real(shape) - 1.0 / 3.0;
-        let step = 1.0 / (9.0 * size).sqrt();
-        loop {
-            let x = self.normal();
-            let v = (1.0 + step * x).powi(3);
-            if v <= 0.0 {
-                continue;
-            }
-            let u = self.uniform();
-            let square = x * x;
-            if u < 1.0 - 0.0331 * square * square
-                || libm::log(u) < 0.5 * square + size * (1.0 - v + libm::log(v))
-            {
-                return size * v;
-            }
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Draw, quantile_bootstrap};
+    use super::{Draw, Gamma, quantile_bootstrap};
     use crate::resample::quantile_resampling;
     use crate::sample::Plan;
     use crate::stream::stream;
@@ -200,7 +248,8 @@ mod tests {
     fn gamma_variates_have_mean_and_variance_equal_to_their_shape() {
         let mut draw = Draw::new(stream(1, 1, 1));
         for shape in [1_u32, 2, 7, 250] {
-            let values: Vec<f64> = (0..40_000).map(|_| draw.gamma(shape as usize)).collect();
+            let gamma = Gamma::new(shape as usize);
+            let values: Vec<f64> = (0..40_000).map(|_| gamma.finish(gamma.draw(&mut draw))).collect();
             let expected = f64::from(shape);
             let error = 5.0 * (expected / 40_000.0).sqrt();
             assert!((crate::mean(&values) - expected).abs() < error, "{shape}");

@@ -5,11 +5,12 @@ use rayon::prelude::*;
 use crate::error::StatsError;
 use crate::moment::moment_replicates;
 use crate::rank::quantile_replicates;
+use crate::registers::Registers;
 use crate::resample::Resample;
 use crate::sample::Plan;
 use crate::scheme::{Design, Kind, Strata};
 use crate::statistic::{Evaluator, Statistic};
-use crate::stream::{CHUNK, Filler, Indices, STEP, stream};
+use crate::stream::{CHUNK, Indices, STEP, stream};
 use crate::unit_moment::UnitMoments;
 
 /// Groups of single values that are left out in turn, at most: the work is this times the size of the sample.
@@ -131,7 +132,7 @@ struct Counter<'a> {
     design: &'a Design,
     generator: &'a mut rand_pcg::Pcg64,
     plain: Option<(Indices, Vec<u32>)>,
-    filler: Filler,
+    registers: Registers,
 }
 
 impl<'a> Counter<'a> {
@@ -141,14 +142,14 @@ impl<'a> Counter<'a> {
             let bound = u32::try_from(count).unwrap_or(u32::MAX);
             (Indices::new(generator, bound), vec![0; count.next_multiple_of(STEP)])
         });
-        Self { design, generator, plain, filler: Filler::new() }
+        Self { design, generator, plain, registers: Registers::widest() }
     }
 
     fn next(&mut self, counts: &mut [u32]) -> usize {
         let Some((indices, drawn)) = &mut self.plain else {
             return self.design.count(self.generator, counts);
         };
-        self.filler.fill(indices, drawn);
+        indices.fill(self.registers, drawn);
         counts.fill(0);
         for &index in &drawn[..counts.len()] {
             counts[index as usize] += 1;

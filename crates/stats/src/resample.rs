@@ -8,6 +8,7 @@ use crate::error::StatsError;
 use crate::interval::Intervals;
 use crate::order::{Position, quantile};
 use crate::rank::summary;
+use crate::registers::Registers;
 use crate::sample::{Plan, check_probability, check_values, sorted};
 use crate::stream::{CHUNK, Indices, STEP, stream};
 
@@ -89,13 +90,14 @@ fn resample(
 ) -> Vec<f64> {
     let count = sample.len();
     let bound = u32::try_from(count).unwrap_or(u32::MAX);
+    let registers = Registers::widest();
     let mut replicates = vec![0.0; plan.resamples * width];
     replicates.par_chunks_mut(CHUNK * width.max(1)).enumerate().for_each(|(chunk, out)| {
         let mut indices = Indices::new(&mut stream(plan.seed, plan.cell, chunk), bound);
         let mut drawn = vec![0_u32; count.next_multiple_of(STEP)];
         let mut counts = vec![0_u32; count];
         for row in out.chunks_exact_mut(width) {
-            indices.fill(&mut drawn);
+            indices.fill(registers, &mut drawn);
             counts.fill(0);
             for &index in &drawn[..count] {
                 counts[index as usize] += 1;

@@ -3,6 +3,10 @@
 use rand_core::Rng;
 use rand_pcg::Pcg64;
 
+#[cfg(target_arch = "x86_64")]
+use crate::lanes::{Lanes, as_words};
+use crate::registers::Registers;
+
 /// Resamples that share one stream. A constant of the method: changing it changes every recorded number.
 pub(crate) const CHUNK: usize = 250;
 
@@ -30,14 +34,15 @@ pub(crate) fn open_uniform(generator: &mut Pcg64) -> f64 {
     (bits + 0.5) * (1.0 / 9_007_199_254_740_992.0)
 }
 
-const LANES: usize = 8;
+/// Generators side by side.
+pub(crate) const LANES: usize = 8;
 
 /// Random indices below a bound: eight xoshiro256++ generators side by side, so that a compiler can
 /// use vector registers; each word of 64 bits gives two indices by multiply-high.
 ///
 /// The probability of an index differs from 1/n by less than n / 2^32 relatively.
 pub(crate) struct Indices {
-    state: [[u64; LANES]; 4],
+    pub(crate) state: [[u64; LANES]; 4],
     bound: u32,
 }
 
@@ -57,10 +62,48 @@ impl Indices {
         Self { state, bound }
     }
 
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn bound(&self) -> u32 {
+        self.bound
+    }
+
     /// Fills whole steps; the length must be a multiple of `STEP`.
+    pub(crate) fn fill(&mut self, registers: Registers, out: &mut [u32]) {
+        match registers {
+            Registers::Plain => self.fill_inlined(out),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `Registers` names only what the processor reports.
+            Registers::Avx2 => unsafe { self.fill_avx2(out) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `Registers` names only what the processor reports.
+            Registers::Avx512 => unsafe { self.fill_avx512(out) },
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn fill_avx2(&mut self, out: &mut [u32]) {
+        self.fill_inlined(out);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f")]
+    fn fill_avx512(&mut self, out: &mut [u32]) {
+        let mut lanes = Lanes::load(&self.state);
+        for block in out.chunks_exact_mut(STEP) {
+            let (low, high) = block.split_at_mut(LANES);
+            for (half, product) in [low, high].into_iter().zip(lanes.products(self.bound)) {
+                for (slot, product) in half.iter_mut().zip(as_words(product)) {
+                    *slot = (product >> 32) as u32;
+                }
+            }
+        }
+        lanes.store(&mut self.state);
+    }
+
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "must be compiled inside the caller's instruction set")]
-    pub(crate) fn fill(&mut self, out: &mut [u32]) {
+    pub(crate) fn fill_inlined(&mut self, out: &mut [u32]) {
         let bound = u64::from(self.bound);
         for block in out.chunks_exact_mut(STEP) {
             let mut words = [0_u64; LANES];
@@ -87,65 +130,32 @@ impl Indices {
     }
 }
 
-/// Fills indices with the widest registers the machine has; the same numbers with any.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Filler {
-    wide: bool,
-}
-
-impl Filler {
-    pub(crate) fn new() -> Self {
-        Self { wide: has_wide_vectors() }
-    }
-
-    /// The length must be a multiple of `STEP`.
-    pub(crate) fn fill(self, indices: &mut Indices, out: &mut [u32]) {
-        #[cfg(target_arch = "x86_64")]
-        if self.wide {
-            // SAFETY: `wide` is set only where the processor reports AVX2.
-            return unsafe { fill_avx2(indices, out) };
-        }
-        debug_assert!(!self.wide);
-        indices.fill(out);
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn fill_avx2(indices: &mut Indices, out: &mut [u32]) {
-    indices.fill(out);
-}
-
-/// Runs a body compiled for AVX2 where the machine has it; the operations and their order are the same.
-#[inline]
-pub(crate) fn has_wide_vectors() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    {
-        std::arch::is_x86_feature_detected!("avx2")
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        false
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Filler, Indices, STEP, open_uniform, stream};
+    use super::{Indices, STEP, open_uniform, stream};
+    use crate::registers::Registers;
 
     #[test]
-    fn wide_registers_give_the_same_indices() {
-        let (mut plain, mut wide) = (vec![0_u32; 10 * STEP], vec![0_u32; 10 * STEP]);
-        Indices::new(&mut stream(1, 2, 3), 1000).fill(&mut plain);
-        Filler::new().fill(&mut Indices::new(&mut stream(1, 2, 3), 1000), &mut wide);
-        assert_eq!(plain, wide);
+    fn all_registers_give_the_same_indices() {
+        for bound in [1, 7, 1000, u32::MAX] {
+            let drawn = |registers| {
+                let mut indices = Indices::new(&mut stream(1, 2, 3), bound);
+                let mut out = vec![0_u32; 10 * STEP];
+                indices.fill(registers, &mut out[..3 * STEP]);
+                indices.fill(registers, &mut out[3 * STEP..]);
+                (out, indices.state)
+            };
+            for registers in Registers::available() {
+                assert_eq!(drawn(registers), drawn(Registers::Plain), "{registers:?}, {bound}");
+            }
+        }
     }
 
     #[test]
     fn indices_stay_below_the_bound_and_hit_every_value_evenly() {
         let mut indices = Indices::new(&mut stream(1, 2, 3), 7);
         let mut out = vec![0_u32; STEP * 7000];
-        indices.fill(&mut out);
+        indices.fill(Registers::widest(), &mut out);
         let mut counts = [0_u32; 7];
         for index in out {
             counts[usize::try_from(index).unwrap()] += 1;

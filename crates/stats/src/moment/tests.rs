@@ -1,5 +1,6 @@
 use super::{MomentIntervals, Sums, moment_bootstrap, moment_bootstrap_groups};
 use crate::error::StatsError;
+use crate::registers::Registers;
 use crate::sample::Plan;
 use crate::stream::{open_uniform, stream};
 use proptest::prelude::*;
@@ -37,14 +38,14 @@ fn the_number_of_threads_does_not_change_a_bit() {
 
 #[test]
 fn vector_registers_do_not_change_a_bit() {
-    for count in [2, 3, 17, 1024, 1030, 2500] {
-        let values = skewed(count, 2);
-        let sample = super::Sample::new(&values);
-        let mut plain = Sums::new(&sample.rows, &PLAN, 0);
-        plain.wide = false;
-        let mut wide = Sums::new(&sample.rows, &PLAN, 0);
-        for _ in 0..20 {
-            assert_eq!(plain.next().map(f64::to_bits), wide.next().map(f64::to_bits), "{count}");
+    for count in [2, 3, 15, 16, 17, 31, 48, 50, 1000, 1024, 1030, 2500] {
+        let sample = super::Sample::new(&skewed(count, 2));
+        let sums = |registers| {
+            let mut sums = Sums::with(&sample.rows, registers, &PLAN, 0);
+            (0..20).map(|_| sums.next().map(f64::to_bits)).collect::<Vec<_>>()
+        };
+        for registers in Registers::available() {
+            assert_eq!(sums(registers), sums(Registers::Plain), "{registers:?}, {count}");
         }
     }
 }

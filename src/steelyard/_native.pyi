@@ -20,6 +20,7 @@ __all__ = [
     "effective_size",
     "exact_sum",
     "f_upper",
+    "fit_noise",
     "fit_segments",
     "host_activity",
     "host_fingerprint",
@@ -27,10 +28,13 @@ __all__ = [
     "host_report",
     "host_topology",
     "kolmogorov_smirnov",
+    "law_quantiles",
+    "law_shares",
     "linear_model",
     "moment_bootstrap",
     "noise_scale",
     "order_interval",
+    "pareto_tail",
     "permutation_test",
     "quantile",
     "quantile_bootstrap",
@@ -168,3 +172,38 @@ def break_intervals(
     level: float,
     seed: int,
 ) -> list[tuple[float, float]]: ...
+
+class LawValues(TypedDict):
+    kind: str
+    parameters: tuple[float, float, float]
+    errors: tuple[float, float, float]
+    lowest: float
+    log_likelihood: float
+    anderson_darling: float
+    p_value: float
+    simulated: int
+    distance: float
+    is_regular: bool
+
+class TailValues(TypedDict):
+    threshold: float
+    exceedances: int
+    shape: float
+    scale: float
+    errors: tuple[float, float]
+    anderson_darling: float
+    p_value: float
+    holds: bool
+
+def fit_noise(
+    values: NDArray[np.float64], *, lowest_shift: float | None, samples: int, enough: int, seed: int
+) -> tuple[list[LawValues], int]: ...
+def pareto_tail(
+    values: NDArray[np.float64], *, samples: int, enough: int, seed: int
+) -> TailValues | None: ...
+def law_quantiles(
+    kind: str, parameters: tuple[float, float, float], shares: NDArray[np.float64]
+) -> NDArray[np.float64]: ...
+def law_shares(
+    kind: str, parameters: tuple[float, float, float], values: NDArray[np.float64]
+) -> NDArray[np.float64]: ...

@@ -8,6 +8,7 @@ mod host;
 mod interval;
 mod launch;
 mod models;
+mod noise;
 mod segments;
 mod stats;
 
@@ -25,6 +26,9 @@ mod _native {
 
     #[pymodule_export]
     use crate::models::{f_upper, linear_model, student_two_sided};
+
+    #[pymodule_export]
+    use crate::noise::{fit_noise, law_quantiles, law_shares, pareto_tail};
 
     #[pymodule_export]
     use crate::segments::{break_intervals, fit_segments};

@@ -79,7 +79,7 @@ fn power_factor(x: f64, rest: f64, a: f64, b: f64) -> f64 {
 }
 
 /// v ln(v / m) + m - v.
-fn deviance(value: f64, centre: f64) -> f64 {
+pub(crate) fn deviance(value: f64, centre: f64) -> f64 {
     let difference = value - centre;
     if difference.abs() > 0.1 * (value + centre) {
         return value * libm::log(value / centre) - difference;
@@ -102,7 +102,7 @@ fn deviance(value: f64, centre: f64) -> f64 {
 }
 
 /// ln Gamma(z + 1) minus Stirling's ln(sqrt(2 pi z) (z / e)^z).
-fn stirling_rest(z: f64) -> f64 {
+pub(crate) fn stirling_rest(z: f64) -> f64 {
     if z < 16.0 {
         return libm::lgamma(z + 1.0) - (z + 0.5) * libm::log(z) + z - 0.5 * libm::log(2.0 * PI);
     }

@@ -1,0 +1,49 @@
+use super::*;
+
+fn answer(line: &str) -> Result<String, SyncError> {
+    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    let mut stdout = Vec::new();
+    execute(&words, &mut stdout)?;
+    Ok(String::from_utf8(stdout).unwrap())
+}
+
+#[test]
+fn one_number_is_printed() {
+    assert_eq!(answer("serial 20 1 25 t 1 correct").unwrap(), "652301628025\n");
+    assert!(answer("serial 5 3 100 f 2").unwrap().trim().parse::<u64>().unwrap() > 0);
+    assert_eq!(answer("fingerprint 1000 99999999").unwrap(), "6184153594\n");
+    assert_eq!(answer("source-means 1000 2 1").unwrap(), "813\n1186\n");
+    assert!(answer("rate 100").unwrap().trim().parse::<u64>().unwrap() > 1000);
+}
+
+#[test]
+fn help_is_no_error_and_shows_an_example() {
+    assert!(answer("--help").unwrap().contains("Example:"));
+    assert!(answer("--version").unwrap().starts_with("steelyard-packets "));
+}
+
+#[test]
+fn wrong_usage_names_the_argument_and_exits_with_2() {
+    for (line, part) in [
+        ("", "no command"),
+        ("serail", "`serail` is not a command; known: `serial`"),
+        ("serial", "argument M is missing"),
+        ("serial 10 1 25 t", "argument s is missing"),
+        ("serial 0 1 25 t 1", "M is `0`; allowed: a whole number from 1 to"),
+        ("serial 10 256 25 t 1", "n is `256`; allowed: a whole number from 1 to 255"),
+        ("serial 10 1 25.5 t 1", "W is `25.5`; allowed"),
+        ("serial 10 1 25 u 1", "U is `u`; allowed: `t` uniform, `f` exponential"),
+        ("serial 10 1 25 tt 1", "U is `tt`; allowed"),
+        ("serial 10 1 25 t -1", "s is `-1`; allowed"),
+        ("serial 10 1 25 t 1 correct twice", "`twice` is one argument too many"),
+        ("serial 10 1 25 t 1 corect", "`corect` is one argument too many"),
+        ("fingerprint 1", "argument SEED is missing"),
+        ("fingerprint 4294967296 1", "ITERATIONS is `4294967296`"),
+        ("rate 0", "W is `0`"),
+    ] {
+        let error = answer(line).unwrap_err();
+        assert_eq!(error.exit_code(), 2, "{line}");
+        assert!(error.to_string().contains(part), "`{line}` says `{error}`");
+        assert!(error.hint().is_some());
+    }
+}

@@ -64,7 +64,8 @@ class Execution:
     command : tuple of str
         Program and arguments. ``{work}`` stands for the native workload program, ``{workloads}``
         for the folder of workload sources and built programs, as seen from inside the isolation;
-        ``{workers}`` for the number of workers, ``{worker}`` for the worker's index.
+        ``{workers}`` for the number of workers, ``{worker}`` for the worker's index, ``{block}``
+        for the number of the block, from 1.
     workers : int
         Parallel measured workers, at least 1.
     iterations : int
@@ -81,6 +82,8 @@ class Execution:
         Extra counters.
     limits : Limits
         Limits of each run.
+    working_directory : str or None
+        Folder in which the program starts, as seen from inside the isolation; the root by default.
     """
 
     isolation: str
@@ -93,6 +96,7 @@ class Execution:
     expected_output: str | None = None
     counters: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
+    working_directory: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

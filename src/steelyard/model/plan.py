@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PLAN_SCHEMA: Final = "steelyard/plan/1"
+LATER_FIELDS: Final = ("working_directory",)
+"""Fields of an execution that came after the schema; they count for the id where they are set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,8 @@ class Plan:
     def digest(self) -> str:
         """Give the hash of everything but the id, as hexadecimal text of 64 digits."""
         content = asdict(replace(self, id=""))
+        for cell in content["cells"]:
+            _drop_later_fields(cell["execution"] or {})
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
@@ -96,6 +100,13 @@ class Plan:
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+def _drop_later_fields(execution: dict[str, object]) -> None:
+    """Leave out what plans of earlier versions do not have: their ids stay as they are."""
+    for name in LATER_FIELDS:
+        if execution.get(name) is None:
+            execution.pop(name, None)
 
 
 def read_plan(path: Path) -> Plan:

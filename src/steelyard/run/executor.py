@@ -20,7 +20,7 @@ from steelyard.run.neighbours import neighbours
 from steelyard.run.outcome import FAILURES, check_output
 from steelyard.run.pool import WorkerPool
 from steelyard.run.progress import Estimator, Progress, Silent
-from steelyard.run.ticket import run_specification, with_barrier
+from steelyard.run.ticket import in_block, run_specification, with_barrier
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -202,6 +202,7 @@ class _Executor:
         if execution is None:
             message = f"batch {batch.number} executes cell {cell.number}, which is missing: {cell.missing}"
             raise RunError(message, hint="plan the study again", code="run.missing-cell")
+        execution = in_block(execution, batch.block)
         left = self._options.retries
         while self._is_to_repeat(batch, execution, pool, left):
             left -= 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Final
 
 from steelyard.run.session import WORK
@@ -48,10 +48,26 @@ def run_specification(execution: Execution, worker: Worker, run_id: str) -> Docu
         "own_metrics": True,
         "iterations": execution.iterations,
     }
+    if execution.working_directory is not None:
+        spec["working_directory"] = execution.working_directory
     if execution.expected_output is not None:
         limit = len(execution.expected_output.encode()) + CAPTURE_SLACK_BYTES
         spec["standard_output"] = {"to": "capture", "limit_bytes": limit}
     return spec
+
+
+def in_block(execution: Execution, block: int) -> Execution:
+    """Give an execution with ``{block}`` in its command replaced by the number of the block, from 1.
+
+    Parameters
+    ----------
+    execution : Execution
+        How the cell is executed.
+    block : int
+        From 0, as in the plan.
+    """
+    place = {"block": str(block + 1)}
+    return replace(execution, command=tuple(fill(word, place) for word in execution.command))
 
 
 def fill(text: str, places: dict[str, str]) -> str:

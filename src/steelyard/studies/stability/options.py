@@ -4,83 +4,27 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationInfo
-from pydantic.functional_validators import AfterValidator, BeforeValidator
+from pydantic import BaseModel, Field
 
-from steelyard.design.study_file import require_known
-from steelyard.model import Limits
-from steelyard.units import NS_PER_S
+from steelyard.studies.option_types import (
+    CLOSED,
+    MOST_RETRIES,
+    GatePolicy,
+    LimitOptions,
+    TuningName,
+    Workers,
+    known_name,
+)
 
 SetupType = Literal["single", "parallel-homogenous", "parallel-synth-cpu", "parallel-synth-memcpy"]
 AffinityName = Literal["none", "taskset", "taskset-multi", "numa", "noht"]
-GatePolicy = Literal["record", "strict"]
 
-BYTES_PER_MIB: Final = 1 << 20
-MOST_WORKERS: Final = 1024
-MOST_RETRIES: Final = 10
 INPUT_COUNT: Final = 300
 """SOURCE: different inputs per workload in the evaluation this study repeats."""
 
-_CLOSED: Final = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-
-def _known(kind: str) -> AfterValidator:
-    def check(name: str, info: ValidationInfo) -> str:
-        return require_known(kind, name, info)
-
-    return AfterValidator(check)
-
-
-def _list_or_auto(value: object) -> object:
-    if value == "auto" or isinstance(value, tuple):
-        return value
-    message = 'allowed: "auto" or a list of whole numbers'
-    raise ValueError(message)
-
-
-def _choice(value: object) -> str:
-    return "auto" if isinstance(value, str) else "list"
-
-
-IsolationName = Annotated[str, _known("isolation")]
-WorkloadName = Annotated[str, _known("workload")]
-TuningName = Annotated[str, _known("tuning")]
-CounterName = Annotated[str, _known("counter")]
-WorkerCount = Annotated[int, Field(ge=1, le=MOST_WORKERS)]
-Workers = Annotated[
-    Annotated[Literal["auto"], Tag("auto")]
-    | Annotated[tuple[WorkerCount, ...], Field(min_length=1), Tag("list")],
-    Discriminator(_choice),
-    BeforeValidator(_list_or_auto),
-]
-
-
-class LimitOptions(BaseModel):
-    """Bounds of each run; a run that reaches one is ended and says so in its status."""
-
-    model_config = _CLOSED
-
-    cpu_time_s: float | None = Field(default=None, gt=0, le=86_400)
-    wall_time_s: float | None = Field(default=600.0, gt=0, le=86_400)
-    memory_mib: int | None = Field(default=None, ge=1, le=1 << 30)
-    process_count: int | None = Field(default=None, ge=1, le=1 << 22)
-    file_size_mib: int | None = Field(default=None, ge=0, le=1 << 30)
-    output_mib: int | None = Field(default=None, ge=0, le=1 << 20)
-
-    def limits(self) -> Limits:
-        """Give the limits in ns and bytes."""
-        return Limits(
-            cpu_time_ns=_scaled(self.cpu_time_s, NS_PER_S),
-            wall_time_ns=_scaled(self.wall_time_s, NS_PER_S),
-            memory_bytes=_scaled(self.memory_mib, BYTES_PER_MIB),
-            process_count=self.process_count,
-            file_size_bytes=_scaled(self.file_size_mib, BYTES_PER_MIB),
-            output_bytes=_scaled(self.output_mib, BYTES_PER_MIB),
-        )
-
-
-def _scaled(value: float | None, size: int) -> int | None:
-    return None if value is None else round(value * size)
+IsolationName = Annotated[str, known_name("isolation")]
+WorkloadName = Annotated[str, known_name("workload")]
+CounterName = Annotated[str, known_name("counter")]
 
 
 class StabilityOptions(BaseModel):
@@ -89,7 +33,7 @@ class StabilityOptions(BaseModel):
     The meaning, range and default of each key stand in ``docs/reference/study-file.md``.
     """
 
-    model_config = _CLOSED
+    model_config = CLOSED
 
     study: Literal["stability"] = "stability"
     seed: int = Field(default=1, ge=0, le=2**63 - 1)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.report.page import Column, Table, Value
 from steelyard.report.slots import NOT_AVAILABLE, write
+from steelyard.studies.report_values import estimate_value, fact_value, number_value
 from steelyard.studies.stability.report_messages import (
     errors_message,
     filled,
@@ -15,9 +16,6 @@ from steelyard.studies.stability.report_messages import (
 )
 from steelyard.studies.stability.report_values import (
     TABLE_NUMBERS,
-    estimate_value,
-    fact_value,
-    number_value,
     place,
     ratio_value,
     seconds_value,

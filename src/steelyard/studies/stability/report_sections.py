@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-import shlex
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.page import Column, Commands, Pairs, Prose, Section, Table, Value
+from steelyard.report.page import Column, Prose, Section, Table, Value
 from steelyard.report.sentence import enumerate_findings, join, plain
 from steelyard.report.slots import write
+from steelyard.studies.report_repeat import identity, repeat_commands
+from steelyard.studies.report_values import estimate_value
 from steelyard.studies.stability import report_clock_tables as clocks
 from steelyard.studies.stability import report_figures as figures
 from steelyard.studies.stability import report_load_figures as loads
@@ -19,7 +20,6 @@ from steelyard.studies.stability.report_data import missing_cells
 from steelyard.studies.stability.report_glance import glance_table
 from steelyard.studies.stability.report_glossary import GLOSSARY
 from steelyard.studies.stability.report_sentences import PHRASING
-from steelyard.studies.stability.report_values import estimate_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -154,7 +154,11 @@ def sections(recorded: Recorded, subjects: Subjects) -> tuple[Section, ...]:
             "repeat",
             "How to repeat this",
             "",
-            _blocks(_repeat(recorded), _say(findings, "settings"), _identity(recorded)),
+            _blocks(
+                repeat_commands(recorded.provenance),
+                _say(findings, "settings"),
+                identity(findings, recorded.plan),
+            ),
         ),
         Section("words", "Words used here", "", (GLOSSARY,)),
     )
@@ -276,29 +280,3 @@ def _calibration(findings: FindingSet) -> Block | None:
     rows = tuple((Value(re.sub(r"[._]", " ", name)), value) for name, value in (*estimates, *facts))
     columns = (Column("what"), Column("value", is_number=True))
     return Table("calibration", "Steelyard's own error on this host", columns, rows, summary=finding.verdict)
-
-
-def _repeat(recorded: Recorded) -> Block:
-    # The folder is not named: a result that was moved still renders to the same page.
-    sessions = recorded.provenance.sessions if recorded.provenance else ()
-    words = shlex.join(sessions[0].command_line) if sessions and sessions[0].command_line else ""
-    again = ((words, "What was executed; the same seed gives the same plan"),) if words else ()
-    return Commands(
-        (
-            *again,
-            (
-                "steelyard verify .",
-                "In the folder of this page: compute every finding again from the raw data",
-            ),
-            ("steelyard compare-results . OTHER", "Lay another result over this one"),
-        )
-    )
-
-
-def _identity(recorded: Recorded) -> Block:
-    items = [("plan", recorded.findings.plan_id or "none")]
-    if recorded.plan is not None:
-        items += [("seed", str(recorded.plan.seed)), ("blocks", str(recorded.plan.blocks))]
-    items += [("method version", str(recorded.findings.method_version))]
-    items += [(f"SHA-256 of {name}", digest) for name, digest in recorded.findings.inputs.items()]
-    return Pairs("Identity", tuple(items))

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.report.page import Column, Table, Value
 from steelyard.report.slots import NOT_AVAILABLE, change_interval, level_text, signed_change
+from steelyard.studies.report_values import change_value, fact_value
 from steelyard.studies.stability.report_data import setup_order
 from steelyard.studies.stability.report_messages import (
     class_counts_message,
     comparison_message,
     disagreement_message,
 )
-from steelyard.studies.stability.report_values import TABLE_NUMBERS, change_value, fact_value
+from steelyard.studies.stability.report_values import TABLE_NUMBERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

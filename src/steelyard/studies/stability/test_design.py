@@ -10,9 +10,10 @@ from steelyard.design.worker_counts import HostFacts
 from steelyard.errors import DesignError
 from steelyard.model import Affinity, Cell, NeighbourKind, Plan
 from steelyard.model.plan import read_plan
+from steelyard.studies.option_types import LimitOptions
 from steelyard.studies.stability.design import CONTAINERS, ISOLATIONS, plan, request_of
 from steelyard.studies.stability.estimate import estimate_seconds
-from steelyard.studies.stability.options import LimitOptions, StabilityOptions
+from steelyard.studies.stability.options import StabilityOptions
 from steelyard.studies.stability.workload_choice import WorkloadInput
 
 if TYPE_CHECKING:

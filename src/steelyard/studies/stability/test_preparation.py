@@ -3,9 +3,10 @@ from __future__ import annotations
 import pytest
 
 from steelyard.run.host import Cpu, Topology
+from steelyard.studies.host_facts import facts_of
 from steelyard.studies.stability import workloads
 from steelyard.studies.stability.options import INPUT_COUNT, StabilityOptions, settle
-from steelyard.studies.stability.preparation import Depth, facts_of, plan_here, workload_inputs
+from steelyard.studies.stability.preparation import Depth, plan_here, workload_inputs
 from steelyard.studies.stability.workloads import INPUT_COUNT as GENERATED_INPUTS
 from steelyard.studies.stability.workloads import WORKLOADS, workload
 

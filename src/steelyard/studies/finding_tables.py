@@ -1,0 +1,67 @@
+"""Findings as CSV files: one per kind of claim, one row per finding, each value copied."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from steelyard.model import Finding, FindingSet
+
+FOLDER: Final = "tables"
+Scalar = str | int | float | bool | None
+
+
+def write_claim_tables(result: Path, findings: FindingSet, files: Mapping[str, str]) -> None:
+    """Write one table per kind of claim; the same findings give the same bytes.
+
+    Parameters
+    ----------
+    result : Path
+        Result folder; its folder ``tables`` is made where absent.
+    findings : FindingSet
+        What was found.
+    files : mapping
+        Stem of the file by kind of claim.
+    """
+    for claim, name in files.items():
+        write_table(result, name, claim_table(findings.of(claim)))
+
+
+def write_table(result: Path, name: str, text: str) -> None:
+    """Write a table; the file is whole or absent."""
+    folder = result / FOLDER
+    folder.mkdir(exist_ok=True)
+    temporary = folder / f".{name}.csv.tmp"
+    temporary.write_text(text, encoding="utf-8", newline="")
+    temporary.replace(folder / f"{name}.csv")
+
+
+def claim_table(findings: Sequence[Finding]) -> str:
+    """Give one row per finding: its subject, verdict, estimates with limits and units, facts."""
+    rows = [_row(finding) for finding in findings]
+    columns = list(dict.fromkeys(name for row in rows for name in row)) or ["nothing to compare"]
+    return rendered(columns, [[row.get(name) for name in columns] for row in rows])
+
+
+def rendered(columns: Sequence[str], rows: Sequence[Sequence[Scalar]]) -> str:
+    """Give a table as text; what does not exist is ``NA``."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(["NA" if value is None else value for value in row] for row in rows)
+    return text.getvalue()
+
+
+def _row(finding: Finding) -> dict[str, Scalar]:
+    row: dict[str, Scalar] = {**finding.subject, "verdict": finding.verdict}
+    for role, estimate in finding.estimates.items():
+        row |= {role: estimate.value}
+        if estimate.level is not None:
+            row |= {f"{role}_low": estimate.low, f"{role}_high": estimate.high}
+        row |= {f"{role}_unit": estimate.unit}
+    return {**row, **finding.facts}

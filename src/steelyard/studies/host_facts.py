@@ -1,0 +1,36 @@
+"""What a design needs to know of this machine."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from steelyard.design.worker_counts import HostFacts
+from steelyard.errors import CapabilityError
+from steelyard.run.guest.machine import choose_accelerator
+from steelyard.run.host import Topology, read_topology
+
+
+@cache
+def host_facts() -> HostFacts:
+    """Give what the design needs to know of this machine."""
+    return facts_of(read_topology(), hardware_virtualisation=_has_hardware_virtualisation())
+
+
+def _has_hardware_virtualisation() -> bool:
+    try:
+        accelerator, _ = choose_accelerator()
+    except CapabilityError:
+        return False  # no guest can be booted at all; the probe of `vm` gives the reason
+    return accelerator == "kvm"
+
+
+def facts_of(topology: Topology, *, hardware_virtualisation: bool) -> HostFacts:
+    """Count what this process may use of a host."""
+    cpus = [cpu for cpu in topology.cpus if cpu.id in topology.allowed]
+    return HostFacts(
+        cpu_count=len(cpus),
+        core_count=len({cpu.core for cpu in cpus}),
+        llc_count=len({cpu.last_level_cache for cpu in cpus}),
+        memory_node_count=len({cpu.memory_node for cpu in cpus}),
+        hardware_virtualisation=hardware_virtualisation,
+    )

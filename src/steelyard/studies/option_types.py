@@ -1,0 +1,79 @@
+"""Types of options that several studies take."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationInfo
+from pydantic.functional_validators import AfterValidator, BeforeValidator
+
+from steelyard.design.study_file import require_known
+from steelyard.model import Limits
+from steelyard.units import NS_PER_S
+
+GatePolicy = Literal["record", "strict"]
+
+BYTES_PER_MIB: Final = 1 << 20
+MOST_WORKERS: Final = 1024
+MOST_RETRIES: Final = 10
+
+CLOSED: Final = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+"""Options are values, and a key that is not known is a mistake."""
+
+
+def known_name(kind: str) -> AfterValidator:
+    """Give the validator of names of a kind of thing that plug-ins provide."""
+
+    def check(name: str, info: ValidationInfo) -> str:
+        return require_known(kind, name, info)
+
+    return AfterValidator(check)
+
+
+def _list_or_auto(value: object) -> object:
+    if value == "auto" or isinstance(value, tuple):
+        return value
+    message = 'allowed: "auto" or a list of whole numbers'
+    raise ValueError(message)
+
+
+def _choice(value: object) -> str:
+    return "auto" if isinstance(value, str) else "list"
+
+
+TuningName = Annotated[str, known_name("tuning")]
+WorkerCount = Annotated[int, Field(ge=1, le=MOST_WORKERS)]
+Workers = Annotated[
+    Annotated[Literal["auto"], Tag("auto")]
+    | Annotated[tuple[WorkerCount, ...], Field(min_length=1), Tag("list")],
+    Discriminator(_choice),
+    BeforeValidator(_list_or_auto),
+]
+
+
+class LimitOptions(BaseModel):
+    """Bounds of each run; a run that reaches one is ended and says so in its status."""
+
+    model_config = CLOSED
+
+    cpu_time_s: float | None = Field(default=None, gt=0, le=86_400)
+    wall_time_s: float | None = Field(default=600.0, gt=0, le=86_400)
+    memory_mib: int | None = Field(default=None, ge=1, le=1 << 30)
+    process_count: int | None = Field(default=None, ge=1, le=1 << 22)
+    file_size_mib: int | None = Field(default=None, ge=0, le=1 << 30)
+    output_mib: int | None = Field(default=None, ge=0, le=1 << 20)
+
+    def limits(self) -> Limits:
+        """Give the limits in ns and bytes."""
+        return Limits(
+            cpu_time_ns=_scaled(self.cpu_time_s, NS_PER_S),
+            wall_time_ns=_scaled(self.wall_time_s, NS_PER_S),
+            memory_bytes=_scaled(self.memory_mib, BYTES_PER_MIB),
+            process_count=self.process_count,
+            file_size_bytes=_scaled(self.file_size_mib, BYTES_PER_MIB),
+            output_bytes=_scaled(self.output_mib, BYTES_PER_MIB),
+        )
+
+
+def _scaled(value: float | None, size: int) -> int | None:
+    return None if value is None else round(value * size)

@@ -1,0 +1,40 @@
+"""How to repeat a study, and which inputs its findings have: blocks that end every report."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+from steelyard.report.page import Commands, Pairs
+
+if TYPE_CHECKING:
+    from steelyard.model import FindingSet, Plan
+    from steelyard.record.provenance import Provenance
+
+
+def repeat_commands(provenance: Provenance | None) -> Commands:
+    """Give the command that was executed, and those that check and compare the result."""
+    # The folder is not named: a result that was moved still renders to the same page.
+    sessions = provenance.sessions if provenance else ()
+    words = shlex.join(sessions[0].command_line) if sessions and sessions[0].command_line else ""
+    again = ((words, "What was executed; the same seed gives the same plan"),) if words else ()
+    return Commands(
+        (
+            *again,
+            (
+                "steelyard verify .",
+                "In the folder of this page: compute every finding again from the raw data",
+            ),
+            ("steelyard compare-results . OTHER", "Lay another result over this one"),
+        )
+    )
+
+
+def identity(findings: FindingSet, plan: Plan | None) -> Pairs:
+    """Give the plan, its seed, the version of the method and the hashes of the tables."""
+    items = [("plan", findings.plan_id or "none")]
+    if plan is not None:
+        items += [("seed", str(plan.seed)), ("blocks", str(plan.blocks))]
+    items += [("method version", str(findings.method_version))]
+    items += [(f"SHA-256 of {name}", digest) for name, digest in findings.inputs.items()]
+    return Pairs("Identity", tuple(items))

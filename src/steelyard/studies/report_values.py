@@ -1,0 +1,49 @@
+"""Values of table cells that reports of several studies show, made of findings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from steelyard.report.page import Value
+from steelyard.report.slots import NOT_AVAILABLE, interval, signed_change, with_unit
+from steelyard.units import format_significant
+
+if TYPE_CHECKING:
+    from steelyard.model.finding import Finding
+
+CV_DIGITS: Final = 4
+
+
+def estimate_value(finding: Finding, role: str) -> Value:
+    """Give an estimate with its unit."""
+    estimate = finding.estimates[role]
+    if estimate.value is None:
+        return Value(NOT_AVAILABLE, finding=finding.id)
+    return Value(with_unit(estimate.value, estimate.unit), estimate.value, finding=finding.id)
+
+
+def number_value(finding: Finding, role: str) -> Value:
+    """Give an estimate as a plain number; its unit stands in the heading."""
+    estimate = finding.estimates[role]
+    if estimate.value is None:
+        return Value(NOT_AVAILABLE, finding=finding.id)
+    return Value(format_significant(estimate.value, CV_DIGITS), estimate.value, finding=finding.id)
+
+
+def change_value(finding: Finding, role: str) -> Value:
+    """Give a ratio as a signed difference from one."""
+    value = finding.estimates[role].value
+    return Value(NOT_AVAILABLE if value is None else signed_change(value), value, finding=finding.id)
+
+
+def fact_value(finding: Finding, key: str) -> Value:
+    """Give a numeric fact."""
+    value = finding.facts[key]
+    if isinstance(value, (int, float)):
+        return Value(f"{value:g}", float(value), finding=finding.id)
+    return Value(NOT_AVAILABLE, finding=finding.id)
+
+
+def interval_value(finding: Finding, role: str) -> Value:
+    """Give the limits of an estimate without its level, which stands in the heading."""
+    return Value(interval(finding.estimates[role]).removeprefix("95 % interval "), finding=finding.id)

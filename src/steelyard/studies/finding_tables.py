@@ -1,4 +1,4 @@
-"""The findings of an import as CSV files, each value copied from a finding."""
+"""Findings as CSV files, one per kind of claim, each value copied from a finding."""
 
 from __future__ import annotations
 
@@ -6,24 +6,44 @@ import csv
 import io
 from typing import TYPE_CHECKING, Final
 
+from steelyard.errors import unwritable
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from steelyard.model import Finding, FindingSet
 
 FOLDER: Final = "tables"
-CLAIMS: Final = {"cell": "cells", "comparison": "comparisons", "published_value": "published"}
 Scalar = str | int | float | bool | None
 
 
-def write_tables(result: Path, findings: FindingSet) -> None:
-    """Write one table per kind of claim; the same findings give the same bytes."""
+def write_finding_tables(result: Path, findings: FindingSet, names: Mapping[str, str]) -> None:
+    """Write one table per kind of claim; the same findings give the same bytes.
+
+    Parameters
+    ----------
+    result : Path
+        Result folder.
+    findings : FindingSet
+        What is written.
+    names : mapping
+        Stem of the file by kind of claim.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be written.
+    """
     folder = result / FOLDER
-    folder.mkdir(exist_ok=True)
-    for claim, name in CLAIMS.items():
-        temporary = folder / f".{name}.csv.tmp"
-        temporary.write_text(_text(findings.of(claim)), encoding="utf-8", newline="")
-        temporary.replace(folder / f"{name}.csv")
+    try:
+        folder.mkdir(exist_ok=True)
+        for claim, name in names.items():
+            temporary = folder / f".{name}.csv.tmp"
+            temporary.write_text(_text(findings.of(claim)), encoding="utf-8", newline="")
+            temporary.replace(folder / f"{name}.csv")
+    except OSError as error:
+        raise unwritable(folder, error, "check the rights of the folder") from error
 
 
 def _text(findings: tuple[Finding, ...]) -> str:

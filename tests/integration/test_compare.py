@@ -24,7 +24,9 @@ from steelyard.errors import DataError
 from steelyard.model.finding import read_findings
 from steelyard.model.plan import read_plan
 from steelyard.record.ledger_reader import LedgerReader
+from steelyard.record.seal import hash_tables
 from steelyard.record.tables import read_runs
+from steelyard.studies.comparison.findings import claim_of_finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,8 +127,6 @@ def test_every_run_is_in_the_result_folder(compared: Compare, here: Path) -> Non
     assert sorted(table["wall_ns"].to_pylist()) == sorted(run["wall_ns"] for run in found["runs"])
     assert set(table["phase"].to_pylist()) == {"warmup", "measure"}
     assert set(table["command"].to_pylist()) == {FAST, SLOW}
-    stored = json.loads((here / "r" / "comparison.json").read_text(encoding="utf-8"))
-    assert stored == found
 
 
 def test_results_get_folders_of_their_own_and_none_is_written_over(
@@ -134,7 +134,7 @@ def test_results_get_folders_of_their_own_and_none_is_written_over(
 ) -> None:
     folders = {compared(FAST, SLOW, code=1)["result"] for _ in range(2)}
     assert len(folders) == 2
-    assert all((here / folder / "comparison.json").is_file() for folder in folders)
+    assert all((here / folder / "findings.json").is_file() for folder in folders)
     assert execute(["compare", "--out", folders.pop(), FAST, SLOW]) == 2
     assert "holds a result already" in capfd.readouterr().err
     compared("--no-record", FAST, SLOW, code=1)
@@ -429,14 +429,15 @@ def reported(compared: Compare, here: Path) -> Path:
 
 
 def test_the_report_rests_on_findings(reported: Path) -> None:
-    stored = json.loads((reported / "comparison.json").read_text(encoding="utf-8"))
     findings = read_findings(reported / "findings.json")
     assert findings.plan_id == read_plan(reported / "plan.json").id
-    assert set(findings.inputs) == {"runs.parquet"}
-    for claim, finding in zip(stored["claims"], findings.of("comparison"), strict=True):
-        estimate = finding.estimates["ratio"]
-        assert (estimate.value, estimate.low, estimate.high) == (claim["ratio"], claim["low"], claim["high"])
-        assert finding.verdict == claim["verdict"]
+    assert set(findings.inputs) == set(hash_tables(reported))
+    page = (reported / "report.html").read_text(encoding="utf-8")
+    for finding in findings.of("comparison"):
+        sentence = str(finding.facts["sentence"])
+        assert sentence == claim_of_finding(finding).sentence
+        assert f"{finding.facts['runs_first']} runs each" in sentence
+        assert f"{finding.facts['runs_first']} runs each, wall time)" in page
     assert {path.name for path in (reported / "figures").iterdir()} == {
         f"{figure}.{form}"
         for figure in ("ratios-forest", "run-sequence", "distribution")

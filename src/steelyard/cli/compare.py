@@ -317,5 +317,5 @@ def _publish(found: Comparison, keep: KeepOptions) -> None:
     if keep.report and found.result is not None:
         from steelyard.studies.comparison.report import write_report  # noqa: PLC0415 - start-up time
 
-        path = write_report(found, found.result)
+        path = write_report(found.result)
         (sys.stderr if keep.as_json else sys.stdout).write(f"report {path}\n")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _SHOWN_CHARACTERS: Final = 160
-FOLDER_HINT: Final = "give the folder that `steelyard run` or `steelyard import` wrote"
+FOLDER_HINT: Final = "give the folder that `steelyard run`, `steelyard compare` or `steelyard import` wrote"
 OTHER_VERSION_HINT: Final = "use the Steelyard that wrote it, or a newer one"
 
 

@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from steelyard.record.looks import LOOKS_NAME
 from steelyard.record.provenance import PROVENANCE_NAME, read_provenance, write_provenance
 
 if TYPE_CHECKING:
@@ -13,9 +14,10 @@ if TYPE_CHECKING:
 
 
 def hash_tables(result: Path) -> dict[str, str]:
-    """Give the SHA-256 of the plan and of each recorded table, by path in the folder."""
+    """Give the SHA-256 of the plan, the looks and each recorded table, by path in the folder."""
     candidates = [
         result / "plan.json",
+        result / LOOKS_NAME,
         *sorted(result.glob("*.parquet")),
         *sorted(result.glob("measurements/*.parquet")),
     ]

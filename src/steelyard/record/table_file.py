@@ -171,7 +171,7 @@ def _named_damage(path: Path, schema: str) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         message = f"`{path}` does not exist"
-        hint = "give the folder that `steelyard run` or `steelyard import` wrote"
+        hint = "give the folder that `steelyard run`, `steelyard compare` or `steelyard import` wrote"
         raise DataError(message, hint=hint, code="data.absent") from error
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0]

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from dataclasses import asdict
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from steelyard.errors import DataError
 from steelyard.model.finding import read_findings
 from steelyard.model.plan import read_plan
+from steelyard.record.looks import LOOKS_NAME
 from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
 from steelyard.record.schema import PLAN_KEY, RUNS_SCHEMA
 from steelyard.record.seal import altered_tables, hash_tables
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from steelyard.model import Finding, FindingSet, Plan
     from steelyard.report.page import Page
 
-RAW: Final = ("plan.json", PROVENANCE_NAME, "analysis.json", "runs.parquet", "measurements")
+RAW: Final = ("plan.json", PROVENANCE_NAME, "analysis.json", LOOKS_NAME, "runs.parquet", "measurements")
 """What the analysis reads; everything else in a result folder is derived."""
 
 _REPORT: Final = "report.html"
@@ -85,11 +86,15 @@ def _changed_text(shown: str, given: str) -> str:
 
 
 def _study(name: str) -> _Analysing:
+    study: _Analysing = _entry(name).load()
+    return study
+
+
+def _entry(name: str) -> EntryPoint:
     groups = ("steelyard.studies", "steelyard.analyses")
     for group in groups:
         for entry in entry_points(group=group, name=name):
-            study: _Analysing = entry.load()
-            return study
+            return entry
     known = ", ".join(f"`{entry.name}`" for group in groups for entry in entry_points(group=group))
     message = f"the result belongs to the study `{name}`, which is not installed; installed: {known}"
     raise DataError(message, code="data.study")
@@ -207,7 +212,7 @@ def _compare_report(result: Path, plan: Plan) -> Iterator[str]:
     path = result / _REPORT
     if not path.exists():
         return
-    name = f"steelyard.studies.{plan.study}.report"
+    name = f"{_entry(plan.study).module}.report"
     if find_spec(name) is None:
         yield f"`{_REPORT}` cannot be checked: the study `{plan.study}` has no report here"
         return

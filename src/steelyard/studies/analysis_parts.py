@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from steelyard.model import Estimate, Evidence, Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from steelyard.analyse.dispersion import Pooled
 
@@ -69,6 +71,15 @@ def of_cells(numbers: Iterable[int], columns: Iterable[str], statistic: str) -> 
     """Give the query for measurements of some cells."""
     text = ",".join(str(number) for number in numbers)
     return Evidence(MEASUREMENTS, {"cell": text, "phase": "measure"}, tuple(columns), statistic)
+
+
+def with_unique_ids(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Give each finding an id of its own: names such as `a b` and `a-b` make equal ones."""
+    seen: Counter[str] = Counter()
+    for each in findings:
+        seen[each.id] += 1
+        count = seen[each.id]
+        yield each if count == 1 else replace(each, id=f"{each.id}~{count}")
 
 
 def _slug(text: str) -> str:

@@ -6,6 +6,8 @@ import csv
 import io
 from typing import TYPE_CHECKING, Final
 
+from steelyard.errors import unwritable
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
@@ -33,12 +35,21 @@ def write_claim_tables(result: Path, findings: FindingSet, files: Mapping[str, s
 
 
 def write_table(result: Path, name: str, text: str) -> None:
-    """Write a table; the file is whole or absent."""
+    """Write a table; the file is whole or absent.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be written.
+    """
     folder = result / FOLDER
-    folder.mkdir(exist_ok=True)
     temporary = folder / f".{name}.csv.tmp"
-    temporary.write_text(text, encoding="utf-8", newline="")
-    temporary.replace(folder / f"{name}.csv")
+    try:
+        folder.mkdir(exist_ok=True)
+        temporary.write_text(text, encoding="utf-8", newline="")
+        temporary.replace(folder / f"{name}.csv")
+    except OSError as error:
+        raise unwritable(folder, error, "check the rights of the folder") from error
 
 
 def claim_table(findings: Sequence[Finding]) -> str:

@@ -98,6 +98,7 @@ def study(name: str) -> Study:
 ANALYSES: Final = {
     "stability": "steelyard.studies.stability",
     "imported": "steelyard.studies.imported",
+    "compare": "steelyard.studies.comparison",
 }
 """Packages of the studies whose results can be analysed and reported: modules ``analysis`` and ``report``."""
 
@@ -122,6 +123,6 @@ def part_of(study_name: str, part: str, place: Path) -> ModuleType:
     if study_name not in ANALYSES:
         known = ", ".join(f"`{name}`" for name in ANALYSES)
         message = f"`{place}` is of study `{study_name}`; studies with a report: {known}"
-        hint = "give a folder that `steelyard run stability` or `steelyard import` wrote"
+        hint = "give a folder that `steelyard run`, `steelyard compare` or `steelyard import` wrote"
         raise UsageError(message, hint=hint)
     return import_module(f"{ANALYSES[study_name]}.{part}")

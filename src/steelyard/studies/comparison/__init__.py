@@ -1,1 +1,7 @@
-"""Commands compared with each other: interleaved, measured until settled, judged with a margin."""
+"""Comparing commands: contenders, terms, measuring, verdicts."""
+
+from __future__ import annotations
+
+from steelyard.studies.comparison.study import STUDY
+
+__all__ = ["STUDY"]

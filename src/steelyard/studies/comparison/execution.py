@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Final
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from steelyard.errors import SteelyardError, UsageError, unwritable
 from steelyard.record.claim import claimed
 from steelyard.record.ledger import LEDGER_NAME, Ledger
+from steelyard.record.looks import FAILED, OPEN, LookTimes
 from steelyard.record.provenance import begin_provenance, end_session, write_provenance
 from steelyard.record.tables import write_tables
 from steelyard.run.gate import Patience
@@ -20,7 +20,7 @@ from steelyard.run.resident import resident
 from steelyard.run.secrecy import without_secrets
 from steelyard.studies.comparison.launch import Launches
 from steelyard.studies.comparison.measuring import Measuring
-from steelyard.studies.comparison.outcome import conclude
+from steelyard.studies.comparison.outcome import Measured, conclude
 from steelyard.studies.comparison.recorder import Recorder
 from steelyard.studies.comparison.terms import draw_plan
 from steelyard.studies.execution import PLAN_NAME, holds_plan
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from steelyard.studies.comparison.outcome import Comparison
     from steelyard.studies.comparison.terms import Terms
 
-COMPARISON_NAME: Final = "comparison.json"
 PATIENCE: Final = Patience(window_s=0.2, pause_s=0.3, bound_s=2.0)
 """Somebody waits for the answer: a machine that stays busy is measured as it is, and the answer says so."""
 
@@ -50,6 +49,27 @@ class Unwatched:
 
     def block_done(self, measuring: Measuring) -> None:
         """Nothing."""
+
+
+class _LookKeeper:
+    """Keeps every look on disk before the next block, and tells the watcher."""
+
+    def __init__(self, result: Path, plan: Plan, watcher: Watcher) -> None:
+        self._result = result
+        self._plan_id = plan.id
+        self._watcher = watcher
+        self._looks = 0
+
+    def block_done(self, measuring: Measuring) -> None:
+        looks = sum(len(duel.sequence.looks) for duel in measuring.duels)
+        if looks != self._looks:
+            self._looks = looks
+            self.keep(measuring, OPEN, measuring.elapsed_s)
+        self._watcher.block_done(measuring)
+
+    def keep(self, measuring: Measuring, end: str, elapsed_s: float) -> None:
+        times = tuple(duel.look_times for duel in measuring.duels)
+        LookTimes(self._plan_id, times, end, elapsed_s).write(self._result)
 
 
 def compare_commands(
@@ -89,6 +109,7 @@ def compare_commands(
     terms.check()
     entrants = commands.field()
     plan = draw_plan(entrants, terms)
+    notes: list[str] = []
     with ExitStack() as stack:
         if result is not None:
             _require_empty(result)
@@ -104,17 +125,41 @@ def compare_commands(
             _require_empty(result)
             provenance = _begin(plan, result, command_line)
             ledger = stack.enter_context(Ledger(result / LEDGER_NAME, plan.id))
-            stack.callback(_end, result, provenance, machine)
+            stack.callback(_end, result, provenance, machine, notes)
         recorder = stack.enter_context(Recorder(ledger, machine.gate))
         measuring = Measuring(plan, entrants, terms, Launches(worker, terms), recorder)
-        measuring.execute(watcher or Unwatched())
+        measured = _measure(measuring, watcher or Unwatched(), result, plan)
         if measuring.is_interrupted:
             worker.close(patience_s=0)
-        notes = [*machine.notes, *_clock_remarks(), *_disturbances(recorder)]
-    found = conclude(measuring, notes, result)
+        notes += [*machine.notes, *_clock_remarks(), *_disturbances(recorder)]
     if result is not None:
-        _write_comparison(found, result)
-    return found
+        _write_findings(result)
+    return conclude(measured, notes, result)
+
+
+def _measure(measuring: Measuring, watcher: Watcher, result: Path | None, plan: Plan) -> Measured:
+    """Measure, and keep the looks however it ends."""
+    keeper = None if result is None else _LookKeeper(result, plan, watcher)
+    if keeper is not None:
+        keeper.keep(measuring, OPEN, 0.0)
+    try:
+        measuring.execute(keeper or watcher)
+    except BaseException:
+        with suppress(SteelyardError):  # the failure on its way says more
+            if keeper is not None:
+                keeper.keep(measuring, FAILED, measuring.elapsed_s)
+        raise
+    elapsed_s = measuring.elapsed_s
+    if keeper is not None:
+        keeper.keep(measuring, measuring.end, elapsed_s)
+    contenders, duels = measuring.entrants.contenders, tuple(measuring.duels)
+    return Measured(measuring.terms, contenders, tuple(measuring.runs), duels, measuring.end, elapsed_s)
+
+
+def _write_findings(result: Path) -> None:
+    from steelyard.studies.comparison.analysis import analyse  # noqa: PLC0415 - start-up time
+
+    analyse(result)
 
 
 def _patience(terms: Terms) -> Patience:
@@ -160,20 +205,11 @@ def _begin(plan: Plan, result: Path, command_line: Sequence[str]) -> Provenance:
     return provenance
 
 
-def _end(result: Path, provenance: Provenance, machine: PreparedMachine) -> None:
+def _end(result: Path, provenance: Provenance, machine: PreparedMachine, remarks: Sequence[str]) -> None:
     """Write what can be written, however the measuring ended."""
     with suppress(SteelyardError):  # a failure on its way says more
         *earlier, last = end_session(provenance).sessions
         seen = replace(last, gate=machine.gate.records())
-        notes = (*provenance.notes, *machine.notes)
+        notes = tuple(dict.fromkeys((*provenance.notes, *(remarks or machine.notes))))
         write_provenance(result, replace(provenance, sessions=(*earlier, seen), notes=notes))
         write_tables(result)
-
-
-def _write_comparison(found: Comparison, result: Path) -> None:
-    path = result / COMPARISON_NAME
-    text = json.dumps(found.as_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise unwritable(path, error, "give another folder with --out") from error

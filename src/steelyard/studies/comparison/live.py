@@ -13,7 +13,8 @@ from steelyard.studies.comparison.contender import short
 if TYPE_CHECKING:
     from typing import TextIO
 
-    from steelyard.studies.comparison.measuring import Duel, Measuring
+    from steelyard.studies.comparison.duel import Duel
+    from steelyard.studies.comparison.measuring import Measuring
 
 PERIOD_S: Final = 0.2
 NAME_WIDTH: Final = 24

@@ -6,14 +6,11 @@ import statistics
 import time
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
-import numpy as np
-
-from steelyard.analyse.looks import next_look
 from steelyard.analyse.sequential import Design, SequentialComparison
 from steelyard.errors import RunError
+from steelyard.studies.comparison.duel import Duel, difference_of
 from steelyard.studies.comparison.launch import execute_line
 from steelyard.studies.comparison.sample import Run
 from steelyard.studies.comparison.terms import MEASURE, WARMUP
@@ -21,9 +18,6 @@ from steelyard.studies.comparison.terms import MEASURE, WARMUP
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
-
-    from steelyard.analyse.sequential import Look
     from steelyard.model import Batch, Plan
     from steelyard.studies.comparison.contender import Contender, Field
     from steelyard.studies.comparison.launch import Launches
@@ -31,42 +25,6 @@ if TYPE_CHECKING:
     from steelyard.studies.comparison.terms import Terms
 
 _REMEMBERED_BLOCKS: Final = 20
-
-
-@dataclass(slots=True)
-class Duel:
-    """One comparison while it grows.
-
-    Parameters
-    ----------
-    baseline, contender : int
-        Numbers of the commands.
-    sequence : SequentialComparison
-        Its looks.
-    """
-
-    baseline: int
-    contender: int
-    sequence: SequentialComparison
-    differences: list[float] = field(default_factory=list)
-    is_open: bool = True
-    next_look: int = 0
-    known: Look | None = None
-
-    def look(self, fraction: float) -> None:
-        """Look at it, unless there is nothing new.
-
-        All intervals hold together, so the narrower of two looks may be believed: a look that comes soon
-        after another, because somebody interrupted, has little error to spend and is often the wider one.
-        """
-        looks = self.sequence.looks
-        if looks and looks[-1].blocks >= len(self.differences):
-            return
-        found = self.sequence.look(np.array(self.differences), fraction)
-        self.next_look = next_look(max(found.blocks, 1))
-        if self.known is None or found.log_width <= self.known.log_width:
-            self.known = found
-        self.is_open = not self.known.is_settled
 
 
 class Watcher(Protocol):
@@ -120,6 +78,14 @@ class Measuring:
         return time.monotonic() - self._began_s
 
     @property
+    def end(self) -> str:
+        """Why it ended: ``settled``, ``spent`` or ``interrupted``."""
+        if self.is_interrupted:
+            return "interrupted"
+        is_unsettled = any(duel.known is None or not duel.known.is_settled for duel in self.duels)
+        return "spent" if self.is_spent and is_unsettled else "settled"
+
+    @property
     def block_s(self) -> float:
         """Time a block takes [s]; 0 before the first."""
         return statistics.median(self._block_s) if self._block_s else 0.0
@@ -167,13 +133,6 @@ class Measuring:
         if failure is not None:
             raise failure
 
-    def values(self, contender: int) -> tuple[NDArray[np.float64], list[Run]]:
-        """Give the measured values of a command, in order, with their runs."""
-        runs = [run for run in self.runs if run.contender == contender and run.phase == MEASURE]
-        name = self.terms.metric.quantity
-        found = [(value, run) for run in runs if (value := getattr(run, name)) is not None]
-        return np.array([value for value, _ in found], dtype=np.float64), [run for _, run in found]
-
     def _execute_block(self, batches: Sequence[Batch], watcher: Watcher) -> None:
         is_warmup = batches[0].block < self.terms.warmup
         wanted = {number for duel in self.duels if duel.is_open for number in (duel.baseline, duel.contender)}
@@ -213,7 +172,7 @@ class Measuring:
                 continue
             if {duel.baseline, duel.contender} <= self._latest.keys():
                 duel.differences.append(
-                    float(np.log(self._latest[duel.contender] / self._latest[duel.baseline]))
+                    difference_of(self._latest[duel.baseline], self._latest[duel.contender])
                 )
             if self.is_spent or len(duel.differences) >= duel.next_look:
                 duel.look(fraction)

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.studies.comparison.claim import Claim, claim_of_look
-from steelyard.studies.comparison.sample import OUTLIER_MADS, Run, Summary, summarise
+from steelyard.studies.comparison.contender import SHELL
+from steelyard.studies.comparison.sample import OUTLIER_MADS, Run, Summary, summarise, values_of
 from steelyard.studies.comparison.terms import MEASURE
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from steelyard.studies.comparison.contender import Contender
-    from steelyard.studies.comparison.measuring import Measuring
+    from steelyard.studies.comparison.duel import Duel
     from steelyard.studies.comparison.terms import Terms
 
 COMPARISON_SCHEMA: Final = "steelyard/comparison/1"
@@ -46,7 +47,7 @@ class Comparison:
     elapsed_s : float
         Time it took [s].
     end : str
-        Why it ended: ``settled``, ``spent`` or ``interrupted``.
+        Why it ended: ``settled``, ``spent``, ``interrupted``, or ``failed`` or ``open`` (killed).
     result : Path or None
         Result folder.
     """
@@ -116,20 +117,51 @@ def _numbers(values: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def conclude(measuring: Measuring, notes: Sequence[str], result: Path | None) -> Comparison:
-    """Give what was found by a measuring loop that has ended.
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a measuring loop leaves, or what was recorded of one.
 
     Parameters
     ----------
-    measuring : Measuring
-        The loop.
+    terms : Terms
+        How it was measured and what is promised.
+    contenders : tuple of Contender
+        Commands.
+    runs : tuple of Run
+        In order of execution.
+    duels : tuple of Duel
+        Comparisons with their looks.
+    end : str
+        Why it ended.
+    elapsed_s : float
+        Time it took [s].
+    """
+
+    terms: Terms
+    contenders: tuple[Contender, ...]
+    runs: tuple[Run, ...]
+    duels: tuple[Duel, ...]
+    end: str
+    elapsed_s: float
+
+
+def conclude(measured: Measured, notes: Sequence[str], result: Path | None) -> Comparison:
+    """Give what was found.
+
+    Parameters
+    ----------
+    measured : Measured
+        What there is.
     notes : sequence of str
         Remarks on the machine.
     result : Path or None
         Result folder.
     """
-    contenders, terms = measuring.entrants.contenders, measuring.terms
-    summaries = tuple(summarise(*measuring.values(contender.number)) for contender in contenders)
+    contenders, terms = measured.contenders, measured.terms
+    summaries = tuple(
+        summarise(*values_of(measured.runs, contender.number, terms.metric.quantity))
+        for contender in contenders
+    )
     claims = tuple(
         claim_of_look(
             duel.known,
@@ -137,23 +169,18 @@ def conclude(measuring: Measuring, notes: Sequence[str], result: Path | None) ->
             (contenders[duel.baseline].name, contenders[duel.contender].name),
             str(terms.metric),
         )
-        for duel in measuring.duels
+        for duel in measured.duels
     )
-    end = "interrupted" if measuring.is_interrupted else "spent" if measuring.is_spent else "settled"
-    if end == "spent" and all(claim.is_settled for claim in claims):
-        end = "settled"
     found = Comparison(
         terms=terms,
         contenders=contenders,
         summaries=summaries,
         claims=claims,
-        looks=tuple(
-            tuple((look.blocks, look.fraction) for look in duel.sequence.looks) for duel in measuring.duels
-        ),
-        runs=tuple(measuring.runs),
+        looks=tuple(duel.look_times for duel in measured.duels),
+        runs=measured.runs,
         warnings=(),
-        elapsed_s=measuring.elapsed_s,
-        end=end,
+        elapsed_s=measured.elapsed_s,
+        end=measured.end,
         result=result,
     )
     return replace(found, warnings=tuple(_warnings(found, notes)))
@@ -161,36 +188,47 @@ def conclude(measuring: Measuring, notes: Sequence[str], result: Path | None) ->
 
 def _warnings(found: Comparison, notes: Sequence[str]) -> Iterable[str]:
     yield from (f"machine: {note}" for note in notes)
-    if found.contenders[0].words[:2] == ("sh", "-c"):
-        yield "shell: every run includes the start of `sh`; nothing is subtracted"
-    for contender, summary in zip(found.contenders, found.summaries, strict=True):
-        if summary.outliers:
-            yield (
-                f"outliers: {summary.outliers} of {summary.count} runs of `{contender.name}` lie more than "
-                f"{OUTLIER_MADS} median absolute deviations above its median; they are labelled and count"
-            )
-        missing = sum(
-            run.phase == MEASURE and not getattr(run, found.terms.metric.quantity)
-            for run in found.runs
-            if run.contender == contender.number
-        )
-        if missing:
-            yield (
-                f"missing: {missing} runs of `{contender.name}` have no {found.terms.metric.words} or 0; no "
-                "comparison uses their blocks"
-            )
-        failed = sum(run.contender == contender.number and run.status != "completed" for run in found.runs)
-        if failed:
-            yield f"failures: {failed} runs of `{contender.name}` failed and count, as asked"
-        if found.terms.metric == "wall" and summary.median < SHORT_NS:
-            yield (
-                f"short: runs of `{contender.name}` take less than 1 ms; much of it is the kernel's work to "
-                "start a program"
-            )
+    for contender in found.contenders:
+        yield from sample_remarks(found, contender.number)
     for claim in found.claims:
-        if not claim.low <= claim.mean_ratio <= claim.high and math.isfinite(claim.mean_ratio):
-            yield (
-                f"mean: by the ratio of geometric means `{claim.contender}` differs by "
-                f"{100 * (claim.mean_ratio - 1):+.1f} % from `{claim.baseline}`: outliers, or another shape "
-                "of the distribution; `--location mean` judges by it"
-            )
+        yield from claim_remarks(claim)
+
+
+def sample_remarks(found: Comparison, number: int) -> Iterable[str]:
+    """Give what must be known of the runs of a command beside its numbers."""
+    contender, summary = found.contenders[number], found.summaries[number]
+    if number == 0 and contender.words[:2] == SHELL:
+        yield "shell: every run includes the start of `sh`; nothing is subtracted"
+    if summary.outliers:
+        yield (
+            f"outliers: {summary.outliers} of {summary.count} runs of `{contender.name}` lie more than "
+            f"{OUTLIER_MADS} median absolute deviations above its median; they are labelled and count"
+        )
+    missing = sum(
+        run.phase == MEASURE and not getattr(run, found.terms.metric.quantity)
+        for run in found.runs
+        if run.contender == number
+    )
+    if missing:
+        yield (
+            f"missing: {missing} runs of `{contender.name}` have no {found.terms.metric.words} or 0; no "
+            "comparison uses their blocks"
+        )
+    failed = sum(run.contender == number and run.status != "completed" for run in found.runs)
+    if failed:
+        yield f"failures: {failed} runs of `{contender.name}` failed and count, as asked"
+    if found.terms.metric == "wall" and summary.median < SHORT_NS:
+        yield (
+            f"short: runs of `{contender.name}` take less than 1 ms; much of it is the kernel's work to "
+            "start a program"
+        )
+
+
+def claim_remarks(claim: Claim) -> Iterable[str]:
+    """Give what must be known of a claim beside its sentence."""
+    if not claim.low <= claim.mean_ratio <= claim.high and math.isfinite(claim.mean_ratio):
+        yield (
+            f"mean: by the ratio of geometric means `{claim.contender}` differs by "
+            f"{100 * (claim.mean_ratio - 1):+.1f} % from `{claim.baseline}`: outliers, or another shape "
+            "of the distribution; `--location mean` judges by it"
+        )

@@ -9,6 +9,7 @@ import numpy as np
 
 from steelyard.analyse.describe import mad, mean, quantile, standard_deviation
 from steelyard.analyse.interval import MAD_SCALE
+from steelyard.studies.comparison.terms import MEASURE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -81,6 +82,23 @@ class Run:
             peak_memory_bytes=value("peak_memory_bytes"),
             flags=list(outcome["flags"]),
         )
+
+
+def values_of(runs: Sequence[Run], contender: int, quantity: str) -> tuple[NDArray[np.float64], list[Run]]:
+    """Give the measured values of a command, in order, with their runs.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Of all commands, warm-up included.
+    contender : int
+        Number of the command.
+    quantity : str
+        ``wall_ns``, ``cpu_ns`` or ``peak_memory_bytes``.
+    """
+    measured = [run for run in runs if run.contender == contender and run.phase == MEASURE]
+    found = [(value, run) for run in measured if (value := getattr(run, quantity)) is not None]
+    return np.array([value for value, _ in found], dtype=np.float64), [run for _, run in found]
 
 
 @dataclass(frozen=True, slots=True)

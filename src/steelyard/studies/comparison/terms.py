@@ -11,7 +11,7 @@ from steelyard.analyse.equivalence import FEWEST_UNITS, Margin
 from steelyard.analyse.looks import Extent
 from steelyard.analyse.sequential import Location
 from steelyard.design.blocks import draw_batches
-from steelyard.errors import UsageError
+from steelyard.errors import DataError, UsageError
 from steelyard.model import Batch, Cell, Execution, Plan
 
 if TYPE_CHECKING:
@@ -165,8 +165,10 @@ def draw_plan(entrants: Field, terms: Terms) -> Plan:
         for batch in draw_batches(range(count), blocks=blocks, seed=terms.seed)
     )
     options: dict[str, str | int | float | bool | None] = {
+        "isolation": terms.isolation,
         "metric": str(terms.metric),
         "margin": terms.margin.relative,
+        "margin_percent": 100 * terms.margin.relative,
         "level": terms.margin.level,
         "location": str(terms.location),
         "warmup": terms.warmup,
@@ -181,3 +183,51 @@ def draw_plan(entrants: Field, terms: Terms) -> Plan:
     }
     factors = {"command": names, "phase": (WARMUP, MEASURE)}
     return Plan(STUDY, terms.seed, factors, cells, batches, blocks, options).freeze()
+
+
+def planned_terms(plan: Plan) -> tuple[Terms, tuple[tuple[int, int], ...]]:
+    """Give the terms a plan was drawn for, as far as its claims depend on them, and its pairs.
+
+    Raises
+    ------
+    DataError
+        If it is no plan of a comparison.
+    """
+    options = plan.options
+    try:
+        terms = Terms(
+            metric=Metric(str(options["metric"])),
+            margin=Margin(_number(options["margin"]), _number(options["level"])),
+            location=Location(str(options["location"])),
+            warmup=int(_number(options["warmup"])),
+            extent=Extent(
+                int(_number(options["runs_min"])),
+                int(_number(options["runs_max"])),
+                _number(options["budget_s"]),
+            ),
+            seed=plan.seed,
+            isolation=str(options["isolation"]),
+            ignores_failure=bool(options["ignores_failure"]),
+        )
+        pairs = tuple(_pair(pair, len(plan.cells) // 2) for pair in str(options["pairs"]).split(","))
+    except (KeyError, ValueError, TypeError) as error:
+        message = f"`plan.json` is no plan of `steelyard compare`: {error}"
+        raise DataError(
+            message, hint="give a folder that `steelyard compare` wrote", code="data.study"
+        ) from error
+    return terms, pairs
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        message = f"`{value}` is no number"
+        raise TypeError(message)
+    return float(value)
+
+
+def _pair(text: str, count: int) -> tuple[int, int]:
+    baseline, contender = (int(part) for part in text.split(":"))
+    if not (0 <= baseline < count and 0 <= contender < count):
+        message = f"the pair `{text}` names none of {count} commands"
+        raise ValueError(message)
+    return baseline, contender

@@ -4,7 +4,7 @@ import numpy as np
 
 from steelyard.analyse.equivalence import Verdict
 from steelyard.analyse.sequential import Design, SequentialComparison
-from steelyard.studies.comparison.measuring import Duel
+from steelyard.studies.comparison.duel import Duel
 
 
 def grown(size: int) -> Duel:

@@ -12,6 +12,7 @@ from steelyard.units import NS_PER_S, format_bytes, format_seconds
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from steelyard.studies.comparison.claim import Claim
     from steelyard.studies.comparison.outcome import Comparison
     from steelyard.studies.comparison.sample import Summary
 
@@ -73,23 +74,28 @@ def flags_text(summary: Summary) -> str:
     return ", ".join(f"{count} {flag.replace('_', ' ')}" for flag, count in summary.flags.items())
 
 
+ENDS: Final = {
+    "settled": "settled",
+    "spent": "ended because runs or budget were spent",
+    "interrupted": "interrupted",
+    "failed": "ended by a failure",
+    "open": "ended without saying so (killed, or no power)",
+}
+
+
 def closing_lines(found: Comparison) -> Iterable[str]:
     """Say why it ended, and what would settle what is not."""
-    ends = {
-        "settled": "settled",
-        "spent": "ended because runs or budget were spent",
-        "interrupted": "interrupted",
-    }
-    yield f"{ends[found.end]} after {found.elapsed_s:.1f} s; seed {found.terms.seed}"
-    for claim in found.claims:
-        if claim.is_settled:
-            continue
-        if claim.further_runs is None:
-            yield f"`{claim.contender}`: no reasonable number of runs settles it at this spread"
-        else:
-            yield (
-                f"`{claim.contender}`: about {claim.further_runs} more runs of each side would settle it "
-                "if the spread stays (--budget, --runs-max)"
-            )
+    yield f"{ENDS[found.end]} after {found.elapsed_s:.1f} s; seed {found.terms.seed}"
+    yield from (remaining_text(claim) for claim in found.claims if not claim.is_settled)
     if found.result is not None:
         yield f"recorded in {found.result}"
+
+
+def remaining_text(claim: Claim) -> str:
+    """Say what would settle a claim that is not settled."""
+    if claim.further_runs is None:
+        return f"`{claim.contender}`: no reasonable number of runs settles it at this spread"
+    return (
+        f"`{claim.contender}`: about {claim.further_runs} more runs of each side would settle it "
+        "if the spread stays (--budget, --runs-max)"
+    )

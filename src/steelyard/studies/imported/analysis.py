@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import AnalysisError, DataError
@@ -12,20 +10,23 @@ from steelyard.model import FindingSet
 from steelyard.model.plan import read_plan
 from steelyard.record.seal import hash_tables
 from steelyard.studies.analysis_options import AnalysisOptions, read_options, write_options
+from steelyard.studies.analysis_parts import with_unique_ids
+from steelyard.studies.finding_tables import write_claim_tables
 from steelyard.studies.imported.cells import cell_finding
 from steelyard.studies.imported.comparisons import comparisons
 from steelyard.studies.imported.published import published_findings
 from steelyard.studies.imported.samples import read_samples
-from steelyard.studies.imported.tables import write_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from steelyard.model import Finding, Plan
 
 METHOD_VERSION: Final = 1
 """Raised whenever a change of the analysis alters numbers."""
+
+TABLES: Final = {"cell": "cells", "comparison": "comparisons", "published_value": "published"}
 
 
 def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
@@ -51,12 +52,12 @@ def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
         raise DataError(message, code="data.study")
     if options is not None:
         write_options(result, plan, options)
-    findings = tuple(_unique(_claims(result, plan, read_options(result, plan))))
+    findings = tuple(with_unique_ids(_claims(result, plan, read_options(result, plan))))
     if not findings:
         message = f"`{result}` has no measured value"
         raise AnalysisError(message, hint="import files with more than warm-ups")
     found = FindingSet(plan.study, plan.id, METHOD_VERSION, hash_tables(result), findings)
-    write_tables(result, found)
+    write_claim_tables(result, found, TABLES)
     found.write(result / "findings.json")
     return found
 
@@ -68,15 +69,6 @@ def _claims(result: Path, plan: Plan, options: AnalysisOptions) -> Iterator[Find
         yield cell_finding(sample, seed=plan.seed, margin=margin)
     yield from comparisons(samples, plan, margin)
     yield from published_findings(result, samples, block_labels(plan))
-
-
-def _unique(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Give each finding an id of its own: names such as `a b` and `a-b` make equal ones."""
-    seen: Counter[str] = Counter()
-    for finding in findings:
-        seen[finding.id] += 1
-        count = seen[finding.id]
-        yield finding if count == 1 else replace(finding, id=f"{finding.id}~{count}")
 
 
 def block_labels(plan: Plan) -> list[str]:

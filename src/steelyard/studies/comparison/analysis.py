@@ -1,0 +1,89 @@
+"""Analysis of a recorded comparison: from the runs and the looks at them to every claim of its report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from steelyard.errors import AnalysisError, DataError, UsageError
+from steelyard.model.finding import FindingSet
+from steelyard.model.plan import read_plan
+from steelyard.record.ledger import LEDGER_NAME
+from steelyard.record.seal import hash_tables
+from steelyard.record.tables import RUNS_NAME, write_tables
+from steelyard.studies.analysis_options import chosen_options, read_options, write_options
+from steelyard.studies.comparison.findings import findings_of
+from steelyard.studies.comparison.replay import replay
+from steelyard.studies.comparison.terms import STUDY
+from steelyard.studies.finding_tables import write_claim_tables
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from steelyard.model import Plan
+    from steelyard.studies.analysis_options import AnalysisOptions
+
+METHOD_VERSION: Final = 2
+"""Raised whenever a change of the analysis alters numbers.
+
+2: everything the report shows is in a finding.
+"""
+
+FINDINGS_NAME: Final = "findings.json"
+TABLES: Final = {"comparison": "comparisons", "sample": "commands"}
+
+
+def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
+    """Compute the findings of a comparison; write ``findings.json`` and ``tables/*.csv``.
+
+    Parameters
+    ----------
+    result : Path
+        Result folder that ``steelyard compare`` wrote, also one that was interrupted or killed.
+    options : AnalysisOptions or None
+        Settings to use and keep beside the result; ``None`` uses those kept there, else those of the plan.
+
+    Returns
+    -------
+    FindingSet
+        The same for the same tables, looks and settings.
+
+    Raises
+    ------
+    DataError
+        If plan, looks or tables are absent, damaged or of another study.
+    AnalysisError
+        If there is nothing to analyse.
+    UsageError
+        If a tolerance is stated: no claim of a comparison depends on one.
+    """
+    plan = read_plan(result / "plan.json")
+    if plan.study != STUDY:
+        message = f"`{result}` holds a result of the study `{plan.study}`, no comparison"
+        raise DataError(message, code="data.study")
+    if options is not None:
+        _refuse_tolerance(plan, options)
+    if (result / LEDGER_NAME).exists() and not (result / RUNS_NAME).exists():
+        write_tables(result)
+    if options is not None:
+        write_options(result, plan, options)
+    found = replay(result, plan, _margin(plan, read_options(result, plan)))
+    if not found.runs:
+        message = f"`{result}` has no completed run"
+        raise AnalysisError(message, hint="compare again; the folder of a comparison is not filled up later")
+    findings = FindingSet(plan.study, plan.id, METHOD_VERSION, hash_tables(result), findings_of(found))
+    write_claim_tables(result, findings, TABLES)
+    findings.write(result / FINDINGS_NAME)
+    return findings
+
+
+def _refuse_tolerance(plan: Plan, options: AnalysisOptions) -> None:
+    if options.tolerance_percent != chosen_options(plan).tolerance_percent:
+        message = "`--tolerance` changes nothing in a comparison: no claim depends on it"
+        raise UsageError(message, hint="leave it out; --margin states what counts as no difference")
+
+
+def _margin(plan: Plan, options: AnalysisOptions) -> float | None:
+    """Give the margin that the reader stated; ``None`` for the plan's own, to the last bit."""
+    if options.margin_percent == chosen_options(plan).margin_percent:
+        return None
+    return options.margin_percent / 100

@@ -1,0 +1,187 @@
+"""A comparison computed again from what was recorded: the runs, and when they were looked at."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from steelyard.analyse.equivalence import Margin
+from steelyard.analyse.sequential import Design, SequentialComparison
+from steelyard.record.looks import FAILED, OPEN, read_looks
+from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
+from steelyard.record.tables import read_runs
+from steelyard.run.outcome import FAILURES
+from steelyard.studies.comparison.contender import Contender
+from steelyard.studies.comparison.duel import Duel, difference_of
+from steelyard.studies.comparison.outcome import Measured, conclude
+from steelyard.studies.comparison.sample import Run
+from steelyard.studies.comparison.terms import MEASURE, planned_terms
+from steelyard.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from steelyard.model import Plan
+    from steelyard.studies.comparison.outcome import Comparison
+    from steelyard.studies.comparison.terms import Terms
+
+_COLUMNS = (
+    "cell",
+    "block",
+    "position",
+    "phase",
+    "status",
+    "exit_code",
+    "wall_ns",
+    "cpu_ns",
+    "peak_memory_bytes",
+    "flags",
+    "start_ns",
+    "end_ns",
+)
+
+
+def replay(result: Path, plan: Plan, margin: float | None = None) -> Comparison:
+    """Give what a recorded comparison says: the same bits as when it was measured.
+
+    Each comparison is looked at again with the blocks and the part of the error that each recorded look had.
+    A comparison that was killed is looked at once more with what is complete, as if it had been interrupted.
+
+    Parameters
+    ----------
+    result : Path
+        Result folder with ``looks.json`` and ``runs.parquet``.
+    plan : Plan
+        Its plan.
+    margin : float or None
+        Another margin than the plan's. The intervals do not depend on it; the verdicts do.
+
+    Raises
+    ------
+    DataError
+        If a file is absent or damaged, or they do not belong together.
+    """
+    terms, pairs = planned_terms(plan)
+    if margin is not None:
+        terms = replace(terms, margin=Margin(margin, terms.margin.level))
+    times = read_looks(result, plan.id, len(pairs))
+    contenders = _contenders(plan)
+    rows = _rows(result)
+    runs = list(_runs(rows, len(contenders), terms))
+    values = _values(runs, terms)
+    design = Design(terms.margin, len(pairs), terms.location)
+    duels = tuple(
+        _duel(pair, SequentialComparison(design), values, looks)
+        for pair, looks in zip(pairs, times.looks, strict=True)
+    )
+    if times.end in {OPEN, FAILED}:
+        fraction = terms.extent.fraction(len(values), _elapsed_s(rows))
+        for duel, pair in zip(duels, pairs, strict=True):
+            if duel.is_open:
+                duel.differences = _differences(pair, values)
+                duel.look(fraction)
+    measured = Measured(terms, contenders, tuple(runs), duels, times.end, times.elapsed_s)
+    return conclude(measured, _notes(result), result)
+
+
+def recorded_runs(result: Path, plan: Plan, terms: Terms) -> list[Run]:
+    """Give the recorded runs that count, warm-up included, in the order of execution.
+
+    Raises
+    ------
+    DataError
+        If ``runs.parquet`` is absent or damaged.
+    """
+    return list(_runs(_rows(result), len(plan.cells) // 2, terms))
+
+
+def _contenders(plan: Plan) -> tuple[Contender, ...]:
+    measured = [cell for cell in plan.cells if cell.levels.get("phase") == MEASURE]
+    return tuple(
+        Contender(
+            number,
+            cell.levels["command"],
+            shlex.join(cell.execution.command) if cell.execution else "",
+            cell.execution.command if cell.execution else (),
+        )
+        for number, cell in enumerate(measured)
+    )
+
+
+def _rows(result: Path) -> list[dict[str, Any]]:
+    table = read_runs(result).select(list(_COLUMNS))
+    return sorted(table.to_pylist(), key=lambda row: int(row["position"]))
+
+
+def _runs(rows: Sequence[Mapping[str, Any]], count: int, terms: Terms) -> Iterator[Run]:
+    """Give the runs that count: a failure that was not to be ignored ended the measuring."""
+    for row in rows:
+        is_own_failure = row["status"] in {"nonzero_exit", "signalled"}
+        if row["status"] in FAILURES and not (is_own_failure and terms.ignores_failure):
+            continue
+        yield Run(
+            row["cell"] % count,
+            row["block"],
+            row["position"],
+            row["phase"],
+            row["status"],
+            row["exit_code"],
+            wall_ns=row["wall_ns"],
+            cpu_ns=row["cpu_ns"],
+            peak_memory_bytes=row["peak_memory_bytes"],
+            flags=list(row["flags"] or []),
+        )
+
+
+def _values(runs: Sequence[Run], terms: Terms) -> list[dict[int, float]]:
+    """Give the measured values of each block in order, by contender."""
+    blocks: dict[int, dict[int, float]] = {}
+    for run in runs:
+        if run.phase == MEASURE:
+            block = blocks.setdefault(run.block, {})
+            value = getattr(run, terms.metric.quantity)
+            if value:
+                block[run.contender] = float(value)
+    return [blocks[number] for number in sorted(blocks)]
+
+
+def _differences(pair: tuple[int, int], values: Sequence[Mapping[int, float]]) -> list[float]:
+    baseline, contender = pair
+    return [
+        difference_of(block[baseline], block[contender])
+        for block in values
+        if baseline in block and contender in block
+    ]
+
+
+def _duel(
+    pair: tuple[int, int],
+    sequence: SequentialComparison,
+    values: Sequence[Mapping[int, float]],
+    looks: Sequence[tuple[int, float]],
+) -> Duel:
+    """Look again; a look at blocks that were lost with the power is left out."""
+    differences = _differences(pair, values)
+    duel = Duel(*pair, sequence)
+    for blocks, fraction in looks:
+        if blocks <= len(differences):
+            duel.differences = differences[:blocks]
+            duel.look(fraction)
+    return duel
+
+
+def _elapsed_s(rows: Sequence[Mapping[str, Any]]) -> float:
+    """Give the time between the first exec and the last exit [s]; 0 without runs."""
+    stamps = np.array(
+        [(row["start_ns"], row["end_ns"]) for row in rows if row["start_ns"] and row["end_ns"]],
+        dtype=np.int64,
+    )
+    return float(stamps[:, 1].max() - stamps[:, 0].min()) / NS_PER_S if stamps.size else 0.0
+
+
+def _notes(result: Path) -> tuple[str, ...]:
+    return read_provenance(result).notes if (result / PROVENANCE_NAME).exists() else ()

@@ -1,0 +1,265 @@
+"""The folder of a comparison is analysed, reported, verified and compared like that of a study."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from integration.study_process import COMMAND
+from steelyard.analyse.equivalence import Margin
+from steelyard.analyse.looks import Extent
+from steelyard.cli import execute
+from steelyard.model.finding import read_findings
+from steelyard.model.plan import read_plan
+from steelyard.record.looks import LookTimes, read_looks
+from steelyard.record.seal import seal_tables
+from steelyard.share.verify import verify
+from steelyard.studies.comparison.contender import Commands
+from steelyard.studies.comparison.execution import compare_commands
+from steelyard.studies.comparison.replay import replay
+from steelyard.studies.comparison.terms import Terms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from steelyard.studies.comparison.outcome import Comparison
+
+TRUTH = str(files("steelyard") / "_bin" / "steelyard-truth")
+FAST, SLOW = f"{TRUTH} --iterations 400000", f"{TRUTH} --iterations 1600000"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="sy-") as state:  # short: sockets lie below it
+        monkeypatch.setenv("STEELYARD_STATE", state)
+        monkeypatch.chdir(tmp_path)
+        yield tmp_path
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Comparison]:
+    """Three commands, really executed: two pairs, several looks at the closer one."""
+    folder = tmp_path_factory.mktemp("measured") / "r"
+    terms = Terms(margin=Margin(0.003), extent=Extent(8, 30, 15.0), warmup=2)
+    commands = Commands((FAST, SLOW, FAST), names=("fast", "slow", "twin"))
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(prefix="sy-") as state:
+        patch.setenv("STEELYARD_STATE", state)
+        found = compare_commands(commands, terms, folder)
+    return folder, found
+
+
+@pytest.fixture
+def result(measured: tuple[Path, Comparison], tmp_path: Path) -> Path:
+    return Path(shutil.copytree(measured[0], tmp_path / "r"))
+
+
+def change(path: Path, edit: Callable[[Any], object]) -> None:
+    content = json.loads(path.read_text(encoding="utf-8"))
+    edit(content)
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def test_what_was_recorded_gives_the_same_bits_as_the_measuring(
+    measured: tuple[Path, Comparison],
+) -> None:
+    folder, live = measured
+    again = replay(folder, read_plan(folder / "plan.json"))
+    assert len(live.looks[1]) > 1, "the twin was looked at more than once"
+    assert again.claims == live.claims
+    assert again.looks == live.looks
+    assert again.summaries == live.summaries
+    assert again.runs == live.runs
+    assert again.warnings == live.warnings
+    assert (again.end, again.elapsed_s) == (live.end, live.elapsed_s)
+
+
+def test_the_folder_is_confirmed_with_and_without_its_report(result: Path) -> None:
+    assert verify(result) == []
+    before = (result / "findings.json").read_bytes()
+    assert execute(["analyse", str(result)]) == 0
+    assert (result / "findings.json").read_bytes() == before
+    assert execute(["report", str(result)]) == 0
+    assert verify(result) == []
+    for form in ("text", "markdown", "latex"):
+        assert execute(["report", str(result), "--format", form]) == 0
+
+
+def test_the_page_is_written_of_findings_alone(result: Path) -> None:
+    (compared, _) = read_findings(result / "findings.json").of("comparison")
+    value = compared.estimates["ratio"].value
+    assert value is not None
+    assert value > 2
+    change(
+        result / "findings.json",
+        lambda content: content["findings"][0]["estimates"]["ratio"].update(value=7.0),
+    )
+    assert execute(["report", str(result)]) == 0
+    assert "takes 7 times as long as" in (result / "report.html").read_text(encoding="utf-8")
+    problems = verify(result)
+    assert any("estimates.ratio.value is 7.0" in problem for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("edit", "named"),
+    [
+        (lambda f: f["findings"][0]["estimates"]["ratio"].update(low=1.0), "comparison/fast/slow"),
+        (lambda f: f["findings"][1]["facts"].update(runs_first=99), "comparison/fast/twin"),
+        (lambda f: f["findings"][2]["estimates"]["median"].update(value=1e-3), "sample/fast"),
+        (lambda f: f["findings"][0].update(verdict="faster"), "comparison/fast/slow"),
+    ],
+)
+def test_one_altered_number_in_a_finding_is_named(
+    result: Path, edit: Callable[[Any], object], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change(result / "findings.json", edit)
+    assert execute(["verify", str(result)]) == 1
+    assert f"finding `{named}`" in capsys.readouterr().out
+
+
+def test_one_altered_run_changes_hash_and_finding(result: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = result / "runs.parquet"
+    table = pq.read_table(path)
+    at = table.column_names.index("wall_ns")
+    values = table.column("wall_ns").to_pylist()
+    values[-1] += values[-1] // 2
+    pq.write_table(table.set_column(at, table.schema.field(at), [values]), path)
+    assert execute(["verify", str(result)]) == 1
+    said = capsys.readouterr().out
+    assert "`runs.parquet` was changed after it was written" in said
+    seal_tables(result)  # somebody who hides it
+    assert execute(["verify", str(result)]) == 1
+    assert "finding `" in capsys.readouterr().out
+
+
+def test_another_time_of_a_look_changes_the_verdict_it_may_give(result: Path) -> None:
+    plan = read_plan(result / "plan.json")
+    times = read_looks(result, plan.id, 2)
+    first, second = times.looks
+    moved = tuple((blocks, min(1.0, 2 * fraction)) for blocks, fraction in second)
+    LookTimes(plan.id, (first, moved), times.end, times.elapsed_s).write(result)
+    problems = verify(result)
+    assert "`looks.json` was changed after it was written" in problems
+    assert any("finding `comparison/fast/twin`: estimates.ratio." in problem for problem in problems)
+
+
+@pytest.mark.parametrize("name", ["looks.json", "runs.parquet", "plan.json", "findings.json"])
+def test_a_missing_file_is_named(result: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (result / name).unlink()
+    assert execute(["verify", str(result)]) == 5
+    said = capsys.readouterr().err
+    assert f"{name}` does not exist" in said
+    assert "hint: " in said
+    assert "Traceback" not in said
+
+
+LOOKS = {"schema": "steelyard/looks/1", "looks": [[], []], "end": "spent", "elapsed_s": 1}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [],
+        {**LOOKS, "schema": "steelyard/looks/2"},
+        {**LOOKS, "plan_id": "other"},
+        {**LOOKS, "looks": [[[10, 0.5]]]},
+        {**LOOKS, "looks": [[[10, 0.5]], [[9, 2.0]]]},
+        {**LOOKS, "looks": [[[9, 0.5], [9, 0.6]], []]},
+        {**LOOKS, "end": "never"},
+        {**LOOKS, "elapsed_s": -1},
+    ],
+)
+def test_damaged_looks_are_refused(result: Path, content: object, capsys: pytest.CaptureFixture[str]) -> None:
+    if isinstance(content, dict):
+        content = {"plan_id": read_plan(result / "plan.json").id, **content}
+    (result / "looks.json").write_text(json.dumps(content), encoding="utf-8")
+    assert execute(["analyse", str(result)]) == 5
+    said = capsys.readouterr().err
+    assert "looks.json" in said
+    assert "hint: " in said
+
+
+def test_tables_that_were_deleted_are_made_again(result: Path) -> None:
+    before = read_findings(result / "findings.json")
+    (result / "runs.parquet").unlink()
+    shutil.rmtree(result / "measurements")
+    assert execute(["analyse", str(result)]) == 0
+    assert read_findings(result / "findings.json").findings == before.findings
+    assert verify(result) == []
+
+
+def test_another_margin_gives_other_verdicts_from_the_same_intervals(result: Path) -> None:
+    before = read_findings(result / "findings.json").of("comparison")
+    assert execute(["analyse", str(result), "--margin", "60"]) == 0
+    after = read_findings(result / "findings.json").of("comparison")
+    assert [each.estimates["ratio"] for each in after] == [each.estimates["ratio"] for each in before]
+    assert after[1].verdict == "equivalent"
+    assert verify(result) == []
+    assert execute(["analyse", str(result), "--margin", "0.3"]) == 0
+    assert read_findings(result / "findings.json").of("comparison") == before
+    assert not (result / "analysis.json").exists()
+
+
+def test_a_tolerance_is_refused(result: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["analyse", str(result), "--tolerance", "5"]) == 2
+    assert "--tolerance" in capsys.readouterr().err
+
+
+def test_two_comparisons_are_laid_over_each_other(
+    result: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(["compare-results", str(result), str(result)]) == 0
+    other = Path(shutil.copytree(result, tmp_path / "other"))
+    change(other / "findings.json", lambda content: content["findings"][0].update(verdict="faster"))
+    capsys.readouterr()
+    assert execute(["compare-results", str(result), str(other)]) == 1
+    assert "slower -> faster" in capsys.readouterr().out
+
+
+def test_a_failed_comparison_leaves_what_was_recorded_before(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = here / "sometimes"
+    script.write_text("#!/bin/sh\necho x >> count\n[ $(wc -l < count) -lt 30 ]\n", encoding="utf-8")
+    script.chmod(0o755)
+    words = ["--out", "r", "--margin", "0.001%", "--budget", "20s"]
+    assert execute(["compare", *words, str(script), str(script)]) == 4
+    capsys.readouterr()
+    assert execute(["analyse", "r"]) == 0
+    findings = read_findings(here / "r" / "findings.json")
+    (compared,) = findings.of("comparison")
+    assert compared.facts["end"] == "failed"
+    counted = [finding.facts["runs"] for finding in findings.of("sample")]
+    assert sorted(counted) == [13, 14], "30 less two of the warm-up and the one that failed"
+    assert verify(here / "r") == []
+
+
+def test_a_comparison_that_was_killed_is_analysed_as_far_as_it_came(here: Path) -> None:
+    words = [*COMMAND, "compare", "--margin", "0.001%", "--budget", "60s", "--out", "r", FAST, FAST]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, start_new_session=True)
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        looks = here / "r" / "looks.json"
+        if looks.exists() and json.loads(looks.read_text(encoding="utf-8"))["looks"][0]:
+            break
+        time.sleep(0.05)
+    time.sleep(1.5)  # runs become durable once in a second
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert execute(["analyse", str(here / "r")]) == 0
+    (compared,) = read_findings(here / "r" / "findings.json").of("comparison")
+    assert compared.facts["end"] == "open"
+    assert int(compared.facts["runs_first"] or 0) >= 10
+    assert verify(here / "r") == []
+    assert execute(["report", str(here / "r")]) == 0
+    assert verify(here / "r") == []

@@ -24,7 +24,7 @@ mod _native {
     use crate::launch::counter_names;
 
     #[pymodule_export]
-    use crate::models::{f_upper, linear_model, student_two_sided};
+    use crate::models::{f_upper, linear_model, linear_rows, student_two_sided};
 
     #[pymodule_export]
     use crate::segments::{break_intervals, fit_segments};

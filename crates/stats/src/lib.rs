@@ -44,7 +44,7 @@ pub use correlation::{autocorrelation, effective_size};
 pub use error::StatsError;
 pub use interval::{Interval, Intervals};
 pub use kolmogorov::{Kolmogorov, kolmogorov_smirnov};
-pub use linear::{Intercept, LinearFit, fit_linear};
+pub use linear::{Intercept, LinearFit, LinearRows, fit_linear, linear_rows};
 pub use moment::{MomentIntervals, moment_bootstrap, moment_bootstrap_groups};
 pub use order::{median, median_absolute_deviation, quantile};
 pub use order_interval::{OrderInterval, order_interval};

@@ -31,6 +31,7 @@ __all__ = [
     "law_quantiles",
     "law_shares",
     "linear_model",
+    "linear_rows",
     "moment_bootstrap",
     "noise_scale",
     "order_interval",
@@ -132,9 +133,7 @@ class LinearModelValues(TypedDict):
     standard_errors: NDArray[np.float64]
     hc3_errors: NDArray[np.float64]
     cluster_errors: NDArray[np.float64] | None
-    residuals: NDArray[np.float64]
-    leverage: NDArray[np.float64]
-    cook: NDArray[np.float64]
+    residual_quartiles: NDArray[np.float64]
     sigma: float
     residual_df: int
     rank: int
@@ -142,6 +141,7 @@ class LinearModelValues(TypedDict):
     r_squared: float
     adjusted_r_squared: float
     f_statistic: tuple[float, int] | None
+    fitted_square: float
 
 def linear_model(
     columns: Sequence[NDArray[np.float64]],
@@ -150,6 +150,9 @@ def linear_model(
     intercept: bool,
     clusters: NDArray[np.int64] | None = None,
 ) -> LinearModelValues: ...
+def linear_rows(
+    columns: Sequence[NDArray[np.float64]], response: NDArray[np.float64], *, intercept: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]: ...
 def student_two_sided(t: float, df: float) -> float: ...
 def f_upper(f: float, numerator: float, denominator: float) -> float: ...
 

@@ -25,7 +25,7 @@ mod _native {
     use crate::launch::counter_names;
 
     #[pymodule_export]
-    use crate::models::{f_upper, linear_model, student_two_sided};
+    use crate::models::{f_upper, linear_model, linear_rows, student_two_sided};
 
     #[pymodule_export]
     use crate::noise::{fit_noise, law_quantiles, law_shares, pareto_tail};

@@ -1,5 +1,7 @@
 //! Linear models of `steelyard-stats` over arrays.
 
+use std::borrow::Cow;
+
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::import_exception;
 use pyo3::prelude::*;
@@ -12,6 +14,15 @@ pub(crate) fn raise(error: &StatsError) -> PyErr {
     AnalysisError::new_err(error.to_string())
 }
 
+/// The values themselves where they lie side by side, else a copy. Nobody may write them during the call.
+fn values<'a, T: numpy::Element + Copy>(array: &'a PyReadonlyArray1<'_, T>) -> Cow<'a, [T]> {
+    array.as_slice().map_or_else(|_| array.as_array().to_vec().into(), Cow::Borrowed)
+}
+
+const fn constant(intercept: bool) -> Intercept {
+    if intercept { Intercept::Fitted } else { Intercept::Zero }
+}
+
 /// Fits a linear model; the result is a dictionary of arrays and numbers.
 #[pyfunction]
 #[pyo3(signature = (columns, response, *, intercept, clusters=None))]
@@ -22,18 +33,39 @@ pub(crate) fn linear_model<'py>(
     intercept: bool,
     clusters: Option<PyReadonlyArray1<'py, i64>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let columns: Vec<Vec<f64>> = columns.iter().map(|column| column.as_array().to_vec()).collect();
-    let response = response.as_array().to_vec();
-    let clusters = clusters.map(|labels| labels.as_array().to_vec());
-    let constant = if intercept { Intercept::Fitted } else { Intercept::Zero };
+    let columns: Vec<Cow<'_, [f64]>> = columns.iter().map(values).collect();
+    let (response, clusters) = (values(&response), clusters.as_ref().map(values));
     let fit = py
         .detach(|| {
-            let slices: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
-            fit_linear(&slices, &response, constant, clusters.as_deref())
+            let slices: Vec<&[f64]> = columns.iter().map(AsRef::as_ref).collect();
+            fit_linear(&slices, &response, constant(intercept), clusters.as_deref())
         })
         .map_err(|error| raise(&error))?;
     described(py, fit)
 }
+
+/// Residual, leverage and Cook's distance of each observation, and the sum of squared residuals.
+#[pyfunction]
+#[pyo3(signature = (columns, response, *, intercept))]
+pub(crate) fn linear_rows<'py>(
+    py: Python<'py>,
+    columns: Vec<PyReadonlyArray1<'py, f64>>,
+    response: PyReadonlyArray1<'py, f64>,
+    intercept: bool,
+) -> PyResult<(Array<'py>, Array<'py>, Array<'py>, f64)> {
+    let columns: Vec<Cow<'_, [f64]>> = columns.iter().map(values).collect();
+    let response = values(&response);
+    let rows = py
+        .detach(|| {
+            let slices: Vec<&[f64]> = columns.iter().map(AsRef::as_ref).collect();
+            steelyard_stats::linear_rows(&slices, &response, constant(intercept))
+        })
+        .map_err(|error| raise(&error))?;
+    let array = |values| PyArray1::from_vec(py, values);
+    Ok((array(rows.residuals), array(rows.leverage), array(rows.cook), rows.residual_sum))
+}
+
+type Array<'py> = Bound<'py, PyArray1<f64>>;
 
 fn described(py: Python<'_>, fit: LinearFit) -> PyResult<Bound<'_, PyDict>> {
     let found = PyDict::new(py);
@@ -41,9 +73,7 @@ fn described(py: Python<'_>, fit: LinearFit) -> PyResult<Bound<'_, PyDict>> {
         ("coefficients", fit.coefficients),
         ("standard_errors", fit.standard_errors),
         ("hc3_errors", fit.hc3_errors),
-        ("residuals", fit.residuals),
-        ("leverage", fit.leverage),
-        ("cook", fit.cook),
+        ("residual_quartiles", fit.residual_quartiles.to_vec()),
     ];
     for (name, values) in arrays {
         found.set_item(name, PyArray1::from_vec(py, values))?;
@@ -56,6 +86,7 @@ fn described(py: Python<'_>, fit: LinearFit) -> PyResult<Bound<'_, PyDict>> {
     found.set_item("r_squared", fit.r_squared)?;
     found.set_item("adjusted_r_squared", fit.adjusted_r_squared)?;
     found.set_item("f_statistic", fit.f_statistic)?;
+    found.set_item("fitted_square", fit.fitted_square)?;
     Ok(found)
 }
 

@@ -45,7 +45,7 @@ pub use correlation::{autocorrelation, effective_size};
 pub use error::StatsError;
 pub use interval::{Interval, Intervals};
 pub use kolmogorov::{Kolmogorov, kolmogorov_smirnov};
-pub use linear::{Intercept, LinearFit, fit_linear};
+pub use linear::{Intercept, LinearFit, LinearRows, fit_linear, linear_rows};
 pub use moment::{MomentIntervals, moment_bootstrap, moment_bootstrap_groups};
 pub use noise::{Law, LawFit, LawKind, NoiseFit, ParetoTail, Simulation, fit_noise, pareto_tail};
 pub use order::{median, median_absolute_deviation, quantile};

@@ -6,7 +6,10 @@
 use crate::error::StatsError;
 use crate::sample::{check_values, real};
 
+mod clusters;
+mod quartiles;
 mod robust;
+mod single;
 mod solve;
 
 use solve::{Centred, Solution};
@@ -45,15 +48,29 @@ pub struct LinearFit {
     pub adjusted_r_squared: f64,
     /// F statistic and its numerator degrees of freedom; none for an intercept alone.
     pub f_statistic: Option<(f64, usize)>,
-    /// Residual of every observation.
+    /// Quantiles of type 7 of the residuals at 0, 1/4, 1/2, 3/4 and 1.
+    pub residual_quartiles: [f64; 5],
+    /// Mean of the squares of the fitted values.
+    pub fitted_square: f64,
+}
+
+/// What a fit says of each observation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinearRows {
+    /// Observed less fitted.
     pub residuals: Vec<f64>,
-    /// Leverage of every observation.
+    /// Diagonal of the hat matrix.
     pub leverage: Vec<f64>,
-    /// Cook's distance of every observation.
+    /// Cook's distance.
     pub cook: Vec<f64>,
+    /// Sum of squared residuals: the same bits as [`LinearFit::residual_sum`] of the same data.
+    pub residual_sum: f64,
 }
 
 /// Fits `response` on `columns`.
+///
+/// One column or none costs a few passes over the data and no memory that grows with them; more cost one number of memory
+/// per observation.
 ///
 /// # Errors
 ///
@@ -64,61 +81,122 @@ pub fn fit_linear(
     intercept: Intercept,
     clusters: Option<&[i64]>,
 ) -> Result<LinearFit, StatsError> {
-    check_values(response, 1)?;
-    for column in columns {
-        check_length(column.len(), response.len())?;
-        check_values(column, 1)?;
-    }
+    check(columns, response, intercept)?;
     if let Some(labels) = clusters {
         check_length(labels.len(), response.len())?;
+    }
+    let centred = Centred::new(columns, response, intercept)?;
+    let solution = Solution::new(&centred);
+    Ok(summarise(&centred, &solution, clusters))
+}
+
+/// Gives residual, leverage and influence of each observation in the fit of [`fit_linear`].
+///
+/// # Errors
+///
+/// As [`fit_linear`].
+pub fn linear_rows(
+    columns: &[&[f64]],
+    response: &[f64],
+    intercept: Intercept,
+) -> Result<LinearRows, StatsError> {
+    check(columns, response, intercept)?;
+    let centred = Centred::new(columns, response, intercept)?;
+    let solution = Solution::new(&centred);
+    let rank = solution.rank() + centred.constants();
+    let (residuals, residual_sum) = if centred.is_simple() {
+        let line = single::Line::new(&centred, &solution);
+        (line.residuals(), line.survey().residual_sum.rounded())
+    } else {
+        let (residuals, sum) = solution.residuals(&centred);
+        (residuals, sum.rounded())
+    };
+    let leverage = robust::leverage(&centred, &solution);
+    let cook = robust::cook(&residuals, &leverage, variance(residual_sum, response.len(), rank), rank);
+    Ok(LinearRows { residuals, leverage, cook, residual_sum })
+}
+
+fn check(columns: &[&[f64]], response: &[f64], intercept: Intercept) -> Result<(), StatsError> {
+    // Whether the values are finite is seen when they are read for their means.
+    check_values(&response[..response.len().min(1)], 1)?;
+    for column in columns {
+        check_length(column.len(), response.len())?;
+    }
+    if u32::try_from(response.len()).is_err() {
+        return Err(StatsError::TooMany { found: response.len() });
     }
     if columns.is_empty() && intercept == Intercept::Zero {
         return Err(StatsError::Zero { name: "number of coefficients" });
     }
-    let centred = Centred::new(columns, response, intercept);
-    let solution = Solution::new(&centred);
-    Ok(summarise(&centred, &solution, clusters))
+    Ok(())
 }
 
 fn check_length(found: usize, needed: usize) -> Result<(), StatsError> {
     if found == needed { Ok(()) } else { Err(StatsError::Length { found, needed }) }
 }
 
-fn summarise(centred: &Centred, solution: &Solution, clusters: Option<&[i64]>) -> LinearFit {
-    let count = centred.response.len();
-    let has_constant = centred.intercept == Intercept::Fitted;
-    let rank = solution.rank() + usize::from(has_constant);
+fn variance(residual_sum: f64, count: usize, rank: usize) -> f64 {
     let residual_df = count.saturating_sub(rank);
+    if residual_df > 0 { residual_sum / real(residual_df) } else { f64::NAN }
+}
+
+/// What is added up over the residuals.
+struct Residuals {
+    sum: f64,
+    quartiles: [f64; 5],
+    /// Sums of weighted squares for HC3, and by cluster for CR1.
+    hc3: robust::Covariance,
+    clustered: Option<robust::Clustered>,
+}
+
+fn read_residuals(centred: &Centred<'_>, solution: &Solution, clusters: Option<&[i64]>) -> Residuals {
+    if centred.is_simple() {
+        let line = single::Line::new(centred, solution);
+        let survey = line.survey();
+        let (quartiles, clustered) = rayon::join(
+            || quartiles::quartiles(&line, survey.lowest, survey.highest),
+            || clusters.map(|labels| clusters::of_line(&line, labels)),
+        );
+        return Residuals { sum: survey.residual_sum.rounded(), quartiles, hc3: survey.meat(), clustered };
+    }
     let (residuals, sum) = solution.residuals(centred);
-    let residual_sum = sum.rounded();
-    let explained = solution.explained.rounded();
-    let variance = if residual_df > 0 { residual_sum / real(residual_df) } else { f64::NAN };
     let leverage = robust::leverage(centred, solution);
-    let cook = robust::cook(&residuals, &leverage, variance, rank);
-    let total = explained + residual_sum;
+    let hc3 = robust::heteroskedastic(centred, solution, &residuals, &leverage);
+    let clustered = clusters.map(|labels| clusters::of_columns(centred, solution, &residuals, labels));
+    Residuals { sum: sum.rounded(), quartiles: quartiles::of_values(residuals), hc3, clustered }
+}
+
+fn summarise(centred: &Centred<'_>, solution: &Solution, clusters: Option<&[i64]>) -> LinearFit {
+    let count = centred.count();
+    let has_constant = centred.intercept == Intercept::Fitted;
+    let rank = solution.rank() + centred.constants();
+    let residual_df = count.saturating_sub(rank);
+    let found = read_residuals(centred, solution, clusters);
+    let explained = solution.explained.rounded();
+    let variance = variance(found.sum, count, rank);
+    let total = explained + found.sum;
     let r_squared = if total > 0.0 { explained / total } else { f64::NAN };
     let with_df = real(count - usize::from(has_constant)) / real(residual_df);
     let fitted = solution.rank();
     let f_statistic = (fitted > 0).then(|| (explained / real(fitted) / variance, fitted));
-    let covariance = robust::classical(centred, solution, variance);
-    let hc3 = robust::heteroskedastic(centred, solution, &residuals, &leverage);
-    let clustered = clusters.map(|labels| robust::clustered(centred, solution, &residuals, labels));
+    let bread = robust::bread(centred, solution);
     let errors = |form: &robust::Covariance| robust::standard_errors(centred, solution, form);
+    let sandwich = |meat: &robust::Covariance| errors(&robust::sandwich(&bread, meat));
+    let mean = if has_constant { solution.response_mean(centred) } else { 0.0 };
     LinearFit {
         coefficients: solution.coefficients(centred),
-        standard_errors: errors(&covariance),
-        hc3_errors: errors(&hc3),
-        cluster_errors: clustered.as_ref().map(errors),
+        standard_errors: errors(&robust::times_number(&bread, variance)),
+        hc3_errors: sandwich(&found.hc3),
+        cluster_errors: found.clustered.map(|clustered| sandwich(&clustered.meat(count))),
         sigma: variance.sqrt(),
         residual_df,
         rank,
-        residual_sum,
+        residual_sum: found.sum,
         r_squared: if fitted == 0 { 0.0 } else { r_squared },
         adjusted_r_squared: if fitted == 0 { 0.0 } else { 1.0 - (1.0 - r_squared) * with_df },
         f_statistic,
-        residuals,
-        leverage,
-        cook,
+        residual_quartiles: found.quartiles,
+        fitted_square: mean * mean + explained / real(count),
     }
 }
 

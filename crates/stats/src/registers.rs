@@ -18,7 +18,7 @@ impl Registers {
     pub(crate) fn widest() -> Self {
         #[cfg(target_arch = "x86_64")]
         {
-            if std::arch::is_x86_feature_detected!("avx512f") {
+            if has_avx512() {
                 return Self::Avx512;
             }
             if std::arch::is_x86_feature_detected!("avx2") {
@@ -26,6 +26,19 @@ impl Registers {
             }
         }
         Self::Plain
+    }
+
+    /// Executes work whose inlined parts are compiled for these registers.
+    pub(crate) fn compile<T>(self, work: impl FnOnce() -> T) -> T {
+        match self {
+            Self::Plain => work(),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the processor reports these registers.
+            Self::Avx2 => unsafe { with_avx2(work) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the processor reports these registers.
+            Self::Avx512 => unsafe { with_avx512(work) },
+        }
     }
 
     /// All that this machine has, the plain ones first.
@@ -37,10 +50,29 @@ impl Registers {
             if std::arch::is_x86_feature_detected!("avx2") {
                 found.push(Self::Avx2);
             }
-            if std::arch::is_x86_feature_detected!("avx512f") {
+            if has_avx512() {
                 found.push(Self::Avx512);
             }
         }
         found
     }
+}
+
+/// The foundation, and what makes its registers as useful for small numbers: all processors since 2017 have both or none.
+#[cfg(target_arch = "x86_64")]
+fn has_avx512() -> bool {
+    use std::arch::is_x86_feature_detected as has;
+    has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl")
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn with_avx2<T>(work: impl FnOnce() -> T) -> T {
+    work()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn with_avx512<T>(work: impl FnOnce() -> T) -> T {
+    work()
 }

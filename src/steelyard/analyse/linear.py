@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from steelyard import _native
+from steelyard.analyse.linear_rows import LinearRows
 from steelyard.analyse.linear_summary import summary_text
 from steelyard.errors import AnalysisError
 
@@ -46,8 +47,12 @@ class LinearModel:
         Against the intercept alone; NaN where there is nothing else.
     f_df : int
         Its numerator degrees of freedom.
-    residuals, fitted, leverage, cook : ndarray
-        Shape (n,), in the order of the data.
+    residual_quartiles : ndarray
+        Shape (5,): smallest, quartiles (type 7) and largest residual.
+    fitted_square : float
+        Mean of the squares of the fitted values.
+    rows : LinearRows
+        What the model says of each observation, computed when it is first asked for.
     labels : tuple of str
         Names of the observations.
     has_intercept, is_log : bool
@@ -68,10 +73,9 @@ class LinearModel:
     adjusted_r_squared: float
     f_statistic: float
     f_df: int
-    residuals: Vector
-    fitted: Vector
-    leverage: Vector
-    cook: Vector
+    residual_quartiles: Vector
+    fitted_square: float
+    rows: LinearRows
     labels: tuple[str, ...] | None
     has_intercept: bool
     is_log: bool
@@ -79,7 +83,27 @@ class LinearModel:
     @property
     def count(self) -> int:
         """Number of observations."""
-        return int(self.residuals.size)
+        return self.rows.count
+
+    @property
+    def residuals(self) -> Vector:
+        """Observed less fitted, shape (n,), in the order of the data."""
+        return self.rows.values[0]
+
+    @property
+    def fitted(self) -> Vector:
+        """Values of the model at the observations, shape (n,)."""
+        return self.rows.fitted
+
+    @property
+    def leverage(self) -> Vector:
+        """Diagonal of the hat matrix, shape (n,)."""
+        return self.rows.values[1]
+
+    @property
+    def cook(self) -> Vector:
+        """Cook's distance of each observation, shape (n,)."""
+        return self.rows.values[2]
 
     @property
     def t_values(self) -> Vector:
@@ -108,8 +132,7 @@ class LinearModel:
     @property
     def is_perfect(self) -> bool:
         """Whether the residuals are rounding noise, so that their statistics mean nothing (R's rule)."""
-        size = float(np.mean(self.fitted) ** 2 + np.var(self.fitted))
-        return self.residual_df > 0 and self.sigma**2 < size * 1e-30
+        return self.residual_df > 0 and self.sigma**2 < self.fitted_square * 1e-30
 
     def predict(self, x: ArrayLike) -> Vector:
         """Give the model's values for a model of one column.
@@ -158,7 +181,7 @@ def linear_model(  # noqa: PLR0913 - the options of a regression, keyword-only
     ----------
     x : array_like or None
         Shape (n,) for one column, (n_columns, n) for several; ``None`` fits a constant alone.
-        NumPy, Arrow and Polars columns alike.
+        NumPy, Arrow and Polars columns alike. Arrays of doubles are referred to, not copied.
     y : array_like
         Shape (n,), n >= 1, finite.
     log : bool
@@ -205,7 +228,7 @@ def linear_model(  # noqa: PLR0913 - the options of a regression, keyword-only
         response = _log10(response, names[-1])
         names = [f"log10({name})" for name in (*column_names, names[-1])]
         column_names = list(names[:-1])
-    groups = None if clusters is None else np.asarray(clusters).astype(np.int64)
+    groups = None if clusters is None else np.ascontiguousarray(clusters, dtype=np.int64)
     found = _native.linear_model(columns, response, intercept=intercept, clusters=groups)
     if not math.isfinite(found["residual_sum"]):
         message = "the numbers are too large for their squares; rescale the columns"
@@ -226,10 +249,9 @@ def linear_model(  # noqa: PLR0913 - the options of a regression, keyword-only
         adjusted_r_squared=found["adjusted_r_squared"],
         f_statistic=f_statistic,
         f_df=f_df,
-        residuals=found["residuals"],
-        fitted=response - found["residuals"],
-        leverage=found["leverage"],
-        cook=found["cook"],
+        residual_quartiles=found["residual_quartiles"],
+        fitted_square=found["fitted_square"],
+        rows=LinearRows(columns, response, intercept=intercept, residual_sum=found["residual_sum"]),
         labels=None if labels is None else tuple(labels),
         has_intercept=intercept,
         is_log=log,

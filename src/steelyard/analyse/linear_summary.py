@@ -36,8 +36,8 @@ def summary_text(model: LinearModel, call: str | None = None) -> str:
 def _residuals(model: LinearModel) -> Iterator[str]:
     yield "Residuals:"
     if model.residual_df > _FEW_DF:
-        quartiles = np.quantile(model.residuals, [0.0, 0.25, 0.5, 0.75, 1.0])
-        yield from named_vector(_QUARTILES, zap_small(quartiles.tolist(), _DIGITS + 1), _DIGITS)
+        quartiles = model.residual_quartiles.tolist()
+        yield from named_vector(_QUARTILES, zap_small(quartiles, _DIGITS + 1), _DIGITS)
     elif model.residual_df > 0:
         labels = model.labels or tuple(str(number + 1) for number in range(model.count))
         yield from named_vector(labels, model.residuals.tolist(), _DIGITS)

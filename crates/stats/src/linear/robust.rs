@@ -3,9 +3,6 @@
 //! Everything is computed for columns around their means, where the constant is independent of the slopes, and moved to the
 //! user's parametrisation at the end.
 
-use std::collections::BTreeMap;
-
-use crate::linear::Intercept;
 use crate::linear::solve::{Centred, Solution};
 use crate::sample::real;
 
@@ -28,15 +25,10 @@ fn colour(factor: &[Vec<f64>], row: &mut [f64]) {
     }
 }
 
-fn constants(centred: &Centred) -> usize {
-    usize::from(centred.intercept == Intercept::Fitted)
-}
-
-pub(super) fn leverage(centred: &Centred, solution: &Solution) -> Vec<f64> {
-    let count = centred.response.len();
-    let base = real(constants(centred)) / real(count);
+pub(super) fn leverage(centred: &Centred<'_>, solution: &Solution) -> Vec<f64> {
+    let base = real(centred.constants()) / real(centred.count());
     let mut row = vec![0.0; solution.rank()];
-    (0..count)
+    (0..centred.count())
         .map(|i| {
             solution.row(centred, i, &mut row);
             whiten(&solution.factor, &mut row);
@@ -54,19 +46,17 @@ pub(super) fn cook(residuals: &[f64], leverage: &[f64], variance: f64, rank: usi
     residuals.iter().zip(leverage).map(each).collect()
 }
 
-pub(super) fn classical(centred: &Centred, solution: &Solution, variance: f64) -> Covariance {
-    let mut found = bread(centred, solution);
-    found.iter_mut().flatten().for_each(|each| *each *= variance);
-    found
+pub(super) fn times_number(form: &Covariance, number: f64) -> Covariance {
+    form.iter().map(|row| row.iter().map(|each| each * number).collect()).collect()
 }
 
 /// Inverse of the products of all columns, the constant first.
-fn bread(centred: &Centred, solution: &Solution) -> Covariance {
-    let first = constants(centred);
+pub(super) fn bread(centred: &Centred<'_>, solution: &Solution) -> Covariance {
+    let first = centred.constants();
     let width = first + solution.rank();
     let mut found = vec![vec![0.0; width]; width];
     if first == 1 {
-        found[0][0] = 1.0 / real(centred.response.len());
+        found[0][0] = 1.0 / real(centred.count());
     }
     for j in 0..solution.rank() {
         let mut unit = vec![0.0; solution.rank()];
@@ -80,17 +70,17 @@ fn bread(centred: &Centred, solution: &Solution) -> Covariance {
     found
 }
 
-/// HC3.
+/// Sums of squared scores for HC3.
 ///
 /// Source: J. G. `MacKinnon`, H. White, "Some heteroskedasticity-consistent covariance matrix estimators with improved
 /// finite sample properties", 1985; in the form of J. S. Long, L. H. Ervin, 2000, eq. 5.
 pub(super) fn heteroskedastic(
-    centred: &Centred,
+    centred: &Centred<'_>,
     solution: &Solution,
     residuals: &[f64],
     leverage: &[f64],
 ) -> Covariance {
-    let width = constants(centred) + solution.rank();
+    let width = centred.constants() + solution.rank();
     let mut meat = vec![vec![0.0; width]; width];
     let mut score = vec![0.0; width];
     for (i, (residual, h)) in residuals.iter().zip(leverage).enumerate() {
@@ -101,38 +91,34 @@ pub(super) fn heteroskedastic(
         }
         add_square(&mut meat, &score);
     }
-    sandwich(&bread(centred, solution), &meat)
+    meat
 }
 
 /// CR1: scores summed within clusters, times G / (G - 1) (n - 1) / (n - k).
 ///
 /// Source: A. C. Cameron, D. L. Miller, "A Practitioner's Guide to Cluster-Robust Inference", 2015, eq. 11 and 12.
-pub(super) fn clustered(
-    centred: &Centred,
-    solution: &Solution,
-    residuals: &[f64],
-    labels: &[i64],
-) -> Covariance {
-    let width = constants(centred) + solution.rank();
-    let mut sums: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
-    let mut score = vec![0.0; width];
-    for (i, (residual, label)) in residuals.iter().zip(labels).enumerate() {
-        fill(centred, solution, i, &mut score);
-        let sum = sums.entry(*label).or_insert_with(|| vec![0.0; width]);
-        sum.iter_mut().zip(&score).for_each(|(total, each)| *total += each * residual);
-    }
-    let mut meat = vec![vec![0.0; width]; width];
-    for sum in sums.values() {
-        add_square(&mut meat, sum);
-    }
-    let (count, groups) = (real(residuals.len()), real(sums.len()));
-    let factor = groups / (groups - 1.0) * (count - 1.0) / (count - real(width));
-    meat.iter_mut().flatten().for_each(|each| *each *= factor);
-    sandwich(&bread(centred, solution), &meat)
+pub(super) struct Clustered {
+    /// Sums of scores, one row per cluster.
+    pub(super) sums: Vec<f64>,
+    pub(super) width: usize,
+    /// Clusters that have an observation.
+    pub(super) groups: usize,
 }
 
-fn fill(centred: &Centred, solution: &Solution, observation: usize, out: &mut [f64]) {
-    let first = constants(centred);
+impl Clustered {
+    pub(super) fn meat(&self, count: usize) -> Covariance {
+        let mut meat = vec![vec![0.0; self.width]; self.width];
+        for sum in self.sums.chunks_exact(self.width) {
+            add_square(&mut meat, sum);
+        }
+        let (count, groups) = (real(count), real(self.groups));
+        times_number(&meat, groups / (groups - 1.0) * (count - 1.0) / (count - real(self.width)))
+    }
+}
+
+/// The constant and the columns of one observation.
+pub(super) fn fill(centred: &Centred<'_>, solution: &Solution, observation: usize, out: &mut [f64]) {
+    let first = centred.constants();
     if first == 1 {
         out[0] = 1.0;
     }
@@ -147,7 +133,7 @@ fn add_square(sum: &mut Covariance, vector: &[f64]) {
     }
 }
 
-fn sandwich(bread: &Covariance, meat: &Covariance) -> Covariance {
+pub(super) fn sandwich(bread: &Covariance, meat: &Covariance) -> Covariance {
     times(&times(bread, meat), bread)
 }
 
@@ -157,8 +143,12 @@ fn times(a: &Covariance, b: &Covariance) -> Covariance {
 }
 
 /// Standard errors in the user's parametrisation: the constant there is the one at the means less slopes times means.
-pub(super) fn standard_errors(centred: &Centred, solution: &Solution, covariance: &Covariance) -> Vec<f64> {
-    let first = constants(centred);
+pub(super) fn standard_errors(
+    centred: &Centred<'_>,
+    solution: &Solution,
+    covariance: &Covariance,
+) -> Vec<f64> {
+    let first = centred.constants();
     let mut found = vec![f64::NAN; centred.columns.len() + first];
     for (position, &column) in solution.kept.iter().enumerate() {
         found[first + column] = covariance[first + position][first + position].sqrt();

@@ -1,6 +1,6 @@
 #![allow(clippy::excessive_precision, reason = "certified values as they are printed")]
 
-use super::{Intercept, LinearFit, fit_linear};
+use super::{Intercept, LinearFit, fit_linear, linear_rows};
 use proptest::prelude::*;
 
 /// `NIST` Statistical Reference Datasets, linear regression, Norris: pairs (y, x).
@@ -197,14 +197,18 @@ fn robust_errors_of_a_two_by_two_table() {
     let (x, y) = ([0.0, 0.0, 1.0, 1.0], [0.0, 2.0, 3.0, 7.0]);
     let fit = fit_linear(&[&x], &y, Intercept::Fitted, Some(&[1, 2, 3, 4])).expect("fits");
     check(&fit.coefficients, &[1.0, 4.0]);
-    check(&fit.residuals, &[-1.0, 1.0, -2.0, 2.0]);
-    check(&fit.leverage, &[0.5; 4]);
+    let rows = linear_rows(&[&x], &y, Intercept::Fitted).expect("fits");
+    check(&rows.residuals, &[-1.0, 1.0, -2.0, 2.0]);
+    check(&rows.leverage, &[0.5; 4]);
+    check(&fit.residual_quartiles, &[-2.0, -1.25, 0.0, 1.25, 2.0]);
+    // Fitted: 1, 1, 5, 5.
+    check(&[fit.fitted_square], &[13.0]);
     // HC3: the residuals double, so the variances of the two means are 4 * 2 / 4 and 16 * 2 / 4.
     check(&fit.hc3_errors, &[2.0_f64.sqrt(), 10.0_f64.sqrt()]);
     // One observation per cluster: HC0 (0.5 and 2.5) times 4/3 times 3/2.
     check(&fit.cluster_errors.expect("given"), &[1.0, 5.0_f64.sqrt()]);
     // Cook: r^2 h / (2 * 5 * (1 - h)^2).
-    check(&fit.cook, &[0.2, 0.2, 0.8, 0.8]);
+    check(&rows.cook, &[0.2, 0.2, 0.8, 0.8]);
 }
 
 #[test]
@@ -245,7 +249,7 @@ proptest! {
     fn normal_equations_hold(rows in prop::collection::vec((-1e3..1e3_f64, -1e3..1e3_f64, -1e3..1e3_f64), 4..40)) {
         let (a, b): (Vec<f64>, Vec<f64>) = rows.iter().map(|row| (row.0, row.1)).unzip();
         let y: Vec<f64> = rows.iter().map(|row| row.2).collect();
-        let fit = fit_linear(&[&a, &b], &y, Intercept::Fitted, None).expect("fits");
+        let fit = linear_rows(&[&a, &b], &y, Intercept::Fitted).expect("fits");
         for column in [&a, &b] {
             let along: f64 = column.iter().zip(&fit.residuals).map(|(x, r)| x * r).sum();
             prop_assert!(along.abs() < 1e-6, "{}", along);
@@ -253,4 +257,60 @@ proptest! {
         let total: f64 = fit.leverage.iter().sum();
         prop_assert!((total - 3.0).abs() < 1e-9);
     }
+}
+
+/// Deterministic noise with a few far values.
+fn rough(count: usize) -> (Vec<f64>, Vec<f64>) {
+    let mut generator = crate::stream::stream(5, 6, 7);
+    let x: Vec<f64> = (0..count).map(|_| 100.0 * crate::stream::open_uniform(&mut generator)).collect();
+    let noise = |u: f64| crate::special::normal_quantile(u).powi(5);
+    let y = x.iter().map(|x| 3.0 + 2.0 * x + noise(crate::stream::open_uniform(&mut generator))).collect();
+    (x, y)
+}
+
+/// A second column that says nothing new sends the same data along the general way, in 106 bits.
+#[test]
+fn one_column_in_parts_agrees_with_the_general_way() {
+    for count in [5, 8, 63, 64, 65, 1000, 40_000] {
+        let (x, y) = rough(count);
+        let labels: Vec<i64> = (0..count).map(|i| i64::try_from(i % 5).unwrap() * 1_000_000_007).collect();
+        for intercept in [Intercept::Fitted, Intercept::Zero] {
+            let fast = fit_linear(&[&x], &y, intercept, Some(&labels)).expect("fits");
+            let slow = fit_linear(&[&x, &x], &y, intercept, Some(&labels)).expect("fits");
+            let kept = fast.coefficients.len();
+            check(&fast.coefficients, &slow.coefficients[..kept]);
+            check(&fast.standard_errors, &slow.standard_errors[..kept]);
+            check(&fast.hc3_errors, &slow.hc3_errors[..kept]);
+            check(&fast.cluster_errors.unwrap(), &slow.cluster_errors.unwrap()[..kept]);
+            check(&fast.residual_quartiles, &slow.residual_quartiles);
+            check(&[fast.residual_sum, fast.fitted_square], &[slow.residual_sum, slow.fitted_square]);
+            assert_eq!((fast.rank, fast.residual_df), (slow.rank, slow.residual_df));
+        }
+    }
+}
+
+/// Sampled limits, the selection behind them, and what is left when every residual is the same.
+#[test]
+fn quartiles_of_many_residuals_are_those_of_sorting() {
+    let (x, y) = rough(300_000);
+    let steps: Vec<f64> = x.iter().map(|x| if *x < 20.0 { 1.0 } else { 2.0 }).collect();
+    for (columns, response) in [(vec![x.as_slice()], &y), (Vec::new(), &y), (Vec::new(), &steps)] {
+        let fit = fit_linear(&columns, response, Intercept::Fitted, None).expect("fits");
+        let mut residuals = linear_rows(&columns, response, Intercept::Fitted).expect("fits").residuals;
+        residuals.sort_unstable_by(f64::total_cmp);
+        let expected = [0.0, 0.25, 0.5, 0.75, 1.0].map(|p| crate::order::quantile(&residuals, p));
+        assert_eq!(fit.residual_quartiles.map(f64::to_bits), expected.map(f64::to_bits));
+    }
+}
+
+#[test]
+fn threads_do_not_change_a_bit() {
+    let (x, y) = rough(200_000);
+    let labels: Vec<i64> = (0..200_000).map(|i| i / 7 % 40).collect();
+    let fit = || fit_linear(&[&x], &y, Intercept::Fitted, Some(&labels)).expect("fits");
+    let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(fit);
+    let many = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap().install(fit);
+    assert_eq!(alone, many);
+    let rows = linear_rows(&[&x], &y, Intercept::Fitted).expect("fits");
+    assert_eq!(rows.residual_sum.to_bits(), alone.residual_sum.to_bits());
 }

@@ -3,8 +3,8 @@ use std::time::Instant;
 
 use steelyard_work::Report;
 
-use crate::arguments::Arguments;
-use crate::{End, Outcome, SyncError, fingerprint, serial, source_means};
+use crate::arguments::{Arguments, DEPTHS, PipelineOptions};
+use crate::{End, Outcome, Settings, Strategy, SyncError, fingerprint, parallel, serial, source_means};
 
 /// Text of `--help`.
 pub const USAGE: &str = "\
@@ -13,6 +13,7 @@ a fingerprint of each.
 
 Usage:
   steelyard-packets serial M n W U s [correct]
+  steelyard-packets parallel M n W U s D L S [correct] [--workers K] [--pin LIST]
   steelyard-packets fingerprint ITERATIONS SEED
   steelyard-packets source-means W n s
   steelyard-packets rate W
@@ -23,8 +24,24 @@ Arguments:
   W   mean work of a packet [iterations]
   U   work: `t` uniform, `f` exponential with a mean of its own for each source
   s   number of the trial, which seeds the generators
+  D   packets a queue can hold, 1 to 1048576
+  L   lock of a queue: `n` none, `t` TAS, `b` TTAS + backoff, `k` ticket, `s` std mutex,
+      `p` pthread mutex, `g` parking_lot, `a` Anderson array, `c` CLH, `m` MCS
+  S   strategy; H, A, R and Q need a lock, L, W and M take none and ignore L:
+      `L` LockFree: one worker per queue
+      `H` HomeQueue: one worker per queue, holds the lock until it has got a packet
+      `A` Awesome: each worker goes round all queues and tries their locks
+      `R` RandomQueue: as A, at random
+      `Q` LastQueue: as A, stays where it found a packet
+      `W` work stealing: own queue first, then from others
+      `M` one shared queue of n times D packets
+      `B` batch dequeue: as A, up to half a queue at once; with L = `n` as L
 
-`serial` prints one number: the packets finished before the time was over, or, with `correct`, the
+Options:
+  --workers K   worker threads, 1 to 1024; n if it is left out
+  --pin LIST    CPUs as in `0,2-3`: the dispatcher gets the first, workers the following
+
+`serial` and `parallel` print one number: the packets finished before the time was over, or, with `correct`, the
 sum of their fingerprints. More is reported to the descriptor in STEELYARD_METRICS_FD as lines
 `name value unit iteration phase`.
 
@@ -32,7 +49,10 @@ Exit codes: 0 done, 1 the system refused, 2 wrong usage.
 
 Example:
   steelyard-packets serial 2000 4 1000 t 1
+  steelyard-packets parallel 2000 4 1000 t 1 32 b A --workers 2
 ";
+
+const KNOWN: &str = "`serial`, `parallel`, `fingerprint`, `source-means`, `rate`";
 
 /// Executes one command line, without the program's name.
 ///
@@ -41,19 +61,18 @@ Example:
 /// [`SyncError::Usage`] for a wrong command line, the others as they arise.
 pub fn execute(words: &[String], stdout: &mut dyn Write) -> Result<(), SyncError> {
     let Some((command, rest)) = words.split_first() else {
-        return Err(SyncError::usage("no command; known: `serial`, `fingerprint`, `source-means`, `rate`"));
+        return Err(SyncError::usage(format!("no command; known: {KNOWN}")));
     };
     let arguments = Arguments::new(rest);
     match command.as_str() {
         "serial" => execute_serial(arguments, stdout),
+        "parallel" => execute_parallel(arguments, stdout),
         "fingerprint" => execute_fingerprint(arguments, stdout),
         "source-means" => execute_source_means(arguments, stdout),
         "rate" => execute_rate(arguments, stdout),
         "--help" | "-h" | "help" => Ok(stdout.write_all(USAGE.as_bytes())?),
         "--version" => Ok(writeln!(stdout, "steelyard-packets {}", env!("CARGO_PKG_VERSION"))?),
-        other => Err(SyncError::usage(format!(
-            "`{other}` is not a command; known: `serial`, `fingerprint`, `source-means`, `rate`"
-        ))),
+        other => Err(SyncError::usage(format!("`{other}` is not a command; known: {KNOWN}"))),
     }
 }
 
@@ -63,6 +82,24 @@ fn execute_serial(mut arguments: Arguments<'_>, stdout: &mut dyn Write) -> Resul
     arguments.finish()?;
     let report = open_report()?;
     finish(&serial(&load), load.end, report, stdout)
+}
+
+fn execute_parallel(mut arguments: Arguments<'_>, stdout: &mut dyn Write) -> Result<(), SyncError> {
+    let load = arguments.load()?;
+    let depth = arguments.number("D", &DEPTHS)?;
+    let lock = arguments.lock()?;
+    let strategy = arguments.choice("S", &Strategy::ALL)?;
+    let load = arguments.end(load);
+    let options = PipelineOptions::read(arguments.rest())?;
+    let settings = Settings {
+        workers: options.workers.unwrap_or(load.sources as usize),
+        depth: usize::try_from(depth).unwrap_or(usize::MAX),
+        lock,
+        strategy,
+        cpus: options.cpus,
+    };
+    let report = open_report()?;
+    finish(&parallel(&load, &settings)?, load.end, report, stdout)
 }
 
 /// Prints the one number and reports the rest.

@@ -38,9 +38,26 @@ pub fn fingerprint(iterations: u32, seed: u64) -> u64 {
     const MASK: u64 = (1 << 48) - 1;
     let mut state = seed;
     for _ in 0..iterations {
-        state = (state.wrapping_mul(MULTIPLIER).wrapping_add(INCREMENT)) & MASK;
+        state = opaque(state.wrapping_mul(MULTIPLIER).wrapping_add(INCREMENT) & MASK);
     }
     state >> 12
+}
+
+/// The same number, of which the compiler knows nothing. Otherwise it merges several rounds into one
+/// multiplication, and the work of a packet depends on how well that went at each place of use.
+#[inline]
+fn opaque(number: u64) -> u64 {
+    #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
+    {
+        let mut number = number;
+        // SAFETY: there is no instruction; the number stays in its register.
+        unsafe {
+            std::arch::asm!("/* {0} */", inout(reg) number, options(pure, nomem, nostack, preserves_flags));
+        }
+        number
+    }
+    #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
+    std::hint::black_box(number)
 }
 
 #[cfg(test)]

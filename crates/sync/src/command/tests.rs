@@ -11,9 +11,29 @@ fn answer(line: &str) -> Result<String, SyncError> {
 fn one_number_is_printed() {
     assert_eq!(answer("serial 20 1 25 t 1 correct").unwrap(), "652301628025\n");
     assert!(answer("serial 5 3 100 f 2").unwrap().trim().parse::<u64>().unwrap() > 0);
+    assert_eq!(answer("parallel 20 1 25 t 1 8 n L correct").unwrap(), "652301628025\n");
+    assert_eq!(answer("parallel 20 1 25 t 1 8 m A correct --workers 3 --pin=0").unwrap(), "652301628025\n");
+    assert!(answer("parallel 20 2 25 t 1 8 n W --workers 1").unwrap().trim().parse::<u64>().unwrap() > 0);
     assert_eq!(answer("fingerprint 1000 99999999").unwrap(), "6184153594\n");
     assert_eq!(answer("source-means 1000 2 1").unwrap(), "813\n1186\n");
     assert!(answer("rate 100").unwrap().trim().parse::<u64>().unwrap() > 1000);
+}
+
+/// Values of lines `name value`.
+fn value(text: &str, name: &str) -> f64 {
+    text.lines().find_map(|line| line.strip_prefix(&format!("{name} "))).unwrap().parse().unwrap()
+}
+
+#[test]
+fn contests_print_rates_and_turns() {
+    let text = answer("counter k 2 20").unwrap();
+    let turns: f64 = value(&text, "thread 0") + value(&text, "thread 1");
+    assert!(turns > 0.0 && value(&text, "slowdown") > 0.0 && value(&text, "unfairness") < 1.0, "{text}");
+    let ratio = value(&text, "serial_rate_per_s") / value(&text, "rate_per_s");
+    assert!((value(&text, "slowdown") / ratio - 1.0).abs() < 0.01, "{text}");
+    let text = answer("sleeper m 3 30").unwrap();
+    assert!(value(&text, "rate_per_s") <= value(&text, "ideal_rate_per_s"), "{text}");
+    assert!(answer("uncontended t 1000").unwrap().trim().parse::<f64>().unwrap() > 0.0);
 }
 
 #[test]
@@ -37,9 +57,32 @@ fn wrong_usage_names_the_argument_and_exits_with_2() {
         ("serial 10 1 25 t -1", "s is `-1`; allowed"),
         ("serial 10 1 25 t 1 correct twice", "`twice` is one argument too many"),
         ("serial 10 1 25 t 1 corect", "`corect` is one argument too many"),
+        ("parallel 10 1 25 t 1", "argument D is missing"),
+        ("parallel 10 1 25 t 1 0 n L", "D is `0`; allowed"),
+        ("parallel 10 1 25 t 1 8 x L", "L is `x`; allowed: `n` none, `t` TAS"),
+        ("parallel 10 1 25 t 1 8 n Z", "S is `Z`; allowed: `L` LockFree, `H` HomeQueue"),
+        ("parallel 10 1 25 t 1 8 n A", "L is `n`; allowed for S = `A`: `t` TAS"),
+        (
+            "parallel 10 2 25 t 1 8 n L --workers 3",
+            "`--workers` is `3`; allowed for S = `L` without a lock: 2",
+        ),
+        ("parallel 10 2 25 t 1 8 n B --workers 1", "`--workers` is `1`; allowed for S = `B`"),
+        (
+            "parallel 10 2 25 t 1 8 n W --workers 0",
+            "`--workers` is `0`; allowed: a whole number from 1 to 1024",
+        ),
+        ("parallel 10 2 25 t 1 8 n W --workers", "`--workers` needs a value"),
+        ("parallel 10 2 25 t 1 8 n W --workers 1 --workers=2", "`--workers` is given twice"),
+        ("parallel 10 2 25 t 1 8 n W --pin 3-1", "`--pin` is `3-1`; allowed: CPU numbers"),
+        ("parallel 10 2 25 t 1 8 n W --pin 8000", "`--pin` names CPU 8000; allowed: CPUs of this process"),
+        ("parallel 10 2 25 t 1 8 n W corect", "`corect` is not an argument of `parallel`"),
         ("fingerprint 1", "argument SEED is missing"),
         ("fingerprint 4294967296 1", "ITERATIONS is `4294967296`"),
         ("rate 0", "W is `0`"),
+        ("counter n 1 10", "L is `n`; allowed: `t` TAS"),
+        ("counter t 0 10", "THREADS is `0`; allowed"),
+        ("sleeper t 1", "argument MS is missing"),
+        ("uncontended t 1 1", "`1` is one argument too many"),
     ] {
         let error = answer(line).unwrap_err();
         assert_eq!(error.exit_code(), 2, "{line}");

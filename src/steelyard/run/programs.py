@@ -89,6 +89,17 @@ def truth_path() -> Path:
     return _installed("_bin/steelyard-truth")
 
 
+def packets_program() -> Path:
+    """Give the program of the packet pipeline, serial and parallel.
+
+    Raises
+    ------
+    InternalError
+        If the installation lacks it.
+    """
+    return _installed("_bin/steelyard-packets")
+
+
 def _installed(name: str) -> Path:
     path = PACKAGE / name
     if not path.exists():

@@ -34,6 +34,6 @@ pub use input::{Stream, draw_below_power_of_two, draw_words};
 pub use kernel::{Job, Kernel, Scale};
 pub use memory::touch;
 pub use options::Options;
-pub use report::Report;
+pub use report::{Position, Report};
 pub use section::{Sections, spin};
 pub use stress::{StressKind, stress};

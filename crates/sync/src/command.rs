@@ -1,0 +1,165 @@
+use std::io::Write;
+use std::time::Instant;
+
+use steelyard_work::Report;
+
+use crate::arguments::{Arguments, DEPTHS, PipelineOptions};
+use crate::{End, Outcome, Settings, Strategy, SyncError, fingerprint, parallel, serial, source_means};
+
+/// Text of `--help`.
+pub const USAGE: &str = "\
+Parallel packet processing: a dispatcher deals packets from n sources to n queues, workers compute
+a fingerprint of each.
+
+Usage:
+  steelyard-packets serial M n W U s [correct]
+  steelyard-packets parallel M n W U s D L S [correct] [--workers K] [--pin LIST]
+  steelyard-packets fingerprint ITERATIONS SEED
+  steelyard-packets source-means W n s
+  steelyard-packets rate W
+
+Arguments:
+  M   length of the run [ms]; with `correct`, packets from each source
+  n   sources and queues, 1 to 255
+  W   mean work of a packet [iterations]
+  U   work: `t` uniform, `f` exponential with a mean of its own for each source
+  s   number of the trial, which seeds the generators
+  D   packets a queue can hold, 1 to 1048576
+  L   lock of a queue: `n` none, `t` TAS, `b` TTAS + backoff, `k` ticket, `s` std mutex,
+      `p` pthread mutex, `g` parking_lot, `a` Anderson array, `c` CLH, `m` MCS
+  S   strategy; H, A, R and Q need a lock, L, W and M take none and ignore L:
+      `L` LockFree: one worker per queue
+      `H` HomeQueue: one worker per queue, holds the lock until it has got a packet
+      `A` Awesome: each worker goes round all queues and tries their locks
+      `R` RandomQueue: as A, at random
+      `Q` LastQueue: as A, stays where it found a packet
+      `W` work stealing: own queue first, then from others
+      `M` one shared queue of n times D packets
+      `B` batch dequeue: as A, up to half a queue at once; with L = `n` as L
+
+Options:
+  --workers K   worker threads, 1 to 1024; n if it is left out
+  --pin LIST    CPUs as in `0,2-3`: the dispatcher gets the first, workers the following
+
+`serial` and `parallel` print one number: the packets finished before the time was over, or, with `correct`, the
+sum of their fingerprints. More is reported to the descriptor in STEELYARD_METRICS_FD as lines
+`name value unit iteration phase`.
+
+Exit codes: 0 done, 1 the system refused, 2 wrong usage.
+
+Example:
+  steelyard-packets serial 2000 4 1000 t 1
+  steelyard-packets parallel 2000 4 1000 t 1 32 b A --workers 2
+";
+
+const KNOWN: &str = "`serial`, `parallel`, `fingerprint`, `source-means`, `rate`";
+
+/// Executes one command line, without the program's name.
+///
+/// # Errors
+///
+/// [`SyncError::Usage`] for a wrong command line, the others as they arise.
+pub fn execute(words: &[String], stdout: &mut dyn Write) -> Result<(), SyncError> {
+    let Some((command, rest)) = words.split_first() else {
+        return Err(SyncError::usage(format!("no command; known: {KNOWN}")));
+    };
+    let arguments = Arguments::new(rest);
+    match command.as_str() {
+        "serial" => execute_serial(arguments, stdout),
+        "parallel" => execute_parallel(arguments, stdout),
+        "fingerprint" => execute_fingerprint(arguments, stdout),
+        "source-means" => execute_source_means(arguments, stdout),
+        "rate" => execute_rate(arguments, stdout),
+        "--help" | "-h" | "help" => Ok(stdout.write_all(USAGE.as_bytes())?),
+        "--version" => Ok(writeln!(stdout, "steelyard-packets {}", env!("CARGO_PKG_VERSION"))?),
+        other => Err(SyncError::usage(format!("`{other}` is not a command; known: {KNOWN}"))),
+    }
+}
+
+fn execute_serial(mut arguments: Arguments<'_>, stdout: &mut dyn Write) -> Result<(), SyncError> {
+    let load = arguments.load()?;
+    let load = arguments.end(load);
+    arguments.finish()?;
+    let report = open_report()?;
+    finish(&serial(&load), load.end, report, stdout)
+}
+
+fn execute_parallel(mut arguments: Arguments<'_>, stdout: &mut dyn Write) -> Result<(), SyncError> {
+    let load = arguments.load()?;
+    let depth = arguments.number("D", &DEPTHS)?;
+    let lock = arguments.lock()?;
+    let strategy = arguments.choice("S", &Strategy::ALL)?;
+    let load = arguments.end(load);
+    let options = PipelineOptions::read(arguments.rest())?;
+    let settings = Settings {
+        workers: options.workers.unwrap_or(load.sources as usize),
+        depth: usize::try_from(depth).unwrap_or(usize::MAX),
+        lock,
+        strategy,
+        cpus: options.cpus,
+    };
+    let report = open_report()?;
+    finish(&parallel(&load, &settings)?, load.end, report, stdout)
+}
+
+/// Prints the one number and reports the rest.
+fn finish(outcome: &Outcome, end: End, mut report: Report, stdout: &mut dyn Write) -> Result<(), SyncError> {
+    let answer = match end {
+        End::After(_) => outcome.packets(),
+        End::Packets(_) => outcome.checksum(),
+    };
+    writeln!(stdout, "{answer}")?;
+    outcome.report(&mut report);
+    report.write(stdout)?;
+    Ok(stdout.flush()?)
+}
+
+/// Opens the report that the environment asks for.
+fn open_report() -> Result<Report, SyncError> {
+    let variable = std::env::var("STEELYARD_METRICS_FD").ok();
+    Ok(Report::open(variable.as_deref(), false)?)
+}
+
+fn execute_fingerprint(mut arguments: Arguments<'_>, stdout: &mut dyn Write) -> Result<(), SyncError> {
+    let iterations = arguments.small("ITERATIONS", &(0..=u64::from(u32::MAX)))?;
+    let seed = arguments.number("SEED", &(0..=(1 << 48) - 1))?;
+    arguments.finish()?;
+    Ok(writeln!(stdout, "{}", fingerprint(iterations, seed))?)
+}
+
+fn execute_source_means(mut arguments: Arguments<'_>, stdout: &mut dyn Write) -> Result<(), SyncError> {
+    let mean = arguments.mean()?;
+    let count = arguments.sources()?;
+    let trial = arguments.trial()?;
+    arguments.finish()?;
+    for value in source_means(mean, count, trial) {
+        writeln!(stdout, "{value}")?;
+    }
+    Ok(())
+}
+
+/// Time over which a rate is measured [ms].
+const RATE_MS: u128 = 200;
+
+/// Fingerprints per second of packets that all have the mean work: what one worker could do at
+/// most, with nothing to draw, to pass on or to wait for.
+fn execute_rate(mut arguments: Arguments<'_>, stdout: &mut dyn Write) -> Result<(), SyncError> {
+    let mean = arguments.mean()?;
+    arguments.finish()?;
+    let start = Instant::now();
+    let (mut count, mut seed) = (0_u64, 1);
+    while start.elapsed().as_millis() < RATE_MS {
+        // Enough packets between two looks at the clock that reading it costs nothing.
+        for _ in 0..=100_000 / mean {
+            seed = fingerprint(mean, seed);
+            count += 1;
+        }
+    }
+    std::hint::black_box(seed);
+    #[expect(clippy::cast_precision_loss, reason = "counts of a fifth of a second are below 2^53")]
+    let rate = count as f64 / start.elapsed().as_secs_f64();
+    Ok(writeln!(stdout, "{rate:.0}")?)
+}
+
+#[cfg(test)]
+mod tests;

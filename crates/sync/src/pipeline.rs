@@ -1,0 +1,136 @@
+//! A dispatcher, queues, and workers.
+
+mod crew;
+mod dispatch;
+mod pin;
+mod work;
+
+use std::thread;
+
+use steelyard_work::Stopwatch;
+
+use crate::lock::with_lock;
+use crate::strategy::{BatchHome, Exchange, HomeQueue, LockFree, Order, SharedQueue, Stealing, Sweep};
+use crate::{End, Load, LockKind, Outcome, Share, Strategy, SyncError};
+use crew::Crew;
+use dispatch::dispatch;
+use work::work;
+
+/// How packets get from the dispatcher to the workers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Worker threads, at least 1.
+    pub workers: usize,
+    /// Packets a queue can hold, at least 1.
+    pub depth: usize,
+    /// The lock of each queue, for the strategies that take one.
+    pub lock: Option<LockKind>,
+    /// Who takes what.
+    pub strategy: Strategy,
+    /// CPUs: the dispatcher gets the first, the workers the following ones, again from the start when
+    /// they are used up. Empty: the system places threads.
+    pub cpus: Vec<usize>,
+}
+
+/// Executes the pipeline.
+///
+/// # Errors
+///
+/// [`SyncError::Usage`] if the settings do not fit each other, [`SyncError::System`] if a CPU cannot
+/// be used.
+pub fn parallel(load: &Load, settings: &Settings) -> Result<Outcome, SyncError> {
+    let queues = load.sources as usize;
+    let &Settings { workers, depth, lock, strategy, .. } = settings;
+    match strategy {
+        Strategy::LockFree => {
+            require_own_worker(settings, queues)?;
+            execute(load, settings, &LockFree::new(queues, depth))
+        }
+        Strategy::WorkStealing => execute(load, settings, &Stealing::new(queues, depth)),
+        Strategy::SharedQueue => execute(load, settings, &SharedQueue::new(queues, depth)),
+        Strategy::BatchDequeue if lock.is_none() => {
+            require_own_worker(settings, queues)?;
+            execute(load, settings, &BatchHome::new(queues, depth))
+        }
+        Strategy::HomeQueue => with_lock!(require_lock(settings)?, L => {
+            execute(load, settings, &HomeQueue::<L>::new(queues, depth, workers))
+        }),
+        Strategy::BatchDequeue => with_lock!(require_lock(settings)?, L => {
+            execute(load, settings, &Sweep::<L>::new(Order::Around, queues, depth, workers).with_batches())
+        }),
+        Strategy::Awesome => sweep(load, settings, Order::Around),
+        Strategy::RandomQueue => sweep(load, settings, Order::Random),
+        Strategy::LastQueue => sweep(load, settings, Order::Last),
+    }
+}
+
+fn sweep(load: &Load, settings: &Settings, order: Order) -> Result<Outcome, SyncError> {
+    let &Settings { workers, depth, .. } = settings;
+    with_lock!(require_lock(settings)?, L => {
+        execute(load, settings, &Sweep::<L>::new(order, load.sources as usize, depth, workers))
+    })
+}
+
+fn require_own_worker(settings: &Settings, queues: usize) -> Result<(), SyncError> {
+    if settings.workers == queues {
+        return Ok(());
+    }
+    let (workers, letter) = (settings.workers, settings.strategy.letter());
+    Err(SyncError::usage(format!(
+        "`--workers` is `{workers}`; allowed for S = `{letter}` without a lock: {queues}, one for each of the n queues"
+    )))
+}
+
+fn require_lock(settings: &Settings) -> Result<LockKind, SyncError> {
+    settings.lock.ok_or_else(|| {
+        let letter = settings.strategy.letter();
+        let known: Vec<String> =
+            LockKind::ALL.iter().map(|(letter, _, name)| format!("`{letter}` {name}")).collect();
+        SyncError::usage(format!("L is `n`; allowed for S = `{letter}`: {}", known.join(", ")))
+    })
+}
+
+fn execute<E: Exchange>(load: &Load, settings: &Settings, exchange: &E) -> Result<Outcome, SyncError> {
+    pin::require(&settings.cpus)?;
+    let mut sources = load.open();
+    let source_means = sources.means();
+    let crew = Crew::new(settings.workers, exchange.access(), exchange.queue_count());
+    let (dispatched, shares, times) = thread::scope(|scope| {
+        let crew = &crew;
+        let workers: Vec<_> = (0..settings.workers)
+            .map(|worker| {
+                scope.spawn(move || {
+                    pin::apply(&settings.cpus, worker + 1);
+                    crew.arrive();
+                    work(exchange, crew, worker, load.sources as usize)
+                })
+            })
+            .collect();
+        pin::apply(&settings.cpus, 0);
+        pin::sharpen_timers();
+        crew.arrive();
+        let watch = Stopwatch::start();
+        let timer = match load.end {
+            End::After(ms) => Some(crew.stop.set_after(scope, ms, || crew.wake_all())),
+            End::Packets(_) => None,
+        };
+        let dispatched = dispatch(&mut sources, exchange, crew, load.packet_limit());
+        let shares: Vec<Share> = workers.into_iter().map(join).collect();
+        (dispatched, shares, timer.map_or_else(|| watch.elapsed(), join))
+    });
+    Ok(Outcome {
+        shares,
+        dispatched: dispatched.packets,
+        full_waits: dispatched.full_waits,
+        times,
+        source_means,
+    })
+}
+
+/// Waits for a thread and passes its panic on.
+fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,46 @@
+use super::crew::Crew;
+use crate::Share;
+use crate::strategy::Exchange;
+
+/// Packets after which a worker looks for a sleeping dispatcher at the latest: looking takes a full fence.
+const FEWEST_LOOKS: usize = 8;
+
+/// Takes and processes packets until the stop flag is set, or until the dispatcher has finished and
+/// nothing is left.
+pub(super) fn work<E: Exchange>(exchange: &E, crew: &Crew, worker: usize, sources: usize) -> Share {
+    let mut seat = exchange.seat(worker);
+    let mut share = Share::new(sources);
+    let low = exchange.depth() / 4;
+    let is_low = |queue| exchange.len(queue) <= low;
+    let looks = low.clamp(1, FEWEST_LOOKS);
+    let mut unseen = 0;
+    loop {
+        let was_closed = crew.is_closed();
+        if let Some((source, packet)) = exchange.take(&mut seat) {
+            unseen += 1;
+            if unseen == looks {
+                unseen = 0;
+                crew.look_for_dispatcher(is_low);
+            }
+            let fingerprint = packet.fingerprint();
+            // A packet counts if it was finished before the flag.
+            if crew.stop.is_set() {
+                return share;
+            }
+            share.count(source, packet, fingerprint);
+        } else if crew.stop.is_set() || (was_closed && !exchange.has_work(&seat)) {
+            return share;
+        } else {
+            crew.look_for_dispatcher(is_low);
+            wait_for_work(exchange, crew, worker, &seat);
+        }
+    }
+}
+
+#[cold]
+fn wait_for_work<'a, E: Exchange>(exchange: &'a E, crew: &Crew, worker: usize, seat: &E::Seat<'a>) {
+    let is_ready = || exchange.has_work(seat) || crew.stop.is_set() || crew.is_closed();
+    if !crew.patience().wait(is_ready) {
+        crew.sleep(worker, is_ready);
+    }
+}

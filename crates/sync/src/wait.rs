@@ -1,0 +1,12 @@
+//! Waiting: spin while the other side is likely to answer at once, then offer the core, then sleep.
+
+mod doorbell;
+pub(crate) mod fence;
+mod futex;
+mod patience;
+mod sleepers;
+
+pub(crate) use doorbell::Doorbell;
+pub(crate) use futex::Futex;
+pub(crate) use patience::Patience;
+pub(crate) use sleepers::Sleepers;

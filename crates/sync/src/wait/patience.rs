@@ -1,0 +1,66 @@
+use crate::atomic::{pause, yield_now};
+
+/// How long to wait before sleeping.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    spins: u32,
+    /// Spins after which the core is offered once.
+    spins_per_offer: u32,
+    yields: u32,
+}
+
+/// Pauses between two looks at most.
+const MOST_PAUSES: u32 = 16;
+
+impl Patience {
+    /// Before a lock, or with fewer cores than threads that could use them: whoever is waited for may
+    /// need this core.
+    ///
+    /// SOURCE: measured with `benches/packets.py`. A pause takes 10 to 40 ns, so spinning covers the
+    /// transfer of a cache line several times; offering the core takes 0.3 to 0.7 us, so all of it
+    /// together is about as long as sleeping and being woken, which bounds the loss to a factor of two
+    /// whatever the other side does.
+    pub(crate) const USUAL: Self = Self::new(32, 32, 16);
+
+    /// With a core for every thread: nobody needs this one, and being woken would cost the other side
+    /// some microseconds.
+    pub(crate) const LONG: Self = Self::new(1024, 128, 0);
+
+    /// With a core for every thread that is awake, while others sleep that could use this one.
+    pub(crate) const SHORT: Self = Self::new(128, 128, 0);
+
+    const fn new(spins: u32, spins_per_offer: u32, yields: u32) -> Self {
+        // A model and an interpreter have no time in which anything could happen meanwhile.
+        let (spins, yields) = if cfg!(any(loom, miri)) { (0, 0) } else { (spins, yields) };
+        Self { spins, spins_per_offer, yields }
+    }
+
+    /// Waits until `is_ready`; says false when it would be time to sleep.
+    #[inline]
+    pub(crate) fn wait(self, mut is_ready: impl FnMut() -> bool) -> bool {
+        let mut pauses = 1;
+        let mut spun = 0;
+        while spun < self.spins {
+            if is_ready() {
+                return true;
+            }
+            // Looking takes the cache line away from whoever is about to write it.
+            for _ in 0..pauses {
+                pause();
+            }
+            spun += pauses;
+            if spun % self.spins_per_offer < pauses {
+                // The other side may have been put on this very core.
+                yield_now();
+            }
+            pauses = (pauses * 2).min(MOST_PAUSES);
+        }
+        for _ in 0..self.yields {
+            if is_ready() {
+                return true;
+            }
+            yield_now();
+        }
+        is_ready()
+    }
+}

@@ -118,7 +118,6 @@ def speedup_curves(
             "height": PANEL_HEIGHT,
             "layer": [cores, ideal, lines, limits, points],
         },
-        "resolve": {"scale": {"x": "shared", "y": "independent"}},
     }
 
 
@@ -162,7 +161,7 @@ def overhead_bars(colours: Mapping[str, str], depths: Sequence[str], works: Sequ
                 "encoding": {
                     "x": x,
                     "xOffset": offset,
-                    "y": numeric("overhead", title, zero=True),
+                    "y": numeric("overhead", title, zero=True) | {"stack": None},
                     "color": coloured("lock", colours),
                     "tooltip": [
                         tip("lock", "lock"),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from steelyard.studies.scaling.recorded import CellTrials, Recorded
 
 EXPONENTIAL: Final = "exponential"
-HOME_ONLY: Final = frozenset({LOCK_FREE, "HomeQueue", "batch dequeue"})
+HOME_ONLY: Final = frozenset({LOCK_FREE, "HomeQueue"})
 """Strategies in which a worker takes from its own queue alone."""
 
 PUBLISHED_TRIALS: Final = 11
@@ -106,7 +106,7 @@ def _dispatcher(found: list[Curve], recorded: Recorded) -> Iterator[Finding]:
         ceiling = _ceiling(curve, cells)
         fitting = within_cores(curve, recorded)
         serial = _serial_rate(curve, cells)
-        if ceiling is None or not fitting or serial is None:
+        if ceiling is None or len(fitting) < 2 or serial is None:  # noqa: PLR2004 - nothing to distribute
             continue
         yield _dispatcher_finding(curve.part(fitting), ceiling, serial)
 
@@ -225,7 +225,7 @@ def _waits(curve: Curve, point: Point) -> Iterator[Finding]:
         {**curve.subject, "workers": str(point.workers)},
         "the workers" if per_packet >= 1 / WAITS_PER else "the dispatcher",
         estimates={"waits": number(per_packet, "waits per packet", "median of the trials")},
-        facts={"contender": contender_of(point.cell.levels), **fairness},
+        facts={"contender": contender_of(point.cell.levels), "workers": point.workers, **fairness},
         evidence=of_trials((point.cell,), "waits of the dispatcher on full queues per packet"),
     )
 

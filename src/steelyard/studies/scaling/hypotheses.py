@@ -98,6 +98,10 @@ def of_plan(plan: Plan) -> list[Hypothesis]:
         raise DataError(message, hint="execute the study with this version", code="data.schema") from error
 
 
+def _sign(estimate: Estimate | None) -> str:
+    return " %" if estimate is not None and estimate.unit == "percent" else ""
+
+
 def answered(plan: Plan, findings: Sequence[Finding]) -> Iterator[Finding]:
     """Answer every hypothesis by the finding that fits."""
     for place, each in enumerate(of_plan(plan), start=1):
@@ -108,6 +112,9 @@ def answered(plan: Plan, findings: Sequence[Finding]) -> Iterator[Finding]:
             {"hypothesis": str(place), "text": each.text},
             UNANSWERED if estimate is None else each.verdict(estimate),
             estimates={} if estimate is None else {"measured": estimate},
-            facts={"expected": each.expected, "answered_by": None if fitting is None else fitting.id},
+            facts={
+                "expected": each.expected + _sign(estimate),
+                "answered_by": None if fitting is None else fitting.id,
+            },
             evidence=None if fitting is None or not fitting.evidence else fitting.evidence[0],
         )

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from steelyard.analyse.speedup import limits_of, median_of, resampled_medians
+from steelyard.analyse.speedup import FEWEST_TRIALS, limits_of, median_of, resampled_medians
 from steelyard.studies.analysis_parts import finding
-from steelyard.studies.scaling.estimates import BLOCKS, number, of_trials
+from steelyard.studies.scaling.estimates import BLOCKS, FEW_TRIALS, NO_TRIALS, number, of_trials
 from steelyard.studies.scaling.strategy_findings import LOCK_FREE, Place, places
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 ALONE: Final = "one worker"
 FITTING: Final = "up to one worker per core"
 CROWDED: Final = "more workers than cores"
+UNDECIDED: Final = "undecided"
+"""Where no contender is certainly worse than the best."""
+
 SITUATION: Final = ("load", "depth", "crowd")
 
 
@@ -91,7 +94,7 @@ def _recommend(
     yield finding(
         "recommendation",
         dict(zip(SITUATION, situation, strict=True)),
-        names[best],
+        names[best] if len(good) < len(names) - 1 else UNDECIDED,
         estimates={
             "score": number(100 * score[best], "percent", "geometric mean of rate over the best rate"),
             "over_lock_free": number(over_free, "ratio", ratio, (free_limits[0], free_limits[1]), trials),
@@ -106,6 +109,7 @@ def _recommend(
         facts={
             "places": len(complete),
             "contenders": len(names),
+            "best": names[best],
             "as_good": json.dumps(good, ensure_ascii=False),
             "as_good_text": ", ".join(good),
             "worst": names[last],
@@ -113,6 +117,7 @@ def _recommend(
             "scores": json.dumps({names[at]: float(score[at]) for at in map(int, order)}, ensure_ascii=False),
         },
         evidence=of_trials((there[name] for there in complete for name in names), "score of the medians"),
+        warnings=() if trials >= FEWEST_TRIALS else (FEW_TRIALS,) if recorded.has_trials else (NO_TRIALS,),
     )
 
 

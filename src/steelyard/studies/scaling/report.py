@@ -73,5 +73,14 @@ def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[No
     failed = findings.of("failed_runs")
     if failed:
         yield Notice("Runs that failed", tuple(PHRASING.say(each).text for each in failed), tone="warn")
+    cores = findings.of("settings")[0].facts["cores"]
+    measured = {each.facts["workers"] for each in findings.of("held_back_by") if "workers" in each.facts}
+    if cores in measured:
+        text = (
+            f"The dispatcher is a thread of its own: with {cores} workers it shares the {cores} cores "
+            f"with them, "
+            "and the ideal is out of reach; it takes most where packets are small."
+        )
+        yield Notice("What to know about these cores", (text,), tone="absent")
     if provenance is not None and provenance.notes:
         yield Notice("Remarks", provenance.notes, tone="warn")

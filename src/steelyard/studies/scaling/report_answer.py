@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from steelyard.report.page import Card, CardGroup
 from steelyard.report.sentence import fill, join, plain
 from steelyard.report.slots import interval, percent, with_unit
-from steelyard.studies.scaling.recommendations import CROWDED, FITTING
+from steelyard.studies.scaling.recommendations import CROWDED, FITTING, UNDECIDED
 from steelyard.studies.scaling.report_sentences import PHRASING
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def answer(findings: FindingSet) -> tuple[Statement, ...]:
     """Give the answer: which strategy when, or how far the program scales; then what was expected."""
     is_packets = bool(findings.of("recommendation"))
     statements = [
-        *(PHRASING.say_all(recommendations(findings)) if is_packets else _of_program(findings)),
+        *(map(_whole, recommendations(findings)) if is_packets else _of_program(findings)),
         *_counts(findings),
     ]
     return tuple(statements) or (plain("No speed-up follows from these runs."),)
@@ -43,16 +43,17 @@ def _of_program(findings: FindingSet) -> Iterator[Statement]:
         return
     fitting = [each for each in points if not each.facts["oversubscribed"]]
     if fitting:
-        yield _begun(PHRASING.template(fitting[-1]), fitting[-1])
+        yield _whole(fitting[-1])
     for claim in ("peak", "amdahl", "usl"):
         for finding in findings.of(claim)[:1]:
-            yield _begun(PHRASING.template(finding), finding)
+            yield _whole(finding)
     for finding in findings.of("oversubscription")[-1:]:
-        yield _begun(PHRASING.template(finding), finding)
+        yield _whole(finding)
 
 
-def _begun(template: str, finding: Finding) -> Statement:
-    """Give a sentence of its own, which begins with a capital letter."""
+def _whole(finding: Finding) -> Statement:
+    """Give a sentence of its own, which begins with a capital letter and ends."""
+    template = PHRASING.template(finding)
     return join(fill(template[0].upper() + template[1:], finding), ".", findings=[finding])
 
 
@@ -87,11 +88,13 @@ def cards(findings: FindingSet) -> tuple[CardGroup, ...]:
 def _recommended(finding: Finding) -> Card:
     gain = finding.estimates["over_lock_free"].value
     note = "LockFree is the fastest" if gain is None else f"{percent(100 * (gain - 1))} faster than LockFree"
+    if finding.verdict == UNDECIDED:
+        note = f"{finding.facts['best']} has the highest score"
     return Card(
         f"{finding.subject['load']} load, {finding.subject['crowd']}",
         finding.verdict,
         note,
-        tone="good",
+        tone="plain" if finding.verdict == UNDECIDED else "good",
         finding=finding.id,
     )
 

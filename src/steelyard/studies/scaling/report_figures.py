@@ -8,6 +8,7 @@ from steelyard.report.charts.scaling import PANEL_WIDTH, overhead_bars, speedup_
 from steelyard.report.charts.theme import assign_colours
 from steelyard.report.dataset import dataset
 from steelyard.report.page import Figure
+from steelyard.studies.scaling.packets import UNIFORM
 from steelyard.studies.scaling.strategy_findings import contender_of
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ def overhead_figure(findings: FindingSet) -> Figure | None:
             "verdict": finding.verdict,
         }
         for finding in findings.of("overhead")
+        if finding.subject["load"] == UNIFORM
     ]
     if not rows:
         return None
@@ -124,7 +126,7 @@ def overhead_figure(findings: FindingSet) -> Figure | None:
     works = sorted({str(row["mean_work"]) for row in rows}, key=int)
     return Figure(
         id="lock_overhead",
-        title="What a lock costs that nobody contends for",
+        title="What a lock costs that nobody contends for, uniform load",
         caption="How to read it: rate of LockFree over that of HomeQueue with one worker. On the line at "
         "1 the "
         "lock costs nothing; strokes are 95 % intervals.",

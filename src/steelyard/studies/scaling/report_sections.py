@@ -8,6 +8,7 @@ from steelyard.report.page import Pairs, Prose, Section
 from steelyard.studies.report_repeat import identity, repeat_commands
 from steelyard.studies.scaling import report_tables as tables
 from steelyard.studies.scaling.explanation_findings import HOME_ONLY
+from steelyard.studies.scaling.packets import UNIFORM
 from steelyard.studies.scaling.recommendations import FITTING
 from steelyard.studies.scaling.report_answer import recommendations
 from steelyard.studies.scaling.report_figures import overhead_figure, speedup_figure
@@ -58,9 +59,10 @@ def sections(findings: FindingSet, plan: Plan, provenance: Provenance | None) ->
         Section(
             "choose",
             "Which strategy to use when, and why",
-            "Scores over all measured combinations of a situation; below, what the explanations rest on.",
+            "Scores over all measured combinations of a situation; below, the reasons, as far as they "
+            "were tested.",
             _blocks(
-                _said(recommendations(findings)),
+                tables.recommendation_table(findings),
                 tables.choice_table(findings),
                 _said(list(_reasons(findings))),
             ),
@@ -151,7 +153,7 @@ def _reasons(findings: FindingSet) -> Iterator[Finding]:
     if heaviest:
         yield max(heaviest, key=lambda each: (int(each.subject["workers"]), int(each.subject["mean_work"])))
         best = {
-            each.verdict
+            each.facts["best"]
             for each in recommendations(findings)
             if each.subject["load"] == "exponential" and each.subject["crowd"] == FITTING
         }
@@ -164,14 +166,21 @@ def _reasons(findings: FindingSet) -> Iterator[Finding]:
         ]
         if gains:
             yield max(gains, key=lambda each: (int(each.subject["workers"]), int(each.subject["mean_work"])))
-    overheads = sorted(findings.of("overhead"), key=lambda each: int(each.subject["mean_work"]))
-    if overheads:
-        yield overheads[0]
-        yield overheads[-1]
-    yield from findings.of("dispatcher")[:1]
+    deepest = max((int(each.subject["depth"]) for each in findings.of("overhead")), default=0)
+    overheads = sorted(
+        (
+            each
+            for each in findings.of("overhead")
+            if each.subject["load"] == UNIFORM and int(each.subject["depth"]) == deepest
+        ),
+        key=lambda each: int(each.subject["mean_work"]),
+    )
+    yield from (overheads[:1] + overheads[-1:]) if len(overheads) > 1 else overheads
+    yield from [each for each in findings.of("dispatcher") if int(each.subject["depth"]) == deepest][:1]
     kept = [each for each in findings.of("oversubscription") if each.estimates["kept"].value is not None]
     if kept:
         yield min(kept, key=lambda each: each.estimates["kept"].value or 0.0)
+        yield max(kept, key=lambda each: each.estimates["kept"].value or 0.0)
 
 
 def _peaks(findings: FindingSet) -> Block | None:
@@ -202,7 +211,7 @@ def _crowding(findings: FindingSet) -> Block | None:
 
 def _overheads(findings: FindingSet) -> Block | None:
     columns = [
-        *(tables.subject_column(name) for name in ("mean_work", "depth", "lock")),
+        *(tables.subject_column(name) for name in ("load", "mean_work", "depth", "lock")),
         tables.estimate_column("overhead", "LockFree / HomeQueue"),
         tables.interval_column("overhead"),
         tables.estimate_column("lock_free_rate", "LockFree rate"),
@@ -264,10 +273,14 @@ def _depth(findings: FindingSet) -> Block | None:
 
 def _waits(findings: FindingSet) -> Block | None:
     chosen = findings.of("held_back_by")
+    name, text = "worker_packets_cv", "sd of the packets per worker over their mean; 0 is fair"
+    has_shares = all(name in each.facts for each in chosen)
+    unfair = [tables.fact_column(name, "unfairness", is_number=True, explanation=text)] if has_shares else []
     columns = [
         *tables.identity_columns(chosen),
         tables.subject_column("workers"),
         tables.plain_column("waits", "waits per packet", "times the dispatcher found a queue full"),
+        *unfair,
         tables.verdict_column("held back by"),
     ]
     return table_of(chosen, columns, name="held_back_by", title="Who waited for whom")

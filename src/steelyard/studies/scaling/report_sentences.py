@@ -9,8 +9,13 @@ from steelyard.report.sentence import Phrasing
 PHRASING: Final = Phrasing(
     {
         "recommendation": {
-            "*": "{subject.load} load, {subject.crowd}, depth {subject.depth}: use {verdict}"
-            "[ (as fast within the margin: {facts.as_good_text})]; it has {estimates.score} of the best "
+            "undecided": "under {subject.load} load, {subject.crowd} (depth {subject.depth}), no strategy is "
+            "certainly worse than another in these trials; {facts.best} has the highest score, "
+            "{estimates.score} of the "
+            "best rate on average over {facts.places} combinations, and {facts.worst} the lowest, "
+            "{estimates.worst_score} of that ({estimates.worst_score:interval})",
+            "*": "under {subject.load} load, {subject.crowd} (depth {subject.depth}), use {verdict}"
+            "[ (not certainly slower: {facts.as_good_text})]; it has {estimates.score} of the best "
             "rate on "
             "average over {facts.places} combinations[, {estimates.over_lock_free:signed} against LockFree]; "
             "{facts.worst} is last with {estimates.worst_score} of that",
@@ -27,7 +32,8 @@ PHRASING: Final = Phrasing(
             "of up to {facts.of_workers}",
         },
         "oversubscription": {
-            "*": "with {facts.workers:workers} on {facts.cores} cores {estimates.kept} of the rate with "
+            "*": "[{facts.who}]with {facts.workers:workers} on {facts.cores} cores {estimates.kept} of "
+            "the rate with "
             "{facts.full_workers:workers} are kept ({estimates.kept:interval}): {verdict}",
         },
         "amdahl": {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -18,11 +18,11 @@ from steelyard.studies.report_values import (
     number_value,
 )
 from steelyard.studies.scaling.recorded import IDENTITY
-from steelyard.studies.scaling.strategy_findings import contender_of
+from steelyard.studies.scaling.strategy_findings import NO_LOCK, contender_of
 from steelyard.studies.scaling.tables import CLAIMS, PACKETS_CLAIMS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from steelyard.model.finding import Finding, FindingSet
 
@@ -107,7 +107,7 @@ def interval_column(role: str) -> Filled:
     return Filled(Column("95 % interval"), lambda finding: interval_value(finding, role))
 
 
-def fact_column(name: str, heading: str = "", *, is_number: bool = False) -> Filled:
+def fact_column(name: str, heading: str = "", *, is_number: bool = False, explanation: str = "") -> Filled:
     """Give the column of a fact."""
 
     def fill(finding: Finding) -> Value:
@@ -117,7 +117,8 @@ def fact_column(name: str, heading: str = "", *, is_number: bool = False) -> Fil
         number = float(value) if isinstance(value, int | float) else None
         return Value(f"{value:.4g}" if isinstance(value, float) else str(value), number)
 
-    return Filled(Column(heading or name.replace("_", " "), is_number=is_number), fill)
+    title = heading or name.replace("_", " ")
+    return Filled(Column(title, is_number=is_number, explanation=explanation), fill)
 
 
 def identity_columns(chosen: Sequence[Finding]) -> list[Filled]:
@@ -154,8 +155,19 @@ def table_of(  # noqa: PLR0913 - a table by its parts
         note=" ".join(filter(None, (note, DOUBT_NOTE if is_doubtful else ""))),
         file=f"tables/{FILES.get(chosen[0].claim, name)}.csv",
         is_key=is_key,
-        summary=summary or f"{len(chosen)} rows",
+        summary=summary or counted(finding.verdict for finding in chosen),
     )
+
+
+def counted(words: Iterable[str]) -> str:
+    """Count words, most frequent first.
+
+    Examples
+    --------
+    >>> counted(["kept", "lost", "kept"])
+    '2 kept, 1 lost'
+    """
+    return ", ".join(f"{count} {word}" for word, count in Counter(words).most_common())
 
 
 def speedup_table(findings: FindingSet, *, is_key: bool) -> Table | None:
@@ -189,6 +201,7 @@ def choice_table(findings: FindingSet) -> Table | None:
         of = finding.subject
         rows[of["load"], of["mean_work"], of["depth"]][of["workers"]] = finding
     workers = sorted({finding.subject["workers"] for finding in chosen}, key=int)
+    shortened = _single_lock(findings)
     crowded = {finding.subject["workers"] for finding in chosen if finding.facts["oversubscribed"]}
     return Table(
         id="choices",
@@ -210,7 +223,7 @@ def choice_table(findings: FindingSet) -> Table | None:
                 Value(load),
                 Value(work, float(work)),
                 Value(depth, float(depth)),
-                *(_choice(there.get(count)) for count in workers),
+                *(_choice(there.get(count), shortened) for count in workers),
             )
             for (load, work, depth), there in rows.items()
         ),
@@ -222,7 +235,7 @@ def choice_table(findings: FindingSet) -> Table | None:
     )
 
 
-_NAMED: Final = 2
+_NAMED: Final = 1
 
 
 def _contenders(finding: Finding) -> int:
@@ -230,12 +243,44 @@ def _contenders(finding: Finding) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _choice(finding: Finding | None) -> Value:
+def _single_lock(findings: FindingSet) -> str:
+    """Give the ending of names that says nothing where all strategies have the same lock."""
+    locks = {finding.subject["lock"] for finding in findings.of("speedup")} - {NO_LOCK}
+    return f" ({next(iter(locks))})" if len(locks) == 1 else ""
+
+
+def _choice(finding: Finding | None, shortened: str) -> Value:
     if finding is None:
         return Value("")
-    others = json.loads(str(finding.facts["as_good"]))
-    shown = ", ".join(others[:_NAMED]) + (f" and {len(others) - _NAMED} more" if len(others) > _NAMED else "")
-    return Value(str(finding.facts["best"]), note=f"or {shown}" if others else "", finding=finding.id)
+    others = [name.removesuffix(shortened) for name in json.loads(str(finding.facts["as_good"]))]
+    rest = len(others) - _NAMED
+    note = f"or {', '.join(others[:_NAMED])}" + (f" and {rest} more" if rest > 0 else "") if others else ""
+    if len(others) + 1 == _contenders(finding):
+        note = "all may be as fast"
+    return Value(str(finding.facts["best"]).removesuffix(shortened), note=note, finding=finding.id)
+
+
+def recommendation_table(findings: FindingSet) -> Table | None:
+    """Give one row per situation: what to use, what is not certainly slower, what comes last."""
+    columns = [
+        *(subject_column(name) for name in ("load", "depth", "crowd")),
+        verdict_column("use"),
+        Filled(Column("highest score"), lambda finding: Value(str(finding.facts["best"]))),
+        Filled(Column("not certainly slower", is_prose=True), lambda f: Value(str(f.facts["as_good_text"]))),
+        change_column("over_lock_free", "against LockFree"),
+        interval_column("over_lock_free"),
+        fact_column("worst", "lowest score"),
+        estimate_column("worst_score", "its share of the highest"),
+        interval_column("worst_score"),
+    ]
+    note = "Score: geometric mean, over all work and workers of the situation, of rate over the best rate."
+    return table_of(
+        findings.of("recommendation"),
+        columns,
+        name="recommendations",
+        title="What to use in which situation",
+        note=note,
+    )
 
 
 def hypothesis_table(findings: FindingSet) -> Table | None:

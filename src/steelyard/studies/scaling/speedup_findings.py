@@ -10,6 +10,7 @@ from steelyard.model import Estimate
 from steelyard.studies.analysis_parts import finding, finite
 from steelyard.studies.scaling.curves import within_cores
 from steelyard.studies.scaling.estimates import BLOCKS, mapped, of_trials, ratio_estimate
+from steelyard.studies.scaling.strategy_findings import contender_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -154,12 +155,21 @@ def _oversubscription(curve: Curve, recorded: Recorded, margin: float) -> Iterat
             estimates={"kept": share, "drop": mapped(kept, -100.0, 100.0, "percent"), "ratio": kept},
             facts={
                 "workers": point.workers,
+                "who": _who(curve.subject),
                 "full_workers": full.workers,
                 "cores": recorded.cores,
                 "has_interval": kept.low is not None,
             },
             evidence=of_trials((point.cell, full.cell), "rate against that at the cores"),
         )
+
+
+def _who(subject: dict[str, str]) -> str:
+    """Name a curve of the packets program in a sentence; nothing where there is one program."""
+    if "strategy" not in subject:
+        return ""
+    where = f"{subject['load']} load, W = {subject['mean_work']}, depth {subject['depth']}"
+    return f"{contender_of(subject)}, {where}: "
 
 
 def _kept(point: Point, full: Point, recorded: Recorded) -> Estimate:

@@ -107,7 +107,7 @@ _FULL: Final[dict[str, Any]] = {
 _QUICK: Final[dict[str, Any]] = {
     "trials": 5,
     "workers": "auto",
-    "duration_ms": 100,
+    "duration_ms": 150,
     "lock_work": (25, 800),
     "work": (1000, 8000),
     "depths": (8, 32),

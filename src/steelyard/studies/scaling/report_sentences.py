@@ -32,6 +32,9 @@ PHRASING: Final = Phrasing(
             "of up to {facts.of_workers}",
         },
         "oversubscription": {
+            "descriptive": "[{facts.who}]with {facts.workers:workers} on {facts.cores} cores "
+            "{estimates.kept} of "
+            "the rate with {facts.full_workers:workers} are kept",
             "*": "[{facts.who}]with {facts.workers:workers} on {facts.cores} cores {estimates.kept} of "
             "the rate with "
             "{facts.full_workers:workers} are kept ({estimates.kept:interval}): {verdict}",
@@ -58,10 +61,16 @@ PHRASING: Final = Phrasing(
             "{verdict}",
         },
         "gain": {
+            "descriptive": "{subject.contender} against LockFree, {subject.load} load, W = "
+            "{subject.mean_work}, "
+            "{subject.workers} workers: {estimates.gain:signed}",
             "*": "{subject.contender} against LockFree, {subject.load} load, W = {subject.mean_work}, "
             "{subject.workers} workers: {estimates.gain:signed}, {estimates.gain:change_interval}: {verdict}",
         },
         "overhead": {
+            "descriptive": "an idle {subject.lock} makes LockFree {estimates.overhead} times as fast as "
+            "HomeQueue "
+            "at W = {subject.mean_work}, depth {subject.depth}",
             "*": "an idle {subject.lock} makes LockFree {estimates.overhead} times as fast as HomeQueue "
             "at W = "
             "{subject.mean_work}, depth {subject.depth} ({estimates.overhead:interval}): {verdict}",

@@ -17,6 +17,7 @@ from steelyard.studies.report_values import (
     interval_value,
     number_value,
 )
+from steelyard.studies.scaling.recommendations import UNDECIDED
 from steelyard.studies.scaling.recorded import IDENTITY
 from steelyard.studies.scaling.strategy_findings import NO_LOCK, contender_of
 from steelyard.studies.scaling.tables import CLAIMS, PACKETS_CLAIMS
@@ -260,12 +261,17 @@ def _choice(finding: Finding | None, shortened: str) -> Value:
     return Value(str(finding.facts["best"]).removesuffix(shortened), note=note, finding=finding.id)
 
 
+def _use(finding: Finding) -> Value:
+    if finding.verdict == UNDECIDED:
+        return Value(UNDECIDED, note=f"ahead: {finding.facts['best']}", finding=finding.id)
+    return Value(finding.verdict, tone="good", finding=finding.id)
+
+
 def recommendation_table(findings: FindingSet) -> Table | None:
     """Give one row per situation: what to use, what is not certainly slower, what comes last."""
     columns = [
         *(subject_column(name) for name in ("load", "depth", "crowd")),
-        verdict_column("use"),
-        Filled(Column("highest score"), lambda finding: Value(str(finding.facts["best"]))),
+        Filled(Column("use"), _use),
         Filled(Column("not certainly slower", is_prose=True), lambda f: Value(str(f.facts["as_good_text"]))),
         change_column("over_lock_free", "against LockFree"),
         interval_column("over_lock_free"),

@@ -122,7 +122,7 @@ SEVERAL = QUICK + 'seed = -1\nisolation = ["bare", "vbox"]\nblcks = 3\n[limits]\
 
 CASES: dict[str, tuple[Damage, tuple[str, ...], int, str]] = {
     "unknown isolation": (nothing, ("measure", "--isolation", "vbox", "--", "true"), USAGE, "`bare`"),
-    "unknown study": (nothing, ("run", "stabilty"), USAGE, "allowed: `stability`"),
+    "unknown study": (nothing, ("run", "stabilty"), USAGE, "allowed: `scaling`, `stability`"),
     "wrong seed": (nothing, ("run", "stability", "--seed", "-1"), USAGE, "`--seed -1`: .*allowed: 0 or more"),
     "seed no number": (nothing, ("run", "stability", "--seed", "x"), USAGE, "--seed"),
     "no size": (nothing, ("measure", "--memory", "much", "--", "true"), USAGE, "`--memory much`"),
@@ -145,7 +145,12 @@ CASES: dict[str, tuple[Damage, tuple[str, ...], int, str]] = {
         "line 1: byte 0xff is not UTF-8",
     ),
     "study file not TOML": (study_file("study = \n"), PLAN_BAD, USAGE, "line 1, column 9: not TOML"),
-    "study file of nothing": (study_file(""), RUN_BAD, USAGE, "`study` is missing; allowed: `stability`"),
+    "study file of nothing": (
+        study_file(""),
+        RUN_BAD,
+        USAGE,
+        "`study` is missing; allowed: `scaling`, `stability`",
+    ),
     "several problems": (
         study_file(SEVERAL),
         RUN_BAD,

@@ -49,6 +49,7 @@ SEEDS: Final[dict[str, bytes]] = {
     "moobench": b"0;30360\n0;18140\n1;13792\n",
     "skampi": b'# begin result "P"\ncount= 1        1     109.2       0.2       32     106.7     107.7\n',
     "mpi": b"MPI_Send,765921,32.477584,5.012126e-03\nMPI_Recv,26,32.477584,8.841378e-03\n",
+    "packets": b"M,n,W,U,D,L,S,Speedup\n2000,1,1000,t,32,nan,L,0.89233 \n2000,2,1000,f,32,p,A,1.75431\n",
     "csv": b"run,value,block\n1,2.5,a\n2,3.5,b\n",
 }
 OPTIONS: Final = {"csv": ReadOptions(unit="ms")}

@@ -34,8 +34,8 @@ def import_results(
     ----------
     form
         Format of the files: `jmh`, `hyperfine`, `google-benchmark`, `criterion`, `pyperf`,
-        `pytest-benchmark`, `moobench`, `skampi`, `mpi`, `csv` or `recodex`; `docs/guides/import.md` says what
-        becomes a run and an iteration in each.
+        `pytest-benchmark`, `moobench`, `skampi`, `mpi`, `packets`, `csv` or `recodex`;
+        `docs/guides/import.md` says what becomes a run and an iteration in each.
     files
         The files, each a block (for `steelyard history`: oldest first); for criterion also its folder.
     out

@@ -13,9 +13,10 @@ from cyclopts import Parameter
 
 from steelyard.studies.registry import study
 from steelyard.studies.request import requested_options
+from steelyard.studies.scaling.packets import packets_seconds
 from steelyard.studies.stability.estimate import estimate_seconds
 from steelyard.studies.stability.options import StabilityOptions
-from steelyard.studies.stability.preparation import Depth, plan_here
+from steelyard.studies.stability.preparation import Depth, ProbedTechnologies, plan_here
 
 if TYPE_CHECKING:
     from steelyard.model import Plan
@@ -36,7 +37,7 @@ def plan(
     Parameters
     ----------
     name
-        Name of the study: `stability`.
+        Name of the study: `stability` or `scaling`.
     quick
         A few minutes instead of hours: fewer workloads, loads and iterations.
     study_file
@@ -49,18 +50,24 @@ def plan(
     steelyard plan stability --quick
     steelyard plan stability --study-file study.toml --json
     """
-    asked = requested_options(study(name), study_file, {"quick": quick or None})
-    sketch = plan_here(StabilityOptions.model_validate(asked), Depth.SKETCH)
-    seconds = estimate_seconds(sketch)
+    chosen = study(name)
+    asked = requested_options(chosen, study_file, {"quick": quick or None})
+    seconds: float | None
+    if isinstance(asked, StabilityOptions):
+        sketch = plan_here(asked, Depth.SKETCH)
+        seconds = estimate_seconds(sketch)
+    else:
+        sketch = chosen.plan(asked, ProbedTechnologies())
+        seconds = packets_seconds(sketch)
     if as_json:
-        document = {**asdict(sketch), "estimated_s": round(seconds, 1)}
+        document = {**asdict(sketch), "estimated_s": None if seconds is None else round(seconds, 1)}
         sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
     else:
         sys.stdout.write("\n".join(describe(sketch, seconds)) + "\n")
 
 
-def describe(sketch: Plan, seconds: float) -> list[str]:
-    """Give the lines that say what a plan executes."""
+def describe(sketch: Plan, seconds: float | None) -> list[str]:
+    """Give the lines that say what a plan executes; nothing about its time where that is unknown."""
     missing = Counter(cell.missing for cell in sketch.cells if cell.missing is not None)
     executed = len(sketch.cells) - missing.total()
     runs = sum(
@@ -71,7 +78,7 @@ def describe(sketch: Plan, seconds: float) -> list[str]:
     lines = [
         f"study {sketch.study}, {sketch.options['mode']}, seed {sketch.seed}",
         f"{executed} cells in {sketch.blocks} blocks: {len(sketch.batches)} batches, {runs} runs",
-        f"expected to take about {_duration(seconds)}",
+        *([] if seconds is None else [f"expected to take about {_duration(seconds)}"]),
         "",
         "factors",
         *(f"  {factor:<11} {', '.join(levels)}" for factor, levels in sketch.factors.items()),
@@ -86,6 +93,8 @@ def describe(sketch: Plan, seconds: float) -> list[str]:
 
 def _levels(sketch: Plan, cell: int) -> str:
     levels = sketch.cells[cell].levels
+    if "setup_type" not in levels:
+        return ", ".join(f"{name} {level}" for name, level in levels.items())
     setup = f"{levels['setup_type']},{levels['setup_size']}"
     return f"{levels['isolation']}, {setup}, {levels['workload']}"
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from steelyard.cli.interruption import interruptible
-from steelyard.errors import InterruptedByUser
+from steelyard.errors import InterruptedByUser, UsageError
 from steelyard.record.clock import now_utc
 from steelyard.run.progress import choose_progress
 from steelyard.studies.execution import (
@@ -19,16 +20,42 @@ from steelyard.studies.execution import (
     holds_plan,
     resume_command,
 )
-from steelyard.studies.registry import study
+from steelyard.studies.registry import studies, study
 from steelyard.studies.request import requested_options
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pydantic import BaseModel
+
+    from steelyard.studies.registry import Study
 
 RESULTS = Path("steelyard-results")
 
 
-def run(
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program of the user's.
+
+    Parameters
+    ----------
+    command
+        For `scaling`, a program of yours with `{workers}` where its number of workers belongs; without it,
+        the packets program that comes with Steelyard.
+    baseline
+        For `scaling` with a command, the serial program that speed-up is relative to; by default the command
+        with one worker.
+    """
+
+    command: str | None = None
+    baseline: str | None = None
+
+
+OWN_PROGRAM = Program()
+
+
+def run(  # noqa: PLR0913 - the options of a command line
     name: Annotated[str, Parameter(name="study")],
     /,
     *,
@@ -37,6 +64,7 @@ def run(
     study_file: Path | None = None,
     seed: int | None = None,
     resume: Annotated[bool, Parameter(negative="")] = False,
+    program: Program = OWN_PROGRAM,
 ) -> int:
     """Execute a study and write its result folder.
 
@@ -50,7 +78,7 @@ def run(
     Parameters
     ----------
     name
-        The study: `stability`.
+        The study: `stability` or `scaling`.
     quick
         A study of a few minutes instead of one of hours.
     out
@@ -61,6 +89,8 @@ def run(
         Seed of the order and of the inputs.
     resume
         Continue the study in the folder given by `--out`.
+    program
+        What `scaling` measures.
 
     Examples
     --------
@@ -72,9 +102,14 @@ def run(
 
         steelyard run stability --out results/night
         steelyard run stability --out results/night --resume
+
+    How far a program of yours scales on this machine::
+
+        steelyard run scaling --command 'prog --threads {workers}'
     """
     chosen = study(name)
-    given = {"quick": quick or None, "seed": seed}
+    given = {"quick": quick or None, "seed": seed, **asdict(program)}
+    _require_taken(chosen, given)
     options = requested_options(chosen, study_file, given)
     result = _result_folder(out, options, name)
     is_asked = study_file is not None or any(value is not None for value in given.values())
@@ -86,6 +121,17 @@ def run(
             return _execute(assignment)
     except KeyboardInterrupt as error:
         raise _interrupted(name, result) from error
+
+
+def _require_taken(chosen: Study, given: Mapping[str, object]) -> None:
+    """Refuse an option of the command line that is of another study."""
+    for option, value in given.items():
+        if value is not None and option not in chosen.options.model_fields:
+            takers = ", ".join(
+                f"`{name}`" for name, each in studies().items() if option in each.options.model_fields
+            )
+            message = f"`--{option}` is not an option of the study `{chosen.name}`; it is of {takers}"
+            raise UsageError(message)
 
 
 def _execute(assignment: Assignment) -> int:

@@ -7,6 +7,7 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from steelyard.errors import InternalError, UsageError
+from steelyard.studies.scaling import STUDY as SCALING
 from steelyard.studies.stability import STUDY as STABILITY
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from steelyard.studies.stability.missing import Technology
 
 ENTRY_POINTS: Final = "steelyard.studies"
-_BUILT_IN: Final = {"stability": STABILITY}
+_BUILT_IN: Final[dict[str, Study]] = {"stability": STABILITY, "scaling": SCALING}
 
 
 @runtime_checkable
@@ -99,6 +100,7 @@ ANALYSES: Final = {
     "stability": "steelyard.studies.stability",
     "imported": "steelyard.studies.imported",
     "compare": "steelyard.studies.comparison",
+    "scaling": "steelyard.studies.scaling",
 }
 """Packages of the studies whose results can be analysed and reported: modules ``analysis`` and ``report``."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from steelyard.report.page import Value
-from steelyard.report.slots import NOT_AVAILABLE, interval, signed_change, with_unit
+from steelyard.report.slots import NOT_AVAILABLE, signed_change, with_unit
 from steelyard.units import format_significant
 
 if TYPE_CHECKING:
@@ -44,6 +44,17 @@ def fact_value(finding: Finding, key: str) -> Value:
     return Value(NOT_AVAILABLE, finding=finding.id)
 
 
+DOUBT: Final = "*"
+"""Mark of an interval in a table that may miss its level; the note of the table says so."""
+
+DOUBT_NOTE: Final = f"{DOUBT} with so few trials the interval may miss its level."
+
+
 def interval_value(finding: Finding, role: str) -> Value:
     """Give the limits of an estimate without its level, which stands in the heading."""
-    return Value(interval(finding.estimates[role]).removeprefix("95 % interval "), finding=finding.id)
+    estimate = finding.estimates[role]
+    if estimate.low is None or estimate.high is None:
+        return Value("none", finding=finding.id)
+    low, high = with_unit(estimate.low, estimate.unit), with_unit(estimate.high, estimate.unit)
+    doubt = "" if estimate.guaranteed else f" {DOUBT}"
+    return Value(f"{low} to {high}{doubt}", finding=finding.id)

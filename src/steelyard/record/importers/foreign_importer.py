@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import DataError
 from steelyard.record.importers.foreign import Source
-from steelyard.record.importers.foreign_result import ReadFile, write_foreign
+from steelyard.record.importers.foreign_result import STUDY, ForeignResult, ReadFile, write_foreign
 from steelyard.record.importers.reading import ReadOptions
 from steelyard.record.provenance import Origin
 
@@ -48,6 +48,8 @@ class ForeignImporter:
         What is compared.
     files_of : callable or None
         Gives the files of a folder; ``None`` for formats of single files.
+    study : str
+        Study that analyses the result.
     """
 
     name: str
@@ -56,6 +58,7 @@ class ForeignImporter:
     read: Callable[[Source, ReadOptions], ForeignFile]
     alternatives: Alternatives = Alternatives.FACTORS
     files_of: Callable[[Path], list[Path]] | None = None
+    study: str = STUDY
 
     def import_file(self, path: Path, result: Path) -> ImportSummary:
         """Read one file and write a result folder."""
@@ -88,7 +91,7 @@ class ForeignImporter:
             listed = ", ".join(f"`{path}`" for path in paths)
             message = f"{listed}: no value in the file"
             raise DataError(message, hint=f"expected {self.expected}", code="data.import")
-        return write_foreign(result, read, importer=self.name, alternatives=self.alternatives)
+        return write_foreign(result, read, ForeignResult(self.name, self.alternatives, self.study))
 
     def _parts(self, path: Path) -> list[Path]:
         if self.files_of is None or not path.is_dir():

@@ -52,9 +52,26 @@ class ReadFile:
     content: ForeignFile
 
 
-def write_foreign(
-    result: Path, files: Sequence[ReadFile], *, importer: str, alternatives: str
-) -> ImportSummary:
+@dataclass(frozen=True, slots=True)
+class ForeignResult:
+    """What a result folder of foreign files is.
+
+    Parameters
+    ----------
+    importer : str
+        Name of the importer.
+    alternatives : str
+        What is compared, as `steelyard.record.importers.foreign_importer.Alternatives` has it.
+    study : str
+        Study that analyses it.
+    """
+
+    importer: str
+    alternatives: str
+    study: str = STUDY
+
+
+def write_foreign(result: Path, files: Sequence[ReadFile], kind: ForeignResult) -> ImportSummary:
     """Write a result folder from foreign files.
 
     Raises
@@ -68,7 +85,7 @@ def write_foreign(
         for run in file.content.runs:
             if run.sections:
                 batches.setdefault((_levels(run.levels, factors), (file.block, run.block)), []).append(run)
-    plan = _plan(batches, factors, files, {"origin": importer, "alternatives": alternatives})
+    plan = _plan(batches, factors, files, kind)
     require_free(result, plan)
     try:
         result.mkdir(parents=True, exist_ok=True)
@@ -96,7 +113,7 @@ def write_foreign(
     seal_tables(result)
     runs = sum(map(len, members))
     form = files[0].origin.form
-    return ImportSummary(result, STUDY, form, len(plan.cells), 0, runs, measurements, notes)
+    return ImportSummary(result, plan.study, form, len(plan.cells), 0, runs, measurements, notes)
 
 
 def _factors(files: Sequence[ReadFile]) -> dict[str, str]:
@@ -125,7 +142,7 @@ def _plan(
     batches: dict[tuple[Levels, tuple[int, str]], list[ForeignRun]],
     factors: dict[str, str],
     files: Sequence[ReadFile],
-    options: dict[str, str],
+    kind: ForeignResult,
 ) -> Plan:
     columns = tuple(factors.values())
     numbers = {levels: place for place, levels in enumerate(dict.fromkeys(levels for levels, _ in batches))}
@@ -145,7 +162,7 @@ def _plan(
     labels = [label or names[place] for place, label in blocks]
     digest = hashlib.sha256(" ".join(file.origin.sha256 for file in files).encode()).hexdigest()
     plan = Plan(
-        study=STUDY,
+        study=kind.study,
         seed=1,
         factors={
             column: tuple(dict.fromkeys(levels[place] for levels in numbers))
@@ -159,7 +176,8 @@ def _plan(
         options={
             "mode": "import",
             "margin_percent": MARGIN_PERCENT,
-            **options,
+            "origin": kind.importer,
+            "alternatives": kind.alternatives,
             "origin_sha256": digest,
             "block_labels": json.dumps(labels, ensure_ascii=False),
         },

@@ -24,6 +24,7 @@ _BUILT_IN: Final = {
     "moobench": "steelyard.record.importers.moobench:IMPORTER",
     "skampi": "steelyard.record.importers.skampi:IMPORTER",
     "mpi": "steelyard.record.importers.mpi:IMPORTER",
+    "packets": "steelyard.record.importers.packets:IMPORTER",
     "csv": "steelyard.record.importers.table:IMPORTER",
 }
 

@@ -1,0 +1,96 @@
+"""Analysis of the scaling study: from the recorded tables to every claim of its report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from steelyard.errors import AnalysisError, DataError
+from steelyard.model import FindingSet
+from steelyard.model.plan import read_plan
+from steelyard.record.ledger import LEDGER_NAME
+from steelyard.record.seal import hash_tables
+from steelyard.record.tables import RUNS_NAME
+from steelyard.record.tables import write_tables as write_recorded
+from steelyard.studies.analysis_options import AnalysisOptions, read_options, write_options
+from steelyard.studies.scaling.curves import curves
+from steelyard.studies.scaling.explanation_findings import explanation_findings
+from steelyard.studies.scaling.fit_findings import fit_findings
+from steelyard.studies.scaling.hypotheses import answered
+from steelyard.studies.scaling.recommendations import recommendation_findings
+from steelyard.studies.scaling.recorded import read_recorded
+from steelyard.studies.scaling.remarks import remark_findings
+from steelyard.studies.scaling.source_claims import source_claim_findings
+from steelyard.studies.scaling.speedup_findings import speedup_findings
+from steelyard.studies.scaling.strategy_findings import (
+    choice_findings,
+    gain_findings,
+    overhead_findings,
+    winner_findings,
+)
+from steelyard.studies.scaling.tables import write_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from steelyard.model import Finding, Plan
+
+METHOD_VERSION: Final = 1
+"""Raised whenever a change of the analysis alters numbers."""
+
+
+def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
+    """Compute the findings of a result folder; write ``findings.json`` and ``tables/*.csv``.
+
+    Parameters
+    ----------
+    result : Path
+        Result folder that ``steelyard run scaling`` or ``steelyard import packets`` wrote.
+    options : AnalysisOptions or None
+        Settings to use and keep beside the result; ``None`` uses those kept there, else those of the plan.
+
+    Raises
+    ------
+    DataError
+        If the tables are absent, damaged or of another study.
+    AnalysisError
+        If there is nothing to analyse.
+    """
+    plan = read_plan(result / "plan.json")
+    if plan.study != "scaling":
+        message = f"`{result}` holds a result of the study `{plan.study}`, not of `scaling`"
+        raise DataError(message, code="data.study")
+    if (result / LEDGER_NAME).exists() and not (result / RUNS_NAME).exists():
+        write_recorded(result)
+    if options is not None:
+        write_options(result, plan, options)
+    findings = tuple(_claims(result, plan, read_options(result, plan)))
+    if not findings:
+        message = f"`{result}` has no completed run from which a speed-up follows"
+        raise AnalysisError(message, hint="execute the study first, or look at the status of its runs")
+    found = FindingSet(plan.study, plan.id, METHOD_VERSION, hash_tables(result), findings)
+    write_tables(result, found, plan)
+    found.write(result / "findings.json")
+    return found
+
+
+def _claims(result: Path, plan: Plan, options: AnalysisOptions) -> Iterator[Finding]:
+    recorded = read_recorded(result, plan, options.resamples)
+    margin = options.margin_percent / 100
+    found = curves(recorded)
+    if not found and not recorded.cells:
+        return
+    claims = [
+        *speedup_findings(found, recorded, margin),
+        *overhead_findings(recorded, margin),
+        *recommendation_findings(recorded, margin),
+        *choice_findings(recorded, margin),
+        *gain_findings(recorded, margin),
+        *winner_findings(recorded),
+        *fit_findings(found, recorded),
+        *explanation_findings(found, recorded, margin),
+        *source_claim_findings(recorded),
+    ]
+    yield from answered(plan, claims)
+    yield from claims
+    yield from remark_findings(result, recorded, options)

@@ -1,0 +1,234 @@
+"""What holds a curve back, tested: the dispatcher, the depth of the queues, the imbalance of the sources."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from steelyard.analyse.speedup import median_of, ratio_of_medians
+from steelyard.model import Estimate
+from steelyard.studies.analysis_parts import finding, finite
+from steelyard.studies.scaling.curves import within_cores
+from steelyard.studies.scaling.estimates import BLOCKS, NO_TRIALS, number, of_trials, ratio_estimate
+from steelyard.studies.scaling.generator import median_balance_bound
+from steelyard.studies.scaling.strategy_findings import LOCK_FREE, contender_of, judge_rate, places
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from steelyard.model import Finding
+    from steelyard.studies.scaling.curves import Curve, Point
+    from steelyard.studies.scaling.recorded import CellTrials, Recorded
+
+EXPONENTIAL: Final = "exponential"
+HOME_ONLY: Final = frozenset({LOCK_FREE, "HomeQueue"})
+"""Strategies in which a worker takes from its own queue alone."""
+
+PUBLISHED_TRIALS: Final = 11
+"""SOURCE: trials of the source's exponential experiments; trial s of them draws its means with seed s."""
+
+AGREEMENT: Final = 0.10
+"""Largest relative difference at which a predicted bound counts as met."""
+
+AS_PREDICTED: Final = "as predicted"
+BELOW: Final = "below the bound"
+BALANCED: Final = "above the bound: balanced"
+CONTRADICTS: Final = "contradicts the bound"
+LINE_FROM: Final = 200
+"""Mean work from which one worker, not the dispatcher, sets the pace in the source's first experiment."""
+
+
+def explanation_findings(found: list[Curve], recorded: Recorded, margin: float) -> Iterator[Finding]:
+    """Test the three explanations, then say what each point is held back by, as far as it is recorded."""
+    for curve in found:
+        yield from _imbalance(curve, recorded)
+    yield from _dispatcher(found, recorded)
+    yield from _depth(recorded, margin)
+    for curve in found:
+        for point in curve.points:
+            yield from _waits(curve, point)
+
+
+def _imbalance(curve: Curve, recorded: Recorded) -> Iterator[Finding]:
+    """Compare speed-ups under exponential load with the sum of the source means over the largest."""
+    if curve.subject.get("load") != EXPONENTIAL:
+        return
+    for point in within_cores(curve, recorded):
+        work = int(curve.subject["mean_work"])
+        bound = median_balance_bound(work, point.workers, _seeds(point))
+        relative = point.ratio.value / bound
+        yield finding(
+            "imbalance",
+            {**curve.subject, "workers": str(point.workers)},
+            _judge_bound(curve.subject["strategy"], relative),
+            estimates={
+                "bound": number(bound, "ratio", "median over the trials of sum of means / largest mean"),
+                "speedup": ratio_estimate(point.ratio, f"ratio of medians, {BLOCKS}"),
+                "relative": number(relative, "ratio", "speed-up over the bound"),
+            },
+            facts={
+                "workers": point.workers,
+                "takes_from_own_queue": curve.subject["strategy"] in HOME_ONLY,
+                "agreement_percent": 100 * AGREEMENT,
+            },
+            evidence=of_trials((point.cell, point.baseline), "speed-up against the balance of the sources"),
+        )
+
+
+def _seeds(point: Point) -> list[int]:
+    """Give the seeds of the trials: the number of the block from 1."""
+    if point.baseline is None:
+        return list(range(1, PUBLISHED_TRIALS + 1))
+    return [int(block) + 1 for block in np.flatnonzero(np.isfinite(point.cell.values))]
+
+
+def _judge_bound(strategy: str, relative: float) -> str:
+    if strategy in HOME_ONLY:
+        if relative > 1 + AGREEMENT:
+            return CONTRADICTS
+        return AS_PREDICTED if relative >= 1 - AGREEMENT else BELOW
+    return BALANCED if relative > 1 + AGREEMENT else AS_PREDICTED if relative >= 1 - AGREEMENT else BELOW
+
+
+def _dispatcher(found: list[Curve], recorded: Recorded) -> Iterator[Finding]:
+    """Compare the peak of each LockFree curve with what one dispatcher can deal out.
+
+    The ceiling is the largest rate of any LockFree cell of the same depth and load: small packets, which
+    workers finish faster than the dispatcher makes them. A curve cannot exceed the ceiling over its serial
+    rate, nor its number of workers.
+    """
+    cells = [cell for cell in recorded.cells if cell.levels.get("strategy") == LOCK_FREE]
+    for curve in found:
+        if curve.subject.get("strategy") != LOCK_FREE or curve.subject["load"] == EXPONENTIAL:
+            continue
+        ceiling = _ceiling(curve, cells)
+        fitting = within_cores(curve, recorded)
+        serial = _serial_rate(curve, cells)
+        if ceiling is None or len(fitting) < 2 or serial is None:  # noqa: PLR2004 - nothing to distribute
+            continue
+        yield _dispatcher_finding(curve.part(fitting), ceiling, serial)
+
+
+def _ceiling(curve: Curve, cells: list[CellTrials]) -> CellTrials | None:
+    """Give the cell of the largest rate on smaller packets than the curve's."""
+    same = [
+        cell
+        for cell in cells
+        if all(cell.levels[name] == curve.subject[name] for name in ("load", "depth"))
+        and int(cell.levels["mean_work"]) < int(curve.subject["mean_work"])
+    ]
+    return max(same, key=lambda cell: median_of(cell.values), default=None)
+
+
+def _serial_rate(curve: Curve, cells: list[CellTrials]) -> float | None:
+    """Give the serial rate: measured, else from the line of one worker's time per packet over the work."""
+    first = curve.points[0]
+    if first.baseline is not None:
+        return median_of(first.baseline.values)
+    times = [
+        (float(cell.levels["mean_work"]), 1 / median_of(cell.values))
+        for cell in cells
+        if cell.workers == 1 and cell.unit != "ratio" and int(cell.levels["mean_work"]) >= LINE_FROM
+    ]
+    if len(times) < 2 or first.workers != 1:  # noqa: PLR2004 - two points make a line
+        return None
+    work, time = np.array(times).T
+    slope, intercept = np.polyfit(work, time, 1)
+    rate = 1 / (intercept + slope * float(curve.subject["mean_work"]))
+    return float(rate / first.ratio.value)
+
+
+def _dispatcher_finding(curve: Curve, ceiling: CellTrials, serial: float) -> Finding:
+    peak = curve.peak
+    most = int(curve.workers.max())
+    bound = median_of(ceiling.values) / serial
+    predicted = min(bound, float(most))
+    relative = peak.ratio.value / predicted
+    verdict = "the dispatcher binds" if bound < most else "the dispatcher leaves room"
+    if relative > 1 + AGREEMENT:
+        verdict = CONTRADICTS
+    return finding(
+        "dispatcher",
+        curve.subject,
+        verdict,
+        estimates={
+            "bound": number(bound, "ratio", "largest rate on smaller packets over the serial rate"),
+            "predicted": number(predicted, "ratio", "smaller of the bound and the number of workers"),
+            "speedup": ratio_estimate(peak.ratio, f"largest ratio of medians, {BLOCKS}"),
+            "relative": number(relative, "ratio", "largest speed-up over the predicted one"),
+            "ceiling_rate": Estimate(
+                finite(median_of(ceiling.values)), ceiling.unit, "median rate on the smaller packets"
+            ),
+        },
+        facts={
+            "workers": most,
+            "ceiling_work": int(ceiling.levels["mean_work"]),
+            "is_serial_measured": peak.baseline is not None,
+            "is_met": abs(relative - 1) <= AGREEMENT,
+            "agreement_percent": 100 * AGREEMENT,
+        },
+        evidence=of_trials((ceiling, *(point.cell for point in curve.points)), "peak against the dispatcher"),
+        warnings=()
+        if peak.baseline is not None
+        else ("the serial rate is extrapolated from one worker's time per packet", NO_TRIALS),
+    )
+
+
+def _depth(recorded: Recorded, margin: float) -> Iterator[Finding]:
+    """Compare the deepest queues with the shallowest, all else equal."""
+    by_rest: dict[tuple[str, ...], dict[int, CellTrials]] = {}
+    for place, there in places(recorded).items():
+        load, work, depth, workers = place
+        for name, cell in there.items():
+            by_rest.setdefault((load, work, workers, name), {})[int(depth)] = cell
+    for (load, work, workers, name), depths in by_rest.items():
+        if len(depths) < 2:  # noqa: PLR2004 - one depth
+            continue
+        shallow, deep = min(depths), max(depths)
+        ratio = ratio_of_medians(depths[deep].values, depths[shallow].values, recorded.draws)
+        estimate = ratio_estimate(ratio, f"median rate at the deeper over the shallower queue, {BLOCKS}")
+        yield finding(
+            "depth",
+            {"load": load, "mean_work": work, "workers": workers, "contender": name},
+            {
+                "faster": "depth binds",
+                "slower": "deeper is slower",
+                "equivalent": "depth does not matter",
+            }.get(word := judge_rate(estimate, margin), word),
+            estimates={"gain": estimate},
+            facts={
+                "shallow": shallow,
+                "deep": deep,
+                "oversubscribed": recorded.is_oversubscribed(int(workers)),
+            },
+            evidence=of_trials((depths[deep], depths[shallow]), "rate over depth"),
+        )
+
+
+def _waits(curve: Curve, point: Point) -> Iterator[Finding]:
+    """Say from the dispatcher's own counts whether it waited for the workers or they for it."""
+    waits, dealt = point.cell.metrics.get("full_waits"), point.cell.metrics.get("dispatched")
+    if waits is None or dealt is None:
+        return
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = waits / dealt
+    per_packet = median_of(share)
+    if not math.isfinite(per_packet):
+        return
+    fairness = {
+        f"{name}_cv": finite(median_of(values)) for name, values in point.cell.shares.items() if values.size
+    }
+    yield finding(
+        "held_back_by",
+        {**curve.subject, "workers": str(point.workers)},
+        "the workers" if per_packet >= 1 / WAITS_PER else "the dispatcher",
+        estimates={"waits": number(per_packet, "waits per packet", "median of the trials")},
+        facts={"contender": contender_of(point.cell.levels), "workers": point.workers, **fairness},
+        evidence=of_trials((point.cell,), "waits of the dispatcher on full queues per packet"),
+    )
+
+
+WAITS_PER: Final = 100
+"""A dispatcher that found a queue full less than once in this many packets never had to wait for workers."""

@@ -1,0 +1,162 @@
+"""What a study file and the command line may say about the scaling study."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, Field
+
+from steelyard.errors import UsageError
+from steelyard.studies.option_types import (
+    CLOSED,
+    MOST_RETRIES,
+    GatePolicy,
+    LimitOptions,
+    TuningName,
+    Workers,
+)
+
+WORKERS_PLACE: Final = "{workers}"
+MOST_WORK: Final = 1_000_000
+MOST_DEPTH: Final = 1 << 20
+
+LoadName = Literal["uniform", "exponential"]
+StrategyName = Literal[
+    "LockFree",
+    "HomeQueue",
+    "Awesome",
+    "RandomQueue",
+    "LastQueue",
+    "work stealing",
+    "shared MPMC",
+    "batch dequeue",
+]
+LockName = Literal[
+    "TAS",
+    "TTAS+backoff",
+    "ticket",
+    "std mutex",
+    "pthread mutex",
+    "parking_lot",
+    "Anderson",
+    "CLH",
+    "MCS",
+]
+Work = Annotated[int, Field(ge=1, le=MOST_WORK)]
+Depth = Annotated[int, Field(ge=1, le=MOST_DEPTH)]
+
+
+class ScalingOptions(BaseModel):
+    """Everything a study file may say; what it does not say depends on `quick` and on `command`.
+
+    The meaning, range and default of each key stand in ``docs/reference/study-file.md``.
+    """
+
+    model_config = CLOSED
+
+    study: Literal["scaling"] = "scaling"
+    seed: int = Field(default=1, ge=0, le=2**63 - 1)
+    quick: bool = False
+    command: str | None = Field(default=None, min_length=1)
+    baseline: str | None = Field(default=None, min_length=1)
+    trials: int | None = Field(default=None, ge=1, le=1000)
+    workers: Workers | None = None
+    duration_ms: int | None = Field(default=None, ge=1, le=600_000)
+    lock_work: tuple[Work, ...] | None = None
+    work: tuple[Work, ...] | None = Field(default=None, min_length=1)
+    depths: tuple[Depth, ...] | None = Field(default=None, min_length=1)
+    loads: tuple[LoadName, ...] = Field(default=("uniform", "exponential"), min_length=1)
+    strategies: tuple[StrategyName, ...] | None = Field(default=None, min_length=1)
+    locks: tuple[LockName, ...] | None = Field(default=None, min_length=1)
+    margin_percent: float = Field(default=2.0, gt=0, lt=100)
+    limits: LimitOptions = LimitOptions()
+    gate: GatePolicy = "record"
+    gate_retries: int | None = Field(default=None, ge=0, le=MOST_RETRIES)
+    tuning: tuple[TuningName, ...] = ()
+    out: str | None = Field(default=None, min_length=1)
+
+
+_COMMAND: Final[dict[str, Any]] = {"trials": 11, "workers": "auto", "gate_retries": 1}
+"""Eleven trials are the fewest whose interval is guaranteed."""
+
+_QUICK_COMMAND: Final[dict[str, Any]] = {"trials": 5, "workers": "auto", "gate_retries": 0}
+
+_FULL: Final[dict[str, Any]] = {
+    "trials": 11,
+    "workers": "auto",
+    "duration_ms": 2000,
+    "lock_work": (25, 50, 100, 200, 400, 800),
+    "work": (1000, 2000, 4000, 8000),
+    "depths": (8, 32),
+    "strategies": (
+        "LockFree",
+        "HomeQueue",
+        "Awesome",
+        "RandomQueue",
+        "LastQueue",
+        "work stealing",
+        "shared MPMC",
+        "batch dequeue",
+    ),
+    "locks": ("pthread mutex", "Anderson"),
+    "gate_retries": 1,
+}
+"""The source's experiments, its 11 trials of the exponential load under both, and the further strategies."""
+
+_QUICK: Final[dict[str, Any]] = {
+    "trials": 5,
+    "workers": "auto",
+    "duration_ms": 150,
+    "lock_work": (25, 800),
+    "work": (1000, 8000),
+    "depths": (8, 32),
+    "strategies": ("LockFree", "HomeQueue", "Awesome", "work stealing", "shared MPMC"),
+    "locks": ("pthread mutex",),
+    "gate_retries": 0,
+}
+"""Below three minutes on two cores."""
+
+_PACKETS_ONLY: Final = ("duration_ms", "lock_work", "work", "depths", "strategies", "locks")
+
+
+def settle(options: BaseModel) -> ScalingOptions:
+    """Fill in what was left open; ``workers`` = ``"auto"`` stays open for the design.
+
+    Raises
+    ------
+    UsageError
+        If a command has no place for the workers, there is a baseline without a command, or keys of the
+        packets program are given together with a command.
+    """
+    asked = ScalingOptions.model_validate(options.model_dump())
+    _check(asked)
+    if asked.command is not None:
+        defaults = _QUICK_COMMAND if asked.quick else _COMMAND
+    else:
+        defaults = _QUICK if asked.quick else _FULL
+    return asked.model_copy(
+        update={name: value for name, value in defaults.items() if getattr(asked, name) is None}
+    )
+
+
+def _check(asked: ScalingOptions) -> None:
+    if asked.command is None:
+        if asked.baseline is not None:
+            message = f"`--baseline {asked.baseline}` is for a command of yours, and none is given"
+            raise UsageError(message, hint=f"add --command 'prog --threads {WORKERS_PLACE}'")
+        return
+    if WORKERS_PLACE not in asked.command:
+        message = f"`--command {asked.command}` has no place for the number of workers"
+        hint = f"write {WORKERS_PLACE} where the number belongs: --command 'prog --threads {WORKERS_PLACE}'"
+        raise UsageError(message, hint=hint)
+    given = [name for name in _PACKETS_ONLY if getattr(asked, name) is not None]
+    if given:
+        message = f"`{given[0]}` is of the built-in packets program, which a `command` takes the place of"
+        raise UsageError(message, hint=f"leave out: {', '.join(given)}")
+
+
+def request_of(options: BaseModel) -> str:
+    """Write what was asked for, so that a stopped study is resumed by the same request only."""
+    asked = settle(options).model_dump(mode="json", exclude={"out"})
+    return json.dumps(asked, sort_keys=True)

@@ -1,0 +1,311 @@
+"""The recorded tables as the analysis sees them: one value per cell and block."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import polars as pl
+
+from steelyard.analyse.speedup import draw_blocks
+from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
+from steelyard.record.tables import read_measurements, read_runs
+from steelyard.studies.scaling.published import CORES, FILES
+from steelyard.units import NS_PER_MS, NS_PER_S
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from steelyard.model import Plan
+
+    Vector = NDArray[np.float64]
+    Metrics = Mapping[str, float]
+
+SERIAL: Final = "serial"
+"""Level of the factor ``strategy``, or ``program``, of the program that others are compared with."""
+
+OUTSIDE_WALL: Final = "outside-wall"
+SPEEDUP: Final = "speedup"
+IDENTITY: Final = ("program", "load", "mean_work", "depth", "strategy", "lock")
+"""Factors that tell one curve of speed-up over workers from another."""
+
+PER_WORKER: Final = frozenset({"worker_packets", "source_packets", "worker_iterations", "source_mean"})
+"""Metrics whose iteration is the number of a worker or of a source."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellTrials:
+    """What the trials of one cell gave.
+
+    Parameters
+    ----------
+    number : int
+        Number of the cell.
+    levels : dict
+        Its factor levels.
+    workers : int
+        Workers, from the level of that name.
+    values : ndarray
+        Shape (blocks,): rate of each trial, or the speed-up a file states; NaN where there is none.
+    unit : str
+        Of the values.
+    metrics : dict
+        Sums of each further metric, shape (blocks,).
+    shares : dict
+        For the metrics of `PER_WORKER`: coefficient of variation over workers or sources, shape (blocks,).
+    """
+
+    number: int
+    levels: dict[str, str]
+    workers: int
+    values: Vector
+    unit: str
+    metrics: dict[str, Vector]
+    shares: dict[str, Vector]
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """The levels that tell its curve from others."""
+        return {name: self.levels[name] for name in IDENTITY if name in self.levels}
+
+    @property
+    def is_serial(self) -> bool:
+        """Whether it is of the program that the others are compared with."""
+        return SERIAL in {self.levels.get("strategy"), self.levels.get("program")}
+
+    @property
+    def trials(self) -> int:
+        """Number of trials."""
+        return int(np.isfinite(self.values).sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recorded:
+    """A result folder as its analysis sees it.
+
+    Parameters
+    ----------
+    plan : Plan
+        Its plan.
+    cells : tuple of CellTrials
+        Measured cells with a rate, in order; without the twin of the A/A control.
+    stated : tuple of CellTrials
+        Cells of which a file states the speed-up.
+    twin : tuple of CellTrials
+        The two cells of the A/A control, or nothing.
+    cores : int or None
+        Cores of the machine, where known.
+    draws : ndarray
+        Shape (resamples, blocks).
+    hashes : frozenset of str
+        SHA-256 of imported files.
+    response : str
+        How a rate came about, in words.
+    """
+
+    plan: Plan
+    cells: tuple[CellTrials, ...]
+    stated: tuple[CellTrials, ...]
+    twin: tuple[CellTrials, ...]
+    cores: int | None
+    draws: NDArray[np.int64]
+    hashes: frozenset[str]
+    response: str
+
+    @property
+    def has_trials(self) -> bool:
+        """Whether there are trials, rather than medians that a file states."""
+        return not self.hashes
+
+    def is_oversubscribed(self, workers: int) -> bool:
+        """Whether there are more workers than cores."""
+        return self.cores is not None and workers > self.cores
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """How the rate of a run follows from its metrics.
+
+    Parameters
+    ----------
+    needs : tuple of str
+        Metrics it is made of.
+    unit, words : str
+        Unit of the rate, and where it comes from.
+    rate : callable
+        From metrics to the rate.
+    """
+
+    needs: tuple[str, ...]
+    unit: str
+    words: str
+    rate: Callable[[Metrics], float]
+
+
+RESPONSES: Final = (
+    Response(
+        ("packets", "wall"),
+        "packets/ms",
+        "packets finished before the stop flag over the program's own time",
+        lambda of: of["packets"] * NS_PER_MS / of["wall"] if of["wall"] > 0 else math.nan,
+    ),
+    Response(
+        ("operations", "wall"),
+        "ops/s",
+        "operations over the program's own time",
+        lambda of: of["operations"] * NS_PER_S / of["wall"] if of["wall"] > 0 else math.nan,
+    ),
+    Response(("rate",), "", "the rate that the program reports", lambda of: of["rate"]),
+    Response(
+        (OUTSIDE_WALL,),
+        "1/s",
+        "one over the wall time of the run, seen from outside",
+        lambda of: NS_PER_S / of[OUTSIDE_WALL] if of[OUTSIDE_WALL] > 0 else math.nan,
+    ),
+)
+"""Ways to a rate, the best first; all runs of a result take the first that all of them offer."""
+
+
+def read_recorded(result: Path, plan: Plan, resamples: int) -> Recorded:
+    """Read the tables of a result folder.
+
+    Raises
+    ------
+    DataError
+        If the tables are absent or damaged.
+    """
+    runs = pl.DataFrame(read_runs(result).select(["run_id", "cell", "block", "status"]))
+    rows = pl.DataFrame(read_measurements(result).select(["run_id", "phase", "metric", "value", "unit"]))
+    joined = rows.filter(pl.col("phase") == "measure").join(
+        runs.filter(pl.col("status") == "completed"), on="run_id"
+    )
+    table = _Table(joined, plan)
+    response = table.response()
+    cells = table.cells(response) if response is not None else ()
+    pair = _pair(plan)
+    provenance = read_provenance(result) if (result / PROVENANCE_NAME).exists() else None
+    origins = () if provenance is None else provenance.origins
+    hashes = frozenset(origin.sha256 for origin in origins)
+    cores = plan.options.get("core_count")
+    return Recorded(
+        plan=plan,
+        cells=tuple(cell for cell in cells if cell.number not in pair[1:]),
+        stated=table.stated(),
+        twin=tuple(cell for cell in cells if cell.number in pair),
+        cores=cores if isinstance(cores, int) else CORES if hashes & FILES else None,
+        draws=draw_blocks(plan.blocks, resamples=resamples, seed=plan.seed),
+        hashes=hashes,
+        response="" if response is None else response.words,
+    )
+
+
+def _pair(plan: Plan) -> tuple[int, ...]:
+    text = str(plan.options.get("a_a") or "")
+    return tuple(int(part) for part in text.split(",") if part)
+
+
+class _Table:
+    """Measurements by cell, block and metric."""
+
+    def __init__(self, joined: pl.DataFrame, plan: Plan) -> None:
+        self._plan = plan
+        self._runs: dict[int, dict[int, dict[str, list[float]]]] = defaultdict(
+            lambda: defaultdict(lambda: defaultdict(list))
+        )
+        self._units: dict[str, str] = {}
+        columns = ("cell", "block", "metric", "value", "unit")
+        for cell, block, metric, value, unit in joined.select(columns).iter_rows():
+            self._runs[cell][block][metric].append(value)
+            self._units.setdefault(metric, unit)
+
+    def response(self) -> Response | None:
+        """Give the best way to a rate that all runs with anything but a stated speed-up offer."""
+        offered = [
+            set(metrics)
+            for blocks in self._runs.values()
+            for metrics in blocks.values()
+            if SPEEDUP not in metrics
+        ]
+        return next(
+            (
+                each
+                for each in RESPONSES
+                if offered and all(names.issuperset(each.needs) for names in offered)
+            ),
+            None,
+        )
+
+    def cells(self, response: Response) -> tuple[CellTrials, ...]:
+        """Give the cells with a rate."""
+        unit = response.unit or self._units.get(response.needs[0], "")
+        found = []
+        for number in sorted(self._runs):
+            blocks = {at: each for at, each in self._runs[number].items() if SPEEDUP not in each}
+            if blocks:
+                rates = {at: response.rate(_summed(each)) for at, each in blocks.items()}
+                found.append(self._cell(number, rates, unit, blocks))
+        return tuple(found)
+
+    def stated(self) -> tuple[CellTrials, ...]:
+        """Give the cells of which a file states the speed-up."""
+        found = []
+        for number in sorted(self._runs):
+            given = {at: each[SPEEDUP][0] for at, each in self._runs[number].items() if SPEEDUP in each}
+            if given:
+                found.append(self._cell(number, given, "ratio", {}))
+        return tuple(found)
+
+    def _cell(
+        self,
+        number: int,
+        values: Mapping[int, float],
+        unit: str,
+        blocks: Mapping[int, Mapping[str, list[float]]],
+    ) -> CellTrials:
+        levels = self._plan.cells[number].levels
+        names = sorted({name for metrics in blocks.values() for name in metrics})
+        sums = {name: {at: sum(each.get(name, [])) for at, each in blocks.items()} for name in names}
+        shares = {
+            name: {at: _variation(each.get(name, [])) for at, each in blocks.items()}
+            for name in names
+            if name in PER_WORKER
+        }
+        return CellTrials(
+            number=number,
+            levels=levels,
+            workers=int(levels["workers"]),
+            values=self._vector(values),
+            unit=unit,
+            metrics={name: self._vector(each) for name, each in sums.items()},
+            shares={name: self._vector(each) for name, each in shares.items()},
+        )
+
+    def _vector(self, values: Mapping[int, float]) -> Vector:
+        vector = np.full(self._plan.blocks, np.nan)
+        for block, value in values.items():
+            vector[block] = value
+        return vector
+
+
+def _summed(metrics: Mapping[str, list[float]]) -> dict[str, float]:
+    """Give one number per metric of a run: rates by their mean, amounts and times by their sum."""
+    return {
+        name: math.fsum(values) / (len(values) if name == "rate" else 1) for name, values in metrics.items()
+    }
+
+
+def _variation(values: list[float]) -> float:
+    """Give the coefficient of variation; 0 for one value, NaN without any."""
+    if not values:
+        return math.nan
+    array = np.array(values)
+    centre = float(array.mean())
+    if array.size == 1:
+        return 0.0
+    return float(array.std(ddof=1)) / centre if centre > 0 else math.nan

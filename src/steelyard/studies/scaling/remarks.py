@@ -1,0 +1,85 @@
+"""What to know about the runs: whether identical cells look identical, which failed, which settings held."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from steelyard.analyse.equivalence import Margin, ratio_test, verdict_of
+from steelyard.model import Estimate, Evidence
+from steelyard.record.tables import read_runs
+from steelyard.studies.analysis_parts import RUNS, finding, finite
+from steelyard.studies.scaling.estimates import of_trials
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from steelyard.model import Finding
+    from steelyard.studies.analysis_options import AnalysisOptions
+    from steelyard.studies.scaling.recorded import Recorded
+
+A_A_SIDES = 2
+
+
+def remark_findings(result: Path, recorded: Recorded, options: AnalysisOptions) -> Iterator[Finding]:
+    """Give the A/A control, the failed runs and the settings."""
+    if len(recorded.twin) == A_A_SIDES:
+        yield _identical(recorded, options)
+    yield from _failed(result)
+    yield finding(
+        "settings",
+        {},
+        "stated",
+        facts={
+            "margin_percent": options.margin_percent,
+            "resamples": options.resamples,
+            "seed": recorded.plan.seed,
+            "blocks": recorded.plan.blocks,
+            "cores": recorded.cores,
+            "response": recorded.response,
+            "has_trials": recorded.has_trials,
+        },
+    )
+
+
+def _identical(recorded: Recorded, options: AnalysisOptions) -> Finding:
+    first, second = (cell.values[np.isfinite(cell.values)] for cell in recorded.twin)
+    test = ratio_test(first, second, Margin(options.margin_percent / 100))
+    low = finite(test.low)
+    return finding(
+        "identical_cells",
+        {name: level for name, level in recorded.twin[0].levels.items() if level},
+        verdict_of(test, test.p_different, test.p_equivalent).value,
+        estimates={
+            "ratio": Estimate(
+                finite(test.ratio),
+                "ratio",
+                "Welch on the logarithms of the trials",
+                low,
+                finite(test.high),
+                None if low is None else 0.95,
+                min(test.units),
+                sum(test.units),
+            )
+        },
+        evidence=of_trials(recorded.twin, "ratio of two identical cells"),
+    )
+
+
+def _failed(result: Path) -> Iterator[Finding]:
+    runs = read_runs(result).select(["cell", "status", "message"]).to_pylist()
+    counts = Counter((run["status"], run["message"] or "") for run in runs if run["status"] != "completed")
+    for (status, message), count in counts.items():
+        cells = sorted(
+            {run["cell"] for run in runs if (run["status"], run["message"] or "") == (status, message)}
+        )
+        yield finding(
+            "failed_runs",
+            {"status": status, "message": message},
+            "failed",
+            facts={"runs": count, "of_runs": len(runs), "cells": len(cells)},
+            evidence=Evidence(RUNS, {"status": status}, ("status", "message"), "number of runs"),
+        )

@@ -1,0 +1,86 @@
+"""The report of the scaling study: a page of findings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from steelyard.model.finding import read_findings
+from steelyard.model.plan import read_plan
+from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
+from steelyard.report.evidence import named_findings
+from steelyard.report.page import Notice, Page
+from steelyard.studies.scaling.report_answer import answer, cards
+from steelyard.studies.scaling.report_sections import sections
+from steelyard.studies.scaling.report_sentences import PHRASING
+from steelyard.studies.scaling.study import STUDY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from steelyard.model import FindingSet, Plan
+    from steelyard.record.provenance import Provenance
+
+
+def build(folder: Path) -> Page:
+    """Give the report of a result folder.
+
+    Parameters
+    ----------
+    folder : Path
+        With ``findings.json``, as ``steelyard analyse`` leaves it.
+
+    Raises
+    ------
+    DataError
+        If findings, plan or provenance are absent or damaged.
+    """
+    findings = read_findings(folder / "findings.json")
+    plan = read_plan(folder / "plan.json")
+    provenance = read_provenance(folder) if (folder / PROVENANCE_NAME).exists() else None
+    page = Page(
+        study=findings.study,
+        question=STUDY.question,
+        about=tuple(_about(provenance, plan)),
+        answer=answer(findings),
+        cards=cards(findings),
+        notices=tuple(_notices(findings, provenance)),
+        sections=sections(findings, plan, provenance),
+        findings={finding.id: finding for finding in findings.findings},
+    )
+    named = set(named_findings(page))
+    return replace(page, findings={name: each for name, each in page.findings.items() if name in named})
+
+
+def _about(provenance: Provenance | None, plan: Plan) -> Iterator[tuple[str, str]]:
+    if provenance is not None and provenance.origins:
+        yield "imported from", ", ".join(origin.file_name for origin in provenance.origins)
+    elif provenance is not None:
+        name = provenance.host.get("hostname") or provenance.host_id
+        if name:
+            yield "host", str(name)
+        if provenance.sessions:
+            yield "measured", provenance.sessions[0].begun_utc.replace("T", " ")[:16] + " UTC"
+        yield "trials", str(plan.blocks)
+    cores = plan.options.get("core_count")
+    if cores is not None:
+        yield "cores", str(cores)
+    yield "plan", plan.id[:12]
+
+
+def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[Notice]:
+    failed = findings.of("failed_runs")
+    if failed:
+        yield Notice("Runs that failed", tuple(PHRASING.say(each).text for each in failed), tone="warn")
+    cores = findings.of("settings")[0].facts["cores"]
+    measured = {each.facts["workers"] for each in findings.of("held_back_by") if "workers" in each.facts}
+    if cores in measured:
+        text = (
+            f"The dispatcher is a thread of its own: with {cores} workers it shares the {cores} cores "
+            f"with them, "
+            "and the ideal is out of reach; it takes most where packets are small."
+        )
+        yield Notice("What to know about these cores", (text,), tone="absent")
+    if provenance is not None and provenance.notes:
+        yield Notice("Remarks", provenance.notes, tone="warn")

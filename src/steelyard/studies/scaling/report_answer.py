@@ -1,0 +1,113 @@
+"""The answer of the scaling report: a few sentences, and cards to see at a glance."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from steelyard.report.page import Card, CardGroup
+from steelyard.report.sentence import fill, join, plain
+from steelyard.report.slots import interval, percent, with_unit
+from steelyard.studies.scaling.recommendations import CROWDED, FITTING, UNDECIDED
+from steelyard.studies.scaling.report_sentences import PHRASING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from steelyard.model import Finding, FindingSet
+    from steelyard.report.sentence import Statement
+
+MOST_RECOMMENDATIONS: Final = 4
+
+
+def answer(findings: FindingSet) -> tuple[Statement, ...]:
+    """Give the answer: which strategy when, or how far the program scales; then what was expected."""
+    is_packets = bool(findings.of("recommendation"))
+    statements = [
+        *(map(_whole, recommendations(findings)) if is_packets else _of_program(findings)),
+        *_counts(findings),
+    ]
+    return tuple(statements) or (plain("No speed-up follows from these runs."),)
+
+
+def recommendations(findings: FindingSet) -> list[Finding]:
+    """Give the recommendations of the deepest queues, for several workers."""
+    several = [each for each in findings.of("recommendation") if each.subject["crowd"] in {FITTING, CROWDED}]
+    deepest = max((int(each.subject["depth"]) for each in several), default=0)
+    return [each for each in several if int(each.subject["depth"]) == deepest][:MOST_RECOMMENDATIONS]
+
+
+def _of_program(findings: FindingSet) -> Iterator[Statement]:
+    points = findings.of("speedup")
+    if not points:
+        return
+    fitting = [each for each in points if not each.facts["oversubscribed"]]
+    if fitting:
+        yield _whole(fitting[-1])
+    for claim in ("peak", "amdahl", "usl"):
+        for finding in findings.of(claim)[:1]:
+            yield _whole(finding)
+    for finding in findings.of("oversubscription")[-1:]:
+        yield _whole(finding)
+
+
+def _whole(finding: Finding) -> Statement:
+    """Give a sentence of its own, which begins with a capital letter and ends."""
+    template = PHRASING.template(finding)
+    return join(fill(template[0].upper() + template[1:], finding), ".", findings=[finding])
+
+
+def _counts(findings: FindingSet) -> Iterator[Statement]:
+    expected = findings.of("hypothesis")
+    if expected:
+        verdicts = Counter(each.verdict for each in expected)
+        listed = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
+        counted = "1 expectation was" if len(expected) == 1 else f"{len(expected)} expectations were"
+        yield plain(f"{counted} written down before: {listed}.")
+    claims = findings.of("source_claim")
+    if claims:
+        wrong = sum(each.verdict == "contradicts" for each in claims)
+        yield plain(
+            f"{len(claims) - wrong} of {len(claims)} numbers that the source's text draws from these data "
+            f"follow "
+            f"from them; {wrong} do not."
+        )
+
+
+def cards(findings: FindingSet) -> tuple[CardGroup, ...]:
+    """Give the recommendations, or the speed-ups of a program, as cards."""
+    chosen = recommendations(findings)
+    if chosen:
+        return (CardGroup("Which strategy", tuple(map(_recommended, chosen))),)
+    points = [each for each in findings.of("speedup") if each.facts["workers"] != 1]
+    if not points:
+        return ()
+    return (CardGroup("Speed-up", tuple(map(_reached, points))),)
+
+
+def _recommended(finding: Finding) -> Card:
+    gain = finding.estimates["over_lock_free"].value
+    note = "LockFree is the fastest" if gain is None else f"{percent(100 * (gain - 1))} faster than LockFree"
+    if finding.verdict == UNDECIDED:
+        note = f"{finding.facts['best']} has the highest score"
+    return Card(
+        f"{finding.subject['load']} load, {finding.subject['crowd']}",
+        finding.verdict,
+        note,
+        tone="plain" if finding.verdict == UNDECIDED else "good",
+        finding=finding.id,
+    )
+
+
+def _reached(finding: Finding) -> Card:
+    estimate = finding.estimates["speedup"]
+    value = "NA" if estimate.value is None else with_unit(estimate.value, estimate.unit)
+    crowd = ", more than cores" if finding.facts["oversubscribed"] else ""
+    tone = {"ideal": "good", "above ideal": "good", "shy of ideal": "warn"}.get(finding.verdict, "plain")
+    return Card(
+        f"{finding.subject['workers']} workers{crowd}",
+        value,
+        f"{finding.verdict}; {interval(estimate)}",
+        tone="plain" if finding.facts["oversubscribed"] else tone,
+        finding=finding.id,
+    )

@@ -1,0 +1,352 @@
+"""Sections of the scaling report, in order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from steelyard.report.page import Pairs, Prose, Section
+from steelyard.studies.report_repeat import identity, repeat_commands
+from steelyard.studies.scaling import report_tables as tables
+from steelyard.studies.scaling.explanation_findings import HOME_ONLY
+from steelyard.studies.scaling.packets import UNIFORM
+from steelyard.studies.scaling.recommendations import FITTING
+from steelyard.studies.scaling.report_answer import recommendations
+from steelyard.studies.scaling.report_figures import overhead_figure, speedup_figure
+from steelyard.studies.scaling.report_sentences import PHRASING
+from steelyard.studies.scaling.report_tables import table_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from steelyard.model import Finding, FindingSet, Plan
+    from steelyard.record.provenance import Provenance
+    from steelyard.report.page import Block
+
+MOST_SENTENCES: Final = 6
+GLOSSARY: Final = Pairs(
+    "",
+    (
+        ("speed-up", "median rate of the parallel program over the median rate of its baseline"),
+        ("ideal", "a speed-up equal to the number of workers"),
+        ("shy", "how far the speed-up stays below ideal, in percent of ideal"),
+        (
+            "contention, coherence",
+            "in the universal law: the serial share, and the cost of every pair of workers",
+        ),
+        ("trial", "one launch of the program; a block holds one trial of every cell, in an order of its own"),
+        ("oversubscribed", "more workers than cores; the dispatcher of the packets program comes on top"),
+    ),
+)
+PACKETS_GLOSSARY: Final = Pairs(
+    "The packets program",
+    (
+        (
+            "packet, W",
+            "a checksum of W iterations on average; a dispatcher deals packets to one queue per worker",
+        ),
+        ("uniform, exponential", "all sources have mean W; or each a mean of its own, W on average"),
+        ("LockFree", "one worker per queue, no lock"),
+        ("HomeQueue", "the same, with a lock held until a packet was taken"),
+        ("Awesome", "each worker sweeps all queues from its own on, taking from any whose lock is free"),
+        ("overhead", "LockFree rate over HomeQueue rate with one worker: a lock nobody contends for"),
+    ),
+)
+
+
+def sections(findings: FindingSet, plan: Plan, provenance: Provenance | None) -> tuple[Section, ...]:
+    """Give all sections that have something to show."""
+    made = (
+        Section(
+            "choose",
+            "Which strategy to use when, and why",
+            "Scores over all measured combinations of a situation; below, the reasons, as far as they "
+            "were tested.",
+            _blocks(
+                tables.recommendation_table(findings),
+                tables.choice_table(findings),
+                _said(list(_reasons(findings))),
+            ),
+        ),
+        Section(
+            "speedup",
+            "How far does it scale?",
+            "",
+            _blocks(
+                speedup_figure(findings),
+                tables.speedup_table(findings, is_key=not findings.of("recommendation")),
+                _peaks(findings),
+                _crowding(findings),
+            ),
+        ),
+        Section(
+            "expected",
+            "What was expected, and what came",
+            "The expectations stand in the plan, written before the first run.",
+            _blocks(tables.hypothesis_table(findings)),
+        ),
+        Section(
+            "locks",
+            "What does a lock cost?",
+            "One worker, so that nobody contends: the pure price of taking and giving back a lock.",
+            _blocks(overhead_figure(findings), _overheads(findings)),
+        ),
+        Section(
+            "explain",
+            "What holds it back?",
+            "Three explanations, each a number that can be wrong: a dispatcher deals only so many packets; a "
+            "queue holds only so many; the heaviest source ends last.",
+            _blocks(_dispatcher(findings), _imbalance(findings), _depth(findings), _waits(findings)),
+        ),
+        Section(
+            "laws",
+            "Which law does it follow?",
+            "The points each fit rests on are named: workers up to the cores, and the same without the last.",
+            _blocks(_regressions(findings), _laws(findings, "amdahl"), _laws(findings, "usl")),
+        ),
+        Section(
+            "winners",
+            "Who wins how often?",
+            "The fastest median of each combination; equal medians are ties and count for nobody.",
+            _blocks(_winners(findings), _gains(findings)),
+        ),
+        Section(
+            "claims",
+            "Does the source say what its data say?",
+            "Every number the text draws from these data, computed again; within one unit of the last "
+            "digit it "
+            "agrees.",
+            _blocks(_contradictions(findings), tables.claim_table(findings)),
+        ),
+        Section(
+            "trust",
+            "Can the machine be trusted?",
+            "",
+            _blocks(_said(findings.of("identical_cells")), _said(findings.of("failed_runs"))),
+        ),
+        Section(
+            "repeat",
+            "How to repeat this",
+            "",
+            _blocks(repeat_commands(provenance), _said(findings.of("settings")), identity(findings, plan)),
+        ),
+        Section(
+            "words",
+            "Words used here",
+            "",
+            (GLOSSARY, *((PACKETS_GLOSSARY,) if "load" in plan.factors else ())),
+        ),
+    )
+    return tuple(section for section in made if section.blocks)
+
+
+def _blocks(*blocks: Block | None) -> tuple[Block, ...]:
+    return tuple(block for block in blocks if block is not None)
+
+
+def _said(chosen: Sequence[Finding]) -> Block | None:
+    return Prose(PHRASING.say_all(chosen), is_list=True) if chosen else None
+
+
+def _reasons(findings: FindingSet) -> Iterator[Finding]:
+    """Give the findings behind the recommendations."""
+    heaviest = [each for each in findings.of("imbalance") if each.subject["strategy"] == "LockFree"]
+    if heaviest:
+        yield max(heaviest, key=lambda each: (int(each.subject["workers"]), int(each.subject["mean_work"])))
+        best = {
+            each.facts["best"]
+            for each in recommendations(findings)
+            if each.subject["load"] == "exponential" and each.subject["crowd"] == FITTING
+        }
+        gains = [
+            each
+            for each in findings.of("gain")
+            if each.subject["contender"] in best
+            and each.subject["load"] == "exponential"
+            and not each.facts["oversubscribed"]
+        ]
+        if gains:
+            yield max(gains, key=lambda each: (int(each.subject["workers"]), int(each.subject["mean_work"])))
+    deepest = max((int(each.subject["depth"]) for each in findings.of("overhead")), default=0)
+    overheads = sorted(
+        (
+            each
+            for each in findings.of("overhead")
+            if each.subject["load"] == UNIFORM and int(each.subject["depth"]) == deepest
+        ),
+        key=lambda each: int(each.subject["mean_work"]),
+    )
+    yield from (overheads[:1] + overheads[-1:]) if len(overheads) > 1 else overheads
+    yield from [each for each in findings.of("dispatcher") if int(each.subject["depth"]) == deepest][:1]
+    kept = [each for each in findings.of("oversubscription") if each.estimates["kept"].value is not None]
+    if kept:
+        yield min(kept, key=lambda each: each.estimates["kept"].value or 0.0)
+        yield max(kept, key=lambda each: each.estimates["kept"].value or 0.0)
+
+
+def _peaks(findings: FindingSet) -> Block | None:
+    chosen = findings.of("peak")
+    columns = [
+        *tables.identity_columns(chosen),
+        tables.estimate_column("speedup", "largest speed-up"),
+        tables.interval_column("speedup"),
+        tables.plain_column("workers", "at workers"),
+        tables.verdict_column("where"),
+    ]
+    return table_of(chosen, columns, name="peaks", title="Largest speed-up of each curve")
+
+
+def _crowding(findings: FindingSet) -> Block | None:
+    chosen = findings.of("oversubscription")
+    columns = [
+        *tables.identity_columns(chosen),
+        tables.subject_column("workers"),
+        tables.fact_column("full_workers", "against workers", is_number=True),
+        tables.estimate_column("kept", "rate kept"),
+        tables.interval_column("kept"),
+        tables.estimate_column("drop", "drop"),
+        tables.verdict_column(),
+    ]
+    return table_of(chosen, columns, name="oversubscription", title="What more workers than cores cost")
+
+
+def _overheads(findings: FindingSet) -> Block | None:
+    columns = [
+        *(tables.subject_column(name) for name in ("load", "mean_work", "depth", "lock")),
+        tables.estimate_column("overhead", "LockFree / HomeQueue"),
+        tables.interval_column("overhead"),
+        tables.estimate_column("lock_free_rate", "LockFree rate"),
+        tables.estimate_column("home_queue_rate", "HomeQueue rate"),
+        tables.verdict_column(),
+    ]
+    return table_of(findings.of("overhead"), columns, name="overheads", title="Overhead of an idle lock")
+
+
+def _dispatcher(findings: FindingSet) -> Block | None:
+    columns = [
+        *(tables.subject_column(name) for name in ("mean_work", "depth")),
+        tables.estimate_column("ceiling_rate", "dispatcher deals at most"),
+        tables.plain_column("bound", "bound", "that rate over the serial rate"),
+        tables.plain_column("predicted", "predicted", "the bound, or the workers where they are fewer"),
+        tables.plain_column("speedup", "largest measured"),
+        tables.plain_column("relative", "measured / predicted"),
+        tables.verdict_column(),
+    ]
+    return table_of(
+        findings.of("dispatcher"), columns, name="dispatcher", title="The dispatcher, LockFree, uniform load"
+    )
+
+
+def _imbalance(findings: FindingSet) -> Block | None:
+    chosen = findings.of("imbalance")
+    columns = [
+        *(tables.subject_column(name) for name in ("mean_work", "depth")),
+        tables.contender_column(),
+        tables.subject_column("workers"),
+        tables.plain_column("bound", "bound", "sum of the source means over the largest"),
+        tables.plain_column("speedup", "speed-up"),
+        tables.plain_column("relative", "speed-up / bound"),
+        tables.verdict_column(),
+    ]
+    own = [each for each in chosen if each.subject["strategy"] in HOME_ONLY]
+    met = sum(each.verdict == "as predicted" for each in own)
+    return table_of(
+        chosen,
+        columns,
+        name="imbalance",
+        title="The heaviest source, exponential load",
+        summary=f"without balancing: {met} of {len(own)} as predicted within 10 %",
+    )
+
+
+def _depth(findings: FindingSet) -> Block | None:
+    chosen = findings.of("depth")
+    columns = [
+        *(tables.subject_column(name) for name in ("load", "mean_work", "workers", "contender")),
+        tables.fact_column("deep", "depth", is_number=True),
+        tables.fact_column("shallow", "instead of", is_number=True),
+        tables.change_column("gain", "rate"),
+        tables.interval_column("gain"),
+        tables.verdict_column(),
+    ]
+    return table_of(chosen, columns, name="depth", title="Deeper queues")
+
+
+def _waits(findings: FindingSet) -> Block | None:
+    chosen = findings.of("held_back_by")
+    name, text = "worker_packets_cv", "sd of the packets per worker over their mean; 0 is fair"
+    has_shares = all(name in each.facts for each in chosen)
+    unfair = [tables.fact_column(name, "unfairness", is_number=True, explanation=text)] if has_shares else []
+    columns = [
+        *tables.identity_columns(chosen),
+        tables.subject_column("workers"),
+        tables.plain_column("waits", "waits per packet", "times the dispatcher found a queue full"),
+        *unfair,
+        tables.verdict_column("held back by"),
+    ]
+    return table_of(chosen, columns, name="held_back_by", title="Who waited for whom")
+
+
+def _regressions(findings: FindingSet) -> Block | None:
+    chosen = findings.of("regression")
+    columns = [
+        *tables.identity_columns(chosen),
+        tables.fact_column("point_set", "points: workers"),
+        tables.plain_column("slope", "slope"),
+        tables.interval_column("slope"),
+        tables.fact_column("p_slope_one_hc3", "p of slope 1 (HC3)", is_number=True),
+        tables.plain_column("r_squared", "R2"),
+        tables.verdict_column(),
+    ]
+    return table_of(chosen, columns, name="regressions", title="Lines of speed-up on workers")
+
+
+def _laws(findings: FindingSet, law: str) -> Block | None:
+    chosen = findings.of(law)
+    last = (
+        tables.plain_column("ceiling", "ceiling", "speed-up that no number of workers exceeds")
+        if law == "amdahl"
+        else tables.plain_column("peak_workers", "peak at workers")
+    )
+    coherence = [tables.plain_column("coherence", "coherence"), tables.interval_column("coherence")]
+    columns = [
+        *tables.identity_columns(chosen),
+        tables.fact_column("point_set", "points: workers"),
+        tables.plain_column("efficiency", "efficiency", "speed-up of one worker"),
+        tables.plain_column("contention", "contention"),
+        tables.interval_column("contention"),
+        *(coherence if law == "usl" else []),
+        last,
+        tables.fact_column("largest_error_percent", "largest error [%]", is_number=True),
+        tables.verdict_column("fit"),
+    ]
+    title = "Amdahl's law" if law == "amdahl" else "The universal scalability law"
+    return table_of(chosen, columns, name=law, title=title)
+
+
+def _winners(findings: FindingSet) -> Block | None:
+    columns = [
+        *(tables.subject_column(name) for name in ("load", "depth", "family", "contender")),
+        tables.fact_column("wins", is_number=True),
+        tables.fact_column("sure_wins", "sure wins", is_number=True),
+        tables.fact_column("ties", is_number=True),
+        tables.fact_column("combinations", "of", is_number=True),
+        tables.verdict_column(),
+    ]
+    return table_of(findings.of("winner_count"), columns, name="winner_counts", title="Wins")
+
+
+def _gains(findings: FindingSet) -> Block | None:
+    chosen = findings.of("gain")
+    columns = [
+        *(tables.subject_column(name) for name in ("load", "mean_work", "depth", "workers", "contender")),
+        tables.change_column("gain", "rate against LockFree"),
+        tables.interval_column("gain"),
+        tables.verdict_column(),
+    ]
+    return table_of(chosen, columns, name="gains", title="Every strategy against LockFree")
+
+
+def _contradictions(findings: FindingSet) -> Block | None:
+    chosen = [each for each in findings.of("source_claim") if each.verdict == "contradicts"]
+    named = [each for each in chosen if each.facts["note"]]
+    return _said(named[:MOST_SENTENCES])

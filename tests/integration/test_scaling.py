@@ -1,0 +1,176 @@
+"""The scaling study of a user's program, from the command line to a verified report."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from pathlib import Path
+
+import pytest
+
+import steelyard
+from steelyard.cli import execute
+from steelyard.design.worker_counts import HostFacts
+from steelyard.model.finding import read_findings
+from steelyard.model.plan import read_plan
+from steelyard.record.importers.packets import SPEEDUP_HEADING
+from steelyard.share.verify import verify
+from steelyard.studies.scaling import design
+from steelyard.studies.scaling.generator import balance_bound, source_means
+from steelyard.studies.scaling.recommendations import FITTING
+
+# Reports a rate that is known, so that the whole way from the program to the page can be checked.
+PROGRAM = """
+import os, sys
+workers = int(sys.argv[1])
+line = f"operations {900 * workers} count\\nwall 1000000 ns\\n"
+os.write(int(os.environ["STEELYARD_METRICS_FD"]), line.encode())
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "prog.py").write_text(PROGRAM, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return f"{sys.executable} prog.py {{workers}}"
+
+
+def study_file(folder: Path, text: str) -> str:
+    path = folder / "study.toml"
+    path.write_text('study = "scaling"\n' + text, encoding="utf-8")
+    return str(path)
+
+
+def test_a_program_that_reports_its_rate(tmp_path: Path, program: str) -> None:
+    file = study_file(tmp_path, "trials = 3\nworkers = [1, 2, 4]\n")
+    out = str(tmp_path / "r")
+    words = ["run", "scaling", "--study-file", file, "--command", program, "--out", out]
+    assert execute(words) == 0
+    findings = read_findings(tmp_path / "r/findings.json")
+    speedups = {each.subject["workers"]: each for each in findings.of("speedup")}
+    assert {count: each.estimates["speedup"].value for count, each in speedups.items()} == {
+        "1": 1.0,
+        "2": 2.0,
+        "4": 4.0,
+    }
+    assert speedups["2"].verdict == "ideal"
+    assert speedups["1"].verdict == "baseline"
+    (settings,) = findings.of("settings")
+    assert settings.facts["response"] == "operations over the program's own time"
+    assert [each.verdict for each in findings.of("identical_cells")] == ["descriptive"]
+    assert verify(tmp_path / "r") == []
+    with (tmp_path / "r/tables/speedup_by_workers.csv").open() as table:
+        assert [row["speedup"] for row in csv.DictReader(table)] == ["1.0", "2.0", "4.0"]
+
+
+def test_a_baseline_and_the_wall_time(tmp_path: Path) -> None:
+    file = study_file(tmp_path, "trials = 2\nworkers = [2]\n")
+    out = tmp_path / "r"
+    words = ["run", "scaling", "--study-file", file, "--command", "sleep 0.0{workers}"]
+    assert execute([*words, "--baseline", "sleep 0.1", "--out", str(out)]) == 0
+    (point,) = read_findings(out / "findings.json").of("speedup")
+    assert point.facts["against"] == "the serial program"
+    speedup = point.estimates["speedup"].value
+    assert speedup is not None
+    # A sleep may take longer than asked for, never shorter: 0.1 s over 0.02 s, less what starting adds.
+    assert 2 < speedup < 8
+
+
+def test_a_stopped_study_is_resumed_by_the_same_request_only(
+    tmp_path: Path, program: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = study_file(tmp_path, "trials = 2\nworkers = [1, 2]\n")
+    out = str(tmp_path / "r")
+    words = ["run", "scaling", "--study-file", file, "--command", program, "--out", out]
+    assert execute(words) == 0
+    plan = read_plan(tmp_path / "r/plan.json")
+    assert execute([*words, "--resume"]) == 0
+    assert execute(["run", "scaling", "--out", out, "--resume"]) == 0
+    assert read_plan(tmp_path / "r/plan.json") == plan
+    capsys.readouterr()
+    assert execute([*words, "--baseline", "true", "--resume"]) == 5
+    assert "`baseline` was null and is" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "scaling", "--command", "prog"], "no place for the number of workers"),
+        (["run", "scaling", "--baseline", "prog"], "none is given"),
+        (["run", "stability", "--command", "prog {workers}"], "it is of `scaling`"),
+    ],
+)
+def test_wrong_requests_are_answered(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(words) == 2
+    assert said in capsys.readouterr().err
+
+
+# The packets program as the study calls it, with rates that follow from what is asked: serial 1000 / W
+# packets per ms, LockFree 0.98 per worker but under exponential load no more than the heaviest source
+# allows, Awesome 0.95 per worker whatever the load, HomeQueue as LockFree less a tenth.
+PACKETS = """#!{python}
+import os, sys
+sys.path.insert(0, {package!r})
+from steelyard.studies.scaling.generator import balance_bound, source_means
+kind, duration, n, work, load, seed, *rest = sys.argv[1:]
+n, work = int(n), int(work)
+ideal = {{"L": 0.98, "H": 0.88, "A": 0.95}}.get(rest[-1] if rest else "", 0) * n if kind == "parallel" else 1
+if kind == "parallel" and load == "f" and rest[-1] != "A":
+    ideal *= balance_bound(source_means(work, n, int(seed))) / n
+packets = round(ideal * 1e9 / work)
+lines = [f"packets {{packets}} count 0 measure", "wall 1000000000 ns 0 measure"]
+if kind == "parallel":
+    lines += [f"dispatched {{packets}} count 0", f"full_waits {{packets // 2}} count 0"]
+    lines += [f"worker_packets {{packets // n}} count {{each}}" for each in range(n)]
+os.write(int(os.environ["STEELYARD_METRICS_FD"]), ("\\n".join(lines) + "\\n").encode())
+print(packets)
+"""
+
+
+def test_the_packets_study_finds_what_was_put_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = tmp_path / "packets"
+    package = str(Path(steelyard.__file__).parents[1])
+    fake.write_text(PACKETS.format(python=sys.executable, package=package), encoding="utf-8")
+    fake.chmod(0o755)
+    monkeypatch.setattr(design, "packets_program", lambda: fake)
+    monkeypatch.setattr(design, "host_facts", lambda: HostFacts(4, 4))
+    file = study_file(
+        tmp_path,
+        "trials = 2\nworkers = [1, 2, 3]\nwork = [1000]\nlock_work = []\ndepths = [32]\n"
+        'locks = ["pthread mutex"]\n'
+        'strategies = ["LockFree", "HomeQueue", "Awesome"]\ngate_retries = 0\n',
+    )
+    out = tmp_path / "r"
+    assert execute(["run", "scaling", "--study-file", file, "--out", str(out)]) == 0
+    findings = read_findings(out / "findings.json")
+
+    def value(claim: str, role: str, **subject: str) -> float:
+        (found,) = [
+            each
+            for each in findings.of(claim)
+            if all(each.subject[key] == expected for key, expected in subject.items())
+        ]
+        estimate = found.estimates[role].value
+        assert estimate is not None
+        return estimate
+
+    free = {"load": "uniform", "strategy": "LockFree"}
+    assert value("speedup", "speedup", workers="3", **free) == pytest.approx(3 * 0.98, rel=1e-4)
+    assert value("speedup", "shy", workers="3", **free) == pytest.approx(2, abs=0.01)
+    assert value("usl", "contention", **free) == pytest.approx(0, abs=1e-4)
+    assert value("overhead", "overhead", load="uniform") == pytest.approx(0.98 / 0.88, rel=1e-4)
+    heavy = {"load": "exponential", "workers": "3"}
+    assert value("imbalance", "relative", strategy="LockFree", **heavy) == pytest.approx(0.98, rel=1e-3)
+    gain = value("gain", "gain", contender="Awesome (pthread mutex)", **heavy)
+    bounds = [balance_bound(source_means(1000, 3, seed)) for seed in (1, 2)]
+    assert gain == pytest.approx(3 * 0.95 / (0.98 * sum(bounds) / 2), rel=1e-3)
+    recommended = {
+        (each.subject["load"], each.subject["crowd"]): each.verdict for each in findings.of("recommendation")
+    }
+    assert recommended["uniform", FITTING] == "LockFree"
+    assert recommended["exponential", FITTING] == "Awesome (pthread mutex)"
+    assert {each.verdict for each in findings.of("held_back_by")} == {"the workers"}
+    assert {each.facts["worker_packets_cv"] for each in findings.of("held_back_by")} == {0.0}
+    with (out / "tables/speedup.csv").open() as table:
+        assert next(csv.reader(table)) == list(SPEEDUP_HEADING)
+    assert verify(out) == []

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from importlib.resources import files
@@ -17,8 +18,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from integration.study_process import COMMAND
+from integration.test_study_faults import can_mount_privately
 from steelyard.analyse.equivalence import Margin
 from steelyard.analyse.looks import Extent
+from steelyard.analyse.result_series import read_series
 from steelyard.cli import execute
 from steelyard.model.finding import read_findings
 from steelyard.model.plan import read_plan
@@ -226,6 +229,17 @@ def test_two_comparisons_are_laid_over_each_other(
     assert "slower -> faster" in capsys.readouterr().out
 
 
+def test_a_history_of_comparisons_follows_measured_runs_alone(result: Path, tmp_path: Path) -> None:
+    other = Path(shutil.copytree(result, tmp_path / "other"))
+    series = read_series([result, other], ["outside-wall"])
+    assert [each.subject["command"] for each in series] == ["fast", "slow", "twin"]
+    for each, finding in zip(series, read_findings(result / "findings.json").of("sample"), strict=True):
+        mean = finding.estimates["mean"].value
+        assert mean is not None
+        assert each.values.tolist() == pytest.approx([1e9 * mean] * 2, rel=1e-9)
+    assert execute(["history", str(result), str(other), "--metric", "outside-wall"]) == 0
+
+
 def test_a_failed_comparison_leaves_what_was_recorded_before(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -263,3 +277,49 @@ def test_a_comparison_that_was_killed_is_analysed_as_far_as_it_came(here: Path) 
     assert verify(here / "r") == []
     assert execute(["report", str(here / "r")]) == 0
     assert verify(here / "r") == []
+
+
+FULL_DISK = """
+import os, subprocess, sys
+from pathlib import Path
+small, command = Path(sys.argv[1]), sys.argv[2:]
+result = small / "r"
+with (small / "ballast").open("wb") as ballast:
+    room = os.statvfs(small)
+    ballast.write(bytes(room.f_bavail * room.f_frsize - 5_000_000))
+words = ["compare", "--margin", "0.001%", "--budget", "60s", "--out", str(result), "true", "true"]
+full = subprocess.run([*command, *words], capture_output=True, text=True)
+print(full.returncode)
+print(full.stderr.replace("\\n", " "))
+(small / "ballast").unlink()
+print(subprocess.run([*command, *words], capture_output=True, text=True).returncode)
+words = ["analyse", str(result)]
+print(subprocess.run([*command, *words], capture_output=True, text=True).returncode)
+"""
+
+
+@pytest.mark.needs_root
+@pytest.mark.skipif(not can_mount_privately(), reason="needs the right to mount in a private namespace")
+def test_a_comparison_on_a_full_disk_says_the_right_next_step(here: Path) -> None:
+    small, script = here / "small", here / "script.py"
+    small.mkdir()
+    script.write_text(FULL_DISK, encoding="utf-8")
+    done = subprocess.run(
+        [
+            *("unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=16m none "$0" && exec "$@"', str(small)),
+            *(sys.executable, str(script), str(small), *COMMAND),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    code, error, again, analysed = done.stdout.splitlines()
+    assert code == "5"
+    assert "everything recorded before is intact" in error
+    assert "compare again with another --out" in error
+    assert f"`steelyard analyse {small}/r`" in error
+    assert "resume" not in error
+    assert again == "2", "the folder is taken"
+    assert analysed == "0", "what was recorded can be analysed"

@@ -6,10 +6,12 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -143,6 +145,54 @@ def test_one_altered_run_changes_hash_and_finding(result: Path, capsys: pytest.C
     seal_tables(result)  # somebody who hides it
     assert execute(["verify", str(result)]) == 1
     assert "finding `" in capsys.readouterr().out
+
+
+def test_an_altered_outcome_in_the_ledger_is_found(result: Path) -> None:
+    with sqlite3.connect(result / "ledger.sqlite") as ledger:
+        ((batch, text),) = ledger.execute("SELECT batch, outcome FROM run ORDER BY batch LIMIT 1").fetchall()
+        outcome = json.loads(text)
+        outcome["quantities"]["wall_ns"]["value"] += 1000
+        text = json.dumps(outcome, separators=(",", ":"), ensure_ascii=False)
+        row = (text, zlib.crc32(text.encode()), batch)
+        ledger.execute("UPDATE run SET outcome = ?, checksum = ? WHERE batch = ?", row)
+    ledger.close()
+    problems = verify(result)
+    assert "`runs.parquet` is not what `ledger.sqlite` gives: `wall_ns` differs" in problems
+    assert any(problem.startswith("`measurements/values.parquet` is not what") for problem in problems)
+
+
+def test_a_damaged_and_an_absent_ledger_are_named(result: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with sqlite3.connect(result / "ledger.sqlite") as ledger:
+        ledger.execute("UPDATE run SET checksum = checksum + 1 WHERE batch = 3")
+    ledger.close()
+    assert execute(["verify", str(result)]) == 5
+    assert "does not match its checksum" in capsys.readouterr().err
+    (result / "ledger.sqlite").unlink()
+    (problem,) = verify(result)
+    assert problem.startswith("`ledger.sqlite` is absent")
+
+
+def test_altered_absent_and_added_figures_are_found(result: Path) -> None:
+    assert execute(["report", str(result)]) == 0
+    figures = result / "figures"
+    text = (figures / "ratios-forest.svg").read_text(encoding="utf-8")
+    (figures / "ratios-forest.svg").write_text(text.replace("slow", "swift"), encoding="utf-8")
+    (figures / "run-sequence.png").unlink()
+    (figures / "extra.svg").write_text("<svg/>", encoding="utf-8")
+    problems = [problem.partition(";")[0] for problem in verify(result)]
+    assert problems == [
+        "`figures/extra.svg` was not drawn by the report",
+        "`figures/ratios-forest.svg` was changed after it was drawn",
+        "`figures/run-sequence.png` is absent",
+    ]
+    assert execute(["report", str(result)]) == 0
+    (figures / "extra.svg").unlink()
+    assert verify(result) == []
+    change(figures / "figures.json", lambda content: content["shows"].update(distribution="0" * 64))
+    (problem,) = verify(result)
+    assert problem.startswith("`figures/distribution` does not show what the findings give")
+    (figures / "figures.json").unlink()
+    assert execute(["verify", str(result)]) == 5
 
 
 def test_another_time_of_a_look_changes_the_verdict_it_may_give(result: Path) -> None:
@@ -286,8 +336,8 @@ small, command = Path(sys.argv[1]), sys.argv[2:]
 result = small / "r"
 with (small / "ballast").open("wb") as ballast:
     room = os.statvfs(small)
-    ballast.write(bytes(room.f_bavail * room.f_frsize - 5_000_000))
-words = ["compare", "--margin", "0.001%", "--budget", "60s", "--out", str(result), "true", "true"]
+    ballast.write(bytes(room.f_bavail * room.f_frsize - 2_500_000))
+words = ["compare", "--margin", "0.001%", "--budget", "60s", "--out", str(result), "sleep 0.02", "sleep 0.02"]
 full = subprocess.run([*command, *words], capture_output=True, text=True)
 print(full.returncode)
 print(full.stderr.replace("\\n", " "))

@@ -6,9 +6,12 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
+import sys
 import tempfile
 import time
+import zlib
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,8 +20,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from integration.study_process import COMMAND
+from integration.test_study_faults import can_mount_privately
 from steelyard.analyse.equivalence import Margin
 from steelyard.analyse.looks import Extent
+from steelyard.analyse.result_series import read_series
 from steelyard.cli import execute
 from steelyard.model.finding import read_findings
 from steelyard.model.plan import read_plan
@@ -142,6 +147,54 @@ def test_one_altered_run_changes_hash_and_finding(result: Path, capsys: pytest.C
     assert "finding `" in capsys.readouterr().out
 
 
+def test_an_altered_outcome_in_the_ledger_is_found(result: Path) -> None:
+    with sqlite3.connect(result / "ledger.sqlite") as ledger:
+        ((batch, text),) = ledger.execute("SELECT batch, outcome FROM run ORDER BY batch LIMIT 1").fetchall()
+        outcome = json.loads(text)
+        outcome["quantities"]["wall_ns"]["value"] += 1000
+        text = json.dumps(outcome, separators=(",", ":"), ensure_ascii=False)
+        row = (text, zlib.crc32(text.encode()), batch)
+        ledger.execute("UPDATE run SET outcome = ?, checksum = ? WHERE batch = ?", row)
+    ledger.close()
+    problems = verify(result)
+    assert "`runs.parquet` is not what `ledger.sqlite` gives: `wall_ns` differs" in problems
+    assert any(problem.startswith("`measurements/values.parquet` is not what") for problem in problems)
+
+
+def test_a_damaged_and_an_absent_ledger_are_named(result: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with sqlite3.connect(result / "ledger.sqlite") as ledger:
+        ledger.execute("UPDATE run SET checksum = checksum + 1 WHERE batch = 3")
+    ledger.close()
+    assert execute(["verify", str(result)]) == 5
+    assert "does not match its checksum" in capsys.readouterr().err
+    (result / "ledger.sqlite").unlink()
+    (problem,) = verify(result)
+    assert problem.startswith("`ledger.sqlite` is absent")
+
+
+def test_altered_absent_and_added_figures_are_found(result: Path) -> None:
+    assert execute(["report", str(result)]) == 0
+    figures = result / "figures"
+    text = (figures / "ratios-forest.svg").read_text(encoding="utf-8")
+    (figures / "ratios-forest.svg").write_text(text.replace("slow", "swift"), encoding="utf-8")
+    (figures / "run-sequence.png").unlink()
+    (figures / "extra.svg").write_text("<svg/>", encoding="utf-8")
+    problems = [problem.partition(";")[0] for problem in verify(result)]
+    assert problems == [
+        "`figures/extra.svg` was not drawn by the report",
+        "`figures/ratios-forest.svg` was changed after it was drawn",
+        "`figures/run-sequence.png` is absent",
+    ]
+    assert execute(["report", str(result)]) == 0
+    (figures / "extra.svg").unlink()
+    assert verify(result) == []
+    change(figures / "figures.json", lambda content: content["shows"].update(distribution="0" * 64))
+    (problem,) = verify(result)
+    assert problem.startswith("`figures/distribution` does not show what the findings give")
+    (figures / "figures.json").unlink()
+    assert execute(["verify", str(result)]) == 5
+
+
 def test_another_time_of_a_look_changes_the_verdict_it_may_give(result: Path) -> None:
     plan = read_plan(result / "plan.json")
     times = read_looks(result, plan.id, 2)
@@ -226,6 +279,17 @@ def test_two_comparisons_are_laid_over_each_other(
     assert "slower -> faster" in capsys.readouterr().out
 
 
+def test_a_history_of_comparisons_follows_measured_runs_alone(result: Path, tmp_path: Path) -> None:
+    other = Path(shutil.copytree(result, tmp_path / "other"))
+    series = read_series([result, other], ["outside-wall"])
+    assert [each.subject["command"] for each in series] == ["fast", "slow", "twin"]
+    for each, finding in zip(series, read_findings(result / "findings.json").of("sample"), strict=True):
+        mean = finding.estimates["mean"].value
+        assert mean is not None
+        assert each.values.tolist() == pytest.approx([1e9 * mean] * 2, rel=1e-9)
+    assert execute(["history", str(result), str(other), "--metric", "outside-wall"]) == 0
+
+
 def test_a_failed_comparison_leaves_what_was_recorded_before(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -263,3 +327,49 @@ def test_a_comparison_that_was_killed_is_analysed_as_far_as_it_came(here: Path) 
     assert verify(here / "r") == []
     assert execute(["report", str(here / "r")]) == 0
     assert verify(here / "r") == []
+
+
+FULL_DISK = """
+import os, subprocess, sys
+from pathlib import Path
+small, command = Path(sys.argv[1]), sys.argv[2:]
+result = small / "r"
+with (small / "ballast").open("wb") as ballast:
+    room = os.statvfs(small)
+    ballast.write(bytes(room.f_bavail * room.f_frsize - 2_500_000))
+words = ["compare", "--margin", "0.001%", "--budget", "60s", "--out", str(result), "sleep 0.02", "sleep 0.02"]
+full = subprocess.run([*command, *words], capture_output=True, text=True)
+print(full.returncode)
+print(full.stderr.replace("\\n", " "))
+(small / "ballast").unlink()
+print(subprocess.run([*command, *words], capture_output=True, text=True).returncode)
+words = ["analyse", str(result)]
+print(subprocess.run([*command, *words], capture_output=True, text=True).returncode)
+"""
+
+
+@pytest.mark.needs_root
+@pytest.mark.skipif(not can_mount_privately(), reason="needs the right to mount in a private namespace")
+def test_a_comparison_on_a_full_disk_says_the_right_next_step(here: Path) -> None:
+    small, script = here / "small", here / "script.py"
+    small.mkdir()
+    script.write_text(FULL_DISK, encoding="utf-8")
+    done = subprocess.run(
+        [
+            *("unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=16m none "$0" && exec "$@"', str(small)),
+            *(sys.executable, str(script), str(small), *COMMAND),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    code, error, again, analysed = done.stdout.splitlines()
+    assert code == "5"
+    assert "everything recorded before is intact" in error
+    assert "compare again with another --out" in error
+    assert f"`steelyard analyse {small}/r`" in error
+    assert "resume" not in error
+    assert again == "2", "the folder is taken"
+    assert analysed == "0", "what was recorded can be analysed"

@@ -24,6 +24,9 @@ TIMES: Final = frozenset({"ns", "us", "ms", "s"})
 NOT_OBSERVED: Final = frozenset({"start", "start-wall", "batch_time", "batch_loops", "launch_ns", "reap_ns"})
 """Metrics that say when or how something was measured, not how it performed."""
 
+WARM_UP_FACTOR: Final = "phase"
+"""Factor that tells whole runs of warming up from measured ones: ``warmup`` or ``measure``."""
+
 
 @dataclass(frozen=True, slots=True)
 class ResultSeries:
@@ -106,6 +109,10 @@ def _frame(result: Path) -> tuple[pl.DataFrame, list[str]]:
     runs = pl.DataFrame(recorded.select(["run_id", "block", "batch", "iteration", *factors])).rename(
         {"iteration": "launch"}
     )
+    if WARM_UP_FACTOR in factors:
+        # A comparison keeps the runs before the first look as cells of their own.
+        runs = runs.filter(pl.col(WARM_UP_FACTOR) == "measure").drop(WARM_UP_FACTOR)
+        factors = tuple(name for name in factors if name != WARM_UP_FACTOR)
     measured = pl.DataFrame(read_measurements(result).select(["run_id", "phase", "metric", "value", "unit"]))
     subjects = pl.struct(*factors, "metric").struct.json_encode().alias("subject")
     means = (

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from steelyard.errors import DataError, unwritable
 from steelyard.record.clock import now_utc
-from steelyard.record.ledger_reader import LedgerRow, completed_attempts, ledger_rows, named_errors
+from steelyard.record.ledger_reader import REPEAT, LedgerRow, completed_attempts, ledger_rows, named_errors
 from steelyard.record.ledger_schema import check_database, migrate
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ class Ledger:
         The database; created when missing. One writer at a time.
     plan_id : str or None
         Id of the plan being executed. Stored in a new ledger, compared with an old one.
+    when_full : str
+        What to do after a full disk was given room: whether the work is resumed depends on its kind.
 
     Raises
     ------
@@ -47,8 +49,9 @@ class Ledger:
         written by another process, or its file system is full.
     """
 
-    def __init__(self, path: Path, plan_id: str | None = None) -> None:
+    def __init__(self, path: Path, plan_id: str | None = None, *, when_full: str = REPEAT) -> None:
         self.path = path
+        self._when_full = when_full
         self._mutex = threading.RLock()
         self._lock = _lock_writer(path)
         try:
@@ -59,10 +62,10 @@ class Ledger:
             raise
 
     def _open(self) -> sqlite3.Connection:
-        with named_errors(self.path):
+        with named_errors(self.path, "be opened", self._when_full):
             connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30)
         try:
-            with named_errors(self.path):
+            with named_errors(self.path, "be opened", self._when_full):
                 check_database(connection, self.path)
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA foreign_keys = ON")
@@ -272,7 +275,7 @@ class Ledger:
 
     @contextmanager
     def _transaction(self, *, power_loss: bool = True) -> Iterator[None]:
-        with self._mutex, named_errors(self.path, "take more runs"):
+        with self._mutex, named_errors(self.path, "take more runs", self._when_full):
             # SOURCE: sqlite.org/pragma.html#pragma_synchronous: in WAL mode NORMAL writes the log at
             # commit without fsync (safe against process death), FULL also syncs it (power loss).
             self._connection.execute(f"PRAGMA synchronous = {'FULL' if power_loss else 'NORMAL'}")

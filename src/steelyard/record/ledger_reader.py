@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 
+REPEAT: Final = "repeat the command"
+
 _WITH_DISTURBANCES: Final = 2
 """Version of the ledger from which on disturbances are kept."""
 
@@ -165,15 +167,25 @@ def _connect_for_reading(path: Path) -> sqlite3.Connection:
 
 
 @contextmanager
-def named_errors(path: Path, purpose: str = "be read") -> Iterator[None]:
-    """Turn errors of the database into errors that name the file and the next step."""
+def named_errors(path: Path, purpose: str = "be read", next_step: str = REPEAT) -> Iterator[None]:
+    """Turn errors of the database into errors that name the file and the next step.
+
+    Parameters
+    ----------
+    path : Path
+        The database.
+    purpose : str
+        What it cannot do now.
+    next_step : str
+        What to do when there is room again; it depends on the kind of work.
+    """
     try:
         yield
     except sqlite3.OperationalError as error:
         name = getattr(error, "sqlite_errorname", "") or ""
         if name.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
             message = f"`{path}` cannot {purpose}: {error}; everything recorded before is intact"
-            hint = f"free space on the file system of `{path.parent}`, then repeat the command: it resumes"
+            hint = f"free space on the file system of `{path.parent}`, then {next_step}"
             raise DataError(message, hint=hint, code="data.disk-full") from error
         if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN")):
             message = f"`{path}` cannot be opened: {error}"

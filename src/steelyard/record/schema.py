@@ -29,6 +29,9 @@ PLAN_KEY: Final = b"steelyard.plan_id"
 GENERATION_KEY: Final = b"steelyard.generation"
 """Hash of what the tables were made from; equal in all tables of one result folder."""
 
+SOURCE_KEY: Final = b"steelyard.source"
+"""File of the same folder that the table was made from; absent where there is none."""
+
 METRICS: Final = (
     "wall_ns",
     "cpu_ns",

@@ -19,6 +19,7 @@ from steelyard.record.schema import (
     GENERATION_KEY,
     MEASUREMENTS_SCHEMA,
     RUNS_SCHEMA,
+    SOURCE_KEY,
     attempts_schema,
     measurements_schema,
     runs_schema,
@@ -53,13 +54,16 @@ class ResultTables:
         Frozen plan the rows belong to.
     generation : str
         Hash of what the rows are made from.
+    source : str
+        File of the folder that they are made from; empty where there is none.
     """
 
-    def __init__(self, result: Path, plan: Plan, generation: str) -> None:
+    def __init__(self, result: Path, plan: Plan, generation: str, source: str = "") -> None:
         factors = tuple(plan.factors)
 
         def metadata(schema: str) -> dict[bytes, bytes]:
-            return table_metadata(schema, plan.id, generation)
+            origin = {SOURCE_KEY: source.encode()} if source else {}
+            return table_metadata(schema, plan.id, generation) | origin
 
         with ExitStack() as stack:
             self._measurements = stack.enter_context(
@@ -115,7 +119,7 @@ def write_tables(result: Path) -> None:
         batches = _batches(plan, ledger)
         completed, disturbed = ledger.completed_attempts(), ledger.disturbances()
         generation = _digest(plan.id, completed)
-        with ResultTables(result, plan, generation) as tables:
+        with ResultTables(result, plan, generation, ledger.path.name) as tables:
             for batch in batches:
                 for row in ledger.outcomes(batch.number):
                     is_disturbed = (row.batch, row.attempt) in disturbed

@@ -10,6 +10,7 @@ import vl_convert
 
 from steelyard.errors import unwritable
 from steelyard.report.charts.theme import file_config
+from steelyard.report.drawn import drawn_of
 from steelyard.report.html import VEGA_LITE_VERSION
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ PNG_SCALE: Final = 2.0
 
 
 def write_figures(page: Page, folder: Path) -> list[Path]:
-    """Write every figure as SVG and PNG; menus keep the choice they have at first.
+    """Write every figure as SVG and PNG, and what was drawn; menus keep the choice they have at first.
 
     Parameters
     ----------
@@ -33,7 +34,7 @@ def write_figures(page: Page, folder: Path) -> list[Path]:
     Returns
     -------
     list of Path
-        The files, in order.
+        The figures' files, in order.
 
     Raises
     ------
@@ -45,6 +46,7 @@ def write_figures(page: Page, folder: Path) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         for figure in page.figures():
             written.extend(_write(figure, folder))
+        drawn_of(page.figures(), written).write(folder)
     except OSError as error:
         raise unwritable(folder, error, "check the rights of the folder") from error
     return written

@@ -21,6 +21,7 @@ from steelyard.record.schema import PLAN_KEY, RUNS_SCHEMA
 from steelyard.record.seal import altered_tables, hash_tables
 from steelyard.record.table_file import read_metadata
 from steelyard.report.html import render_html
+from steelyard.share.originals import compare_figures, compare_ledger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,8 +46,10 @@ def verify(result: Path) -> list[str]:
     """Compute all findings of a result folder again and list what does not agree.
 
     Compared are: the hashes of the recorded tables with those in ``provenance.json`` and ``findings.json``;
-    the id of the plan in all files; every number, word and query of every finding, exactly; every table,
-    byte by byte; and the report, byte by byte, with a fresh rendering of the findings.
+    the id of the plan in all files; the recorded tables with those that the ledger gives; every number, word
+    and query of every finding, exactly; every table, byte by byte; the report, byte by byte, with a fresh
+    rendering of the findings; and the figures: what they show with a fresh computation, their files with the
+    hashes kept when they were drawn.
 
     Parameters
     ----------
@@ -65,7 +68,7 @@ def verify(result: Path) -> list[str]:
     """
     plan = read_plan(result / "plan.json")
     stored = read_findings(result / "findings.json")
-    problems = [*_identity(result, plan, stored), *_hashes(result, stored)]
+    problems = [*_identity(result, plan, stored), *_hashes(result, stored), *compare_ledger(result)]
     with tempfile.TemporaryDirectory(prefix="steelyard-verify-") as folder:
         copy = Path(folder)
         _copy_raw(result, copy)
@@ -208,15 +211,18 @@ def _changed_value(old: list[bytes], new: list[bytes], line: int) -> str:
 
 
 def _compare_report(result: Path, plan: Plan) -> Iterator[str]:
-    """Render the report again and compare; a folder without report has nothing to compare."""
+    """Render the report again and compare; a folder without report and figures has nothing to compare."""
     path = result / _REPORT
-    if not path.exists():
+    if not path.exists() and not (result / "figures").exists():
         return
     name = f"{_entry(plan.study).module}.report"
     if find_spec(name) is None:
         yield f"`{_REPORT}` cannot be checked: the study `{plan.study}` has no report here"
         return
     page: Page = import_module(name).build(result)
+    yield from compare_figures(result, page)
+    if not path.exists():
+        return
     shown, given = path.read_text(encoding="utf-8"), render_html(page)
     if shown != given:
         again = f"`steelyard report {result}` writes it again"

@@ -146,9 +146,10 @@ def _execute_claimed(assignment: Assignment, progress: Progress) -> ExecutionSum
     topology = read_topology()
     needed = (cell.execution.command[0] for cell in plan.cells if cell.execution is not None)
     shown = folders_needed(needed)
+    resume = f"`{resume_command(assignment.study.name, assignment.result)}` goes on"
     with (
         machine_prepared(_wishes(plan), progress=progress.calibrated) as machine,
-        Ledger(assignment.result / LEDGER_NAME, plan.id) as ledger,
+        Ledger(assignment.result / LEDGER_NAME, plan.id, when_full=resume) as ledger,
     ):
         provenance = replace(
             provenance,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, suppress
+import shlex
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Final
 
-from steelyard.errors import SteelyardError, UsageError, unwritable
+from steelyard.errors import DataError, SteelyardError, UsageError, unwritable
 from steelyard.record.claim import claimed
 from steelyard.record.ledger import LEDGER_NAME, Ledger
 from steelyard.record.looks import FAILED, OPEN, LookTimes
@@ -26,7 +27,7 @@ from steelyard.studies.comparison.terms import draw_plan
 from steelyard.studies.execution import PLAN_NAME, holds_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from steelyard.model import Plan
@@ -110,7 +111,7 @@ def compare_commands(
     entrants = commands.field()
     plan = draw_plan(entrants, terms)
     notes: list[str] = []
-    with ExitStack() as stack:
+    with _full_disk_named(result), ExitStack() as stack:
         if result is not None:
             _require_empty(result)
         worker = stack.enter_context(
@@ -132,8 +133,9 @@ def compare_commands(
         if measuring.is_interrupted:
             worker.close(patience_s=0)
         notes += [*machine.notes, *_clock_remarks(), *_disturbances(recorder)]
-    if result is not None:
-        _write_findings(result)
+        stack.close()
+        if result is not None:
+            _write_findings(result)
     return conclude(measured, notes, result)
 
 
@@ -188,7 +190,8 @@ def _disturbances(recorder: Recorder) -> list[str]:
 def _require_empty(result: Path) -> None:
     if holds_plan(result):
         message = f"`{result}` holds a result already"
-        raise UsageError(message, hint="give another folder with --out", code="usage.folder-in-use")
+        hint = "give another folder with --out: a comparison is not resumed"
+        raise UsageError(message, hint=hint, code="usage.folder-in-use")
 
 
 def _begin(plan: Plan, result: Path, command_line: Sequence[str]) -> Provenance:
@@ -203,6 +206,22 @@ def _begin(plan: Plan, result: Path, command_line: Sequence[str]) -> Provenance:
     )
     write_provenance(result, provenance)
     return provenance
+
+
+@contextmanager
+def _full_disk_named(result: Path | None) -> Iterator[None]:
+    """Give the next step after a full disk: a comparison is not resumed, its error is spent by the clock."""
+    try:
+        yield
+    except DataError as error:
+        if error.code != "data.disk-full" or result is None:
+            raise
+        analyse = f"`steelyard analyse {shlex.quote(str(result))}`"
+        hint = (
+            f"free space on the file system of `{result}`, then compare again with another --out; "
+            f"{analyse} says what the runs recorded so far tell"
+        )
+        raise DataError(error.message, hint=hint, code=error.code) from error
 
 
 def _end(result: Path, provenance: Provenance, machine: PreparedMachine, remarks: Sequence[str]) -> None:

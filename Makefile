@@ -38,6 +38,13 @@ bench: setup ## print Steelyard's own error and speed as ratios against its peer
 	@$(BIN)/python benches/outside_error.py
 	@$(BIN)/python benches/resampling.py
 	@$(BIN)/python benches/segmentation.py
+	@$(BIN)/python benches/linear_model.py
+	@$(BIN)/python benches/compare_power.py --pairs 10 --budget 2
+
+FUZZ_SECONDS ?= 60
+.PHONY: fuzz
+fuzz: ## feed every parser of foreign bytes with damaged ones, FUZZ_SECONDS each
+	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
 .PHONY: truth
 truth: setup ## compute the page that says how often intervals and verdicts are right

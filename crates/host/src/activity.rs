@@ -109,7 +109,7 @@ pub fn read_activity(root: &HostRoot) -> Result<Activity, HostError> {
     })
 }
 
-fn parse_ticks(text: &str) -> Option<CpuTicks> {
+pub(crate) fn parse_ticks(text: &str) -> Option<CpuTicks> {
     let counts: Vec<u64> = text.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
     // SOURCE: proc_stat(5): user nice system idle iowait irq softirq steal; guest is part of user.
     let at = |index: usize| counts.get(index).copied().unwrap_or(0);
@@ -122,12 +122,17 @@ fn parse_ticks(text: &str) -> Option<CpuTicks> {
     })
 }
 
-fn parse_load(text: &str) -> [f64; 3] {
-    let mut fields = text.split_whitespace().map(|field| field.parse().unwrap_or(0.0));
+/// A finite number from 0; words like `nan` are none.
+fn amount(field: &str) -> Option<f64> {
+    field.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0)
+}
+
+pub(crate) fn parse_load(text: &str) -> [f64; 3] {
+    let mut fields = text.split_whitespace().map(|field| amount(field).unwrap_or(0.0));
     std::array::from_fn(|_| fields.next().unwrap_or(0.0))
 }
 
-fn parse_runnable(loadavg: &str) -> u64 {
+pub(crate) fn parse_runnable(loadavg: &str) -> u64 {
     let field = loadavg.split_whitespace().nth(3).and_then(|field| field.split('/').next());
     field.and_then(|count| count.parse().ok()).unwrap_or(0)
 }
@@ -142,7 +147,7 @@ fn read_pressure(root: &HostRoot) -> BTreeMap<String, Pressure> {
         .collect()
 }
 
-fn parse_pressure(text: &str) -> Option<Pressure> {
+pub(crate) fn parse_pressure(text: &str) -> Option<Pressure> {
     let line = |kind: &str| text.lines().find_map(|line| parse_pressure_line(line.strip_prefix(kind)?));
     Some(Pressure { some: line("some ")?, full: line("full ") })
 }
@@ -151,8 +156,8 @@ fn parse_pressure_line(text: &str) -> Option<PressureLine> {
     let fields: BTreeMap<&str, &str> =
         text.split_whitespace().filter_map(|field| field.split_once('=')).collect();
     Some(PressureLine {
-        average_10_s_percent: fields.get("avg10")?.parse().ok()?,
-        average_60_s_percent: fields.get("avg60")?.parse().ok()?,
+        average_10_s_percent: amount(fields.get("avg10")?)?,
+        average_60_s_percent: amount(fields.get("avg60")?)?,
         total_us: fields.get("total")?.parse().ok()?,
     })
 }
@@ -186,6 +191,14 @@ mod tests {
 
     fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
         crate::report::tests::tree(files)
+    }
+
+    /// Found by fuzzing.
+    #[test]
+    fn words_that_parse_as_numbers_are_no_load_and_no_pressure() {
+        assert_eq!(parse_load("nan inf -1 1/2 3").map(f64::to_bits), [0.0; 3].map(f64::to_bits));
+        let line = "some avg10=NaN avg60=infinity avg300=0.00 total=1";
+        assert_eq!(parse_pressure(line), None);
     }
 
     #[test]

@@ -2,12 +2,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{HostRoot, KernelConfig};
 
-mod group;
+pub(crate) mod group;
 mod kernel;
 mod kvm;
 mod namespace;
 mod perf;
-mod privilege;
+pub(crate) mod privilege;
 
 /// Something this host can do, or cannot and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -157,13 +157,13 @@ pub(crate) fn cpu_field(cpuinfo: &str, name: &str) -> Option<String> {
     cpuinfo.lines().find_map(value).filter(|text| !text.is_empty())
 }
 
-fn cpu_signature(cpuinfo: &str) -> Option<String> {
+pub(crate) fn cpu_signature(cpuinfo: &str) -> Option<String> {
     let names = ["vendor_id", "cpu family", "model", "stepping", "CPU implementer", "CPU part"];
     let parts: Vec<String> = names.iter().filter_map(|name| cpu_field(cpuinfo, name)).collect();
     (!parts.is_empty()).then(|| parts.join(" "))
 }
 
-fn boot_parameters(cmdline: &str) -> Vec<String> {
+pub(crate) fn boot_parameters(cmdline: &str) -> Vec<String> {
     let matters = |word: &&str| {
         let name = word.split('=').next().unwrap_or(word).replace('-', "_");
         BOOT_PARAMETERS.iter().any(|known| known.replace('-', "_") == name)

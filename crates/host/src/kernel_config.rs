@@ -26,7 +26,7 @@ impl KernelConfig {
             .unwrap_or_default()
     }
 
-    fn parse(text: &str, source: &str) -> Self {
+    pub(crate) fn parse(text: &str, source: &str) -> Self {
         let options = text
             .lines()
             .filter_map(|line| line.strip_prefix("CONFIG_")?.split_once('='))
@@ -54,7 +54,7 @@ impl KernelConfig {
     }
 }
 
-fn unpack(bytes: &[u8]) -> Option<String> {
+pub(crate) fn unpack(bytes: &[u8]) -> Option<String> {
     // A kernel's options have about 0.3 MiB; the cap keeps a damaged file from filling memory.
     let mut text = String::new();
     flate2::read::GzDecoder::new(bytes).take(8 << 20).read_to_string(&mut text).ok()?;

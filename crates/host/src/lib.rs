@@ -21,6 +21,8 @@ mod clock;
 mod cpu_list;
 mod error;
 mod fingerprint;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod kernel_config;
 mod noise;
 mod process;

@@ -5,7 +5,7 @@ use crate::{Activity, HostRoot, KernelConfig, Topology};
 mod kernel;
 mod memory;
 mod processor;
-mod surroundings;
+pub(crate) mod surroundings;
 
 #[cfg(test)]
 mod tests;
@@ -106,7 +106,7 @@ pub fn read_noise(
 }
 
 /// The chosen word of a file like `always [madvise] never`.
-fn chosen(text: &str) -> &str {
+pub(crate) fn chosen(text: &str) -> &str {
     text.split_whitespace()
         .find_map(|word| word.strip_prefix('[')?.strip_suffix(']'))
         .unwrap_or_else(|| text.trim())

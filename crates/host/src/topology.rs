@@ -253,7 +253,7 @@ fn read_last_cache(root: &HostRoot, cpu: u32, online: &CpuSet) -> Result<Option<
     Ok(last)
 }
 
-fn parse_size(text: &str) -> Option<u64> {
+pub(crate) fn parse_size(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let factor = match text.get(digits.len()..)? {
         "" => 1,

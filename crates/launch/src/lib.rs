@@ -19,6 +19,8 @@ mod clock;
 mod control;
 mod error;
 mod futex;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 pub mod guard;
 mod keeper;
 mod own_metrics;

@@ -195,8 +195,13 @@ impl Pairs {
     }
 
     /// Bootstrap-t. Source: A. C. Davison, D. V. Hinkley, 1997, eq. 5.7; on the logarithm as in section 5.2.2.
+    ///
+    /// Not numbers where the logarithm of the estimate is none.
     fn studentised(&self, tails: (f64, f64)) -> Interval {
         let (estimate, error) = (self.estimate, self.error);
+        if self.scale == Scale::Logarithm && estimate <= 0.0 {
+            return (f64::NAN, f64::NAN);
+        }
         let pairs = self.values.iter().zip(&self.errors);
         let mut t: Vec<f64> = match self.scale {
             Scale::Plain => pairs.map(|(value, spread)| (value - estimate) / spread).collect(),

@@ -24,7 +24,7 @@ pub struct MomentIntervals {
     pub mean: Intervals,
     /// Of the standard deviation (divisor n - 1).
     pub standard_deviation: Intervals,
-    /// Of standard deviation / mean; not numbers where the mean is not positive.
+    /// Of standard deviation / mean; studentised limits are not numbers where the mean is not positive.
     pub variation: Intervals,
 }
 
@@ -191,12 +191,14 @@ impl Sample {
         let estimate = self.deviation / self.mean;
         let middle = percentile(&mut replicates, tails);
         let student = percentile(t, tails);
+        // A negative cv has no logarithm.
+        let scale = if estimate > 0.0 { estimate } else { f64::NAN };
         Intervals {
             estimate,
             percentile: middle,
             basic: mirrored(estimate, middle),
             bca: bca(&mut replicates, estimate, self.deviation_acceleration(true), tails),
-            studentised: (estimate * libm::exp(-student.1 * error), estimate * libm::exp(-student.0 * error)),
+            studentised: (scale * libm::exp(-student.1 * error), scale * libm::exp(-student.0 * error)),
         }
     }
 

@@ -51,18 +51,25 @@ pub fn f_upper(f: f64, numerator: f64, denominator: f64) -> f64 {
 
 /// Regularised incomplete beta function at `x`, with `rest` = 1 - x given separately so that neither loses digits.
 fn incomplete_beta(x: f64, rest: f64, a: f64, b: f64) -> f64 {
+    const TINY: f64 = 1e-290;
     if x <= 0.0 {
         return 0.0;
     }
     if rest <= 0.0 {
         return 1.0;
     }
+    // As a goes to 0 the function goes to 1 like 1 + a ln x, and ln x is above -750; b alike.
+    if a < TINY || b < TINY {
+        return if a < b { 1.0 } else { 0.0 };
+    }
     // DLMF 8.17.22 converges fast left of this point; beyond it the complement does.
-    if x <= (a + 1.0) / (a + b + 2.0) {
+    let found = if x <= (a + 1.0) / (a + b + 2.0) {
         power_factor(x, rest, a, b) / a * fraction(x, a, b)
     } else {
         1.0 - power_factor(x, rest, a, b) / b * fraction(rest, b, a)
-    }
+    };
+    // Rounding may lead past the ends.
+    found.clamp(0.0, 1.0)
 }
 
 /// x^a (1 - x)^b / B(a, b) without the cancellation of large logarithms.

@@ -98,7 +98,7 @@ fn unified_file(root: &HostRoot, layout: &Layout, what: (&str, &str, &str), sinc
     look.present(format!("offered since Linux {since}; no group exists yet that shows it"))
 }
 
-fn release(text: &str) -> Vec<u32> {
+pub(crate) fn release(text: &str) -> Vec<u32> {
     text.split(['.', '-']).take(2).map_while(|part| part.parse().ok()).collect()
 }
 

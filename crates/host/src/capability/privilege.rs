@@ -36,7 +36,7 @@ pub(super) fn read(root: &HostRoot) -> Vec<Capability> {
         .collect()
 }
 
-fn mask(status: &str, name: &str) -> Option<u64> {
+pub(crate) fn mask(status: &str, name: &str) -> Option<u64> {
     let text = status.lines().find_map(|line| line.strip_prefix(name))?;
     u64::from_str_radix(text.trim(), 16).ok()
 }

@@ -73,12 +73,12 @@ impl KeptFile {
 }
 
 /// The number a file consists of; `max` and anything else is `None`.
-pub(super) fn number(text: &str) -> Option<u64> {
+pub(crate) fn number(text: &str) -> Option<u64> {
     text.trim().parse().ok()
 }
 
 /// The value of `key` in lines `key value`.
-pub(super) fn keyed(text: &str, key: &str) -> Option<u64> {
+pub(crate) fn keyed(text: &str, key: &str) -> Option<u64> {
     text.lines().find_map(|line| {
         let (name, value) = line.split_once(' ')?;
         if name == key { number(value) } else { None }
@@ -86,29 +86,30 @@ pub(super) fn keyed(text: &str, key: &str) -> Option<u64> {
 }
 
 /// Total of `some` in a pressure file [ns].
-pub(super) fn pressure_ns(text: &str) -> Option<u64> {
+pub(crate) fn pressure_ns(text: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.starts_with("some"))?;
     let total = line.split_ascii_whitespace().find_map(|word| word.strip_prefix("total="))?;
-    Some(number(total)? * 1000)
+    number(total)?.checked_mul(1000)
 }
 
 /// Bytes read and written in `io.stat`, summed over devices.
-pub(super) fn io_bytes(text: &str) -> (u64, u64) {
+pub(crate) fn io_bytes(text: &str) -> (u64, u64) {
     let sum = |key: &str| {
-        text.split_ascii_whitespace().filter_map(|word| word.strip_prefix(key)).filter_map(number).sum()
+        let words = text.split_ascii_whitespace().filter_map(|word| word.strip_prefix(key));
+        words.filter_map(number).fold(0, u64::saturating_add)
     };
     (sum("rbytes="), sum("wbytes="))
 }
 
 /// Bytes read and written in version 1 `blkio` lines `8:0 Read 4096`, summed over devices.
-pub(super) fn blkio_bytes(text: &str) -> (u64, u64) {
+pub(crate) fn blkio_bytes(text: &str) -> (u64, u64) {
     let sum = |direction: &str| {
         text.lines()
             .filter_map(|line| {
                 let mut words = line.split_ascii_whitespace().skip(1);
                 if words.next()? == direction { number(words.next()?) } else { None }
             })
-            .sum()
+            .fold(0, u64::saturating_add)
     };
     (sum("Read"), sum("Write"))
 }
@@ -137,6 +138,18 @@ mod tests {
         let text = "8:0 rbytes=4096 wbytes=1 rios=1 wios=1\n8:16 rbytes=1 wbytes=2 rios=1 wios=1\n";
         assert_eq!(io_bytes(text), (4097, 3));
         assert_eq!(blkio_bytes("8:0 Read 10\n8:0 Write 20\n8:16 Read 1\nTotal 31\n"), (11, 20));
+    }
+
+    /// Found by fuzzing: no kernel says so, but a damaged file may.
+    #[test]
+    fn counts_beyond_64_bits_do_not_overflow() {
+        let most = u64::MAX;
+        assert_eq!(
+            io_bytes(&format!("8:0 rbytes={most} wbytes=1\n8:16 rbytes=2 wbytes={most}")),
+            (most, most)
+        );
+        assert_eq!(blkio_bytes(&format!("8:0 Read {most}\n8:16 Read 1\n")), (most, 0));
+        assert_eq!(pressure_ns(&format!("some avg10=0.00 total={most}")), None);
     }
 
     #[test]

@@ -167,7 +167,7 @@ impl Layout {
 }
 
 /// The parts of a `mountinfo` line that matter here.
-struct Mount<'a> {
+pub(crate) struct Mount<'a> {
     root: String,
     point: String,
     kind: &'a str,
@@ -175,7 +175,7 @@ struct Mount<'a> {
 }
 
 impl<'a> Mount<'a> {
-    fn parse(line: &'a str) -> Option<Self> {
+    pub(crate) fn parse(line: &'a str) -> Option<Self> {
         let (left, right) = line.split_once(" - ")?;
         let mut left = left.split(' ').skip(3);
         let (root, point) = (unescape(left.next()?), unescape(left.next()?));
@@ -191,7 +191,7 @@ fn unescape(text: &str) -> String {
 }
 
 /// The path in `/proc/self/cgroup` for a version 1 controller, or of version 2.
-fn membership(memberships: &str, controller: Option<Controller>) -> Option<&str> {
+pub(crate) fn membership(memberships: &str, controller: Option<Controller>) -> Option<&str> {
     memberships.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':');
         let (number, names, path) = (parts.next()?, parts.next()?, parts.next()?);
@@ -204,7 +204,7 @@ fn membership(memberships: &str, controller: Option<Controller>) -> Option<&str>
 }
 
 /// The group below the mounted part of the hierarchy; `None` when it is outside of it.
-fn relative_group(mounted_root: &str, own: &str) -> Option<PathBuf> {
+pub(crate) fn relative_group(mounted_root: &str, own: &str) -> Option<PathBuf> {
     let own = Path::new(own);
     if own.components().any(|part| part == Component::ParentDir) {
         return None;

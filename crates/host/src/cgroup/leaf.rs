@@ -117,7 +117,7 @@ impl Leaf {
 
     fn add_cpu(&self, sample: &mut Sample) {
         let Some(text) = self.text("cpu.stat") else { return };
-        let value = |key| keyed(&text, key).map(|micros| (micros * 1000, Source::Cgroup2));
+        let value = |key| keyed(&text, key)?.checked_mul(1000).map(|nanos| (nanos, Source::Cgroup2));
         sample.usage_ns = value("usage_usec");
         sample.user_ns = value("user_usec");
         sample.system_ns = value("system_usec");
@@ -130,7 +130,7 @@ impl Leaf {
     /// CPU time used so far [ns].
     #[must_use]
     pub fn usage_ns(&self) -> Option<u64> {
-        keyed(&self.text("cpu.stat")?, "usage_usec").map(|micros| micros * 1000)
+        keyed(&self.text("cpu.stat")?, "usage_usec")?.checked_mul(1000)
     }
 
     /// Whether a living process is in it.

@@ -14,10 +14,10 @@
 mod base;
 mod claim;
 mod error;
-mod file;
+pub(crate) mod file;
 mod groups;
 mod kill;
-mod layout;
+pub(crate) mod layout;
 mod leaf;
 mod limits;
 mod readings;

@@ -92,7 +92,7 @@ fn interrupts(host: &Surroundings<'_>) -> NoiseFact {
 }
 
 /// Counts by CPU over the numbered lines, which are those of devices.
-fn device_interrupts(text: &str) -> BTreeMap<u32, u64> {
+pub(crate) fn device_interrupts(text: &str) -> BTreeMap<u32, u64> {
     let mut lines = text.lines();
     let cpus: Vec<u32> = lines
         .next()

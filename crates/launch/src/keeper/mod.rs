@@ -13,7 +13,7 @@ mod launcher;
 mod record;
 mod settle;
 mod stamps;
-mod steal;
+pub(crate) mod steal;
 mod streams;
 mod timers;
 mod tree;

@@ -54,13 +54,13 @@ impl StealMeter {
         let mut buffer = vec![0_u8; BUFFER_BYTES];
         let length = self.file.as_ref()?.read_at(&mut buffer, 0).ok()?;
         let text = String::from_utf8_lossy(&buffer[..length]);
-        let value = steal_ticks(&text, &self.cpus) * self.tick_ns;
+        let value = steal_ticks(&text, &self.cpus).saturating_mul(self.tick_ns);
         self.last = Some((value, monotonic_ns()));
         Some(value)
     }
 }
 
-fn steal_ticks(text: &str, cpus: &[u32]) -> u64 {
+pub(crate) fn steal_ticks(text: &str, cpus: &[u32]) -> u64 {
     text.lines()
         .filter_map(|line| line.strip_prefix("cpu"))
         .filter_map(|line| {
@@ -73,7 +73,7 @@ fn steal_ticks(text: &str, cpus: &[u32]) -> u64 {
             // user nice system idle iowait irq softirq steal
             if cpus.contains(&cpu) { words.nth(7)?.parse::<u64>().ok() } else { None }
         })
-        .sum()
+        .fold(0, u64::saturating_add)
 }
 
 #[cfg(test)]
@@ -87,5 +87,12 @@ mod tests {
         assert_eq!(steal_ticks(text, &[0]), 8);
         assert_eq!(steal_ticks(text, &[0, 1]), 28);
         assert_eq!(steal_ticks(text, &[7]), 0);
+    }
+
+    /// Found by fuzzing.
+    #[test]
+    fn counts_beyond_64_bits_do_not_overflow() {
+        let line = |cpu: u32, ticks: u64| format!("cpu{cpu} 1 2 3 4 5 6 7 {ticks} 0 0\n");
+        assert_eq!(steal_ticks(&(line(0, u64::MAX) + &line(1, 5)), &[0, 1]), u64::MAX);
     }
 }

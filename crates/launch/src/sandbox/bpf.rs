@@ -27,7 +27,7 @@ pub(super) const fn instruction(code: u16, jt: u8, jf: u8, k: u32) -> Instructio
 }
 
 /// What a program returns, and in how many steps; `None` when it ends without a return.
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 pub(super) fn execute(program: &[Instruction], load: impl Fn(u32) -> u32) -> (Option<u32>, usize) {
     let (mut at, mut word, mut steps) = (0, 0, 0);
     while let Some(step) = program.get(at) {

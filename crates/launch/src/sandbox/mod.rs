@@ -21,6 +21,8 @@ mod error;
 mod etc;
 mod filter;
 mod forbidden;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod init;
 mod keeping;
 mod mounts;

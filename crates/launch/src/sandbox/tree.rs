@@ -22,9 +22,9 @@ pub(super) enum Answer {
 
 // SOURCE: linux/audit.h.
 #[cfg(target_arch = "x86_64")]
-const OWN_ARCHITECTURE: u32 = 0xC000_003E;
+pub(super) const OWN_ARCHITECTURE: u32 = 0xC000_003E;
 #[cfg(target_arch = "aarch64")]
-const OWN_ARCHITECTURE: u32 = 0xC000_00B7;
+pub(super) const OWN_ARCHITECTURE: u32 = 0xC000_00B7;
 
 /// Calls of the x32 table have this bit: other numbers for the same calls, past every rule. No
 /// other table has numbers as high; negative ones are no call anywhere.

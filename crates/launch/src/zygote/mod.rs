@@ -10,7 +10,7 @@ mod clone;
 mod schedule;
 mod serve;
 mod sharing;
-mod wire;
+pub(crate) mod wire;
 
 use std::fs::File;
 use std::io::{Seek, Write};

@@ -50,7 +50,7 @@ impl Order {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     Started,
     Divided { pid: i32 },
     Prepared { degraded: Vec<String> },
@@ -125,6 +125,14 @@ pub(super) fn receive_answer(socket: &OwnedFd) -> Result<Answer, LaunchError> {
     }
     serde_json::from_slice(&text[..length])
         .map_err(|error| LaunchError::Zygote { what: format!("answers nonsense: {error}") })
+}
+
+/// An order that is understood is one that is sent.
+#[cfg(fuzzing)]
+pub(crate) fn decode_again(bytes: [u8; 2]) {
+    if let Some(order) = Order::decode(bytes) {
+        assert_eq!(Order::decode(order.encode()), Some(order));
+    }
 }
 
 #[cfg(test)]

@@ -43,6 +43,24 @@ fn bits(found: &Intervals) -> Vec<u64> {
         .collect()
 }
 
+/// Found by fuzzing: limits came in the wrong order.
+#[test]
+fn a_negative_estimate_has_no_studentised_limits_on_the_logarithm() {
+    let plan = Plan { resamples: 200, level: 0.9, seed: 1, cell: 1 };
+    let below = [-5.0, -4.0, -6.5, -3.0, -4.5];
+    let question = Question { statistic: Statistic::Variation, bca: false };
+    let sample = |values| SampleOf { values, scheme: Scheme::Plain };
+    let found = bootstrap(sample(&below), &question, &plan).unwrap().intervals;
+    assert!(found.estimate < 0.0 && found.percentile.0 < found.percentile.1 && found.studentised.0.is_nan());
+    let moments = crate::moment_bootstrap(&below, &plan).unwrap().variation;
+    assert!(moments.studentised.0.is_nan() && moments.studentised.1.is_nan());
+    let above = [35.0, 36.0, 30.0];
+    let question = Question { statistic: Statistic::Mean, bca: false };
+    let pair = [sample(&below), sample(&above)];
+    let found = contrast_bootstrap(pair, Contrast::Ratio, &question, &plan).unwrap().intervals;
+    assert!(found.estimate < 0.0 && found.studentised.0.is_nan());
+}
+
 #[test]
 fn the_number_of_threads_does_not_change_a_bit() {
     let (values, other) = (skewed(120, 1), skewed(80, 2));

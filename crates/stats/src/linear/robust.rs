@@ -108,7 +108,7 @@ pub(super) struct Clustered {
 impl Clustered {
     pub(super) fn meat(&self, count: usize) -> Covariance {
         let mut meat = vec![vec![0.0; self.width]; self.width];
-        for sum in self.sums.chunks_exact(self.width) {
+        for sum in self.sums.chunks_exact(self.width.max(1)) {
             add_square(&mut meat, sum);
         }
         let (count, groups) = (real(count), real(self.groups));

@@ -241,6 +241,10 @@ fn degenerate_inputs_have_clear_answers() {
     assert!(fit_linear(&[&[1.0]], &[1.0, 2.0], Intercept::Fitted, None).is_err());
     assert!(fit_linear(&[&[1.0, f64::NAN]], &[1.0, 2.0], Intercept::Fitted, None).is_err());
     assert!(fit_linear(&[], &[1.0], Intercept::Zero, None).is_err());
+    // Found by a property test: nothing is left to estimate.
+    let none = fit_linear(&[&[0.0, 0.0]], &[1.0, 2.0], Intercept::Zero, Some(&[1, 2])).expect("fits");
+    assert_eq!((none.rank, none.residual_df), (0, 2));
+    assert!(none.cluster_errors.expect("given")[0].is_nan());
 }
 
 proptest! {

@@ -58,3 +58,12 @@ fn edges_have_clear_answers() {
     assert_eq!(f_upper(f64::INFINITY, 1.0, 1.0).to_bits(), 0.0_f64.to_bits());
     assert!(f_upper(1.0, 1.0, -1.0).is_nan());
 }
+
+/// Found by fuzzing.
+#[test]
+fn tiny_degrees_of_freedom_give_a_probability() {
+    for df in [3.1111e-319, 5e-324, 1e-310, f64::MIN_POSITIVE] {
+        assert!((0.0..=1.0).contains(&student_two_sided(-1.0, df)), "{df}");
+        assert!((0.0..=1.0).contains(&f_upper(1.0, df, 3.0)), "{df}");
+    }
+}

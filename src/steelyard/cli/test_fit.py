@@ -63,3 +63,19 @@ def test_errors_say_what_to_do(
     assert message in text
     assert "hint: " in text
     assert "Traceback" not in text
+
+
+def test_noise_and_quantiles_of_each_piece(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["fit", str(file), "--x", "size", "--y", "time", "--breaks", "65000"]
+    assert execute(words) == 0
+    text = capsys.readouterr().out
+    assert text.count("Noise (") == 2
+    assert "dBIC" in text
+    assert execute([*words, "--json"]) == 0
+    for piece in json.loads(capsys.readouterr().out)["pieces"]:
+        assert {law["law"] for law in piece["noise"]["laws"]} == {"normal", "lognormal", "gamma", "weibull"}
+        assert piece["noise"]["count"] == piece["points"]
+        normal, noise = piece["quantile_plots"]["normal"], piece["quantile_plots"]["noise"]
+        assert normal["values"] == sorted(piece["residuals"])
+        assert noise["law"] == (piece["noise"]["chosen"] or piece["noise"]["nearest"])
+        assert len(noise["expected"]) == len(noise["values"]) == piece["points"]

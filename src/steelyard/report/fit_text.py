@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from steelyard.analyse.residuals import diagnose, lack_of_fit, rivals
+from steelyard.report.noise_text import noise_content, noise_lines, plots_content
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
+    from steelyard.analyse.pieces import Breakpoint, Piece, SegmentedModel
     from steelyard.analyse.residuals import Diagnostics
-    from steelyard.analyse.segments import Breakpoint, Piece, SegmentedModel
 
 _SUSPICIOUS_P = 0.01
 
@@ -129,6 +130,7 @@ def _diagnosis_lines(view: FitView, number: int, piece: Piece) -> Iterator[str]:
     if ranking:
         shown = ", ".join(f"{each.kind} {each.relative_error:.2%}" for each in ranking)
         yield f"Out-of-sample error (root mean square of shares): {shown}"
+    yield from noise_lines(piece.noise())
 
 
 def _order_line(found: Diagnostics) -> str:
@@ -176,6 +178,7 @@ def _piece_content(view: FitView, number: int) -> dict[str, object]:
     inside = view.inside(number)
     x, y = view.x[inside], view.y[inside]
     lack = lack_of_fit(x, fit)
+    noise = None if fit.is_perfect else piece.noise()
     columns = (
         fit.terms,
         fit.coefficients,
@@ -203,6 +206,8 @@ def _piece_content(view: FitView, number: int) -> dict[str, object]:
         "diagnostics": _clean(asdict(diagnose(fit))),
         "lack_of_fit": None if lack is None else _clean(asdict(lack)),
         "rivals": [_clean(asdict(rival)) for rival in rivals(x, y)],
+        "noise": None if noise is None else noise_content(noise),
+        "quantile_plots": None if noise is None else plots_content(piece, noise),
         "residuals": fit.residuals.tolist(),
         "fitted": fit.fitted.tolist(),
         "leverage": fit.leverage.tolist(),

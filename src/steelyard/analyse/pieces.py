@@ -124,6 +124,8 @@ class SegmentedModel:
         Whether breaks were searched, and whether on the medians of repeated x.
     level : float
         Of the breakpoints' intervals.
+    is_proportional : bool
+        Whether noise is a share of the level.
     """
 
     pieces: tuple[Piece, ...]
@@ -134,6 +136,7 @@ class SegmentedModel:
     is_searched: bool
     on_medians: bool
     level: float
+    is_proportional: bool
 
     @property
     def gap(self) -> float:

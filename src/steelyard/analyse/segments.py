@@ -130,8 +130,9 @@ def fit_segments(  # noqa: PLR0913 - keyword-only options
     places, values = _pair(x, y)
     chosen = options if options is not None else default_options(places, values)
     if breaks is not None:
-        return _given((places, values), sorted(breaks), names, PieceKind.POWER if log else PieceKind.LINE)
-    seen_x, seen_y, on_medians = _seen(places, values, Replicates(replicates))
+        wanted = PieceKind.POWER if log else PieceKind.LINE
+        return _given((places, values), sorted(breaks), names, wanted)
+    seen_x, seen_y, on_medians = seen_points(places, values, Replicates(replicates))
     found = _native.fit_segments(seen_x, seen_y, chosen)
     starts = [piece[1] for piece in found["pieces"][1:]]
     intervals: list[tuple[float, float]] | list[None] = [None] * len(starts)
@@ -159,6 +160,7 @@ def fit_segments(  # noqa: PLR0913 - keyword-only options
         is_searched=True,
         on_medians=on_medians,
         level=level,
+        is_proportional=chosen.proportional,
     )
 
 
@@ -185,7 +187,8 @@ def default_options(x: Vector, y: Vector) -> SegmentOptions:
     return options
 
 
-def _seen(x: Vector, y: Vector, replicates: Replicates) -> tuple[Vector, Vector, bool]:
+def seen_points(x: Vector, y: Vector, replicates: Replicates) -> tuple[Vector, Vector, bool]:
+    """Give what a search sees: all points, or the median of each x where x repeat; and whether the latter."""
     distinct, inverse = np.unique(x, return_inverse=True)
     wanted = replicates is Replicates.MEDIANS or (
         replicates is Replicates.AUTO and x.size >= REPEATS * distinct.size and distinct.size >= REPEATS
@@ -262,6 +265,7 @@ def _given(
         is_searched=False,
         on_medians=False,
         level=math.nan,
+        is_proportional=default_options(x, y).proportional,
     )
 
 

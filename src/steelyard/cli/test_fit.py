@@ -33,6 +33,7 @@ def test_searched_pieces_are_printed(file: Path, capsys: pytest.CaptureFixture[s
     assert text.count("Coefficients:") == 2
     assert "Residual standard error" in text
     assert "lag-1 autocorrelation" in text
+    assert "both the search and left-out data say 1" in text
 
 
 def test_given_pieces_as_json(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,3 +80,13 @@ def test_noise_and_quantiles_of_each_piece(file: Path, capsys: pytest.CaptureFix
         assert normal["values"] == sorted(piece["residuals"])
         assert noise["law"] == (piece["noise"]["chosen"] or piece["noise"]["nearest"])
         assert len(noise["expected"]) == len(noise["values"]) == piece["points"]
+
+
+def test_numbers_of_breaks_are_compared_in_json(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["fit", str(file), "--x", "size", "--y", "time", "--search", "--json"]) == 0
+    counts = json.loads(capsys.readouterr().out)["break_counts"]
+    assert counts["chosen"] == counts["out_of_sample"] == 1
+    assert counts["points"] == 600
+    errors = [row["error"] for row in counts["rows"]]
+    assert [row["breaks"] for row in counts["rows"]] == list(range(5))
+    assert errors[0] > errors[1]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from steelyard.analyse.break_count import BreakCounts
     from steelyard.analyse.pieces import Breakpoint, Piece, SegmentedModel
     from steelyard.analyse.residuals import Diagnostics
 
@@ -36,6 +37,8 @@ class FitView:
         Of the columns.
     source : str
         The file, as the user named it.
+    counts : BreakCounts or None
+        Numbers of breaks compared out of sample, after a search.
     """
 
     model: SegmentedModel
@@ -43,6 +46,7 @@ class FitView:
     y: NDArray[np.float64]
     names: tuple[str, str]
     source: str
+    counts: BreakCounts | None = None
 
     def inside(self, number: int) -> NDArray[np.bool_]:
         """Which points belong to a piece."""
@@ -60,6 +64,8 @@ def fit_lines(view: FitView) -> Iterator[str]:
         yield from _search_lines(view)
     for point in model.breakpoints:
         yield _break_line(point, model.level, view.names[0])
+    if view.counts is not None:
+        yield _counts_line(view.counts, is_share=model.is_proportional)
     for number, piece in enumerate(model.pieces):
         yield ""
         yield f"== {_range_text(view, number)}: {piece.kind.value}, {_plural(piece.model.count, 'point')}"
@@ -91,6 +97,19 @@ def _break_line(point: Breakpoint, level: float, name: str) -> str:
         text += f"; both regimes between {point.mixed[0]:g} and {point.mixed[1]:g}"
         text += f" ({_plural(point.mixed_points, 'point')} on the other side's curve)"
     return text
+
+
+def _counts_line(counts: BreakCounts, *, is_share: bool) -> str:
+    style = ".2%" if is_share else ".4g"
+    errors = ", ".join(
+        f"{row.breaks}: {row.error:{style}}" for row in counts.rows if math.isfinite(row.error)
+    )
+    verdict = (
+        f"both the search and left-out data say {counts.chosen}"
+        if counts.agree
+        else f"the search says {counts.chosen}, left-out data say {counts.out_of_sample}; the former is shown"
+    )
+    return f"Out-of-sample error by number of breaks: {errors}; {verdict}"
 
 
 def _range_text(view: FitView, number: int) -> str:
@@ -168,7 +187,18 @@ def fit_content(view: FitView) -> dict[str, object]:
         "sigma": _number(model.sigma),
         "level": _number(model.level),
         "breakpoints": [_clean(asdict(point)) for point in model.breakpoints],
+        "break_counts": None if view.counts is None else _counts_content(view.counts),
         "pieces": [_piece_content(view, number) for number in range(len(model.pieces))],
+    }
+
+
+def _counts_content(counts: BreakCounts) -> dict[str, object]:
+    return {
+        "rows": [_clean(asdict(row)) for row in counts.rows],
+        "chosen": counts.chosen,
+        "out_of_sample": counts.out_of_sample,
+        "agree": counts.agree,
+        "points": counts.points,
     }
 
 

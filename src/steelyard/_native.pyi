@@ -198,8 +198,15 @@ class TailValues(TypedDict):
     p_value: float
     holds: bool
 
+# `curve` is read by attribute: the fields of `steelyard.analyse.deviations.CurveError`.
 def fit_noise(
-    values: NDArray[np.float64], *, lowest_shift: float | None, samples: int, enough: int, seed: int
+    values: NDArray[np.float64],
+    *,
+    lowest_shift: float | None,
+    curve: object | None,
+    samples: int,
+    enough: int,
+    seed: int,
 ) -> tuple[list[LawValues], int]: ...
 def pareto_tail(
     values: NDArray[np.float64], *, samples: int, enough: int, seed: int

@@ -9,6 +9,8 @@ import pytest
 
 from steelyard.analyse.coefficient_table import coefficient_table
 from steelyard.analyse.linear import linear_model
+from steelyard.analyse.network_factors import link_factors, one_way_delays
+from steelyard.analyse.segments import fit_segments
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "data" / "communication"
 
@@ -203,3 +205,47 @@ def test_graphene_pieces_between_given_breakpoints(
         model = linear_model(size[inside], seconds[inside])
         # R prints 15 digits, of which its own rounding leaves about 13.
         assert model.coefficients == pytest.approx([intercept, slope], rel=1e-12)
+
+
+# What the group expected of the link: 1 Gb/s and 24 us.
+BANDWIDTH, LATENCY = 1.25e8, 2.4e-5
+
+
+def graphene_columns(folder: Path, file: str, operation: str) -> tuple[np.ndarray, np.ndarray]:
+    rows = [line.split(",") for line in (folder / file).read_text().splitlines()]
+    size, seconds = np.array([(float(row[1]), float(row[3])) for row in rows if row[0] == operation]).T
+    return size, seconds
+
+
+def test_graphene_bandwidth_and_latency_factors(recorded: Path) -> None:
+    folder = recorded / "graphene-eth1g"
+    expected = {
+        text.split()[0]: [
+            tuple(map(float, piece.split(":"))) for piece in text.split(maxsplit=1)[1].split(";")
+        ]
+        for text in (folder / "expected-from-R.txt").read_text().splitlines()
+        if ":" in text
+    }
+    given = [float(line.split(",")[0]) for line in (folder / "breakpoints_eth").read_text().splitlines()[1:]]
+    # R's `cut` closes pieces at their upper end: low < x <= high, and a piece here holds low <= x < high.
+    breaks = [np.nextafter(at, np.inf) for at in given]
+    # Cost of a receive, trimmed as the group does it: of ten repetitions the outer tenths go.
+    size, seconds = graphene_columns(folder, "graphene_eth_Recv.csv", "MPI_Recv")
+    blocks = seconds.reshape(-1, 10)
+    low, high = np.quantile(blocks, [0.1, 0.9], axis=1)[:, :, None]
+    kept = ((blocks >= low) & (blocks <= high)).ravel()
+    receive = fit_segments(size[kept], seconds[kept], breaks=breaks)
+    size, sent = graphene_columns(folder, "graphene_eth_PingPong.csv", "MPI_Send")
+    again, received = graphene_columns(folder, "graphene_eth_PingPong.csv", "MPI_Recv")
+    assert (size == again).all()
+    # Beyond the last break the sender waits for the receiver, and the group subtracts nothing.
+    delays = one_way_delays(size, sent + received, receive)
+    delays[size > given[-1]] = (sent + received)[size > given[-1]] / 2
+    model = fit_segments(size, delays, breaks=breaks)
+    found = link_factors(model, bandwidth_bytes_per_s=BANDWIDTH, latency_s=LATENCY)
+    assert [limit for limit, _ in expected["bw-factor"]] == [0.0, *given]
+    for factor, (_, bandwidth), (_, latency) in zip(
+        found, expected["bw-factor"], expected["lat-factor"], strict=True
+    ):
+        assert factor.bandwidth_factor == pytest.approx(bandwidth, rel=1e-12)
+        assert factor.latency_factor == pytest.approx(latency, rel=1e-12)

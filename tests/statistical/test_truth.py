@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import steelyard
-from statistical import truth
+from statistical import breaks, truth
 from statistical.scenarios import Scenario, scenarios
 from steelyard.analyse.equivalence import Margin, Verdict
 
@@ -89,3 +89,19 @@ def test_the_page_is_what_the_present_procedures_give() -> None:
     assert replicates is not None
     row = truth.coverage(BY_LETTER["B"], "mean", "auto", 30, int(replicates[1]))
     assert f"| B: skewed | 30 | {truth.binomial(row.covered, row.replicates)} |" in page
+
+
+def test_the_pages_row_of_breakpoints_is_what_the_present_search_gives() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "concepts" / "coverage.md").read_text(encoding="utf-8")
+    size = 300
+    assert breaks.row(breaks.recovery(size, breaks.SAMPLES[size])) in page
+
+
+@pytest.mark.parametrize("size", [300, 1000, 10_000])
+def test_breakpoints_are_found_covered_and_not_invented(size: int) -> None:
+    found = breaks.recovery(size, breaks.SAMPLES[size] // 2)
+    promised_exact, promised_alarms = (0.935, 0.025) if size < 1000 else (0.98, 0.005)
+    assert truth.compatible(found.seeds - found.exact, found.seeds, 1 - promised_exact), found
+    assert truth.compatible(found.false_alarms, found.seeds, promised_alarms), found
+    for covered in found.covered:
+        assert truth.compatible(found.exact - covered, found.exact, 0.05), found

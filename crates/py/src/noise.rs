@@ -6,7 +6,7 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use steelyard_stats::{Law, LawFit, LawKind, Simulation};
+use steelyard_stats::{CurveError, Law, LawFit, LawKind, NoiseSetting, Simulation};
 
 use crate::models::raise;
 
@@ -42,22 +42,45 @@ fn described<'py>(py: Python<'py>, fit: &LawFit) -> PyResult<Bound<'py, PyDict>>
     Ok(found)
 }
 
+/// The error of a fitted curve: two columns, weights, and whether deviations are factors and values were cut.
+#[derive(FromPyObject)]
+pub(crate) struct Curve<'py> {
+    first: PyReadonlyArray1<'py, f64>,
+    second: PyReadonlyArray1<'py, f64>,
+    weights: PyReadonlyArray1<'py, f64>,
+    is_factor: bool,
+    is_cut: bool,
+}
+
+impl From<&Curve<'_>> for CurveError {
+    fn from(given: &Curve<'_>) -> Self {
+        let (first, second) = (given.first.as_array(), given.second.as_array());
+        Self {
+            rows: first.iter().zip(second).map(|(&a, &b)| [a, b]).collect(),
+            weights: given.weights.as_array().to_vec(),
+            is_factor: given.is_factor,
+            is_cut: given.is_cut,
+        }
+    }
+}
+
 /// Fits every noise law; gives them as dictionaries, with the number of distinct values.
 #[pyfunction]
-#[pyo3(signature = (values, *, lowest_shift, samples, enough, seed))]
+#[pyo3(signature = (values, *, lowest_shift, curve, samples, enough, seed))]
 pub(crate) fn fit_noise<'py>(
     py: Python<'py>,
     values: PyReadonlyArray1<'py, f64>,
     lowest_shift: Option<f64>,
+    curve: Option<Curve<'py>>,
     samples: usize,
     enough: usize,
     seed: u64,
 ) -> PyResult<(Vec<Bound<'py, PyDict>>, usize)> {
     let values = values.as_array().to_vec();
     let plan = Simulation { samples, enough, seed };
-    let fit = py
-        .detach(|| steelyard_stats::fit_noise(&values, lowest_shift, &plan))
-        .map_err(|error| raise(&error))?;
+    let setting = NoiseSetting { lowest_shift, curve: curve.as_ref().map(CurveError::from) };
+    let fit =
+        py.detach(|| steelyard_stats::fit_noise(&values, &setting, &plan)).map_err(|error| raise(&error))?;
     let laws = fit.laws.iter().map(|law| described(py, law)).collect::<PyResult<Vec<_>>>()?;
     Ok((laws, fit.distinct))
 }

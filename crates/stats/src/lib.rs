@@ -47,7 +47,9 @@ pub use interval::{Interval, Intervals};
 pub use kolmogorov::{Kolmogorov, kolmogorov_smirnov};
 pub use linear::{Intercept, LinearFit, LinearRows, fit_linear, linear_rows};
 pub use moment::{MomentIntervals, moment_bootstrap, moment_bootstrap_groups};
-pub use noise::{Law, LawFit, LawKind, NoiseFit, ParetoTail, Simulation, fit_noise, pareto_tail};
+pub use noise::{
+    CurveError, Law, LawFit, LawKind, NoiseFit, NoiseSetting, ParetoTail, Simulation, fit_noise, pareto_tail,
+};
 pub use order::{median, median_absolute_deviation, quantile};
 pub use order_interval::{OrderInterval, order_interval};
 pub use permutation::{Permutation, permutation_test};

@@ -8,12 +8,14 @@ use crate::error::StatsError;
 use crate::sample::{check_values, real, sorted};
 
 mod cells;
+mod curve;
 mod fit;
 mod fitness;
 mod gamma;
 mod law;
 mod pareto;
 
+pub use curve::CurveError;
 pub use fitness::Simulation;
 pub use law::{Law, LawKind};
 pub use pareto::{ParetoTail, pareto_tail};
@@ -54,21 +56,30 @@ pub struct NoiseFit {
     pub distinct: usize,
 }
 
-/// Fits every law. `lowest_shift` is the smallest value that a law may allow (0 for times), if any.
+/// What is known about a sample beside its values.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct NoiseSetting {
+    /// The smallest value that a law may allow (0 for times), if any.
+    pub lowest_shift: Option<f64>,
+    /// The error of the curve that the values are deviations from; `None` where it is known.
+    pub curve: Option<CurveError>,
+}
+
+/// Fits every law.
 ///
 /// # Errors
 ///
-/// If fewer than 10 values are given, one is not finite or not above `lowest_shift`, all are equal, or the plan is empty.
-pub fn fit_noise(
-    values: &[f64],
-    lowest_shift: Option<f64>,
-    plan: &Simulation,
-) -> Result<NoiseFit, StatsError> {
+/// If fewer than 10 values are given, one is not finite or not above the lowest shift, all are equal, the curve has another
+/// length, or the plan is empty.
+pub fn fit_noise(values: &[f64], setting: &NoiseSetting, plan: &Simulation) -> Result<NoiseFit, StatsError> {
     check_values(values, FEWEST)?;
+    if let Some(curve) = &setting.curve {
+        curve.check(values.len())?;
+    }
     if plan.samples == 0 || plan.enough == 0 {
         return Err(StatsError::Zero { name: "simulated samples" });
     }
-    if let Some(lowest) = lowest_shift
+    if let Some(lowest) = setting.lowest_shift
         && let Some(index) = values.iter().position(|value| *value <= lowest)
     {
         return Err(StatsError::NotPositive { name: "values above the lowest shift", index });
@@ -78,12 +89,12 @@ pub fn fit_noise(
     if distinct < 3 {
         return Err(StatsError::TooFew { needed: 3, found: distinct });
     }
-    let mut laws = vec![fit_normal(&ascending, plan)];
+    let mut laws = vec![fit_normal(&ascending, setting, plan)];
     laws.extend(
         [LawKind::Lognormal, LawKind::Gamma, LawKind::Weibull]
             .into_iter()
             .zip(1..)
-            .map(|(kind, cell)| fit_shifted(kind, &ascending, lowest_shift, (plan, cell))),
+            .map(|(kind, cell)| fit_shifted(kind, &ascending, setting, (plan, cell))),
     );
     Ok(NoiseFit { laws, distinct })
 }
@@ -91,9 +102,10 @@ pub fn fit_noise(
 fn fit_shifted(
     kind: LawKind,
     ascending: &[f64],
-    lowest: Option<f64>,
+    setting: &NoiseSetting,
     (plan, cell): (&Simulation, u64),
 ) -> LawFit {
+    let lowest = setting.lowest_shift;
     let cells = Cells::of(ascending);
     let bounds = Bounds::of(&cells, lowest);
     let found = fit(kind, &cells, &bounds);
@@ -105,7 +117,8 @@ fn fit_shifted(
         let fitted = law_at(kind, &cells, &bounds, &again.place);
         distances(sample, |value| fitted.tails(value)).anderson
     };
-    judged(law, ascending, errors(&found, &bounds), (plan, cell), statistic)
+    let estimate = (law, errors(&found, &bounds));
+    judged(estimate, ascending, setting, (plan, cell), statistic)
 }
 
 fn normal_law(sample: &[f64]) -> Law {
@@ -115,7 +128,7 @@ fn normal_law(sample: &[f64]) -> Law {
     Law { kind: LawKind::Normal, shift: mean, shape: 0.0, scale: variance.sqrt() }
 }
 
-fn fit_normal(ascending: &[f64], plan: &Simulation) -> LawFit {
+fn fit_normal(ascending: &[f64], setting: &NoiseSetting, plan: &Simulation) -> LawFit {
     let law = normal_law(ascending);
     let count = real(ascending.len());
     let errors = [law.scale / count.sqrt(), f64::NAN, 1.0 / (2.0 * count).sqrt()];
@@ -123,22 +136,29 @@ fn fit_normal(ascending: &[f64], plan: &Simulation) -> LawFit {
         let fitted = normal_law(sample);
         distances(sample, |value| fitted.tails(value)).anderson
     };
-    judged(law, ascending, errors, (plan, 0), statistic)
+    judged((law, errors), ascending, setting, (plan, 0), statistic)
 }
 
 fn judged(
-    law: Law,
+    (law, errors): (Law, [f64; 3]),
     ascending: &[f64],
-    errors: [f64; 3],
+    setting: &NoiseSetting,
     plan: (&Simulation, u64),
     statistic: impl Fn(&[f64]) -> f64 + Sync,
 ) -> LawFit {
     let found = distances(ascending, |value| law.tails(value));
-    let draw = |uniform: &mut dyn FnMut() -> f64| {
-        let u = uniform();
-        law.quantile(u, 1.0 - u)
+    let simulate = |size: usize, uniform: &mut dyn FnMut() -> f64| {
+        let mut draw = || {
+            let u = uniform();
+            law.quantile(u, 1.0 - u)
+        };
+        let mut sample: Vec<f64> = (0..size).map(|_| draw()).collect();
+        if let Some(curve) = &setting.curve {
+            curve.apply(&mut sample);
+        }
+        sample
     };
-    let (p, simulated) = p_value(found.anderson, ascending.len(), plan, draw, statistic);
+    let (p, simulated) = p_value(found.anderson, ascending.len(), plan, simulate, statistic);
     LawFit {
         law,
         errors,

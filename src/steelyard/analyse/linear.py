@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from steelyard import _native
+from steelyard.analyse.deviations import CurveKind
 from steelyard.analyse.linear_rows import LinearRows
 from steelyard.analyse.linear_summary import summary_text
+from steelyard.analyse.noise import noise_around
 from steelyard.errors import AnalysisError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
+
+    from steelyard.analyse.noise import NoiseModel
 
     Vector = NDArray[np.float64]
 
@@ -133,6 +137,13 @@ class LinearModel:
     def is_perfect(self) -> bool:
         """Whether the residuals are rounding noise, so that their statistics mean nothing (R's rule)."""
         return self.residual_df > 0 and self.sigma**2 < self.fitted_square * 1e-30
+
+    def noise(self, *, seed: int = 0) -> NoiseModel:
+        """Say which law the deviations from the fitted values follow, if any."""
+        curve, values = self.fitted, self.fitted + self.residuals
+        if self.is_log:
+            curve, values = 10.0**curve, 10.0**values
+        return noise_around(curve, values, kind=CurveKind.POWER if self.is_log else CurveKind.LINE, seed=seed)
 
     def predict(self, x: ArrayLike) -> Vector:
         """Give the model's values for a model of one column.

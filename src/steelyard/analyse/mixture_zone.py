@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from steelyard.analyse.segments import Piece
+    from steelyard.analyse.pieces import Piece
 
     Vector = NDArray[np.float64]
 

@@ -13,6 +13,7 @@ import numpy as np
 from steelyard import _native
 from steelyard.analyse.linear import LinearModel, linear_model
 from steelyard.analyse.mixture_zone import mixture_zone
+from steelyard.analyse.pieces import Breakpoint, Piece, PieceKind, SegmentedModel
 from steelyard.errors import AnalysisError
 
 if TYPE_CHECKING:
@@ -24,14 +25,6 @@ if TYPE_CHECKING:
 
 REPEATS: Final = 4
 """From this many values per distinct x on, `replicates` decides what the search sees."""
-
-
-class PieceKind(StrEnum):
-    """What one piece is."""
-
-    CONSTANT = "constant"
-    LINE = "line"
-    POWER = "power"
 
 
 class Replicates(StrEnum):
@@ -76,112 +69,6 @@ class SegmentOptions:
     line: bool = True
     power: bool = True
     budget: int = 100_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Breakpoint:
-    """Where one piece ends and the next begins.
-
-    Parameters
-    ----------
-    at : float
-        Between the last x below and the first x above (geometric middle where both are positive).
-    below, above : float
-        These two x.
-    interval : tuple of float or None
-        Bootstrap interval at the level of the call; ``None`` for a given breakpoint.
-    mixed : tuple of float or None
-        Smallest and largest x between which points of both regimes were seen; ``None`` where the
-        change is clean.
-    mixed_points : int
-        How many points lie on the other side's curve there.
-    """
-
-    at: float
-    below: float
-    above: float
-    interval: tuple[float, float] | None
-    mixed: tuple[float, float] | None
-    mixed_points: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Piece:
-    """One piece: its points and the model R would fit to them.
-
-    Parameters
-    ----------
-    kind : PieceKind
-        A power law is a line on log10 scales.
-    low, high : float
-        Smallest and largest x in it.
-    model : LinearModel
-        Least squares over all raw points of the piece, nothing cut.
-    base, slope : float
-        The curve the search worked with (robust): level or intercept, and slope; for a power law its
-        factor and exponent.
-    """
-
-    kind: PieceKind
-    low: float
-    high: float
-    model: LinearModel
-    base: float
-    slope: float
-
-    def predict(self, x: ArrayLike) -> Vector:
-        """Give the robust curve of the search at x."""
-        values = np.asarray(x, dtype=np.float64)
-        if self.kind is PieceKind.POWER:
-            return np.asarray(self.base * values**self.slope)
-        return np.asarray(self.base + self.slope * values)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SegmentedModel:
-    """A piecewise model.
-
-    Parameters
-    ----------
-    pieces : tuple of Piece
-        In the order of x.
-    breakpoints : tuple of Breakpoint
-        Between them.
-    cost, bound : float
-        Cost of the partition and a lower bound of every partition's cost, in squared sigmas; NaN for
-        given breaks.
-    sigma : float
-        Noise the search used, the floor included; a share of the level where noise is proportional.
-    is_searched, on_medians : bool
-        Whether breaks were searched, and whether on the medians of repeated x.
-    level : float
-        Of the breakpoints' intervals.
-    """
-
-    pieces: tuple[Piece, ...]
-    breakpoints: tuple[Breakpoint, ...]
-    cost: float
-    bound: float
-    sigma: float
-    is_searched: bool
-    on_medians: bool
-    level: float
-
-    @property
-    def gap(self) -> float:
-        """How much cheaper another partition could be at most; 0: proven optimal."""
-        rounding = 1e-9 * (1.0 + abs(self.cost))
-        difference = self.cost - self.bound
-        return 0.0 if difference <= rounding else difference
-
-    def predict(self, x: ArrayLike) -> Vector:
-        """Give the robust curve at x; the nearest piece serves beyond the data."""
-        values = np.asarray(x, dtype=np.float64)
-        at = np.searchsorted([point.at for point in self.breakpoints], values, side="right")
-        found = np.empty_like(values)
-        for number, piece in enumerate(self.pieces):
-            found[at == number] = piece.predict(values[at == number])
-        return found
 
 
 def fit_segments(  # noqa: PLR0913 - keyword-only options
@@ -243,8 +130,9 @@ def fit_segments(  # noqa: PLR0913 - keyword-only options
     places, values = _pair(x, y)
     chosen = options if options is not None else default_options(places, values)
     if breaks is not None:
-        return _given((places, values), sorted(breaks), names, PieceKind.POWER if log else PieceKind.LINE)
-    seen_x, seen_y, on_medians = _seen(places, values, Replicates(replicates))
+        wanted = PieceKind.POWER if log else PieceKind.LINE
+        return _given((places, values), sorted(breaks), names, wanted)
+    seen_x, seen_y, on_medians = seen_points(places, values, Replicates(replicates))
     found = _native.fit_segments(seen_x, seen_y, chosen)
     starts = [piece[1] for piece in found["pieces"][1:]]
     intervals: list[tuple[float, float]] | list[None] = [None] * len(starts)
@@ -272,6 +160,7 @@ def fit_segments(  # noqa: PLR0913 - keyword-only options
         is_searched=True,
         on_medians=on_medians,
         level=level,
+        is_proportional=chosen.proportional,
     )
 
 
@@ -298,7 +187,8 @@ def default_options(x: Vector, y: Vector) -> SegmentOptions:
     return options
 
 
-def _seen(x: Vector, y: Vector, replicates: Replicates) -> tuple[Vector, Vector, bool]:
+def seen_points(x: Vector, y: Vector, replicates: Replicates) -> tuple[Vector, Vector, bool]:
+    """Give what a search sees: all points, or the median of each x where x repeat; and whether the latter."""
     distinct, inverse = np.unique(x, return_inverse=True)
     wanted = replicates is Replicates.MEDIANS or (
         replicates is Replicates.AUTO and x.size >= REPEATS * distinct.size and distinct.size >= REPEATS
@@ -318,8 +208,18 @@ def _searched_piece(
 ) -> Piece:
     kind, low, high, _, base, slope = row
     inside = (data[0] >= edges[0]) & (data[0] < edges[1])
-    model = fit_kind(PieceKind(kind), data[0][inside], data[1][inside], names)
-    return Piece(PieceKind(kind), low, high, model, math.exp(base) if kind == "power" else base, slope)
+    here = (data[0][inside], data[1][inside])
+    model = fit_kind(PieceKind(kind), *here, names)
+    return Piece(
+        PieceKind(kind),
+        low,
+        high,
+        model,
+        math.exp(base) if kind == "power" else base,
+        slope,
+        *here,
+        is_robust=True,
+    )
 
 
 def fit_kind(kind: PieceKind, x: Vector, y: Vector, names: tuple[str, str]) -> LinearModel:
@@ -342,11 +242,16 @@ def _given(
             hint = f"x goes from {x.min():g} to {x.max():g}; give breaks inside" if x.size else "give data"
             raise AnalysisError(message, hint=hint)
         kind = wanted if np.unique(x[inside]).size > 1 else PieceKind.CONSTANT
-        model = fit_kind(kind, x[inside], y[inside], names)
+        here = (x[inside], y[inside])
+        model = fit_kind(kind, *here, names)
         base = float(model.coefficients[0])
         slope = float(model.coefficients[-1]) if kind is not PieceKind.CONSTANT else 0.0
         base = 10.0**base if kind is PieceKind.POWER else base
-        pieces.append(Piece(kind, float(x[inside].min()), float(x[inside].max()), model, base, slope))
+        pieces.append(
+            Piece(
+                kind, float(here[0].min()), float(here[0].max()), model, base, slope, *here, is_robust=False
+            )
+        )
     between = tuple(
         Breakpoint(float(at), left.high, right.low, None, None, 0)
         for at, (left, right) in zip(breaks, pairwise(pieces), strict=True)
@@ -360,6 +265,7 @@ def _given(
         is_searched=False,
         on_medians=False,
         level=math.nan,
+        is_proportional=default_options(x, y).proportional,
     )
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import steelyard
-from steelyard.analyse.segments import PieceKind, SegmentOptions, fit_segments
+from steelyard.analyse.pieces import PieceKind
+from steelyard.analyse.segments import SegmentOptions, fit_segments
 from steelyard.errors import AnalysisError
 
 

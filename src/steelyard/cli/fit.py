@@ -11,6 +11,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from steelyard.analyse.break_count import break_counts
 from steelyard.analyse.segments import default_options, fit_segments
 from steelyard.errors import UsageError
 from steelyard.record.columns import read_columns
@@ -31,8 +32,9 @@ def fit(  # noqa: PLR0913 - options of a verb
 ) -> None:
     """Fit lines, power laws or pieces to two columns of a file.
 
-    Prints each piece as R's `summary(lm)` does, the breakpoints with their intervals, and what the
-    residuals say about order, shape and influence. Without `--breaks` and `--search` there is one piece.
+    Prints each piece as R's `summary(lm)` does, the breakpoints with their intervals, what the residuals say
+    about order, shape and influence, and which law the noise follows. Without `--breaks` and `--search` there
+    is one piece.
 
     Parameters
     ----------
@@ -55,7 +57,8 @@ def fit(  # noqa: PLR0913 - options of a verb
     where
         Only rows with this text in another column, as `COLUMN=TEXT`.
     as_json
-        Print JSON for programs, with residuals, fitted values and leverage of every point.
+        Print JSON for programs, with residuals, fitted values and leverage of every point, and the
+        points of quantile plots.
 
     Examples
     --------
@@ -78,7 +81,8 @@ def fit(  # noqa: PLR0913 - options of a verb
     model = fit_segments(
         columns.x, columns.y, breaks=None if search else given, log=log, options=options, names=names
     )
-    view = FitView(model, columns.x, columns.y, names, str(file))
+    counts = break_counts(columns.x, columns.y, len(model.breakpoints), options=options) if search else None
+    view = FitView(model, columns.x, columns.y, names, str(file), counts)
     if as_json:
         sys.stdout.write(json.dumps(fit_content(view), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     else:

@@ -33,6 +33,7 @@ def test_searched_pieces_are_printed(file: Path, capsys: pytest.CaptureFixture[s
     assert text.count("Coefficients:") == 2
     assert "Residual standard error" in text
     assert "lag-1 autocorrelation" in text
+    assert "both the search and left-out data say 1" in text
 
 
 def test_given_pieces_as_json(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,3 +64,29 @@ def test_errors_say_what_to_do(
     assert message in text
     assert "hint: " in text
     assert "Traceback" not in text
+
+
+def test_noise_and_quantiles_of_each_piece(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["fit", str(file), "--x", "size", "--y", "time", "--breaks", "65000"]
+    assert execute(words) == 0
+    text = capsys.readouterr().out
+    assert text.count("Noise (") == 2
+    assert "dBIC" in text
+    assert execute([*words, "--json"]) == 0
+    for piece in json.loads(capsys.readouterr().out)["pieces"]:
+        assert {law["law"] for law in piece["noise"]["laws"]} == {"normal", "lognormal", "gamma", "weibull"}
+        assert piece["noise"]["count"] == piece["points"]
+        normal, noise = piece["quantile_plots"]["normal"], piece["quantile_plots"]["noise"]
+        assert normal["values"] == sorted(piece["residuals"])
+        assert noise["law"] == (piece["noise"]["chosen"] or piece["noise"]["nearest"])
+        assert len(noise["expected"]) == len(noise["values"]) == piece["points"]
+
+
+def test_numbers_of_breaks_are_compared_in_json(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["fit", str(file), "--x", "size", "--y", "time", "--search", "--json"]) == 0
+    counts = json.loads(capsys.readouterr().out)["break_counts"]
+    assert counts["chosen"] == counts["out_of_sample"] == 1
+    assert counts["points"] == 600
+    errors = [row["error"] for row in counts["rows"]]
+    assert [row["breaks"] for row in counts["rows"]] == list(range(5))
+    assert errors[0] > errors[1]

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from steelyard.analyse.residuals import diagnose, lack_of_fit, rivals
+from steelyard.report.noise_text import noise_content, noise_lines, plots_content
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
+    from steelyard.analyse.break_count import BreakCounts
+    from steelyard.analyse.pieces import Breakpoint, Piece, SegmentedModel
     from steelyard.analyse.residuals import Diagnostics
-    from steelyard.analyse.segments import Breakpoint, Piece, SegmentedModel
 
 _SUSPICIOUS_P = 0.01
 
@@ -35,6 +37,8 @@ class FitView:
         Of the columns.
     source : str
         The file, as the user named it.
+    counts : BreakCounts or None
+        Numbers of breaks compared out of sample, after a search.
     """
 
     model: SegmentedModel
@@ -42,6 +46,7 @@ class FitView:
     y: NDArray[np.float64]
     names: tuple[str, str]
     source: str
+    counts: BreakCounts | None = None
 
     def inside(self, number: int) -> NDArray[np.bool_]:
         """Which points belong to a piece."""
@@ -59,6 +64,8 @@ def fit_lines(view: FitView) -> Iterator[str]:
         yield from _search_lines(view)
     for point in model.breakpoints:
         yield _break_line(point, model.level, view.names[0])
+    if view.counts is not None:
+        yield _counts_line(view.counts, is_share=model.is_proportional)
     for number, piece in enumerate(model.pieces):
         yield ""
         yield f"== {_range_text(view, number)}: {piece.kind.value}, {_plural(piece.model.count, 'point')}"
@@ -90,6 +97,19 @@ def _break_line(point: Breakpoint, level: float, name: str) -> str:
         text += f"; both regimes between {point.mixed[0]:g} and {point.mixed[1]:g}"
         text += f" ({_plural(point.mixed_points, 'point')} on the other side's curve)"
     return text
+
+
+def _counts_line(counts: BreakCounts, *, is_share: bool) -> str:
+    style = ".2%" if is_share else ".4g"
+    errors = ", ".join(
+        f"{row.breaks}: {row.error:{style}}" for row in counts.rows if math.isfinite(row.error)
+    )
+    verdict = (
+        f"both the search and left-out data say {counts.chosen}"
+        if counts.agree
+        else f"the search says {counts.chosen}, left-out data say {counts.out_of_sample}; the former is shown"
+    )
+    return f"Out-of-sample error by number of breaks: {errors}; {verdict}"
 
 
 def _range_text(view: FitView, number: int) -> str:
@@ -129,6 +149,7 @@ def _diagnosis_lines(view: FitView, number: int, piece: Piece) -> Iterator[str]:
     if ranking:
         shown = ", ".join(f"{each.kind} {each.relative_error:.2%}" for each in ranking)
         yield f"Out-of-sample error (root mean square of shares): {shown}"
+    yield from noise_lines(piece.noise())
 
 
 def _order_line(found: Diagnostics) -> str:
@@ -166,7 +187,18 @@ def fit_content(view: FitView) -> dict[str, object]:
         "sigma": _number(model.sigma),
         "level": _number(model.level),
         "breakpoints": [_clean(asdict(point)) for point in model.breakpoints],
+        "break_counts": None if view.counts is None else _counts_content(view.counts),
         "pieces": [_piece_content(view, number) for number in range(len(model.pieces))],
+    }
+
+
+def _counts_content(counts: BreakCounts) -> dict[str, object]:
+    return {
+        "rows": [_clean(asdict(row)) for row in counts.rows],
+        "chosen": counts.chosen,
+        "out_of_sample": counts.out_of_sample,
+        "agree": counts.agree,
+        "points": counts.points,
     }
 
 
@@ -176,6 +208,7 @@ def _piece_content(view: FitView, number: int) -> dict[str, object]:
     inside = view.inside(number)
     x, y = view.x[inside], view.y[inside]
     lack = lack_of_fit(x, fit)
+    noise = None if fit.is_perfect else piece.noise()
     columns = (
         fit.terms,
         fit.coefficients,
@@ -203,6 +236,8 @@ def _piece_content(view: FitView, number: int) -> dict[str, object]:
         "diagnostics": _clean(asdict(diagnose(fit))),
         "lack_of_fit": None if lack is None else _clean(asdict(lack)),
         "rivals": [_clean(asdict(rival)) for rival in rivals(x, y)],
+        "noise": None if noise is None else noise_content(noise),
+        "quantile_plots": None if noise is None else plots_content(piece, noise),
         "residuals": fit.residuals.tolist(),
         "fitted": fit.fitted.tolist(),
         "leverage": fit.leverage.tolist(),

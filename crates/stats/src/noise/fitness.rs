@@ -72,7 +72,7 @@ pub(super) fn p_value(
     observed: f64,
     count: usize,
     (plan, cell): (&Simulation, u64),
-    draw: impl Fn(&mut dyn FnMut() -> f64) -> f64 + Sync,
+    simulate: impl Fn(usize, &mut dyn FnMut() -> f64) -> Vec<f64> + Sync,
     statistic: impl Fn(&[f64]) -> f64 + Sync,
 ) -> (f64, usize) {
     const BATCH: usize = 20;
@@ -85,7 +85,7 @@ pub(super) fn p_value(
             .map(|number| {
                 let mut generator = stream(plan.seed, cell, number);
                 let mut uniform = || open_uniform(&mut generator);
-                let mut sample: Vec<f64> = (0..size).map(|_| draw(&mut uniform)).collect();
+                let mut sample = simulate(size, &mut uniform);
                 sample.sort_unstable_by(f64::total_cmp);
                 statistic(&sample)
             })

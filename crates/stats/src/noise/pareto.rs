@@ -106,16 +106,18 @@ fn tail_above(ascending: &[f64], wanted: usize, (plan, cell): (&Simulation, u64)
         holds: false,
     };
     let observed = distances(&excesses, |y| tail.tails(y)).anderson;
-    let draw = |uniform: &mut dyn FnMut() -> f64| {
-        let risk = -libm::log(uniform());
-        if shape.abs() < 1e-9 { scale * risk } else { scale * libm::expm1(shape * risk) / shape }
+    let simulate = |size: usize, uniform: &mut dyn FnMut() -> f64| {
+        let excess = |risk: f64| {
+            if shape.abs() < 1e-9 { scale * risk } else { scale * libm::expm1(shape * risk) / shape }
+        };
+        (0..size).map(|_| excess(-libm::log(uniform()))).collect()
     };
     let statistic = |sample: &[f64]| {
         let (shape, scale) = fit_excesses(sample);
         let fitted = ParetoTail { shape, scale, ..tail };
         distances(sample, |y| fitted.tails(y)).anderson
     };
-    let (p, _) = p_value(observed, excesses.len(), (plan, cell), draw, statistic);
+    let (p, _) = p_value(observed, excesses.len(), (plan, cell), simulate, statistic);
     tail.fitness = (observed, p);
     tail.holds = p >= LEVEL;
     Some(tail)

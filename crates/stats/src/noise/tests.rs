@@ -1,4 +1,5 @@
-use super::{Law, LawKind, Simulation, fit_noise, pareto_tail};
+use super::{CurveError, Law, LawKind, NoiseFit, NoiseSetting, Simulation, pareto_tail};
+use crate::error::StatsError;
 use crate::noise::law::Excess;
 use crate::sample::real;
 use crate::stream::{open_uniform, stream};
@@ -6,6 +7,10 @@ use proptest::prelude::*;
 
 const PLAN: Simulation = Simulation { samples: 99, enough: 10, seed: 1 };
 const QUICK: Simulation = Simulation { samples: 1, enough: 1, seed: 1 };
+
+fn fit_noise(values: &[f64], lowest_shift: Option<f64>, plan: &Simulation) -> Result<NoiseFit, StatsError> {
+    super::fit_noise(values, &NoiseSetting { lowest_shift, curve: None }, plan)
+}
 
 fn draw(law: &Law, count: usize, seed: u64) -> Vec<f64> {
     let mut generator = stream(seed, 77, 0);
@@ -99,6 +104,32 @@ fn the_result_does_not_depend_on_threads_or_order() {
     }
     let tails = (pareto_tail(&values, &PLAN), alone.install(|| pareto_tail(&turned, &PLAN)));
     assert_eq!(tails.0, tails.1);
+}
+
+#[test]
+fn simulated_differences_are_what_a_fitted_line_leaves() {
+    let noise = draw(&LAWS[0], 900, 5);
+    let rows: Vec<[f64; 2]> = (0..900).map(|i| [1.0, f64::from(i)]).collect();
+    let mut curve = CurveError { rows, weights: vec![1.0; 900], is_factor: false, is_cut: false };
+    let mut residuals = noise.clone();
+    curve.apply(&mut residuals);
+    let slope = |values: &[f64]| -> f64 {
+        let mean = values.iter().sum::<f64>() / 900.0;
+        values.iter().zip(&curve.rows).map(|(value, row)| (value - mean) * (row[1] - 449.5)).sum()
+    };
+    assert!(slope(&noise).abs() > 100.0 && slope(&residuals).abs() < 1e-6, "{}", slope(&noise));
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / 900.0;
+    assert!((mean(&noise) - mean(&residuals)).abs() < 1e-12);
+    curve.is_factor = true;
+    let mut factors = noise.clone();
+    curve.apply(&mut factors);
+    for (index, factor) in factors.iter().enumerate() {
+        // The same error, to first order: a share of the curve instead of a difference from it.
+        let error = noise[index] - residuals[index];
+        assert!((factor * (1.0 + error) - noise[index]).abs() < 1e-12);
+    }
+    let setting = NoiseSetting { lowest_shift: None, curve: Some(curve) };
+    assert!(super::fit_noise(&noise[..20], &setting, &PLAN).is_err());
 }
 
 #[test]

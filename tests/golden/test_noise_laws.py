@@ -1,0 +1,62 @@
+"""Noise laws beside those of R's package `fitdistrplus`, computed by tests/golden/noise-laws/make.R."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from steelyard.analyse.noise import LawKind, NoiseLaw, noise_model
+
+FOLDER = Path(__file__).parent / "noise-laws"
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    with (FOLDER / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def fitted(column: str, law: str) -> NoiseLaw:
+    values = np.array([float(row[column]) for row in rows("sample.csv")])
+    return next(each for each in noise_model(values, lowest=0).laws if each.kind is LawKind(law))
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in rows("table.csv") if row["law"] == "normal"], ids=lambda row: row["column"]
+)
+def test_the_normal_law_is_that_of_r(row: dict[str, str]) -> None:
+    law = fitted(row["column"], "normal")
+    own = {
+        "first": law.values[0],
+        "second": law.values[2],
+        "log_likelihood": law.log_likelihood,
+        "aic": law.aic,
+        "bic": law.bic,
+        "anderson_darling": law.anderson_darling,
+        "distance": law.distance,
+    }
+    # Half a unit of the tenth digit.
+    assert own == pytest.approx({key: float(row[key]) for key in own}, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in rows("table.csv") if row["law"] != "normal"], ids=lambda row: row["column"]
+)
+def test_a_shifted_law_reaches_the_likelihood_r_reaches_knowing_the_shift(row: dict[str, str]) -> None:
+    law = fitted(row["column"], row["law"])
+    first, second = float(row["first"]), float(row["second"])
+    shape, scale = {
+        "lognormal": (second, math.exp(first)),
+        "gamma": (first, 1 / second),
+        "weibull": (first, second),
+    }[row["law"]]
+    # R is told the shift. One more unknown gains half a unit on average; spacings give up a little of it.
+    assert law.log_likelihood == pytest.approx(float(row["log_likelihood"]), abs=2.5)
+    place, exponent, unit = law.parameters
+    assert place.low <= float(row["shift"]) <= place.high
+    assert exponent.low <= shape <= exponent.high
+    assert unit.low <= scale <= unit.high
+    assert law.anderson_darling < float(row["anderson_darling"]) + 0.2

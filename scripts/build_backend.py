@@ -19,6 +19,7 @@ PROGRAMS = {
     "steelyard-launch": "steelyard-launch",
     "steelyard-work": "steelyard-work",
     "steelyard-truth": "steelyard-work",
+    "steelyard-packets": "steelyard-sync",
 }
 
 

@@ -119,6 +119,11 @@ impl<'a> Arguments<'a> {
         self.choice("L", &choices)
     }
 
+    /// The letter of a lock.
+    pub(crate) fn lock_only(&mut self) -> Result<LockKind, SyncError> {
+        self.choice("L", &LockKind::ALL)
+    }
+
     /// What is left: options, or nothing.
     pub(crate) fn rest(self) -> &'a [String] {
         self.words.as_slice()

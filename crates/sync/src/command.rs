@@ -1,10 +1,12 @@
+mod locks;
+mod packets;
+
 use std::io::Write;
-use std::time::Instant;
 
 use steelyard_work::Report;
 
 use crate::arguments::{Arguments, DEPTHS, PipelineOptions};
-use crate::{End, Outcome, Settings, Strategy, SyncError, fingerprint, parallel, serial, source_means};
+use crate::{End, Outcome, Settings, Strategy, SyncError, parallel, serial};
 
 /// Text of `--help`.
 pub const USAGE: &str = "\
@@ -17,6 +19,9 @@ Usage:
   steelyard-packets fingerprint ITERATIONS SEED
   steelyard-packets source-means W n s
   steelyard-packets rate W
+  steelyard-packets counter L THREADS MS
+  steelyard-packets sleeper L THREADS MS
+  steelyard-packets uncontended L COUNT
 
 Arguments:
   M   length of the run [ms]; with `correct`, packets from each source
@@ -41,6 +46,15 @@ Options:
   --workers K   worker threads, 1 to 1024; n if it is left out
   --pin LIST    CPUs as in `0,2-3`: the dispatcher gets the first, workers the following
 
+Single questions:
+  fingerprint   the fingerprint of a packet
+  source-means  mean work of each source under exponential load
+  rate          fingerprints of mean work per second on one core: what a worker could do at most
+  counter       threads increment a counter under one lock: rate, slowdown over a counter without
+                threads and lock, and how often each thread had its turn
+  sleeper       the same while the holder sleeps 1 ms: does waiting leave the cores to others?
+  uncontended   time of one lock and unlock that nobody else wants [ns]
+
 `serial` and `parallel` print one number: the packets finished before the time was over, or, with `correct`, the
 sum of their fingerprints. More is reported to the descriptor in STEELYARD_METRICS_FD as lines
 `name value unit iteration phase`.
@@ -52,7 +66,8 @@ Example:
   steelyard-packets parallel 2000 4 1000 t 1 32 b A --workers 2
 ";
 
-const KNOWN: &str = "`serial`, `parallel`, `fingerprint`, `source-means`, `rate`";
+const KNOWN: &str =
+    "`serial`, `parallel`, `fingerprint`, `source-means`, `rate`, `counter`, `sleeper`, `uncontended`";
 
 /// Executes one command line, without the program's name.
 ///
@@ -67,9 +82,12 @@ pub fn execute(words: &[String], stdout: &mut dyn Write) -> Result<(), SyncError
     match command.as_str() {
         "serial" => execute_serial(arguments, stdout),
         "parallel" => execute_parallel(arguments, stdout),
-        "fingerprint" => execute_fingerprint(arguments, stdout),
-        "source-means" => execute_source_means(arguments, stdout),
-        "rate" => execute_rate(arguments, stdout),
+        "fingerprint" => packets::fingerprint_of(arguments, stdout),
+        "source-means" => packets::source_means_of(arguments, stdout),
+        "rate" => packets::rate(arguments, stdout),
+        "counter" => locks::counter(arguments, stdout),
+        "sleeper" => locks::sleeper(arguments, stdout),
+        "uncontended" => locks::uncontended(arguments, stdout),
         "--help" | "-h" | "help" => Ok(stdout.write_all(USAGE.as_bytes())?),
         "--version" => Ok(writeln!(stdout, "steelyard-packets {}", env!("CARGO_PKG_VERSION"))?),
         other => Err(SyncError::usage(format!("`{other}` is not a command; known: {KNOWN}"))),
@@ -118,47 +136,6 @@ fn finish(outcome: &Outcome, end: End, mut report: Report, stdout: &mut dyn Writ
 fn open_report() -> Result<Report, SyncError> {
     let variable = std::env::var("STEELYARD_METRICS_FD").ok();
     Ok(Report::open(variable.as_deref(), false)?)
-}
-
-fn execute_fingerprint(mut arguments: Arguments<'_>, stdout: &mut dyn Write) -> Result<(), SyncError> {
-    let iterations = arguments.small("ITERATIONS", &(0..=u64::from(u32::MAX)))?;
-    let seed = arguments.number("SEED", &(0..=(1 << 48) - 1))?;
-    arguments.finish()?;
-    Ok(writeln!(stdout, "{}", fingerprint(iterations, seed))?)
-}
-
-fn execute_source_means(mut arguments: Arguments<'_>, stdout: &mut dyn Write) -> Result<(), SyncError> {
-    let mean = arguments.mean()?;
-    let count = arguments.sources()?;
-    let trial = arguments.trial()?;
-    arguments.finish()?;
-    for value in source_means(mean, count, trial) {
-        writeln!(stdout, "{value}")?;
-    }
-    Ok(())
-}
-
-/// Time over which a rate is measured [ms].
-const RATE_MS: u128 = 200;
-
-/// Fingerprints per second of packets that all have the mean work: what one worker could do at
-/// most, with nothing to draw, to pass on or to wait for.
-fn execute_rate(mut arguments: Arguments<'_>, stdout: &mut dyn Write) -> Result<(), SyncError> {
-    let mean = arguments.mean()?;
-    arguments.finish()?;
-    let start = Instant::now();
-    let (mut count, mut seed) = (0_u64, 1);
-    while start.elapsed().as_millis() < RATE_MS {
-        // Enough packets between two looks at the clock that reading it costs nothing.
-        for _ in 0..=100_000 / mean {
-            seed = fingerprint(mean, seed);
-            count += 1;
-        }
-    }
-    std::hint::black_box(seed);
-    #[expect(clippy::cast_precision_loss, reason = "counts of a fifth of a second are below 2^53")]
-    let rate = count as f64 / start.elapsed().as_secs_f64();
-    Ok(writeln!(stdout, "{rate:.0}")?)
 }
 
 #[cfg(test)]

@@ -6,11 +6,13 @@
 //! | [`serial`] | the pipeline on one thread |
 //! | [`parallel`] | the pipeline with a dispatcher, queues and workers |
 //! | [`Lock`] | nine locks behind one trait |
+//! | [`contest`] | threads that contend for one lock |
 //! | [`Ring`], [`Mpmc`], [`Deque`] | bounded queues: one to one, many to many, one owner and many thieves |
 
 mod arguments;
 mod atomic;
 mod command;
+mod contest;
 mod error;
 mod load;
 mod lock;
@@ -28,6 +30,7 @@ mod wait;
 mod golden;
 
 pub use command::{USAGE, execute};
+pub use contest::{Contest, SLEEP, Section, contest, count_alone, uncontended_ns};
 pub use error::SyncError;
 pub use load::{End, Load};
 pub use lock::{

@@ -8,5 +8,5 @@ mod sleepers;
 
 pub(crate) use doorbell::Doorbell;
 pub(crate) use futex::Futex;
-pub(crate) use patience::Patience;
+pub(crate) use patience::{Habit, Patience};
 pub(crate) use sleepers::Sleepers;

@@ -49,5 +49,8 @@ VERBS: Final[dict[str, Verb]] = {
     "export": Verb(
         "steelyard.cli.exporting:export_results", "Write the measurements of a result folder as CSV."
     ),
+    "workload": Verb(
+        "steelyard.cli.workload:workload", "Execute a built-in workload program and pass on what it prints."
+    ),
     "restore": Verb("steelyard.cli.restore:restore", "Undo machine settings left behind by a killed study."),
 }

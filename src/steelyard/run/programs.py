@@ -90,7 +90,7 @@ def truth_path() -> Path:
 
 
 def packets_program() -> Path:
-    """Give the program of the packet pipeline, serial and parallel.
+    """Give the packet program of the scaling study, a static program.
 
     Raises
     ------

@@ -28,8 +28,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize(
     "locate",
-    [programs.launcher_path, programs.work_path, programs.truth_path],
-    ids=["launch", "work", "truth"],
+    [programs.launcher_path, programs.work_path, programs.truth_path, programs.packets_program],
+    ids=["launch", "work", "truth", "packets"],
 )
 def test_programs_are_installed_and_static(locate: Callable[[], Path]) -> None:
     path = locate()

@@ -19,6 +19,23 @@ fn one_number_is_printed() {
     assert!(answer("rate 100").unwrap().trim().parse::<u64>().unwrap() > 1000);
 }
 
+/// Values of lines `name value`.
+fn value(text: &str, name: &str) -> f64 {
+    text.lines().find_map(|line| line.strip_prefix(&format!("{name} "))).unwrap().parse().unwrap()
+}
+
+#[test]
+fn contests_print_rates_and_turns() {
+    let text = answer("counter k 2 20").unwrap();
+    let turns: f64 = value(&text, "thread 0") + value(&text, "thread 1");
+    assert!(turns > 0.0 && value(&text, "slowdown") > 0.0 && value(&text, "unfairness") < 1.0, "{text}");
+    let ratio = value(&text, "serial_rate_per_s") / value(&text, "rate_per_s");
+    assert!((value(&text, "slowdown") / ratio - 1.0).abs() < 0.01, "{text}");
+    let text = answer("sleeper m 3 30").unwrap();
+    assert!(value(&text, "rate_per_s") <= value(&text, "ideal_rate_per_s"), "{text}");
+    assert!(answer("uncontended t 1000").unwrap().trim().parse::<f64>().unwrap() > 0.0);
+}
+
 #[test]
 fn help_is_no_error_and_shows_an_example() {
     assert!(answer("--help").unwrap().contains("Example:"));
@@ -62,6 +79,10 @@ fn wrong_usage_names_the_argument_and_exits_with_2() {
         ("fingerprint 1", "argument SEED is missing"),
         ("fingerprint 4294967296 1", "ITERATIONS is `4294967296`"),
         ("rate 0", "W is `0`"),
+        ("counter n 1 10", "L is `n`; allowed: `t` TAS"),
+        ("counter t 0 10", "THREADS is `0`; allowed"),
+        ("sleeper t 1", "argument MS is missing"),
+        ("uncontended t 1 1", "`1` is one argument too many"),
     ] {
         let error = answer(line).unwrap_err();
         assert_eq!(error.exit_code(), 2, "{line}");

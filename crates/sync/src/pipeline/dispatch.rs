@@ -3,6 +3,7 @@ use std::time::{Duration, Instant};
 use super::crew::Crew;
 use crate::Sources;
 use crate::strategy::{Exchange, Offered};
+use crate::wait::Habit;
 
 /// What the dispatcher did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -86,6 +87,7 @@ unsafe fn show_all<E: Exchange>(exchange: &E, crew: &Crew) {
 #[derive(Debug)]
 struct Alarm {
     last: Duration,
+    habit: Habit,
 }
 
 impl Alarm {
@@ -95,7 +97,7 @@ impl Alarm {
     const LONGEST: Duration = Duration::from_millis(10);
 
     fn new() -> Self {
-        Self { last: Self::SHORTEST }
+        Self { last: Self::SHORTEST, habit: Habit::default() }
     }
 
     /// Waits until half of a queue is free, so that going on pays for more than one packet and the two
@@ -103,7 +105,7 @@ impl Alarm {
     #[cold]
     fn wait_for_room<E: Exchange>(&mut self, exchange: &E, crew: &Crew, queue: usize) {
         let has_room = || exchange.len(queue) <= exchange.depth() / 2 || crew.stop.is_set();
-        if crew.patience().wait(has_room) {
+        if crew.patience().wait_as_before(&mut self.habit, has_room) {
             return;
         }
         crew.lend_core();

@@ -1,6 +1,7 @@
 use super::crew::Crew;
 use crate::Share;
 use crate::strategy::Exchange;
+use crate::wait::Habit;
 
 /// Packets after which a worker looks for a sleeping dispatcher at the latest: looking takes a full fence.
 const FEWEST_LOOKS: usize = 8;
@@ -14,6 +15,7 @@ pub(super) fn work<E: Exchange>(exchange: &E, crew: &Crew, worker: usize, source
     let is_low = |queue| exchange.len(queue) <= low;
     let looks = low.clamp(1, FEWEST_LOOKS);
     let mut unseen = 0;
+    let mut habit = Habit::default();
     loop {
         let was_closed = crew.is_closed();
         if let Some((source, packet)) = exchange.take(&mut seat) {
@@ -32,15 +34,20 @@ pub(super) fn work<E: Exchange>(exchange: &E, crew: &Crew, worker: usize, source
             return share;
         } else {
             crew.look_for_dispatcher(is_low);
-            wait_for_work(exchange, crew, worker, &seat);
+            wait_for_work(exchange, crew, worker, (&seat, &mut habit));
         }
     }
 }
 
 #[cold]
-fn wait_for_work<'a, E: Exchange>(exchange: &'a E, crew: &Crew, worker: usize, seat: &E::Seat<'a>) {
+fn wait_for_work<'a, E: Exchange>(
+    exchange: &'a E,
+    crew: &Crew,
+    worker: usize,
+    (seat, habit): (&E::Seat<'a>, &mut Habit),
+) {
     let is_ready = || exchange.has_work(seat) || crew.stop.is_set() || crew.is_closed();
-    if !crew.patience().wait(is_ready) {
+    if !crew.patience().wait_as_before(habit, is_ready) {
         crew.sleep(worker, is_ready);
     }
 }

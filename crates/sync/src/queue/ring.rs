@@ -216,6 +216,9 @@ impl<T: Copy> Ring<T> {
         memory.own = memory.own.wrapping_add(1);
         // SAFETY: the caller is the only consumer.
         unsafe { self.consumer.remember(memory) };
+        if memory.own % LONGEST_STRIDE == 1 && memory.other.wrapping_sub(memory.own) > LONGEST_STRIDE {
+            fetch_early(self.slot(memory.own.wrapping_add(LONGEST_STRIDE)));
+        }
         if memory.own.wrapping_sub(self.consumer.published.load(Relaxed)) >= self.stride {
             // ORDERING: as in `look`.
             self.consumer.published.store(memory.own, Release);
@@ -247,6 +250,19 @@ impl<T: Copy> Ring<T> {
         }
         count
     }
+}
+
+/// Begins to fetch a slot that will be read some packets later: its line is at the other core.
+#[inline]
+fn fetch_early<T>(slot: &Shared<MaybeUninit<T>>) {
+    #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
+    slot.with(|slot| {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch reads nothing that the program could see.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(slot.cast()) };
+    });
+    #[cfg(not(all(target_arch = "x86_64", not(any(loom, miri)))))]
+    let _ = slot;
 }
 
 /// The end that pushes.

@@ -37,30 +37,54 @@ impl Patience {
 
     /// Waits until `is_ready`; says false when it would be time to sleep.
     #[inline]
-    pub(crate) fn wait(self, mut is_ready: impl FnMut() -> bool) -> bool {
-        let mut pauses = 1;
-        let mut spun = 0;
-        while spun < self.spins {
+    pub(crate) fn wait(self, is_ready: impl FnMut() -> bool) -> bool {
+        self.wait_as_before(&mut Habit::default(), is_ready)
+    }
+
+    /// The same, beginning with what helped the last time.
+    #[inline]
+    pub(crate) fn wait_as_before(self, habit: &mut Habit, mut is_ready: impl FnMut() -> bool) -> bool {
+        if habit.offers_first && self.spins > 0 {
+            yield_now();
             if is_ready() {
                 return true;
             }
+        }
+        habit.offers_first = false;
+        let mut pauses = 1;
+        let mut spun = 0;
+        while spun < self.spins {
             // Looking takes the cache line away from whoever is about to write it.
             for _ in 0..pauses {
                 pause();
             }
-            spun += pauses;
-            if spun % self.spins_per_offer < pauses {
-                // The other side may have been put on this very core.
-                yield_now();
-            }
-            pauses = (pauses * 2).min(MOST_PAUSES);
-        }
-        for _ in 0..self.yields {
             if is_ready() {
                 return true;
             }
+            spun += pauses;
+            pauses = (pauses * 2).min(MOST_PAUSES);
+            if spun % self.spins_per_offer < pauses {
+                yield_now();
+                if is_ready() {
+                    habit.offers_first = true;
+                    return true;
+                }
+            }
+        }
+        for _ in 0..self.yields {
             yield_now();
+            if is_ready() {
+                habit.offers_first = true;
+                return true;
+            }
         }
         is_ready()
     }
+}
+
+/// What a thread has learnt from waiting: whether the other side answers as soon as it gets this core,
+/// because the system has put both on the same one.
+#[derive(Debug, Default)]
+pub(crate) struct Habit {
+    offers_first: bool,
 }

@@ -18,7 +18,7 @@ def test_the_program_prints_the_sum_of_the_source(capfd: pytest.CaptureFixture[s
 
 
 def test_the_programs_exit_code_and_message_are_passed_on(capfd: pytest.CaptureFixture[str]) -> None:
-    assert execute("workload packets parallel 20 1 25 t 1 8 n A".split()) == 2
+    assert execute(["workload", "packets", "parallel", "20", "1", "25", "t", "1", "8", "n", "A"]) == 2
     assert "L is `n`; allowed for S = `A`" in capfd.readouterr().err
 
 

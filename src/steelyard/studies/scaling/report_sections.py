@@ -123,7 +123,15 @@ def sections(findings: FindingSet, plan: Plan, provenance: Provenance | None) ->
             "trust",
             "Can the machine be trusted?",
             "",
-            _blocks(_said(findings.of("identical_cells")), _said(findings.of("failed_runs"))),
+            _blocks(
+                _said(
+                    [
+                        *findings.of("quiet_machine"),
+                        *findings.of("identical_cells"),
+                        *findings.of("failed_runs"),
+                    ]
+                )
+            ),
         ),
         Section(
             "repeat",
@@ -293,7 +301,7 @@ def _depth(findings: FindingSet) -> Block | None:
         tables.fact_column("deep", "depth", is_number=True),
         tables.fact_column("shallow", "instead of", is_number=True),
         tables.change_column("gain", "rate"),
-        tables.interval_column("gain"),
+        tables.change_interval_column("gain"),
         tables.verdict_column(),
     ]
     return table_of(chosen, columns, name="depth", title="Deeper queues")
@@ -368,7 +376,7 @@ def _gains(findings: FindingSet) -> Block | None:
     columns = [
         *(tables.subject_column(name) for name in ("load", "mean_work", "depth", "workers", "contender")),
         tables.change_column("gain", "rate against LockFree"),
-        tables.interval_column("gain"),
+        tables.change_interval_column("gain"),
         tables.verdict_column(),
     ]
     return table_of(chosen, columns, name="gains", title="Every strategy against LockFree")

@@ -19,6 +19,8 @@ from steelyard.studies.scaling import design
 from steelyard.studies.scaling.generator import balance_bound, source_means
 from steelyard.studies.scaling.recommendations import FITTING
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
 # Reports a rate that is known, so that the whole way from the program to the page can be checked.
 PROGRAM = """
 import os, sys
@@ -136,7 +138,7 @@ def test_the_packets_study_finds_what_was_put_in(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(design, "host_facts", lambda: HostFacts(4, 4))
     file = study_file(
         tmp_path,
-        "trials = 2\nworkers = [1, 2, 3]\nwork = [1000]\nlock_work = []\ndepths = [32]\n"
+        "trials = 2\nworkers = [1, 2, 3]\nwork = [1000]\nlock_work = []\nlock_tests = []\ndepths = [32]\n"
         'locks = ["pthread mutex"]\n'
         'strategies = ["LockFree", "HomeQueue", "Awesome"]\ngate_retries = 0\n',
     )

@@ -50,6 +50,16 @@ DOUBT: Final = "*"
 DOUBT_NOTE: Final = f"{DOUBT} with so few trials the interval may miss its level."
 
 
+def change_interval_value(finding: Finding, role: str) -> Value:
+    """Give the limits of a ratio as signed differences from one."""
+    estimate = finding.estimates[role]
+    if estimate.low is None or estimate.high is None:
+        return Value("none", finding=finding.id)
+    doubt = "" if estimate.guaranteed else f" {DOUBT}"
+    limits = f"{signed_change(estimate.low)} to {signed_change(estimate.high)}"
+    return Value(f"{limits}{doubt}", finding=finding.id)
+
+
 def interval_value(finding: Finding, role: str) -> Value:
     """Give the limits of an estimate without its level, which stands in the heading."""
     estimate = finding.estimates[role]

@@ -12,6 +12,7 @@ from steelyard.record.seal import hash_tables
 from steelyard.record.tables import RUNS_NAME
 from steelyard.record.tables import write_tables as write_recorded
 from steelyard.studies.analysis_options import AnalysisOptions, read_options, write_options
+from steelyard.studies.scaling.contests import contest_findings
 from steelyard.studies.scaling.curves import curves
 from steelyard.studies.scaling.explanation_findings import explanation_findings
 from steelyard.studies.scaling.fit_findings import fit_findings
@@ -89,6 +90,7 @@ def _claims(result: Path, plan: Plan, options: AnalysisOptions) -> Iterator[Find
         *winner_findings(recorded),
         *fit_findings(found, recorded),
         *explanation_findings(found, recorded, margin),
+        *contest_findings(recorded),
         *source_claim_findings(recorded),
     ]
     yield from answered(plan, claims)

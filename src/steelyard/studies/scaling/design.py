@@ -1,11 +1,13 @@
 """Design of the scaling study: levels of workers, cells, A/A control, order of execution.
 
 The cells of a command are its numbers of workers, and the baseline where one is given. Those of the
-packets program are the union of the source's four experiments, each strategy at each place once:
+packets program are the union of the source's four experiments, each strategy at each place once, and
+lock tests:
 
 1. lock overhead: one worker, small work, LockFree and HomeQueue with each lock, uniform load;
 2. to 4. speed-up: work x load x workers x strategy x lock x depth, and the serial program on the same
-   sources.
+   sources;
+5. lock tests: threads that contend for one lock, counting or sleeping.
 
 **A/A control.** One cell stands in the plan twice; option ``a_a`` names the two numbers. The twin is the
 last cell, and is left out of everything but the A/A claim.
@@ -24,6 +26,7 @@ from steelyard.model import Cell, Execution, Plan
 from steelyard.run.programs import packets_program
 from steelyard.run.resident import located, program_environment
 from steelyard.studies.host_facts import host_facts
+from steelyard.studies.scaling.contests import contest_command, contest_levels
 from steelyard.studies.scaling.expectations import expectations
 from steelyard.studies.scaling.hypotheses import OPTION, written
 from steelyard.studies.scaling.options import WORKERS_PLACE, ScalingOptions, request_of, settle
@@ -89,6 +92,7 @@ def plan(options: ScalingOptions, host: HostFacts, program: str) -> Plan:
         cells = _command_cells(options, levels, execution)
     else:
         cells = packets_cells(options, levels, execution)
+        cells += _contest_cells(options, levels, host, replace(execution, command=(program,)), len(cells))
     first = cells[0]
     twin = Cell(len(cells), dict(first.levels), first.execution)
     trials = _given(options.trials)
@@ -131,6 +135,16 @@ def worker_levels(cores: int) -> tuple[int, ...]:
     """
     small = [count for count in (1, 2, 3, cores // 2, cores - 1) if 1 <= count <= cores]
     return tuple(sorted({*small, cores, 2 * cores, 4 * cores}))
+
+
+def _contest_cells(
+    options: ScalingOptions, levels: tuple[int, ...], host: HostFacts, execution: Execution, first: int
+) -> list[Cell]:
+    (program,) = execution.command
+    return [
+        Cell(number, found, replace(execution, command=contest_command(program, found)))
+        for number, found in enumerate(contest_levels(options, levels, host.core_count), start=first)
+    ]
 
 
 def _command_cells(options: ScalingOptions, levels: tuple[int, ...], execution: Execution) -> list[Cell]:

@@ -11,7 +11,7 @@ from steelyard.analyse.speedup import median_of, ratio_of_medians
 from steelyard.model import Estimate
 from steelyard.studies.analysis_parts import finding, finite
 from steelyard.studies.scaling.curves import within_cores
-from steelyard.studies.scaling.estimates import BLOCKS, NO_TRIALS, number, of_trials, ratio_estimate
+from steelyard.studies.scaling.estimates import BLOCKS, NO_TRIALS, mapped, number, of_trials, ratio_estimate
 from steelyard.studies.scaling.generator import median_balance_bound
 from steelyard.studies.scaling.strategy_findings import LOCK_FREE, contender_of, judge_rate, places
 
@@ -58,6 +58,7 @@ def _imbalance(curve: Curve, recorded: Recorded) -> Iterator[Finding]:
     for point in within_cores(curve, recorded):
         work = int(curve.subject["mean_work"])
         bound = median_balance_bound(work, point.workers, _seeds(point))
+        speedup = ratio_estimate(point.ratio, f"ratio of medians, {BLOCKS}")
         relative = point.ratio.value / bound
         yield finding(
             "imbalance",
@@ -65,8 +66,8 @@ def _imbalance(curve: Curve, recorded: Recorded) -> Iterator[Finding]:
             _judge_bound(curve.subject["strategy"], relative),
             estimates={
                 "bound": number(bound, "ratio", "median over the trials of sum of means / largest mean"),
-                "speedup": ratio_estimate(point.ratio, f"ratio of medians, {BLOCKS}"),
-                "relative": number(relative, "ratio", "speed-up over the bound"),
+                "speedup": speedup,
+                "relative": mapped(speedup, 1 / bound, 0.0, "ratio"),
             },
             facts={
                 "workers": point.workers,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import BaseModel, Field
 
@@ -69,6 +69,7 @@ class ScalingOptions(BaseModel):
     loads: tuple[LoadName, ...] = Field(default=("uniform", "exponential"), min_length=1)
     strategies: tuple[StrategyName, ...] | None = Field(default=None, min_length=1)
     locks: tuple[LockName, ...] | None = Field(default=None, min_length=1)
+    lock_tests: tuple[LockName, ...] | None = None
     margin_percent: float = Field(default=2.0, gt=0, lt=100)
     limits: LimitOptions = LimitOptions()
     gate: GatePolicy = "record"
@@ -76,6 +77,8 @@ class ScalingOptions(BaseModel):
     tuning: tuple[TuningName, ...] = ()
     out: str | None = Field(default=None, min_length=1)
 
+
+_EVERY_LOCK: Final = get_args(LockName)
 
 _COMMAND: Final[dict[str, Any]] = {"trials": 11, "workers": "auto", "gate_retries": 1}
 """Eleven trials are the fewest whose interval is guaranteed."""
@@ -100,6 +103,7 @@ _FULL: Final[dict[str, Any]] = {
         "batch dequeue",
     ),
     "locks": ("pthread mutex", "Anderson"),
+    "lock_tests": _EVERY_LOCK,
     "gate_retries": 1,
 }
 """The source's experiments, its 11 trials of the exponential load under both, and the further strategies."""
@@ -107,17 +111,18 @@ _FULL: Final[dict[str, Any]] = {
 _QUICK: Final[dict[str, Any]] = {
     "trials": 5,
     "workers": "auto",
-    "duration_ms": 150,
+    "duration_ms": 120,
     "lock_work": (25, 800),
     "work": (1000, 8000),
     "depths": (8, 32),
     "strategies": ("LockFree", "HomeQueue", "Awesome", "work stealing", "shared MPMC"),
     "locks": ("pthread mutex",),
+    "lock_tests": _EVERY_LOCK,
     "gate_retries": 0,
 }
 """Below three minutes on two cores."""
 
-_PACKETS_ONLY: Final = ("duration_ms", "lock_work", "work", "depths", "strategies", "locks")
+_PACKETS_ONLY: Final = ("duration_ms", "lock_work", "work", "depths", "strategies", "locks", "lock_tests")
 
 
 def settle(options: BaseModel) -> ScalingOptions:

@@ -32,10 +32,15 @@ SERIAL: Final = "serial"
 
 OUTSIDE_WALL: Final = "outside-wall"
 SPEEDUP: Final = "speedup"
+TESTS: Final = ("counter", "sleeper")
+"""Levels of the factor ``strategy`` that are tests of a lock and process no packet."""
+
 IDENTITY: Final = ("program", "load", "mean_work", "depth", "strategy", "lock")
 """Factors that tell one curve of speed-up over workers from another."""
 
-PER_WORKER: Final = frozenset({"worker_packets", "source_packets", "worker_iterations", "source_mean"})
+PER_WORKER: Final = frozenset(
+    {"worker_packets", "source_packets", "worker_iterations", "source_mean", "thread_sections"}
+)
 """Metrics whose iteration is the number of a worker or of a source."""
 
 
@@ -97,6 +102,8 @@ class Recorded:
         Measured cells with a rate, in order; without the twin of the A/A control.
     stated : tuple of CellTrials
         Cells of which a file states the speed-up.
+    contests : tuple of CellTrials
+        Cells of the lock tests, with sections under the lock per second.
     twin : tuple of CellTrials
         The two cells of the A/A control, or nothing.
     cores : int or None
@@ -112,6 +119,7 @@ class Recorded:
     plan: Plan
     cells: tuple[CellTrials, ...]
     stated: tuple[CellTrials, ...]
+    contests: tuple[CellTrials, ...]
     twin: tuple[CellTrials, ...]
     cores: int | None
     draws: NDArray[np.int64]
@@ -197,6 +205,7 @@ def read_recorded(result: Path, plan: Plan, resamples: int) -> Recorded:
         plan=plan,
         cells=tuple(cell for cell in cells if cell.number not in pair[1:]),
         stated=table.stated(),
+        contests=table.contests(),
         twin=tuple(cell for cell in cells if cell.number in pair),
         cores=cores if isinstance(cores, int) else CORES if hashes & FILES else None,
         draws=draw_blocks(plan.blocks, resamples=resamples, seed=plan.seed),
@@ -228,9 +237,9 @@ class _Table:
         """Give the best way to a rate that all runs with anything but a stated speed-up offer."""
         offered = [
             set(metrics)
-            for blocks in self._runs.values()
+            for number, blocks in self._runs.items()
             for metrics in blocks.values()
-            if SPEEDUP not in metrics
+            if SPEEDUP not in metrics and not self._is_contest(number)
         ]
         return next(
             (
@@ -247,10 +256,30 @@ class _Table:
         found = []
         for number in sorted(self._runs):
             blocks = {at: each for at, each in self._runs[number].items() if SPEEDUP not in each}
-            if blocks:
+            if blocks and not self._is_contest(number):
                 rates = {at: response.rate(_summed(each)) for at, each in blocks.items()}
                 found.append(self._cell(number, rates, unit, blocks))
         return tuple(found)
+
+    def contests(self) -> tuple[CellTrials, ...]:
+        """Give the cells of the lock tests."""
+        found = []
+        for number in sorted(self._runs):
+            blocks = {
+                at: each for at, each in self._runs[number].items() if {"sections", "wall"} <= set(each)
+            }
+            if blocks and self._is_contest(number):
+                rates = {
+                    at: sum(each["sections"]) * NS_PER_S / sum(each["wall"])
+                    if sum(each["wall"]) > 0
+                    else math.nan
+                    for at, each in blocks.items()
+                }
+                found.append(self._cell(number, rates, "1/s", blocks))
+        return tuple(found)
+
+    def _is_contest(self, number: int) -> bool:
+        return self._plan.cells[number].levels.get("strategy") in TESTS
 
     def stated(self) -> tuple[CellTrials, ...]:
         """Give the cells of which a file states the speed-up."""

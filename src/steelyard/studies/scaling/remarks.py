@@ -6,11 +6,13 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from steelyard.analyse.equivalence import Margin, ratio_test, verdict_of
 from steelyard.model import Estimate, Evidence
 from steelyard.record.tables import read_runs
 from steelyard.studies.analysis_parts import RUNS, finding, finite
+from steelyard.studies.quiet_machine import quiet_machine
 from steelyard.studies.scaling.estimates import of_trials
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ def remark_findings(result: Path, recorded: Recorded, options: AnalysisOptions) 
     """Give the A/A control, the failed runs and the settings."""
     if len(recorded.twin) == A_A_SIDES:
         yield _identical(recorded, options)
+    if not recorded.hashes:
+        yield from quiet_machine(result, pl.DataFrame(read_runs(result).select(["steal_ns", "wall_ns"])))
     yield from _failed(result)
     yield finding(
         "settings",

@@ -70,6 +70,10 @@ def _about(provenance: Provenance | None, plan: Plan) -> Iterator[tuple[str, str
 
 
 def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[Notice]:
+    noisy = [each for each in findings.of("quiet_machine") if each.verdict == "not quiet"]
+    if noisy:
+        told = "; measure again on a quiet machine before acting on what is inconclusive"
+        yield Notice("The machine was not quiet", (PHRASING.say(noisy[0]).text + told,), tone="warn")
     failed = findings.of("failed_runs")
     if failed:
         yield Notice("Runs that failed", tuple(PHRASING.say(each).text for each in failed), tone="warn")

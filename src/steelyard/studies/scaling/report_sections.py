@@ -87,8 +87,10 @@ def sections(findings: FindingSet, plan: Plan, provenance: Provenance | None) ->
         Section(
             "locks",
             "What does a lock cost?",
-            "One worker, so that nobody contends: the pure price of taking and giving back a lock.",
-            _blocks(overhead_figure(findings), _overheads(findings)),
+            "First with one worker, so that nobody contends: the pure price of taking and giving back a "
+            "lock; "
+            "then with threads that do nothing but contend for one lock.",
+            _blocks(overhead_figure(findings), _overheads(findings), _contests(findings)),
         ),
         Section(
             "explain",
@@ -121,7 +123,15 @@ def sections(findings: FindingSet, plan: Plan, provenance: Provenance | None) ->
             "trust",
             "Can the machine be trusted?",
             "",
-            _blocks(_said(findings.of("identical_cells")), _said(findings.of("failed_runs"))),
+            _blocks(
+                _said(
+                    [
+                        *findings.of("quiet_machine"),
+                        *findings.of("identical_cells"),
+                        *findings.of("failed_runs"),
+                    ]
+                )
+            ),
         ),
         Section(
             "repeat",
@@ -221,6 +231,32 @@ def _overheads(findings: FindingSet) -> Block | None:
     return table_of(findings.of("overhead"), columns, name="overheads", title="Overhead of an idle lock")
 
 
+def _contests(findings: FindingSet) -> Block | None:
+    chosen = sorted(
+        findings.of("lock_contest"),
+        key=lambda each: (
+            each.subject["test"],
+            int(each.subject["workers"]),
+            -(each.estimates["rate"].value or 0.0),
+        ),
+    )
+    columns = [
+        *(tables.subject_column(name) for name in ("test", "workers", "lock")),
+        tables.plain_column("rate", "sections per s"),
+        tables.plain_column("of_fastest", "of the fastest"),
+        tables.interval_column("of_fastest"),
+        tables.plain_column("unfairness", "unfairness", "sd of the sections per thread over mean; 0 is fair"),
+        tables.plain_column("cores_used", "cores used", "CPU time over wall time"),
+        tables.verdict_column(),
+    ]
+    note = (
+        "counter: each section increments a counter; sleeper: the holder sleeps 1 ms, so 1000 per s is ideal."
+    )
+    return table_of(
+        chosen, columns, name="lock_contests", title="Threads that contend for one lock", note=note
+    )
+
+
 def _dispatcher(findings: FindingSet) -> Block | None:
     columns = [
         *(tables.subject_column(name) for name in ("mean_work", "depth")),
@@ -265,7 +301,7 @@ def _depth(findings: FindingSet) -> Block | None:
         tables.fact_column("deep", "depth", is_number=True),
         tables.fact_column("shallow", "instead of", is_number=True),
         tables.change_column("gain", "rate"),
-        tables.interval_column("gain"),
+        tables.change_interval_column("gain"),
         tables.verdict_column(),
     ]
     return table_of(chosen, columns, name="depth", title="Deeper queues")
@@ -340,7 +376,7 @@ def _gains(findings: FindingSet) -> Block | None:
     columns = [
         *(tables.subject_column(name) for name in ("load", "mean_work", "depth", "workers", "contender")),
         tables.change_column("gain", "rate against LockFree"),
-        tables.interval_column("gain"),
+        tables.change_interval_column("gain"),
         tables.verdict_column(),
     ]
     return table_of(chosen, columns, name="gains", title="Every strategy against LockFree")

@@ -101,6 +101,15 @@ PHRASING: Final = Phrasing(
             "*": "one cell executed twice, interleaved, as if it were two: {estimates.ratio:signed}, "
             "{estimates.ratio:change_interval}: {verdict}",
         },
+        "quiet_machine": {
+            "quiet": "the machine was quiet: none of {facts.batches:count} launches began beside other load"
+            "[, the hypervisor took {facts.stolen_percent:percent} of the run time]",
+            "*": "the machine was {verdict}: {facts.noisy_batches:count} of {facts.batches:count} "
+            "launches began "
+            "beside other load[ ({facts.culprits})][, the hypervisor took {facts.stolen_percent:percent} "
+            "of the "
+            "run time]; trials are in random order within blocks, so comparisons stay fair, but less sharp",
+        },
         "failed_runs": {
             "*": "{facts.runs} of {facts.of_runs} runs ended with {subject.status}[: {subject.message}]",
         },

@@ -12,6 +12,7 @@ from steelyard.report.slots import NOT_AVAILABLE, with_unit
 from steelyard.studies.report_values import (
     DOUBT,
     DOUBT_NOTE,
+    change_interval_value,
     change_value,
     estimate_value,
     interval_value,
@@ -106,6 +107,11 @@ def plain_column(role: str, heading: str, explanation: str = "") -> Filled:
 def interval_column(role: str) -> Filled:
     """Give the column of an interval."""
     return Filled(Column("95 % interval"), lambda finding: interval_value(finding, role))
+
+
+def change_interval_column(role: str) -> Filled:
+    """Give the column of an interval of a ratio, as differences from one."""
+    return Filled(Column("95 % interval"), lambda finding: change_interval_value(finding, role))
 
 
 def fact_column(name: str, heading: str = "", *, is_number: bool = False, explanation: str = "") -> Filled:
@@ -274,7 +280,7 @@ def recommendation_table(findings: FindingSet) -> Table | None:
         Filled(Column("use"), _use),
         Filled(Column("not certainly slower", is_prose=True), lambda f: Value(str(f.facts["as_good_text"]))),
         change_column("over_lock_free", "against LockFree"),
-        interval_column("over_lock_free"),
+        change_interval_column("over_lock_free"),
         fact_column("worst", "lowest score"),
         estimate_column("worst_score", "its share of the highest"),
         interval_column("worst_score"),

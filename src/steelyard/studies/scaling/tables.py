@@ -35,6 +35,7 @@ PACKETS_CLAIMS: Final = {
 _OTHERS: Final = {
     "source_claim": "source_claims",
     "hypothesis": "hypotheses",
+    "lock_contest": "lock_contests",
     "held_back_by": "held_back_by",
     "identical_cells": "identical_cells",
 }

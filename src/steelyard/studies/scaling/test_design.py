@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from steelyard.design.worker_counts import HostFacts
 from steelyard.errors import UsageError
+from steelyard.record.importers.packets import LOCKS
 from steelyard.studies.scaling.design import plan, worker_levels
 from steelyard.studies.scaling.hypotheses import of_plan
 from steelyard.studies.scaling.options import ScalingOptions, request_of, settle
 from steelyard.studies.scaling.packets import WITH_LOCK
-from steelyard.studies.scaling.recorded import SERIAL
+from steelyard.studies.scaling.recorded import SERIAL, TESTS
 
 if TYPE_CHECKING:
     from steelyard.model import Plan
@@ -57,7 +58,11 @@ def test_every_packets_cell_is_there_once_and_has_a_serial_baseline() -> None:
         for cell in cells
         if cell.levels["strategy"] == SERIAL
     }
+    contests = [cell for cell in cells if cell.levels["strategy"] in TESTS]
+    assert {cell.levels["lock"] for cell in contests} == set(LOCKS.values()) - {"none"}
     for cell in cells:
+        if cell in contests:
+            continue
         assert (cell.levels["load"], cell.levels["mean_work"], cell.levels["workers"]) in serial
         has_lock = cell.levels["lock"] != "none"
         assert has_lock == (cell.levels["strategy"] in WITH_LOCK)
@@ -82,6 +87,7 @@ def test_the_expectations_stand_in_the_plan_and_change_its_id() -> None:
         "imbalance",
         "gain",
         "oversubscription",
+        "lock_contest",
     }
     assert all(each.low is not None or each.high is not None for each in expected)
     assert designed(quick=True, seed=2).id != found.id

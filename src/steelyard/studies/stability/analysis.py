@@ -11,6 +11,7 @@ from steelyard.record.seal import hash_tables
 from steelyard.record.tables import RUNS_NAME
 from steelyard.record.tables import write_tables as write_recorded
 from steelyard.studies.analysis_options import AnalysisOptions, read_options, write_options
+from steelyard.studies.quiet_machine import quiet_machine
 from steelyard.studies.stability.analysis_cells import read_recorded
 from steelyard.studies.stability.analysis_clocks import clock_granularity
 from steelyard.studies.stability.analysis_comparisons import class_counts, compare_cells
@@ -19,7 +20,6 @@ from steelyard.studies.stability.analysis_errors import clock_trust, error_group
 from steelyard.studies.stability.analysis_inputs import counter_correlations, input_dependence
 from steelyard.studies.stability.analysis_pairs import pairs
 from steelyard.studies.stability.analysis_parallel import overlaps, parallel_ratios
-from steelyard.studies.stability.analysis_quiet import quiet_machine
 from steelyard.studies.stability.analysis_remarks import calibration, contamination, failed_runs, settings
 from steelyard.studies.stability.analysis_series import warm_ups, worker_differences
 from steelyard.studies.stability.analysis_shift import identical_cells, location_shifts, pinning_effects
@@ -121,7 +121,7 @@ def _claims(result: Path, recorded: Recorded, options: AnalysisOptions) -> Itera
     yield from clock_trust(errors, options)
     yield from dispersion_findings(recorded, options)
     yield from identical_cells(recorded, options)
-    yield from quiet_machine(result, recorded)
+    yield from quiet_machine(result, recorded.runs)
     yield from contamination(recorded)
     yield from counter_correlations(recorded)
     yield from failed_runs(recorded)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from steelyard.model import Finding
-    from steelyard.studies.stability.analysis_cells import Recorded
 
     Look = dict[str, JsonValue]
 
@@ -34,13 +33,20 @@ _CULPRIT: Final = re.compile(r"([^\s,:()]+) \(\d+\)")
 _NAMED: Final = 3
 
 
-def quiet_machine(result: Path, recorded: Recorded) -> Iterator[Finding]:
+def quiet_machine(result: Path, runs: pl.DataFrame) -> Iterator[Finding]:
     """Judge the machine by what the gate saw around each batch and by the time the hypervisor took.
 
     Says nothing for data that carry neither, such as imported ones.
+
+    Parameters
+    ----------
+    result : Path
+        Result folder; its provenance holds what the gate saw.
+    runs : polars.DataFrame
+        Columns ``steal_ns`` and ``wall_ns``, a row per run.
     """
     looks = list(_looks(result))
-    stolen = _stolen_percent(recorded)
+    stolen = _stolen_percent(runs)
     if not looks and stolen is None:
         return
     batches = {look["batch"] for look in looks}
@@ -101,7 +107,7 @@ def _culprits(looks: Iterable[Look]) -> str:
     return ", ".join(name for name, _ in ordered[:_NAMED])
 
 
-def _stolen_percent(recorded: Recorded) -> float | None:
+def _stolen_percent(runs: pl.DataFrame) -> float | None:
     """Give the time the hypervisor took from runs over their wall-clock time."""
-    timed = recorded.runs.filter(pl.col("steal_ns").is_not_null() & (pl.col("wall_ns") > 0))
+    timed = runs.filter(pl.col("steal_ns").is_not_null() & (pl.col("wall_ns") > 0))
     return 100 * int(timed["steal_ns"].sum()) / int(timed["wall_ns"].sum()) if timed.height else None

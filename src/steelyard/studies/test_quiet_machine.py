@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
 
 from steelyard.record.provenance import Provenance, Session, write_provenance
-from steelyard.studies.stability.analysis_quiet import quiet_machine
+from steelyard.studies.quiet_machine import quiet_machine
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +30,7 @@ def judged(folder: Path, looks: list[dict[str, Any]], *, stolen_ns: int | None =
         {"steal_ns": [stolen_ns, stolen_ns], "wall_ns": [1000, 1000]},
         schema={"steal_ns": pl.Int64, "wall_ns": pl.Int64},
     )
-    return list(quiet_machine(folder, SimpleNamespace(runs=runs)))  # type: ignore[arg-type]
+    return list(quiet_machine(folder, runs))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from steelyard.analyse.speedup import draw_blocks
+from steelyard.model import Estimate, Plan
+from steelyard.studies.analysis_parts import finding
+from steelyard.studies.scaling.contests import contest_findings
+from steelyard.studies.scaling.curves import curves, within_cores
+from steelyard.studies.scaling.explanation_findings import explanation_findings
+from steelyard.studies.scaling.fit_findings import fit_findings
+from steelyard.studies.scaling.hypotheses import Hypothesis, answered, written
+from steelyard.studies.scaling.recommendations import UNDECIDED, recommendation_findings
+from steelyard.studies.scaling.recorded import CellTrials, Recorded
+from steelyard.studies.scaling.speedup_findings import speedup_findings
+from steelyard.studies.scaling.strategy_findings import (
+    choice_findings,
+    families,
+    overhead_findings,
+    winner_findings,
+)
+
+TRIALS = 11
+MARGIN = 0.02
+NO_DATA: dict[str, np.ndarray] = {}
+
+
+def plan(**options: str) -> Plan:
+    return Plan("scaling", 1, {}, (), (), TRIALS, dict(options))
+
+
+def cell(strategy: str, workers: int, rate: float, **given: str) -> CellTrials:
+    """Give trials of 1 % scatter around a rate, the same scatter for the same name and workers."""
+    levels = {"load": "uniform", "mean_work": "1000", "depth": "32", "lock": "none"}
+    levels |= {"strategy": strategy, "workers": str(workers), "duration_ms": "100"} | given
+    if strategy == "serial":
+        levels["depth"] = "none"
+    stream = np.random.default_rng([workers, *map(ord, strategy + levels["lock"] + levels["load"])])
+    values = rate * stream.lognormal(0, 0.01, TRIALS)
+    return CellTrials(workers, levels, workers, values, "packets/ms", NO_DATA, NO_DATA)
+
+
+def recorded(*cells: CellTrials, cores: int = 4, **contests: tuple[CellTrials, ...]) -> Recorded:
+    draws = draw_blocks(TRIALS, resamples=500, seed=1)
+    return Recorded(plan(), cells, (), contests.get("contests", ()), (), cores, draws, frozenset(), "packets")
+
+
+def serial(*workers: int, **given: str) -> list[CellTrials]:
+    return [cell("serial", count, 100.0, **given) for count in workers]
+
+
+def test_speed_up_is_against_the_serial_program_on_the_same_sources() -> None:
+    cells = [*serial(1, 4), cell("LockFree", 1, 99.0), cell("LockFree", 4, 300.0), cell("LockFree", 8, 150.0)]
+    data = recorded(*cells)
+    found = list(speedup_findings(curves(data), data, MARGIN))
+    verdicts = {each.subject["workers"]: each.verdict for each in found if each.claim == "speedup"}
+    assert verdicts == {"1": "ideal", "4": "shy of ideal", "8": "shy of ideal"}
+    (crowded,) = [each for each in found if each.claim == "oversubscription"]
+    assert crowded.verdict == "lost"
+    assert crowded.estimates["drop"].value == pytest.approx(50, abs=1.5)
+    (peak,) = [each for each in found if each.claim == "peak"]
+    assert (peak.verdict, peak.facts["workers"]) == ("inside", 4)
+
+
+def test_intervals_of_the_laws_hold_what_was_put_in() -> None:
+    counts = (1, 2, 3, 4)
+    rates = [100 * p / (1 + 0.1 * (p - 1)) for p in counts]
+    cells = [*serial(*counts), *(cell("LockFree", p, rate) for p, rate in zip(counts, rates, strict=True))]
+    data = recorded(*cells)
+    found = {each.claim: each for each in fit_findings(curves(data), data)}
+    contention = found["amdahl"].estimates["contention"]
+    assert contention.low is not None
+    assert contention.high is not None
+    assert contention.low <= 0.1 <= contention.high
+    assert found["amdahl"].facts["point_set"] == "1, 2, 3, 4"
+    assert found["regression"].verdict == "slope differs from 1"
+
+
+def test_points_above_the_cores_are_left_out_of_every_fit() -> None:
+    data = recorded(*serial(1, 4, 8), *(cell("LockFree", p, 100.0 * p) for p in (1, 4, 8)))
+    (curve,) = curves(data)
+    assert [point.workers for point in within_cores(curve, data)] == [1, 4]
+
+
+def test_a_lock_costs_only_where_the_interval_says_so() -> None:
+    held = {"lock": "MCS"}
+    costly = recorded(*serial(1), cell("LockFree", 1, 110.0), cell("HomeQueue", 1, 100.0, **held))
+    free = recorded(*serial(1), cell("LockFree", 1, 100.0), cell("HomeQueue", 1, 100.0, **held))
+    assert [each.verdict for each in overhead_findings(costly, MARGIN)] == ["the lock costs"]
+    assert [each.verdict for each in overhead_findings(free, MARGIN)] == ["no relevant cost"]
+
+
+def test_equal_medians_are_ties_and_count_for_nobody() -> None:
+    first = cell("LockFree", 2, 100.0)
+    second = CellTrials(9, {**first.levels, "strategy": "Awesome"}, 2, first.values, "x", NO_DATA, NO_DATA)
+    found = list(winner_findings(recorded(first, second)))
+    assert {(each.facts["wins"], each.facts["ties"]) for each in found} == {(0, 1)}
+
+
+def test_the_locks_of_a_strategy_are_counted_apart() -> None:
+    contenders = {"LockFree": "LockFree", "Awesome (a)": "Awesome", "Awesome (b)": "Awesome"}
+    assert [family.name for family in families(contenders)] == ["all", "locks of Awesome"]
+
+
+def test_the_best_is_recommended_where_another_is_certainly_worse() -> None:
+    sure = recorded(cell("LockFree", 2, 100.0), cell("Awesome", 2, 150.0), cell("work stealing", 2, 150.2))
+    (found,) = recommendation_findings(sure, MARGIN)
+    assert found.verdict in {"Awesome", "work stealing"}
+    assert found.facts["worst"] == "LockFree"
+    unsure = recorded(cell("LockFree", 2, 100.0), cell("Awesome", 2, 100.1))
+    assert [each.verdict for each in recommendation_findings(unsure, MARGIN)] == [UNDECIDED]
+    (choice,) = choice_findings(sure, MARGIN)
+    assert choice.facts["slowest"] == "LockFree"
+
+
+def test_a_strategy_that_balances_exceeds_the_bound_of_the_heaviest_source() -> None:
+    heavy = {"load": "exponential", "mean_work": "8000"}
+    cells = [*serial(3, **heavy), cell("LockFree", 3, 195.0, **heavy), cell("Awesome", 3, 290.0, **heavy)]
+    data = recorded(*cells)
+    found = {
+        each.subject["strategy"]: each.verdict
+        for each in explanation_findings(curves(data), data, MARGIN)
+        if each.claim == "imbalance"
+    }
+    assert found == {"LockFree": "as predicted", "Awesome": "above the bound: balanced"}
+
+
+def test_the_fastest_lock_of_a_group_is_named() -> None:
+    contests = (
+        cell("counter", 2, 1000.0, lock="TAS"),
+        cell("counter", 2, 500.0, lock="MCS"),
+        cell("counter", 1, 2000.0, lock="TAS"),
+    )
+    found = list(contest_findings(recorded(contests=contests)))
+    verdicts = {(each.subject["lock"], each.subject["workers"]): each.verdict for each in found}
+    assert verdicts == {("TAS", "2"): "fastest", ("MCS", "2"): "slower", ("TAS", "1"): "fastest"}
+    slowdown = found[0].estimates["slowdown"].value
+    assert slowdown == pytest.approx(2, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "limits", "verdict"),
+    [
+        (1.0, 2.0, (1.2, 1.8), "confirmed"),
+        (1.0, None, (0.5, 0.9), "contradicted"),
+        (None, 1.0, (0.9, 1.1), "inconclusive"),
+        (None, 1.0, (1.1, 1.2), "contradicted"),
+    ],
+)
+def test_an_expectation_is_answered_by_the_interval(
+    low: float | None, high: float | None, limits: tuple[float, float], verdict: str
+) -> None:
+    expected = Hypothesis("it is so", "gain", {"load": "uniform"}, "gain", low, high)
+    estimate = Estimate(sum(limits) / 2, "ratio", "", *limits, level=0.95)
+    given = finding("gain", {"load": "uniform", "workers": "2"}, "x", estimates={"gain": estimate})
+    (found,) = answered(plan(hypotheses=written([expected])), [given])
+    assert (found.verdict, found.facts["answered_by"]) == (verdict, given.id)
+
+
+def test_an_expectation_about_what_was_not_measured_says_so() -> None:
+    expected = Hypothesis("it is so", "gain", {"load": "uniform"}, "gain", 1.0)
+    (found,) = answered(plan(hypotheses=written([expected])), [])
+    assert found.verdict == "not measured"

@@ -9,6 +9,7 @@ mod interval;
 mod launch;
 mod models;
 mod segments;
+mod splits;
 mod stats;
 
 /// Native kernels of Steelyard; private, the documented interface is the Python package.
@@ -28,6 +29,9 @@ mod _native {
 
     #[pymodule_export]
     use crate::segments::{break_intervals, fit_segments};
+
+    #[pymodule_export]
+    use crate::splits::{measure_split, permuted_splits, simulated_splits};
 
     #[pymodule_export]
     use crate::stats::{

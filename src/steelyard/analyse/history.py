@@ -20,10 +20,11 @@ import numpy as np
 
 from steelyard.analyse.equivalence import ratio_test
 from steelyard.analyse.largest_split import (
+    exceeding,
     length_of_table,
     measure_split,
     null_table,
-    permutation_p,
+    permutation_sizes,
     shrinking,
 )
 from steelyard.analyse.multiplicity import benjamini_hochberg
@@ -211,15 +212,15 @@ def _split(values: Array, options: HistoryOptions, draws: int) -> _Split:
         return _Split(0, 1.0, is_undecidable=True)
     if np.ptp(values) == 0:
         return _Split(0, 1.0)
-    found = measure_split(values[None, :])
-    position = int(found.positions[0])
+    found = measure_split(values)
     if options.is_independent:
-        return _Split(position, permutation_p(values, float(found.sizes[0]), draws))
+        p_value = exceeding(permutation_sizes(values, draws), found.size)
+        return _Split(found.position, p_value)
     table = null_table(length_of_table(values.size), draws)
-    autocorrelation = float(table.estimate(found)[0])
+    autocorrelation = table.estimate(found)
     if autocorrelation > MOST_DEPENDENT:
-        return _Split(position, 1.0, autocorrelation, is_undecidable=True)
-    return _Split(position, table.p_value(found), autocorrelation)
+        return _Split(found.position, 1.0, autocorrelation, is_undecidable=True)
+    return _Split(found.position, table.p_value(found), autocorrelation)
 
 
 def _relevant(
@@ -244,7 +245,7 @@ def _change(logs: Array, bounds: tuple[int, int, int], p_value: float, autocorre
     """Compare the segments on both sides of a cut; dependence widens the interval."""
     begin, middle, end = bounds
     test = ratio_test(np.exp(logs[begin:middle]), np.exp(logs[middle:end]))
-    widening = 1 / float(shrinking(np.array([autocorrelation]))[0])
+    widening = 1 / float(shrinking(autocorrelation))
     centre = math.log(test.ratio)
     low, high = (math.exp(centre + widening * (math.log(limit) - centre)) for limit in (test.low, test.high))
     return Change(middle, test.ratio, low, high, p_value)

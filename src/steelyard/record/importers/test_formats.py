@@ -353,7 +353,9 @@ def test_a_table_without_unit_or_with_an_unknown_column_is_refused(tmp_path: Pat
             '{"results": [{"command": "c", "times": [0.1, -1]}]}',
             r"at `results\[0\].times\[1\]`: `-1`",
         ),
-        ("hyperfine", '{"results": [{"command": "c", "times": [1e999]}]}', "range of doubles"),
+        ("hyperfine", '{"results": [{"command": "c", "times": [1e999]}]}', "between 1e-100 and 1e100"),
+        ("hyperfine", '{"results": [{"command": "c", "times": [1e174]}]}', "between 1e-100 and 1e100"),
+        ("moobench", "0;1.2510849423603206e+174\n0;18140", "line 1"),
         (
             "google-benchmark",
             '{"benchmarks": [{"name": "b", "real_time": 1, "time_unit": "h"}]}',

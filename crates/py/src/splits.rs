@@ -11,15 +11,15 @@ fn row(split: &Split) -> [f64; 4] {
     [split.size, split.position as f64, split.roughness, split.residual_correlation]
 }
 
-/// Largest split of a series: size, position, roughness, correlation of what is left.
+/// Largest split of a series: size, position, roughness, correlation of what is left, noise.
 #[pyfunction]
 pub(crate) fn measure_split(
     py: Python<'_>,
     values: PyReadonlyArray1<'_, f64>,
-) -> PyResult<(f64, usize, f64, f64)> {
+) -> PyResult<(f64, usize, f64, f64, f64)> {
     let values = contiguous(&values);
     let found = py.detach(|| steelyard_stats::measure_split(&values)).map_err(raise)?;
-    Ok((found.size, found.position, found.roughness, found.residual_correlation))
+    Ok((found.size, found.position, found.roughness, found.residual_correlation, found.noise))
 }
 
 /// Measures of simulated series without change: one row per series, those of each autocorrelation together.

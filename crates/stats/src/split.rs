@@ -37,6 +37,8 @@ pub struct Split {
     pub roughness: f64,
     /// Correlation of neighbours in what is left when both sides have lost their means.
     pub residual_correlation: f64,
+    /// Standard deviation of the noise, from trimmed differences of neighbours.
+    pub noise: f64,
 }
 
 /// Measures the largest split of a series, and how neighbours depend on each other.
@@ -167,7 +169,7 @@ impl Measuring {
     }
 
     fn measure(&mut self, values: &[f64]) -> Split {
-        let roughness = self.scale(values);
+        let (noise, roughness) = self.scale(values);
         let scaled = &self.scaled;
         let count = real(scaled.len());
         let (size, position, share) = largest(scaled, &self.weights);
@@ -181,11 +183,11 @@ impl Measuring {
             before = rest;
         }
         let residual_correlation = if total > 0.0 { neighbours / total } else { 0.0 };
-        Split { size, position, roughness, residual_correlation }
+        Split { size, position, roughness, residual_correlation, noise }
     }
 
-    /// Fills `scaled` with the values in units of their noise, cut off around the median; gives the roughness.
-    fn scale(&mut self, values: &[f64]) -> f64 {
+    /// Fills `scaled` with the values in units of their noise, cut off around the median; gives noise and roughness.
+    fn scale(&mut self, values: &[f64]) -> (f64, f64) {
         let count = values.len();
         #[expect(
             clippy::cast_possible_truncation,
@@ -202,7 +204,7 @@ impl Measuring {
             let distance = (value - middle) / scale;
             *slot = if distance.is_nan() { 0.0 } else { distance.clamp(-CUT_OFF, CUT_OFF) };
         }
-        if near > 0.0 { far / near } else { 1.0 }
+        (scale, if near > 0.0 { far / near } else { 1.0 })
     }
 
     /// Mean of squared differences at a lag, the largest left out.

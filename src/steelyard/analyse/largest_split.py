@@ -26,10 +26,6 @@ SHORTEST: Final = 2
 RULED_OUT: Final = 0.1
 """An autocorrelation is ruled out if so rough a series is rarer than half of this by either estimate."""
 
-FARTHEST: Final = 6.0
-"""Largest difference of two sides that counts, in standard deviations of the noise: values are cut off at
-three on either side of the median."""
-
 _SEED: Final = 20_250_101
 _EXACT_LENGTH: Final = 40
 _COARSE: Final = 4
@@ -53,14 +49,17 @@ class Measured:
         Ratio of trimmed squared differences at lags 2 and 1; 1 + rho without trimming. It forgets levels,
         however many there are.
     residual_correlation : float
-        Correlation of neighbours in what is left when the two sides have lost their means. It is more precise,
-        for series of one change.
+        Correlation of neighbours in what is left when the two sides have lost their means. More precise, for
+        series of one change.
+    noise : float
+        Standard deviation of the noise, from trimmed differences of neighbours.
     """
 
     size: float
     position: int
     roughness: float
     residual_correlation: float
+    noise: float
 
 
 def measure_split(values: Array) -> Measured:
@@ -88,7 +87,7 @@ def permutation_sizes(values: Array, draws: int) -> Array:
 
 
 def length_of_table(size: int) -> int:
-    """Give the length whose table is used: exact for short series, in steps of about 5 % for long ones."""
+    """Give the length whose table is used: exact for short series, in steps of some 5 % for long ones."""
     if size <= _EXACT_LENGTH:
         return size
     return round(_EXACT_LENGTH * 1.05 ** round(math.log(size / _EXACT_LENGTH) / math.log(1.05)))
@@ -118,19 +117,14 @@ class NullTable:
     def p_value(self, found: Measured) -> float:
         """Give the largest p-value over the autocorrelations that are not ruled out."""
         size = found.size * float(shrinking(self.estimate(found)))
-        return max(exceeding(self._sizes(step), size) for step in self._plausible(found))
-
-    def critical_size(self, found: Measured, error: float) -> float:
-        """Give the size from which on the largest split of such a series would be significant."""
-        needed = max(critical(self._sizes(step), error) for step in self._plausible(found))
-        return needed / float(shrinking(self.estimate(found)))
+        return max(exceeding(self.sizes(step), size) for step in self._plausible(found))
 
     def _plausible(self, found: Measured) -> list[int]:
         plausible = (found.roughness >= self.low[0]) & (found.residual_correlation >= self.low[1])
         plausible[0] = True
         return [int(step) for step in np.flatnonzero(plausible)]
 
-    def _sizes(self, step: int) -> Array:
+    def sizes(self, step: int) -> Array:
         """Give the shrunk sizes of one autocorrelation, ascending."""
         return _sizes_by_chance(self, step)
 

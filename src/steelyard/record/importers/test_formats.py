@@ -381,3 +381,15 @@ def test_damage_is_named_with_its_place_and_the_format(
     assert str(tmp_path / "x") in caught.value.message
     assert (caught.value.hint or "").startswith("expected ")
     assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("long", ["a" * 400_000, "# on cluster : x" + " " * 400_000 + "y", "a=" * 200_000])
+def test_a_long_line_of_skampi_is_read_in_time(long: str, tmp_path: Path) -> None:
+    path = tmp_path / "skampi.txt"
+    path.write_text(f"count= 1 1 109.2 0.2 32 106.7 107.7\n{long}\n", encoding="utf-8")
+    if long.startswith("#"):
+        importer("skampi").import_file(path, tmp_path / "r")
+        return
+    with pytest.raises(DataError, match="line 2"):
+        importer("skampi").import_file(path, tmp_path / "r")

@@ -32,14 +32,17 @@ __all__ = [
     "law_shares",
     "linear_model",
     "linear_rows",
+    "measure_split",
     "moment_bootstrap",
     "noise_scale",
     "order_interval",
     "pareto_tail",
     "permutation_test",
+    "permuted_splits",
     "quantile",
     "quantile_bootstrap",
     "shift_interval",
+    "simulated_splits",
     "student_two_sided",
 ]
 
@@ -85,6 +88,11 @@ def kolmogorov_smirnov(
     first: NDArray[np.float64], second: NDArray[np.float64]
 ) -> tuple[float, float, bool]: ...
 def change_points(values: NDArray[np.float64], *, penalty: float, shortest: int) -> list[int]: ...
+def measure_split(values: NDArray[np.float64]) -> tuple[float, int, float, float, float]: ...
+def simulated_splits(
+    length: int, draws: int, grid: NDArray[np.float64], *, seed: int
+) -> NDArray[np.float64]: ...
+def permuted_splits(values: NDArray[np.float64], draws: int, *, seed: int) -> NDArray[np.float64]: ...
 def noise_scale(values: NDArray[np.float64]) -> float: ...
 def autocorrelation(values: NDArray[np.float64], lags: int) -> NDArray[np.float64]: ...
 def effective_size(values: NDArray[np.float64]) -> float: ...

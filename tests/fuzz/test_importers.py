@@ -134,6 +134,7 @@ def one_round(form: str, number: int, examples: int) -> None:
 
 
 @pytest.mark.timeout(0)
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")
 @pytest.mark.parametrize("form", sorted(valid_files()))
 def test_damaged_files_get_an_answer(form: str) -> None:
     outcome(form, valid_files()[form][0])

@@ -10,6 +10,7 @@ mod launch;
 mod models;
 mod noise;
 mod segments;
+mod splits;
 mod stats;
 
 /// Native kernels of Steelyard; private, the documented interface is the Python package.
@@ -32,6 +33,9 @@ mod _native {
 
     #[pymodule_export]
     use crate::segments::{break_intervals, fit_segments};
+
+    #[pymodule_export]
+    use crate::splits::{measure_split, permuted_splits, simulated_splits};
 
     #[pymodule_export]
     use crate::stats::{

@@ -31,11 +31,13 @@ mod scheme;
 mod segment;
 mod shift;
 mod special;
+mod split;
 mod statistic;
 mod stream;
 mod sum;
 mod tail;
 mod unit_moment;
+mod ziggurat;
 
 pub use block::block_length;
 pub use bootstrap::{Bootstrapped, Contrast, Question, SampleOf, bootstrap, contrast_bootstrap};
@@ -62,6 +64,7 @@ pub use segment::{
 };
 pub use shift::{Shift, shift_interval};
 pub use special::{normal_cdf, normal_quantile};
+pub use split::{Split, measure_split, permuted_splits, simulated_splits};
 pub use statistic::Statistic;
 pub use sum::{exact_sum, mean, standard_deviation};
 pub use tail::{f_upper, student_two_sided};

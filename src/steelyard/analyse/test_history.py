@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -54,8 +56,8 @@ def test_few_results_and_constants_get_a_clear_answer() -> None:
 
 
 def test_a_history_that_is_too_long_is_refused() -> None:
-    with pytest.raises(AnalysisError, match="5001 results; at most 5000"):
-        find_changes([np.ones(5001)])
+    with pytest.raises(AnalysisError, match="20001 results; at most 20000"):
+        find_changes([np.ones(20001)])
 
 
 def test_independent_results_need_fewer() -> None:
@@ -97,3 +99,31 @@ def test_more_series_ask_for_more() -> None:
     quiet = [noisy([1.0], [30], seed=seed) for seed in range(100, 160)]
     alone, among = find_changes([weak])[0], find_changes([weak, *quiet])[0]
     assert alone.p_value < among.p_value
+
+
+@pytest.mark.parametrize("options", [HistoryOptions(margin=0.001), replace(INDEPENDENT, margin=0.001)])
+@pytest.mark.parametrize("size", [12, 16, 20, 60])
+def test_what_could_have_been_seen_would_have_been_found(options: HistoryOptions, size: int) -> None:
+    """A change of the size that an unchanged series states is found in about 8 of 10 other ones."""
+    quiet = [find_changes([noisy([1.0], [size], seed, 0.02)], options)[0] for seed in range(60)]
+    stated = float(np.median([found.visible for found in quiet if not found.changes]))
+    if not np.isfinite(stated):
+        assert size < 20, "with 20 results some change can be seen"
+        return
+    half = size // 2
+    seen = sum(
+        bool(find_changes([noisy([1.0, 1 + stated], [half, half], seed, 0.02)], options)[0].changes)
+        for seed in range(1000, 1200)
+    )
+    assert 0.6 <= seen / 200 <= 0.98, (stated, seen)
+
+
+def test_where_nothing_could_have_been_seen_it_is_said() -> None:
+    (few,) = find_changes([noisy([1.0], [FEWEST - 1])])
+    assert few.visible == float("inf")
+    (found,) = find_changes([noisy([1.0], [40], sigma=0.01)])
+    (wider,) = find_changes([noisy([1.0], [40], sigma=0.05)])
+    assert 0.02 <= found.visible < wider.visible < 0.5
+    many = find_changes([noisy([1.0], [40], seed, 0.01) for seed in range(1, 40)])
+    assert many[0].visible > found.visible, "more series ask for more"
+    assert find_changes([np.full(50, 2.0)])[0].visible == 0.02, "a constant shows all that matters"

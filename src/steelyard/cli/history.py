@@ -124,6 +124,7 @@ def _as_json(followed: Followed) -> dict[str, object]:
         "verdict": _verdict(found),
         "p_value": found.p_value,
         "autocorrelation": found.autocorrelation,
+        "visible_percent": _finite(100 * found.visible),
         "is_newest_slower": is_newest_slower(followed),
         "changes": [
             {
@@ -156,8 +157,8 @@ def _as_text(followed: list[Followed], options: HistoryOptions) -> Iterator[str]
         if found.changes:
             yield f"{name_of(series)}:"
             yield from (f"  {_sentence(series, change)}" for change in found.changes)
-    quiet = sum(not found.changes and not found.is_undecidable for _, found in followed)
-    yield f"no change: {quiet}"
+    quiet = [each for each in followed if not each[1].changes and not each[1].is_undecidable]
+    yield f"no change: {len(quiet)}{_visible_text(quiet)}"
     undecided = [each for each in followed if each[1].is_undecidable]
     dependent = [series for series, found in undecided if found.autocorrelation > MOST_DEPENDENT]
     if short := len(undecided) - len(dependent):
@@ -168,6 +169,22 @@ def _as_text(followed: list[Followed], options: HistoryOptions) -> Iterator[str]
     slower = [name_of(each[0]) for each in followed if is_newest_slower(each)]
     if slower:
         yield f"slower now than before: {', '.join(slower)}"
+
+
+def _visible_text(quiet: list[Followed]) -> str:
+    """Say which lasting change would have been seen where none was: in 8 of 10 cases, in the middle."""
+    if not quiet:
+        return ""
+    ranked = sorted(quiet, key=lambda each: each[1].visible)
+    middle, worst = ranked[(len(ranked) - 1) // 2], ranked[-1]
+    text = f"; could have seen a lasting change of {_at_least(middle[1].visible)}"
+    if len(ranked) > 1 and worst[1].visible > middle[1].visible:
+        text += f" in half of them, {_at_least(worst[1].visible)} in {name_of(worst[0])}"
+    return text
+
+
+def _at_least(visible: float) -> str:
+    return f"{100 * visible:.2g} % or more" if math.isfinite(visible) else "no size"
 
 
 def _sentence(series: ResultSeries, change: Change) -> str:

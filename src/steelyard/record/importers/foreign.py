@@ -24,8 +24,9 @@ WARM_UP: Final = "warmup"
 DECIMAL_EXPONENTS: Final[dict[str, int]] = {"ns": 0, "us": 3, "ms": 6, "s": 9}
 """Power of ten that turns a unit of time into nanoseconds."""
 
-LARGEST_EXPONENT: Final = 290
-"""Numbers of more digits before or behind the point than doubles have are damage."""
+LARGEST_EXPONENT: Final = 100
+"""Numbers of more digits before or behind the point are damage: nothing measured is so large or small, and
+squares and products of such numbers would leave the range of doubles."""
 
 _EXACT: Final = decimal.Context(prec=800)
 
@@ -178,7 +179,7 @@ class Source:
 
 
 def is_plausible(number: Decimal) -> bool:
-    """Tell whether a number is finite and within the range of doubles.
+    """Tell whether a number is finite, and 0 or of a size that can have been measured.
 
     Examples
     --------

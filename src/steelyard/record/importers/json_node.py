@@ -70,7 +70,7 @@ class Node:
             self.refuse("a number")
         number = Decimal(self.value)
         if not is_plausible(number):
-            self.refuse("a finite number of the range of doubles")
+            self.refuse("a finite number of 0, or between 1e-100 and 1e100 in size")
         return number
 
     def count(self, most: int = 10**12) -> int:

@@ -25,13 +25,14 @@ EXPECTED: Final = (
     "SkaMPI 5 output: lines `count= N  size  mean  standard-error  repetitions  mean-per-process...` in "
     "microseconds, comments begin with `#`"
 )
-_LABEL: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=\s*")
+# Tried at the begin of a word alone: at each of its letters, a long word would take the square of its length.
+_LABEL: Final = re.compile(r"(?<![A-Za-z0-9_])([A-Za-z_][A-Za-z0-9_]*)=\s*")
 _BEGIN: Final = re.compile(r'^#\s*begin result\s+"([^"]+)"')
 _FACTS: Final = {
-    "version": re.compile(r"^#\s*SKaMPI Version\s+(.+?)\s*$", re.IGNORECASE),
-    "date": re.compile(r"^#\s*Started at\s+(.+?)\s*$"),
-    "machine": re.compile(r"^#\s*on cluster\s*:\s*(.+?)\s*$"),
-    "cpu": re.compile(r"^#\s*model name\s*:\s*(.+?)\s*$"),
+    "version": re.compile(r"^#\s*SKaMPI Version\s+(\S.*)", re.IGNORECASE),
+    "date": re.compile(r"^#\s*Started at\s+(\S.*)"),
+    "machine": re.compile(r"^#\s*on cluster\s*:\s*(\S.*)"),
+    "cpu": re.compile(r"^#\s*model name\s*:\s*(\S.*)"),
 }
 _FEWEST: Final = 4
 
@@ -54,7 +55,7 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
             name = begun[1] if begun else name
             for fact, pattern in _FACTS.items():
                 if matched := pattern.match(text):
-                    found.facts.setdefault(fact, matched[1])
+                    found.facts.setdefault(fact, matched[1].rstrip())
         elif text.strip():
             _result(found, problems, name, (line, text))
     problems.raise_if_any()

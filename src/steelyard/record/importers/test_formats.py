@@ -353,7 +353,9 @@ def test_a_table_without_unit_or_with_an_unknown_column_is_refused(tmp_path: Pat
             '{"results": [{"command": "c", "times": [0.1, -1]}]}',
             r"at `results\[0\].times\[1\]`: `-1`",
         ),
-        ("hyperfine", '{"results": [{"command": "c", "times": [1e999]}]}', "range of doubles"),
+        ("hyperfine", '{"results": [{"command": "c", "times": [1e999]}]}', "between 1e-100 and 1e100"),
+        ("hyperfine", '{"results": [{"command": "c", "times": [1e174]}]}', "between 1e-100 and 1e100"),
+        ("moobench", "0;1.2510849423603206e+174\n0;18140", "line 1"),
         (
             "google-benchmark",
             '{"benchmarks": [{"name": "b", "real_time": 1, "time_unit": "h"}]}',
@@ -379,3 +381,15 @@ def test_damage_is_named_with_its_place_and_the_format(
     assert str(tmp_path / "x") in caught.value.message
     assert (caught.value.hint or "").startswith("expected ")
     assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("long", ["a" * 400_000, "# on cluster : x" + " " * 400_000 + "y", "a=" * 200_000])
+def test_a_long_line_of_skampi_is_read_in_time(long: str, tmp_path: Path) -> None:
+    path = tmp_path / "skampi.txt"
+    path.write_text(f"count= 1 1 109.2 0.2 32 106.7 107.7\n{long}\n", encoding="utf-8")
+    if long.startswith("#"):
+        importer("skampi").import_file(path, tmp_path / "r")
+        return
+    with pytest.raises(DataError, match="line 2"):
+        importer("skampi").import_file(path, tmp_path / "r")

@@ -7,8 +7,8 @@
 use rayon::prelude::*;
 
 use crate::error::StatsError;
-use crate::sample::{check_values, real};
 use crate::registers::Registers;
+use crate::sample::{check_values, real};
 use crate::stream::{Indices, STEP, stream};
 use crate::ziggurat::Normal;
 
@@ -109,8 +109,7 @@ pub fn permuted_splits(values: &[f64], draws: usize, seed: u64) -> Result<Vec<f6
         .into_par_iter()
         .map(|chunk| {
             let rounds = SERIES_PER_STREAM.min(draws - chunk * SERIES_PER_STREAM);
-            let mut words =
-                Indices::new(&mut stream(seed, values.len() as u64, chunk), u32::MAX);
+            let mut words = Indices::new(&mut stream(seed, values.len() as u64, chunk), u32::MAX);
             let mut drawn = vec![0_u32; values.len().next_multiple_of(STEP)];
             let registers = Registers::widest();
             let mut order = scaled.clone();

@@ -29,7 +29,7 @@ for source in fuzz/fuzz_targets/*.rs; do
     [[ -d "fuzz/seeds/$target" ]] && seeds=("fuzz/seeds/$target")
     echo "== $target: $seconds s"
     nice -n 10 cargo fuzz run --sanitizer "$sanitizer" "$target" "$corpus" "${seeds[@]}" -- \
-        -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 -verbosity=0 ||
+        -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=10 -print_funcs=0 -verbosity=0 ||
         failed+=("$target")
 done
 if ((${#failed[@]})); then

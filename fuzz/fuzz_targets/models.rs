@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use steelyard_fuzz::{Number, plain};
 use steelyard_stats::{
     ChangeOptions, Intercept, NoiseScale, Plan, SegmentOptions, break_intervals, change_points, fit_linear,
-    fit_segments, noise_scale,
+    fit_segments, linear_rows, noise_scale,
 };
 
 #[derive(Debug, Arbitrary)]
@@ -46,7 +46,11 @@ fn linear(input: &Input, columns: &[Vec<f64>], response: &[f64]) {
         assert_eq!(each.len(), terms);
     }
     assert!(fit.rank <= terms && fit.rank + fit.residual_df >= response.len());
-    assert_eq!(fit.residuals.len(), response.len());
+    let rows = linear_rows(&columns, response, intercept).expect("fits again");
+    assert_eq!(rows.residual_sum.to_bits(), fit.residual_sum.to_bits());
+    for each in [&rows.residuals, &rows.leverage, &rows.cook] {
+        assert_eq!(each.len(), response.len());
+    }
 }
 
 fn segments(input: &Input, x: &[f64], y: &[f64]) {

@@ -3,15 +3,12 @@
 use std::borrow::Cow;
 
 use numpy::{PyArray1, PyReadonlyArray1};
-use pyo3::import_exception;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use steelyard_stats::{Intercept, LinearFit, StatsError, fit_linear};
 
-import_exception!(steelyard.errors, AnalysisError);
-
 pub(crate) fn raise(error: &StatsError) -> PyErr {
-    AnalysisError::new_err(error.to_string())
+    crate::stats::raise(error.clone())
 }
 
 /// The values themselves where they lie side by side, else a copy. Nobody may write them during the call.

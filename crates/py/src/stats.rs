@@ -7,6 +7,7 @@
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::import_exception;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use steelyard_stats::{
     ChangeOptions, ClusterOptions, Intervals, Plan, StatsError, cluster_bootstrap as clusters,
     moment_bootstrap_groups,
@@ -15,7 +16,13 @@ use steelyard_stats::{
 import_exception!(steelyard.errors, AnalysisError);
 
 pub(crate) fn raise(error: StatsError) -> PyErr {
-    AnalysisError::new_err(error.to_string())
+    Python::attach(|py| {
+        let hint = PyDict::new(py);
+        let made = hint
+            .set_item("hint", error.hint())
+            .and_then(|()| py.get_type::<AnalysisError>().call((error.to_string(),), Some(&hint)));
+        made.map_or_else(|problem| problem, PyErr::from_value)
+    })
 }
 
 pub(crate) fn contiguous(values: &PyReadonlyArray1<'_, f64>) -> Vec<f64> {

@@ -132,3 +132,29 @@ pub enum StatsError {
     #[error("a power law needs noise that is a share of the level")]
     PowerNoise,
 }
+
+impl StatsError {
+    /// What to do about it.
+    #[must_use]
+    pub const fn hint(&self) -> &'static str {
+        match self {
+            Self::TooFew { .. } => "measure more",
+            Self::TooMany { .. } => "give a random part of the values, or one group of them at a time",
+            Self::NotFinite { .. } => "remove such values and say how many were removed",
+            Self::Probability { .. } => "95 % is 0.95",
+            Self::Zero { .. } => "give a positive number",
+            Self::Layout { .. } => "give the length of every group, in the order of the values",
+            Self::Share { .. } => "a tenth at each end is 0.1",
+            Self::Labels { .. } => "repeat the label of a run for each of its values",
+            Self::LabelRange { .. } => "number the labels from 0 without gaps",
+            Self::Straddling { .. } => "give each cluster one stratum",
+            Self::ThinStratum { .. } => "join small strata, or measure more in each",
+            Self::Block { .. } => "give a shorter block, or a longer series",
+            Self::Length { .. } => "give one value of each column per observation",
+            Self::Negative { .. } => "leave the option out for its default",
+            Self::NotPositive { .. } => "use constant noise and no power laws",
+            Self::Break { .. } => "give breaks inside the range of x, in ascending order",
+            Self::PowerNoise => "use proportional noise, or leave power laws out",
+        }
+    }
+}

@@ -122,14 +122,14 @@ def ratio_test(
         return RatioTest(math.nan, math.nan, math.nan, units, 1.0, 1.0)
     difference = mean(b) - mean(a)
     if min(units) < 2:  # noqa: PLR2004 - one unit has no spread
-        return RatioTest(math.exp(difference), math.nan, math.nan, units, 1.0, 1.0)
+        return RatioTest(exponential(difference), math.nan, math.nan, units, 1.0, 1.0)
     error, freedom = _satterthwaite(a, b)
     half = float(special.stdtrit(freedom, (1 + margin.level) / 2)) * error
     bound = math.log1p(margin.relative)
     found = RatioTest(
-        ratio=math.exp(difference),
-        low=math.exp(difference - half),
-        high=math.exp(difference + half),
+        ratio=exponential(difference),
+        low=exponential(difference - half),
+        high=exponential(difference + half),
         units=units,
         p_different=min(1.0, 2 * upper_tail(abs(difference), error, freedom)),
         p_equivalent=max(
@@ -137,6 +137,14 @@ def ratio_test(
         ),
     )
     return replace(found, further_units=_further_units(a, b, difference, margin))
+
+
+def exponential(logarithm: float) -> float:
+    """Give the exponential; infinite beyond the range of numbers."""
+    try:
+        return math.exp(logarithm)
+    except OverflowError:
+        return math.inf
 
 
 def _logarithms(values: NDArray[np.float64]) -> NDArray[np.float64]:

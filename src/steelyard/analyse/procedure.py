@@ -12,7 +12,7 @@ from scipy import special
 
 from steelyard import _native
 from steelyard.analyse.describe import mean, standard_deviation
-from steelyard.analyse.equivalence import Margin, ratio_test
+from steelyard.analyse.equivalence import Margin, exponential, ratio_test
 from steelyard.analyse.quantity import Kind, Quantity, trimmed_error
 from steelyard.errors import AnalysisError, UsageError
 
@@ -232,7 +232,7 @@ def hodges_lehmann(
         what = "values"
         raise _not_positive(what)
     estimate, low, high, _ = _native.shift_interval(np.log(first), np.log(second), level=level)
-    return Found(math.exp(estimate), math.exp(low), math.exp(high))
+    return Found(exponential(estimate), exponential(low), exponential(high))
 
 
 def permutation_p_value(
@@ -290,7 +290,7 @@ def _welch(question: Question, moments: list[tuple[float, float, float]]) -> Fou
     half = float(special.stdtrit(freedom, (1 + question.level) / 2)) * math.sqrt(variance)
     low, high = estimate - half, estimate + half
     if is_ratio:
-        return Found(math.exp(estimate), math.exp(low), math.exp(high))
+        return Found(exponential(estimate), exponential(low), exponential(high))
     return Found(estimate, low, high)
 
 

@@ -143,14 +143,19 @@ def trimmed_mean(values: NDArray[np.float64], share: float) -> float:
     return mean(np.sort(values)[cut : values.size - cut])
 
 
+def _over(above: float, below: float) -> float:
+    """Give the quotient; not a number over 0."""
+    return above / below if below else math.nan
+
+
 _FUNCTIONS: Final[dict[str, Callable[..., float]]] = {
     "mean": mean,
     "sd": standard_deviation,
-    "cv": lambda values: standard_deviation(values) / mean(values),
+    "cv": lambda values: _over(standard_deviation(values), mean(values)),
     "quantile": quantile,
     "harrell_davis": harrell_davis,
     "range": lambda values, low, high: quantile(values, high) - quantile(values, low),
-    "quantile_ratio": lambda values, under, over: quantile(values, over) / quantile(values, under),
+    "quantile_ratio": lambda values, under, over: _over(quantile(values, over), quantile(values, under)),
     "mad": mad,
     "trimmed_mean": trimmed_mean,
 }

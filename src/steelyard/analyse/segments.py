@@ -27,6 +27,10 @@ REPEATS: Final = 4
 """From this many values per distinct x on, `replicates` decides what the search sees."""
 
 
+MOST_POINTS: Final = 20_000_000
+"""A search holds about 200 bytes per point: 4 GB at this number."""
+
+
 class Replicates(StrEnum):
     """What the search sees where sizes repeat."""
 
@@ -112,8 +116,8 @@ def fit_segments(  # noqa: PLR0913 - keyword-only options
     Raises
     ------
     AnalysisError
-        If there are fewer than 4 points, a value is not finite, or a given break leaves a piece
-        without points.
+        If there are fewer than 4 points, or more than 20 million for a search, a value is not finite, or a
+        given break leaves a piece without points.
 
     References
     ----------
@@ -132,6 +136,10 @@ def fit_segments(  # noqa: PLR0913 - keyword-only options
     if breaks is not None:
         wanted = PieceKind.POWER if log else PieceKind.LINE
         return _given((places, values), sorted(breaks), names, wanted)
+    if places.size > MOST_POINTS:
+        message = f"{places.size} points are given; a search for breaks holds at most {MOST_POINTS}"
+        hint = "give one median of y per x, or a random part of the points, or the breaks themselves"
+        raise AnalysisError(message, hint=hint, code="analysis.too-many")
     seen_x, seen_y, on_medians = seen_points(places, values, Replicates(replicates))
     found = _native.fit_segments(seen_x, seen_y, chosen)
     starts = [piece[1] for piece in found["pieces"][1:]]
@@ -241,17 +249,14 @@ def _given(
             message = f"no point lies between the breaks {low:g} and {high:g}"
             hint = f"x goes from {x.min():g} to {x.max():g}; give breaks inside" if x.size else "give data"
             raise AnalysisError(message, hint=hint)
-        kind = wanted if np.unique(x[inside]).size > 1 else PieceKind.CONSTANT
-        here = (x[inside], y[inside])
-        model = fit_kind(kind, *here, names)
+        places, values = x[inside], y[inside]
+        lowest, highest = float(places.min()), float(places.max())
+        kind = wanted if lowest < highest else PieceKind.CONSTANT
+        model = fit_kind(kind, places, values, names)
         base = float(model.coefficients[0])
         slope = float(model.coefficients[-1]) if kind is not PieceKind.CONSTANT else 0.0
         base = 10.0**base if kind is PieceKind.POWER else base
-        pieces.append(
-            Piece(
-                kind, float(here[0].min()), float(here[0].max()), model, base, slope, *here, is_robust=False
-            )
-        )
+        pieces.append(Piece(kind, lowest, highest, model, base, slope, places, values, is_robust=False))
     between = tuple(
         Breakpoint(float(at), left.high, right.low, None, None, 0)
         for at, (left, right) in zip(breaks, pairwise(pieces), strict=True)

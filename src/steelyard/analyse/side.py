@@ -24,6 +24,12 @@ LONG_ENOUGH: Final = 30
 DEPENDENT_BELOW: Final = 0.7
 """A series counts as autocorrelated if its effective size is below this share of its size."""
 
+LARGEST: Final = 1e70
+"""Fourth powers of larger values, which degrees of freedom are made of, overflow."""
+
+SMALLEST: Final = 1e-70
+"""Fourth powers of smaller values vanish."""
+
 BATCH_TIMES: Final = 10
 """Correlation times in a batch: neighbouring batches are then as good as independent."""
 
@@ -115,6 +121,7 @@ def side_of(values: object, name: str, *, clusters: object, strata: object, bloc
     if not column.size:
         message = f"`{name}` is empty"
         raise AnalysisError(message, hint="give at least one value", code="analysis.too-few")
+    _check_range(column, name)
     if block is not None and (clusters is not None or strata is not None):
         message = "`block` is given together with `clusters` or `strata`; allowed: one of the two"
         raise UsageError(message, hint="blocks are for one series without labels")
@@ -122,6 +129,17 @@ def side_of(values: object, name: str, *, clusters: object, strata: object, bloc
     layers = None if strata is None else labels_of(strata, f"strata of {name}", column.size)
     effective = _effective_size(column, groups) if layers is None else float(column.size)
     return Side(column, groups, layers, _block_length(block, column), effective)
+
+
+def _check_range(values: NDArray[np.float64], name: str) -> None:
+    """Refuse values whose powers cannot be computed."""
+    low, high = float(values.min()), float(values.max())
+    largest = max(abs(low), abs(high))
+    if largest > LARGEST or (low < high and largest < SMALLEST):
+        what = "are no finite numbers" if largest > LARGEST else "vanish"
+        message = f"`{name}` goes from {low:g} to {high:g}: fourth powers of such values {what}"
+        hint = f"give them in another unit, in which they lie between {SMALLEST:g} and {LARGEST:g}"
+        raise AnalysisError(message, hint=hint, code="analysis.range")
 
 
 def _effective_size(values: NDArray[np.float64], clusters: NDArray[np.int64] | None) -> float:

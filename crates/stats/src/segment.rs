@@ -14,6 +14,7 @@ mod exact;
 mod groups;
 mod moments;
 mod search;
+mod settle;
 mod tree;
 
 pub use bootstrap::break_intervals;
@@ -22,6 +23,7 @@ pub use moments::PieceKind;
 use groups::{CUT, Groups, Weighted};
 use moments::{Both, Prices};
 use search::{Found, Limits, guess, search};
+use settle::settle;
 use tree::Tree;
 
 /// How the size of the noise depends on the level.
@@ -185,7 +187,12 @@ fn converge(groups: &Groups, options: &SegmentOptions) -> (Weighted, Found) {
         before = Some(found.clone());
         // The pilot is smeared over half a window on either side of a jump.
         let smeared = if pass == 1 { groups.window() } else { 0 };
-        level = levels(groups, &weighted.groups, &found, smeared, options);
+        let curves: Vec<Piece> = ranges(&found, groups.count())
+            .into_iter()
+            .map(|range| piece(groups, &weighted.groups, range, &limits))
+            .collect();
+        let settled = settle(groups, &curves, &found, weighted.sigma, options);
+        level = levels(groups, &weighted.groups, &settled, smeared, options);
         usable(&mut level, &pilot, groups, options.noise);
     }
 }

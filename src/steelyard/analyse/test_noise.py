@@ -130,7 +130,7 @@ def test_intervals_of_parameters_cover(name: str) -> None:
 @pytest.mark.parametrize("name", ["lognormal", "steep weibull", "normal"])
 def test_a_true_law_is_refuted_no_more_often_than_stated(name: str) -> None:
     kind, _ = PLANTED[name]
-    seeds = 120
+    seeds = 60
     refuted = 0
     for seed in range(seeds):
         laws = noise_model(planted(name, 150, 300 + seed), lowest=0, seed=seed).laws

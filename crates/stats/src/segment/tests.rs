@@ -74,6 +74,18 @@ fn the_breaks_of_messages_are_found() {
 }
 
 #[test]
+fn points_beside_a_high_jump_are_counted_to_their_own_side() {
+    for seed in 0..20 {
+        let (x, y) = messages(100_000, 700 + seed);
+        let found = fit_segments(&x, &y, &OPTIONS).expect("fits");
+        assert_eq!(found.pieces.len(), 3, "{found:?}");
+        // At 65 000 times grow twelvefold: no point can be mistaken but for a spike.
+        let edge = (found.pieces[1].x_range.1, found.pieces[2].x_range.0);
+        assert!(edge.0 < 65_000.0 && edge.1 >= 65_000.0, "{edge:?}");
+    }
+}
+
+#[test]
 fn long_series_equal_brute_force() {
     for (count, seed) in [(1500, 1), (3000, 2), (3000, 3)] {
         let (x, y) = messages(count, seed);

@@ -1,0 +1,57 @@
+//! Where a break lies once the curves on both sides are known.
+
+use crate::segment::groups::{CUT, Groups};
+use crate::segment::{NoiseScale, Piece, SegmentOptions};
+
+/// Distinct x looked at on either side of a break.
+const REACH: usize = 4000;
+
+/// Moves every break to where the points fit the curves of their own sides best.
+///
+/// The search cuts residuals around the curve of the round before. A point beside a jump that was counted to the wrong side is
+/// cut to that side's curve, and stays there in every later round. Here each side judges a point by its own curve, so
+/// that the next round starts from the right side. Residuals are cut at 3 sigma as in the search.
+pub(super) fn settle(
+    groups: &Groups,
+    pieces: &[Piece],
+    breaks: &[usize],
+    sigma: f64,
+    options: &SegmentOptions,
+) -> Vec<usize> {
+    let mut settled = breaks.to_vec();
+    let shortest = options.shortest.max(1);
+    for index in 0..breaks.len() {
+        let at = settled[index];
+        let before = if index == 0 { 0 } else { settled[index - 1] };
+        let after = breaks.get(index + 1).copied().unwrap_or(groups.count());
+        let low = (before + shortest).max(at.saturating_sub(REACH));
+        let high = after.saturating_sub(shortest).min(at + REACH);
+        if low >= high {
+            continue;
+        }
+        let gain = |group: usize| {
+            loss(groups, group, &pieces[index], sigma, options)
+                - loss(groups, group, &pieces[index + 1], sigma, options)
+        };
+        // What it costs to move the break from `low` up, one x at a time.
+        let (mut cost, mut least, mut best) = (0.0, 0.0, low);
+        for place in low..=high {
+            if cost < least || (cost <= least && place.abs_diff(at) < best.abs_diff(at)) {
+                (least, best) = (cost, place);
+            }
+            if place < high {
+                cost += gain(place);
+            }
+        }
+        settled[index] = best;
+    }
+    settled
+}
+
+/// Cut squares of the residuals of one x around a curve.
+fn loss(groups: &Groups, group: usize, piece: &Piece, sigma: f64, options: &SegmentOptions) -> f64 {
+    let level = piece.at(groups.x[group]);
+    let unit = if options.noise == NoiseScale::Proportional { sigma * level.abs() } else { sigma };
+    let most = if options.robust { CUT * CUT } else { f64::INFINITY };
+    groups.values(group).iter().map(|value| ((value - level) / unit).powi(2).min(most)).sum()
+}

@@ -3,10 +3,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-
-import pytest
+from typing import TYPE_CHECKING
 
 from steelyard.cli import execute
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def test_the_program_prints_the_sum_of_the_source(capfd: pytest.CaptureFixture[str]) -> None:
@@ -18,7 +20,7 @@ def test_the_program_prints_the_sum_of_the_source(capfd: pytest.CaptureFixture[s
 
 
 def test_the_programs_exit_code_and_message_are_passed_on(capfd: pytest.CaptureFixture[str]) -> None:
-    assert execute("workload packets parallel 20 1 25 t 1 8 n A".split()) == 2
+    assert execute(["workload", "packets", "parallel", "20", "1", "25", "t", "1", "8", "n", "A"]) == 2
     assert "L is `n`; allowed for S = `A`" in capfd.readouterr().err
 
 

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use super::crew::Crew;
 use crate::Sources;
 use crate::strategy::{Exchange, Offered};
-use crate::wait::Habit;
+use crate::wait::{Habit, Patience};
 
 /// What the dispatcher did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -96,8 +96,9 @@ impl Alarm {
     /// A bound on what a wrong guess costs; the queue that runs out wakes earlier.
     const LONGEST: Duration = Duration::from_millis(10);
 
-    /// SOURCE: measured with `benches/packets.py`: what a virtual machine on a busy host needs to wake a thread.
-    const WORTH_SLEEPING: Duration = Duration::from_micros(60);
+    /// SOURCE: measured with `benches/packets.py`: below this, waking takes longer than the wait.
+    /// Spinning is not free either: two cores of a virtual machine may be two threads of one.
+    const WORTH_SLEEPING: Duration = Duration::from_micros(40);
 
     fn new() -> Self {
         Self { last: Self::SHORTEST, habit: Habit::default() }
@@ -108,10 +109,14 @@ impl Alarm {
     #[cold]
     fn wait_for_room<E: Exchange>(&mut self, exchange: &E, crew: &Crew, queue: usize) {
         let has_room = || exchange.len(queue) <= exchange.depth() / 2 || crew.stop.is_set();
-        // Where it took long the last time, nobody is served by spinning, nor by offering the core: on a
-        // busy machine whoever offers it waits for a whole slice, and whoever sleeps is back at once.
+        // Where it took long the last time and every thread has a core, nobody is served by spinning, nor by
+        // offering the core: on a busy machine whoever offers it waits for a whole slice, and whoever sleeps
+        // is back at once.
         let start = Instant::now();
-        if self.last < Self::WORTH_SLEEPING && crew.patience().wait_as_before(&mut self.habit, has_room) {
+        let patience = crew.patience();
+        let is_short = patience == Patience::CROWDED || self.last < Self::WORTH_SLEEPING;
+        if is_short && patience.wait_as_before(&mut self.habit, has_room) {
+            self.last = start.elapsed().clamp(Self::SHORTEST, Self::LONGEST);
             return;
         }
         crew.lend_core();

@@ -21,7 +21,7 @@ check() { # name, command...
     if "$@"; then executed+=("$name"); else failed+=("$name"); fi
 }
 
-# Every interleaving of small models; two minutes with two pre-emptions, the bound of most loom users.
+# Every interleaving of small models with three pre-emptions: seconds, once it is compiled.
 check "loom" env CARGO_TARGET_DIR=target/loom RUSTFLAGS="--cfg loom" \
     LOOM_MAX_PREEMPTIONS="${LOOM_MAX_PREEMPTIONS:-3}" \
     cargo test --locked --quiet --release -p steelyard-sync --lib models

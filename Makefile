@@ -46,6 +46,10 @@ FUZZ_SECONDS ?= 60
 fuzz: ## feed every parser of foreign bytes with damaged ones, FUZZ_SECONDS each
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
+.PHONY: verify-sync
+verify-sync: ## check locks and queues under loom, Miri and ThreadSanitizer, with 1000 stress rounds
+	@scripts/verify-sync.sh
+
 .PHONY: truth
 truth: setup ## compute the page that says how often intervals and verdicts are right
 	@cd tests && ../$(BIN)/python -m statistical.truth --write ../docs/concepts/coverage.md

@@ -26,9 +26,11 @@ fn value(text: &str, name: &str) -> f64 {
 
 #[test]
 fn contests_print_rates_and_turns() {
-    let text = answer("counter k 2 20").unwrap();
+    let text = answer("counter k 2 100").unwrap();
     let turns: f64 = value(&text, "thread 0") + value(&text, "thread 1");
-    assert!(turns > 0.0 && value(&text, "slowdown") > 0.0 && value(&text, "unfairness") < 1.0, "{text}");
+    assert!(turns > 0.0 && value(&text, "slowdown") > 0.0, "{text}");
+    // Two threads: 1 if one of them never had its turn.
+    assert!((0.0..=1.0).contains(&value(&text, "unfairness")), "{text}");
     let ratio = value(&text, "serial_rate_per_s") / value(&text, "rate_per_s");
     assert!((value(&text, "slowdown") / ratio - 1.0).abs() < 0.01, "{text}");
     let text = answer("sleeper m 3 30").unwrap();

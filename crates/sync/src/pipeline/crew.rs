@@ -103,7 +103,7 @@ impl Crew {
         match awake < self.cores {
             true if asleep == 0 => Patience::LONG,
             true => Patience::SHORT,
-            false => Patience::USUAL,
+            false => Patience::CROWDED,
         }
     }
 

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use super::crew::Crew;
 use crate::Sources;
 use crate::strategy::{Exchange, Offered};
-use crate::wait::Habit;
+use crate::wait::{Habit, Patience};
 
 /// What the dispatcher did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -96,6 +96,10 @@ impl Alarm {
     /// A bound on what a wrong guess costs; the queue that runs out wakes earlier.
     const LONGEST: Duration = Duration::from_millis(10);
 
+    /// SOURCE: measured with `benches/packets.py`: below this, waking takes longer than the wait.
+    /// Spinning is not free either: two cores of a virtual machine may be two threads of one.
+    const WORTH_SLEEPING: Duration = Duration::from_micros(40);
+
     fn new() -> Self {
         Self { last: Self::SHORTEST, habit: Habit::default() }
     }
@@ -105,15 +109,27 @@ impl Alarm {
     #[cold]
     fn wait_for_room<E: Exchange>(&mut self, exchange: &E, crew: &Crew, queue: usize) {
         let has_room = || exchange.len(queue) <= exchange.depth() / 2 || crew.stop.is_set();
-        if crew.patience().wait_as_before(&mut self.habit, has_room) {
+        // Where it took long the last time and every thread has a core, nobody is served by spinning, nor by
+        // offering the core: on a busy machine whoever offers it waits for a whole slice, and whoever sleeps
+        // is back at once.
+        let start = Instant::now();
+        let patience = crew.patience();
+        let is_short = patience == Patience::CROWDED || self.last < Self::WORTH_SLEEPING;
+        if is_short && patience.wait_as_before(&mut self.habit, has_room) {
+            self.last = start.elapsed().clamp(Self::SHORTEST, Self::LONGEST);
             return;
         }
         crew.lend_core();
-        let start = Instant::now();
         while !has_room() {
             let nap = (self.last * 3 / 4).saturating_sub(start.elapsed()).max(self.last / 8);
             crew.sleep_for_room(queue, nap.clamp(Self::SHORTEST, Self::LONGEST), has_room);
         }
-        self.last = start.elapsed().clamp(Self::SHORTEST, Self::LONGEST);
+        // Sleeping too long must not make the next sleep longer: what counts is how long half of the queue
+        // takes, and a queue that has run out took less than it seems.
+        let half = u32::try_from(exchange.depth() / 2).unwrap_or(u32::MAX).max(1);
+        let left = exchange.len(queue).min(exchange.depth());
+        let free = u32::try_from(exchange.depth() - left).unwrap_or(u32::MAX).max(half);
+        let taken = start.elapsed() / free * half / if left == 0 { 2 } else { 1 };
+        self.last = taken.clamp(Self::SHORTEST, Self::LONGEST);
     }
 }

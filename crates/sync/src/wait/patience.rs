@@ -1,7 +1,7 @@
 use crate::atomic::{pause, yield_now};
 
 /// How long to wait before sleeping.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Patience {
     spins: u32,
     /// Spins after which the core is offered once.
@@ -13,14 +13,17 @@ pub(crate) struct Patience {
 const MOST_PAUSES: u32 = 16;
 
 impl Patience {
-    /// Before a lock, or with fewer cores than threads that could use them: whoever is waited for may
-    /// need this core.
+    /// Before a lock: whoever holds it may need this core.
     ///
     /// SOURCE: measured with `benches/packets.py`. A pause takes 10 to 40 ns, so spinning covers the
     /// transfer of a cache line several times; offering the core takes 0.3 to 0.7 us, so all of it
     /// together is about as long as sleeping and being woken, which bounds the loss to a factor of two
     /// whatever the other side does.
     pub(crate) const USUAL: Self = Self::new(32, 32, 16);
+
+    /// In a pipeline with more threads than cores: whoever is waited for gets this core by each offer, and
+    /// works until its queue is empty or full.
+    pub(crate) const CROWDED: Self = Self::new(32, 32, 128);
 
     /// With a core for every thread: nobody needs this one, and being woken would cost the other side
     /// some microseconds.

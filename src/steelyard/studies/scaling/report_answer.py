@@ -41,6 +41,7 @@ def recommendations(findings: FindingSet) -> list[Finding]:
 def _of_program(findings: FindingSet) -> Iterator[Statement]:
     points = findings.of("speedup")
     if not points:
+        yield plain("No speed-up follows from these runs: too few numbers of workers finished.")
         return
     fitting = [each for each in points if not each.facts["oversubscribed"]]
     if fitting:

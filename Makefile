@@ -39,6 +39,10 @@ bench: setup ## print Steelyard's own error and speed as ratios against its peer
 	@$(BIN)/python benches/resampling.py
 	@$(BIN)/python benches/segmentation.py
 
+.PHONY: verify-sync
+verify-sync: ## check locks and queues under loom, Miri and ThreadSanitizer, with 1000 stress rounds
+	@scripts/verify-sync.sh
+
 .PHONY: truth
 truth: setup ## compute the page that says how often intervals and verdicts are right
 	@cd tests && ../$(BIN)/python -m statistical.truth --write ../docs/concepts/coverage.md

@@ -9,38 +9,64 @@
 //! | [`contest`] | threads that contend for one lock |
 //! | [`Ring`], [`Mpmc`], [`Deque`] | bounded queues: one to one, many to many, one owner and many thieves |
 
-mod arguments;
+#![cfg_attr(
+    loom,
+    allow(dead_code, unused_imports, missing_docs, reason = "a model uses locks and queues only")
+)]
+
 mod atomic;
-mod command;
-mod contest;
-mod error;
-mod load;
 mod lock;
-mod outcome;
 mod packet;
 mod padded;
-mod pipeline;
 mod queue;
-mod serial;
-mod strategy;
-mod timer;
 mod wait;
 
-#[cfg(test)]
-mod golden;
+#[cfg(not(loom))]
+mod arguments;
+#[cfg(not(loom))]
+mod command;
+#[cfg(not(loom))]
+mod contest;
+#[cfg(not(loom))]
+mod error;
+#[cfg(not(loom))]
+mod load;
+#[cfg(not(loom))]
+mod outcome;
+#[cfg(not(loom))]
+mod pipeline;
+#[cfg(not(loom))]
+mod serial;
+#[cfg(not(loom))]
+mod strategy;
+#[cfg(not(loom))]
+mod timer;
 
+#[cfg(test)]
+#[cfg(not(loom))]
+mod golden;
+#[cfg(all(test, loom))]
+mod models;
+
+#[cfg(not(loom))]
 pub use command::{USAGE, execute};
+#[cfg(not(loom))]
 pub use contest::{Contest, SLEEP, Section, contest, count_alone, uncontended_ns};
+#[cfg(not(loom))]
 pub use error::SyncError;
+#[cfg(not(loom))]
 pub use load::{End, Load};
-pub use lock::{
-    Anderson, Clh, Held, Lock, LockKind, Mcs, ParkingLot, PthreadMutex, RawLock, StdMutex, TestAndSet,
-    TestTestAndSet, Ticket,
-};
+pub use lock::{Anderson, Clh, Held, Lock, LockKind, Mcs, RawLock, TestAndSet, TestTestAndSet, Ticket};
+#[cfg(not(loom))]
+pub use lock::{ParkingLot, PthreadMutex, StdMutex};
+#[cfg(not(loom))]
 pub use outcome::{Outcome, Share};
 pub use packet::{Distribution, Draws, Packet, Sources, fingerprint, source_means};
 pub use padded::Padded;
+#[cfg(not(loom))]
 pub use pipeline::{Settings, parallel};
 pub use queue::{Consumer, Deque, DequeOwner, Full, Mpmc, Producer, Ring, Stolen, Thief, Word};
+#[cfg(not(loom))]
 pub use serial::serial;
+#[cfg(not(loom))]
 pub use strategy::Strategy;

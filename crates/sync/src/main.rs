@@ -1,10 +1,17 @@
 //! The packet program.
 
+#![cfg_attr(loom, allow(unused_imports, reason = "a model has no program"))]
+
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+#[cfg(not(loom))]
 use steelyard_sync::SyncError;
 
+#[cfg(loom)]
+fn main() {}
+
+#[cfg(not(loom))]
 fn main() -> ExitCode {
     let words: Vec<String> = match std::env::args_os().skip(1).map(std::ffi::OsString::into_string).collect()
     {
@@ -17,6 +24,7 @@ fn main() -> ExitCode {
     }
 }
 
+#[cfg(not(loom))]
 fn fail(error: &SyncError) -> ExitCode {
     let hint = error.hint().map(|hint| format!("\nhint: {hint}\n")).unwrap_or_default();
     // Nobody is left to tell when standard error is closed; the exit code still says it.

@@ -3,10 +3,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-
-import pytest
+from typing import TYPE_CHECKING
 
 from steelyard.cli import execute
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def test_the_program_prints_the_sum_of_the_source(capfd: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,7 @@
 use super::RawLock;
 use super::node::{self, BUSY, Node, Place};
 use crate::Padded;
-use crate::atomic::{AcqRel, AtomicPtr, Relaxed, Release};
+use crate::atomic::{AcqRel, Acquire, AtomicPtr, Relaxed};
 
 /// State of a node whose thread has released the lock.
 const FREE: u32 = 2;
@@ -83,7 +83,7 @@ impl RawLock for Clh {
         loop {
             // ORDERING: pairs with the Release in `node::change`: what the last holder wrote is seen.
             // SAFETY: we are the only one behind that node, and it stays until we give it back.
-            match unsafe { before.as_ref() }.state.word.load(crate::atomic::Acquire) {
+            match unsafe { before.as_ref() }.state.word.load(Acquire) {
                 FREE => {
                     // SAFETY: as in `acquire`.
                     unsafe { node::give_back(before) };
@@ -109,9 +109,10 @@ impl Clh {
     /// Leaves the queue between `before` and whoever came since.
     fn leave(&self, place: Place, before: Place) {
         // ORDERING: Release publishes the node before to the thread that finds it as the tail next. We
-        // have acquired it when we queued.
-        if self.tail.compare_exchange(place.as_ptr(), before.as_ptr(), Release, Relaxed).is_ok() {
-            // SAFETY: nobody came: it is out of the queue, and nobody else knew it.
+        // have acquired it when we queued. Acquire pairs with the Release of a thread that came behind us and
+        // left before us: it has looked at our node, which is given back here.
+        if self.tail.compare_exchange(place.as_ptr(), before.as_ptr(), AcqRel, Relaxed).is_ok() {
+            // SAFETY: it is out of the queue, and whoever knew it has left.
             unsafe { node::give_back(place) };
             return;
         }

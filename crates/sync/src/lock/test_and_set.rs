@@ -46,7 +46,12 @@ fn read_then_swap(word: &AtomicU32) -> Result<(), u32> {
 #[inline]
 fn free(state: &Sleepers) {
     // ORDERING: pairs with the Acquire in `swap`.
+    #[cfg(not(loom))]
     state.word().store(FREE, Release);
+    // loom 0.7 keeps no total order of plain stores and exchanges of one word: it lets an exchange that
+    // fails hide a store that came before it. An exchange in place of the store is ordered.
+    #[cfg(loom)]
+    state.word().swap(FREE, Release);
     // One is enough: who is woken and comes too late sleeps on, and the next release wakes again.
     state.wake(1);
 }

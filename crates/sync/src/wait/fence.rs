@@ -2,12 +2,12 @@
 //!
 //! Whoever goes to sleep announces it and then looks for work once more; whoever brings work writes it
 //! and then looks for sleepers. Each side must have its write visible before its read, which takes a
-//! full fence on both. The side that brings work does so for every packet, the other one almost never.
-//! So the frequent side only keeps the compiler from swapping the two, and the rare side makes the
+//! full fence on both. Whoever releases a lock brings work, and does so each time; a thread sleeps before
+//! a lock almost never. So the frequent side only keeps the compiler from swapping the two, and the rare side makes the
 //! kernel execute a full fence on every core that executes this process: membarrier(2),
 //! `MEMBARRIER_CMD_PRIVATE_EXPEDITED`. Without that system call both sides use a full fence.
 
-#[cfg(any(loom, miri))]
+#[cfg(any(loom, miri, tsan))]
 mod system {
     pub(super) fn is_registered() -> bool {
         false
@@ -20,7 +20,7 @@ mod system {
     pub(super) fn fence_everywhere() {}
 }
 
-#[cfg(not(any(loom, miri)))]
+#[cfg(not(any(loom, miri, tsan)))]
 mod system {
     use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 

@@ -28,7 +28,7 @@ fn a_queue_of_any_depth_is_full_exactly_at_its_depth() {
 fn nothing_is_lost_or_doubled_and_each_producer_keeps_its_order() {
     const PRODUCERS: usize = 3;
     const CONSUMERS: usize = 3;
-    let count = if cfg!(miri) { 40 } else { 30_000_usize };
+    let count = if cfg!(miri) { 40 } else { 10_000_usize };
     for depth in [1, 2, 7, 64] {
         let queue = Mpmc::new(depth);
         let seen: Vec<Vec<(usize, usize)>> = thread::scope(|scope| {

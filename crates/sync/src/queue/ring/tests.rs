@@ -32,7 +32,7 @@ fn a_ring_without_room_is_refused() {
 
 #[test]
 fn nothing_is_lost_doubled_or_reordered_between_threads() {
-    let count = if cfg!(miri) { 200 } else { 200_000 };
+    let count = if cfg!(miri) { 200 } else { 50_000 };
     for depth in [1, 3, 32] {
         let mut ring = Ring::new(depth);
         let (mut producer, mut consumer) = ring.split();

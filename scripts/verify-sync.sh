@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Checks crates/sync under loom, Miri and ThreadSanitizer and with many stress rounds, as far as the
+# tools are there, and says which of them were executed.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+NIGHTLY="${NIGHTLY:-nightly}"
+host=$(rustc -vV | sed -n 's/^host: //p')
+executed=()
+skipped=()
+failed=()
+
+has_component() { # toolchain, component
+    command -v rustup >/dev/null && rustup component list --toolchain "$1" --installed 2>/dev/null | grep -q "^$2"
+}
+
+check() { # name, command...
+    local name=$1
+    shift
+    echo "== $name"
+    if "$@"; then executed+=("$name"); else failed+=("$name"); fi
+}
+
+# Every interleaving of small models; two minutes with two pre-emptions, the bound of most loom users.
+check "loom" env CARGO_TARGET_DIR=target/loom RUSTFLAGS="--cfg loom" \
+    LOOM_MAX_PREEMPTIONS="${LOOM_MAX_PREEMPTIONS:-3}" \
+    cargo test --locked --quiet --release -p steelyard-sync --lib models
+
+if has_component "$NIGHTLY" miri && has_component "$NIGHTLY" rust-src; then
+    # Threads are pre-empted at random; the seed changes where. Provenance is permissive because parking_lot
+    # keeps pointers in integers.
+    check "Miri" env CARGO_TARGET_DIR=target/miri PROPTEST_CASES=4 PROPTEST_DISABLE_FAILURE_PERSISTENCE=1 \
+        MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-permissive-provenance -Zmiri-seed=${MIRI_SEED:-1}" \
+        cargo "+$NIGHTLY" miri test --locked --quiet -p steelyard-sync --lib -- queue:: lock::
+else
+    skipped+=("Miri (rustup component add --toolchain $NIGHTLY miri rust-src)")
+fi
+
+if has_component "$NIGHTLY" rust-src; then
+    check "ThreadSanitizer" env CARGO_TARGET_DIR=target/tsan RUSTFLAGS="-Zsanitizer=thread --cfg tsan" \
+        TSAN_OPTIONS="halt_on_error=1" STEELYARD_STRESS_ROUNDS="${STEELYARD_STRESS_ROUNDS:-50}" \
+        cargo "+$NIGHTLY" test --locked --quiet -Zbuild-std --target "$host" -p steelyard-sync \
+        --lib --test stress
+else
+    skipped+=("ThreadSanitizer (rustup component add --toolchain $NIGHTLY rust-src)")
+fi
+
+check "stress" env STEELYARD_STRESS_ROUNDS="${STEELYARD_STRESS_ROUNDS:-1000}" \
+    cargo test --locked --quiet --release -p steelyard-sync --test stress
+
+echo
+echo "executed: ${executed[*]:-none}"
+echo "skipped: ${skipped[*]:-none}"
+echo "failed: ${failed[*]:-none}"
+((${#failed[@]} == 0))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def planned(**execution: str) -> Plan:
     cell = Cell(0, {"workers": "1"}, Execution("bare", ("true",), **execution))  # type: ignore[arg-type]
-    factors = {"workers": ("1",)}
+    factors: dict[str, tuple[str, ...]] = {"workers": ("1",)}
     return Plan("scaling", 1, factors, (cell,), (Batch(0, 0, 0),), 1, {}).freeze()
 
 

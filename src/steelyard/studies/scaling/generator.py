@@ -66,7 +66,8 @@ def source_means(mean_work: int, sources: int, seed: int) -> tuple[int, ...]:
     Returns
     -------
     tuple of int
-        Shape (sources,), iterations per packet.
+        Shape (sources,), iterations per packet; one that the shift makes negative sends packets without
+        work.
 
     Examples
     --------
@@ -84,13 +85,15 @@ def source_means(mean_work: int, sources: int, seed: int) -> tuple[int, ...]:
 def balance_bound(means: Iterable[int]) -> float:
     """Give the speed-up that imbalance allows a strategy without balancing: sum of means / largest mean.
 
+    A source with a negative mean has no work.
+
     Examples
     --------
-    >>> balance_bound((813, 1186))
-    1.6854974704890389
+    >>> balance_bound((813, 1186)), balance_bound((279, -79))
+    (1.6854974704890389, 1.0)
     """
-    values = tuple(means)
-    return sum(values) / max(values)
+    work = [max(mean, 0) for mean in means]
+    return sum(work) / max(work)
 
 
 def median_balance_bound(mean_work: int, sources: int, seeds: Iterable[int]) -> float:

@@ -14,16 +14,18 @@ from steelyard.record.tables import read_runs
 from steelyard.studies.analysis_parts import RUNS, finding, finite
 from steelyard.studies.quiet_machine import quiet_machine
 from steelyard.studies.scaling.estimates import of_trials
+from steelyard.studies.scaling.strategy_findings import contender_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from steelyard.model import Finding
+    from steelyard.model import Finding, Plan
     from steelyard.studies.analysis_options import AnalysisOptions
     from steelyard.studies.scaling.recorded import Recorded
 
 A_A_SIDES = 2
+NAMED = 3
 
 
 def remark_findings(result: Path, recorded: Recorded, options: AnalysisOptions) -> Iterator[Finding]:
@@ -32,7 +34,7 @@ def remark_findings(result: Path, recorded: Recorded, options: AnalysisOptions) 
         yield _identical(recorded, options)
     if not recorded.hashes:
         yield from quiet_machine(result, pl.DataFrame(read_runs(result).select(["steal_ns", "wall_ns"])))
-    yield from _failed(result)
+    yield from _failed(result, recorded.plan)
     yield finding(
         "settings",
         {},
@@ -73,7 +75,7 @@ def _identical(recorded: Recorded, options: AnalysisOptions) -> Finding:
     )
 
 
-def _failed(result: Path) -> Iterator[Finding]:
+def _failed(result: Path, plan: Plan) -> Iterator[Finding]:
     runs = read_runs(result).select(["cell", "status", "message"]).to_pylist()
     counts = Counter((run["status"], run["message"] or "") for run in runs if run["status"] != "completed")
     for (status, message), count in counts.items():
@@ -84,6 +86,17 @@ def _failed(result: Path) -> Iterator[Finding]:
             "failed_runs",
             {"status": status, "message": message},
             "failed",
-            facts={"runs": count, "of_runs": len(runs), "cells": len(cells)},
+            facts={"runs": count, "of_runs": len(runs), "cells": len(cells), "where": _where(plan, cells)},
             evidence=Evidence(RUNS, {"status": status}, ("status", "message"), "number of runs"),
         )
+
+
+def _where(plan: Plan, cells: list[int]) -> str:
+    """Name the first few cells."""
+    named = []
+    for number in cells[:NAMED]:
+        levels = plan.cells[number].levels
+        who = levels["program"] if "program" in levels else contender_of(levels)
+        named.append(f"{who} with workers {levels['workers']}")
+    rest = len(cells) - len(named)
+    return ", ".join(named) + (f" and {rest} more" if rest > 0 else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -63,6 +64,9 @@ def _about(provenance: Provenance | None, plan: Plan) -> Iterator[tuple[str, str
         if provenance.sessions:
             yield "measured", provenance.sessions[0].begun_utc.replace("T", " ")[:16] + " UTC"
         yield "trials", str(plan.blocks)
+        command = json.loads(str(plan.options.get("request") or "{}")).get("command")
+        if command is not None:
+            yield "program", str(command)
     cores = plan.options.get("core_count")
     if cores is not None:
         yield "cores", str(cores)

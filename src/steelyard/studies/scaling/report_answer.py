@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from steelyard.report.page import Card, CardGroup
@@ -40,6 +41,7 @@ def recommendations(findings: FindingSet) -> list[Finding]:
 def _of_program(findings: FindingSet) -> Iterator[Statement]:
     points = findings.of("speedup")
     if not points:
+        yield plain("No speed-up follows from these runs: too few numbers of workers finished.")
         return
     fitting = [each for each in points if not each.facts["oversubscribed"]]
     if fitting:
@@ -53,8 +55,9 @@ def _of_program(findings: FindingSet) -> Iterator[Statement]:
 
 def _whole(finding: Finding) -> Statement:
     """Give a sentence of its own, which begins with a capital letter and ends."""
-    template = PHRASING.template(finding)
-    return join(fill(template[0].upper() + template[1:], finding), ".", findings=[finding])
+    first, *others = fill(PHRASING.template(finding), finding)
+    begun = replace(first, text=first.text[:1].upper() + first.text[1:])
+    return join((begun, *others), ".", findings=[finding])
 
 
 def _counts(findings: FindingSet) -> Iterator[Statement]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     Row = dict[str, str | int | float | bool | None]
 
 IDEAL: Final = "ideal"
+PROGRAM: Final = "this program"
 MENUS: Final[tuple[str, ...]] = ("load", "depth")
 
 
@@ -63,8 +64,8 @@ def _row(finding: Finding, menus: dict[str, list[str]]) -> Row:
     speedup, shy = finding.estimates["speedup"], finding.estimates["shy"]
     return {
         **{name: of[name] for name in menus},
-        "panel": f"W = {of['mean_work']}" if "mean_work" in of else "speed-up",
-        "contender": contender_of(of) if "strategy" in of else "this program",
+        "panel": f"W = {of['mean_work']}" if "mean_work" in of else PROGRAM,
+        "contender": contender_of(of) if "strategy" in of else PROGRAM,
         "workers": int(of["workers"]),
         "speedup": speedup.value,
         "low": speedup.low,

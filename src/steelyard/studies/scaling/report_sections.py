@@ -158,7 +158,9 @@ def _said(chosen: Sequence[Finding]) -> Block | None:
 
 
 def _reasons(findings: FindingSet) -> Iterator[Finding]:
-    """Give the findings behind the recommendations."""
+    """Give the findings behind the recommendations; nothing where there is no strategy to choose."""
+    if not findings.of("recommendation"):
+        return
     heaviest = [each for each in findings.of("imbalance") if each.subject["strategy"] == "LockFree"]
     if heaviest:
         yield max(heaviest, key=lambda each: (int(each.subject["workers"]), int(each.subject["mean_work"])))

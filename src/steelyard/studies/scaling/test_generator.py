@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from steelyard.studies.scaling.generator import balance_bound, source_means
 
 
 @given(st.integers(100, 10_000), st.integers(1, 60), st.integers(0, 50))
+@example(100, 2, 38)  # one mean is negative
 def test_means_average_to_the_work_and_bound_between_one_and_the_sources(
     work: int, sources: int, seed: int
 ) -> None:

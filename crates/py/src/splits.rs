@@ -33,8 +33,7 @@ pub(crate) fn simulated_splits<'py>(
     seed: u64,
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
     let grid = contiguous(&grid);
-    let found =
-        py.detach(|| steelyard_stats::simulated_splits(length, draws, &grid, seed)).map_err(raise)?;
+    let found = py.detach(|| steelyard_stats::simulated_splits(length, draws, &grid, seed)).map_err(raise)?;
     let rows: Vec<[f64; 4]> = found.iter().flatten().map(row).collect();
     PyArray1::from_slice(py, rows.as_flattened()).reshape([rows.len(), 4])
 }

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from steelyard.analyse.sequential import Look
+
     Simulator = Callable[[np.random.Generator, int], NDArray[np.float64]]
 
 pytestmark = pytest.mark.slow
@@ -152,3 +154,30 @@ def test_a_slowdown_is_found(slowdown: float, least_power: float) -> None:
         sizes += size
     assert found / 200 >= least_power, found / 200
     assert sizes / 200 <= MOST
+
+
+@pytest.mark.parametrize(("true", "least"), [(0.0, 0.8), (0.01, 0.6), (0.03, 0.6)])
+def test_as_many_runs_as_the_advice_says_settle_most_comparisons(true: float, least: float) -> None:
+    """A new comparison of the size that an unsettled one of 40 blocks asks for, at a spread of 5 %."""
+
+    def grown(differences: NDArray[np.float64], most: int) -> Look:
+        comparison, size, best = SequentialComparison(Design()), LEAST, None
+        while True:
+            look = comparison.look(differences[:size], size / most)
+            if best is None or look.log_width <= best.log_width:
+                best = look
+            if best.is_settled or size >= most:
+                return best
+            size = min(next_look(size), most)
+
+    settled, asked = 0, 0
+    for study in range(60):
+        rng = np.random.default_rng([101, study])
+        differences = true + 0.05 * np.sqrt(2) * rng.standard_normal(12_000)
+        first = grown(differences[:40], 40)
+        if first.further_blocks is None:
+            continue
+        asked += 1
+        settled += grown(differences[40:], min(40 + first.further_blocks, 11_000)).is_settled
+    assert asked >= 40
+    assert settled / asked >= least, (settled, asked)

@@ -13,10 +13,10 @@ use crate::stream::{Indices, STEP, stream};
 use crate::ziggurat::Normal;
 
 /// Fewest values of a segment: one value alone cannot be told from an outlier.
-pub const SHORTEST: usize = 2;
+const SHORTEST: usize = 2;
 
 /// Fewest values of a series.
-pub const FEWEST: usize = 6;
+const FEWEST: usize = 6;
 
 /// Farthest that a value counts from the median, in standard deviations of the noise.
 const CUT_OFF: f64 = 3.0;
@@ -110,13 +110,13 @@ pub fn permuted_splits(values: &[f64], draws: usize, seed: u64) -> Result<Vec<f6
         .map(|chunk| {
             let rounds = SERIES_PER_STREAM.min(draws - chunk * SERIES_PER_STREAM);
             let mut words = Indices::new(&mut stream(seed, values.len() as u64, chunk), u32::MAX);
-            let mut drawn = vec![0_u32; values.len().next_multiple_of(STEP)];
+            let mut places = vec![0_u32; values.len().next_multiple_of(STEP)];
             let registers = Registers::widest();
             let mut order = scaled.clone();
             (0..rounds)
                 .map(|_| {
-                    words.fill(registers, &mut drawn);
-                    shuffle(&mut order, &drawn);
+                    filler.fill(&mut words, &mut places);
+                    shuffle(&mut order, &places);
                     largest(&order, &weights).0
                 })
                 .collect()
@@ -130,7 +130,6 @@ fn shuffle(values: &mut [f64], words: &[u32]) {
     let count = values.len();
     for (place, word) in words[..count].iter().enumerate() {
         let left = (count - place) as u64;
-        #[expect(clippy::cast_possible_truncation, reason = "below the number of values")]
         let other = place + ((u64::from(*word) * left) >> 32) as usize;
         values.swap(place, other);
     }

@@ -160,7 +160,7 @@ def shrinking(autocorrelation: Array | float) -> Array:
     return share
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def null_table(size: int, draws: int) -> NullTable:
     """Simulate series without change; the same arguments give the same table.
 

@@ -27,6 +27,12 @@ NARROW: Final = 0.5
 """Half-width of an interval over the margin at which a difference is known well enough."""
 
 
+SETTLED_SHARE: Final = 0.9
+"""Share of the places that a difference may have for which the further blocks suffice."""
+
+_PLACES: Final = 40
+
+
 class Location(StrEnum):
     """Which value stands for the differences of all blocks."""
 
@@ -217,7 +223,7 @@ def _judge(
     narrow = _interval(design.location, differences, tails[1])
     verdict = _verdict(design, size, (low, high), narrow)
     is_settled = _is_settled(design, verdict, (low, high))
-    further = None if is_settled else _further_blocks(design, size, place, (low, high))
+    further = None if is_settled else _further_blocks(design, size, place, ((low, high), narrow, tails[0]))
     if not is_settled and math.isinf(high):
         further = _first_interval(design.location, size, tails[0])
     return Look(
@@ -280,16 +286,30 @@ def _first_interval(location: Location, size: int, p_tail: float) -> int | None:
     return max(fewest, FEWEST_UNITS, size + 1) - size
 
 
-def _further_blocks(design: Design, size: int, place: float, limits: Limits) -> int | None:
-    """Give the further blocks after which the interval, as wide as now for its size, would settle it."""
-    half = (limits[1] - limits[0]) / 2
-    if not math.isfinite(half):
+def _further_blocks(
+    design: Design, size: int, place: float, intervals: tuple[Limits, Limits, float]
+) -> int | None:
+    """Give the further blocks after which it would probably be settled, if the spread stays.
+
+    The true place is not known better than its interval says: of the places it may have, so many blocks
+    settle nine of ten. The intervals are taken to be as wide for their size as now.
+    """
+    wide, narrow, p_tail = intervals
+    half, slim = (wide[1] - wide[0]) / 2, (narrow[1] - narrow[0]) / 2
+    if not (math.isfinite(half) and half > 0 and slim > 0):
         return None
-    room = design.bound - abs(place) if abs(place) < design.bound else abs(place)
-    if abs(place) > 0:
-        # A difference inside the margin may be settled as one before it is settled as irrelevant.
-        room = max(room, min(abs(place), NARROW * design.bound))
-    if room <= 0:
-        return None
+    deviation = half / -float(special.ndtri(p_tail))
+    places = [place + deviation * float(special.ndtri((at + 0.5) / _PLACES)) for at in range(_PLACES)]
+    rooms = sorted(_room(design.bound, abs(each), half / slim) for each in places)
+    room = rooms[round((1 - SETTLED_SHARE) * (_PLACES - 1))]
     needed = math.ceil(size * (half / room) ** 2) - size
     return None if needed > MOST_FURTHER_UNITS else max(needed, 1)
+
+
+def _room(bound: float, distance: float, ratio: float) -> float:
+    """Give the largest half-width of the interval that settles a true place at a distance from 0.
+
+    By the rules of `_verdict` and `_is_settled`: the narrow interval, smaller by `ratio`, lies inside the
+    margin; the wide one is beside 0 and at most `NARROW` of the margin; or it lies beyond the margin.
+    """
+    return max(ratio * (bound - distance), min(distance, NARROW * bound), distance - bound)

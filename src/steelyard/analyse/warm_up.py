@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from steelyard import _native
+from steelyard.analyse.confirmed_changes import confirmed_changes
 from steelyard.analyse.describe import quantile, standard_deviation
 
 if TYPE_CHECKING:
@@ -106,7 +107,8 @@ def classify_series(values: NDArray[np.float64], *, margin: float = 0.02) -> Ser
     >>> classify_series(slow_start).shape.value
     'warm-up'
     """
-    changes = _native.change_points(values, penalty=PENALTY, shortest=SHORTEST_SEGMENT)
+    proposed = _native.change_points(values, penalty=PENALTY, shortest=SHORTEST_SEGMENT)
+    changes = confirmed_changes(values, proposed)
     bounds = [0, *changes, values.size]
     levels = tuple(quantile(values[begin:end], 0.5) for begin, end in pairwise(bounds))
     median = quantile(values, 0.5)
@@ -116,7 +118,7 @@ def classify_series(values: NDArray[np.float64], *, margin: float = 0.02) -> Ser
         median=median,
         window_sd_ratio=_window_ratio(values),
         outliers=find_outliers(values),
-        changes=tuple(changes),
+        changes=changes,
         levels=levels,
         lag_1=float(_native.autocorrelation(values, 1)[-1]),
         effective_size=_native.effective_size(values),

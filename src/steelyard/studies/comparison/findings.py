@@ -79,6 +79,7 @@ def _claims(found: Comparison) -> Iterator[Finding]:
                 "is_regression": claim.is_regression,
                 "looks": len(looks),
                 "end": found.end,
+                "elapsed_s": found.elapsed_s,
             },
             evidence=(
                 *(

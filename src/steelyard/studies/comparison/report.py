@@ -94,7 +94,9 @@ def _answer(compared: tuple[Finding, ...], claims: tuple[Claim, ...]) -> Iterato
         yield Statement((Part(f"{claim.sentence}.", finding.id),))
     for finding, claim in zip(compared, claims, strict=True):
         if not claim.is_settled:
-            yield Statement((Part(f"{remaining_text(claim)}.", finding.id),))
+            elapsed_s = finding.facts.get("elapsed_s")
+            text = remaining_text(claim, elapsed_s if isinstance(elapsed_s, float) else 0.0)
+            yield Statement((Part(f"{text}.", finding.id),))
 
 
 def _card(finding: Finding, claim: Claim) -> Card:

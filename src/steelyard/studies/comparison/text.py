@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from steelyard.analyse.looks import Extent
 from steelyard.studies.comparison.claim import percent
 from steelyard.studies.comparison.contender import short
 from steelyard.units import NS_PER_S, format_bytes, format_seconds
@@ -86,16 +87,43 @@ ENDS: Final = {
 def closing_lines(found: Comparison) -> Iterable[str]:
     """Say why it ended, and what would settle what is not."""
     yield f"{ENDS[found.end]} after {found.elapsed_s:.1f} s; seed {found.terms.seed}"
-    yield from (remaining_text(claim) for claim in found.claims if not claim.is_settled)
+    yield from (remaining_text(claim, found.elapsed_s) for claim in found.claims if not claim.is_settled)
     if found.result is not None:
         yield f"recorded in {found.result}"
 
 
-def remaining_text(claim: Claim) -> str:
-    """Say what would settle a claim that is not settled."""
+def remaining_text(claim: Claim, elapsed_s: float) -> str:
+    """Say what would settle a claim that is not settled.
+
+    A comparison is not resumed, so what counts is how large a new one must be.
+
+    Parameters
+    ----------
+    claim : Claim
+        Not settled.
+    elapsed_s : float
+        Time that its runs took [s].
+    """
     if claim.further_runs is None:
         return f"`{claim.contender}`: no reasonable number of runs settles it at this spread"
-    return (
-        f"`{claim.contender}`: about {claim.further_runs} more runs of each side would settle it "
-        "if the spread stays (--budget, --runs-max)"
-    )
+    runs = max(claim.runs)
+    total = runs + claim.further_runs
+    text = f"`{claim.contender}`: {total} runs of each side would probably settle it if the spread stays"
+    if not runs or elapsed_s <= 0:
+        return text
+    options = f"--budget {_rounded_up(elapsed_s * total / runs)}s"
+    if total > Extent().blocks_max:
+        options += f" --runs-max {_rounded_up(total)}"
+    return f"{text}: {options}"
+
+
+def _rounded_up(value: float) -> int:
+    """Round up to two digits.
+
+    Examples
+    --------
+    >>> _rounded_up(3.2), _rounded_up(95.5), _rounded_up(1234)
+    (4, 96, 1300)
+    """
+    step = int("1" + "0" * max(len(str(math.ceil(value))) - 2, 0))
+    return math.ceil(value / step) * step

@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 
     from steelyard.model import Finding, Plan
 
-METHOD_VERSION: Final = 1
-"""Raised whenever a change of the analysis alters numbers."""
+METHOD_VERSION: Final = 2
+"""Raised whenever a change of the analysis alters numbers.
+
+2: changes of the level of a series are confirmed by a test; two modes that take turns are none.
+"""
 
 TABLES: Final = {"cell": "cells", "comparison": "comparisons", "published_value": "published"}
 

@@ -32,10 +32,11 @@ if TYPE_CHECKING:
     from steelyard.model import Finding
     from steelyard.studies.stability.analysis_cells import Recorded
 
-METHOD_VERSION: Final = 2
+METHOD_VERSION: Final = 3
 """Raised whenever a change of the analysis alters numbers.
 
 2: the least steady cell at each load, the state of the machine, intervals behind each recommendation.
+3: changes of the level of a series are confirmed by a test; two modes that take turns are none.
 """
 
 FINDINGS_NAME: Final = "findings.json"

@@ -115,7 +115,7 @@ pub fn permuted_splits(values: &[f64], draws: usize, seed: u64) -> Result<Vec<f6
             let mut order = scaled.clone();
             (0..rounds)
                 .map(|_| {
-                    filler.fill(&mut words, &mut places);
+                    words.fill(registers, &mut places);
                     shuffle(&mut order, &places);
                     largest(&order, &weights).0
                 })

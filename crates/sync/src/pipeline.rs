@@ -108,7 +108,6 @@ fn execute<E: Exchange>(load: &Load, settings: &Settings, exchange: &E) -> Resul
             .collect();
         pin::apply(&settings.cpus, 0);
         pin::sharpen_timers();
-        pin::shorten_slices();
         crew.arrive();
         let watch = Stopwatch::start();
         let timer = match load.end {

@@ -116,7 +116,10 @@ impl Alarm {
         let patience = crew.patience();
         let is_short = patience == Patience::CROWDED || self.last < Self::WORTH_SLEEPING;
         if is_short && patience.wait_as_before(&mut self.habit, has_room) {
-            self.last = start.elapsed().clamp(Self::SHORTEST, Self::LONGEST);
+            // A wait that an offer of the core has ended tells how long others had it, not the queue.
+            if !self.habit.offers_first() {
+                self.last = start.elapsed().clamp(Self::SHORTEST, Self::LONGEST);
+            }
             return;
         }
         crew.lend_core();
@@ -125,11 +128,11 @@ impl Alarm {
             crew.sleep_for_room(queue, nap.clamp(Self::SHORTEST, Self::LONGEST), has_room);
         }
         // Sleeping too long must not make the next sleep longer: what counts is how long half of the queue
-        // takes, and a queue that has run out took less than it seems.
+        // takes. A queue that has run out says only that sleeping was wrong.
         let half = u32::try_from(exchange.depth() / 2).unwrap_or(u32::MAX).max(1);
         let left = exchange.len(queue).min(exchange.depth());
         let free = u32::try_from(exchange.depth() - left).unwrap_or(u32::MAX).max(half);
-        let taken = start.elapsed() / free * half / if left == 0 { 2 } else { 1 };
+        let taken = if left == 0 { Self::SHORTEST } else { start.elapsed() / free * half };
         self.last = taken.clamp(Self::SHORTEST, Self::LONGEST);
     }
 }

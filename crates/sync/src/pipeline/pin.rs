@@ -9,42 +9,6 @@ pub(super) fn sharpen_timers() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_000_u64) };
 }
 
-/// Attributes of a thread's scheduling, as `sched_setattr(2)` takes them in their first version.
-#[repr(C)]
-#[derive(Debug, Default)]
-struct SchedulingAttributes {
-    size: u32,
-    policy: u32,
-    flags: u64,
-    nice: i32,
-    priority: u32,
-    runtime_ns: u64,
-    deadline_ns: u64,
-    period_ns: u64,
-}
-
-/// Asks for short slices for the calling thread, so that it gets a core soon after waking: it works
-/// for a few microseconds at a time, and workers run dry without it.
-///
-/// KERNEL: from 6.12 on, a thread with a shorter slice pre-empts one with a longer slice when it
-/// wakes (sched/eevdf, `PREEMPT_SHORT`); earlier kernels ignore the length.
-pub(super) fn shorten_slices() {
-    /// SOURCE: the shortest slice that the kernel takes.
-    const SLICE_NS: u64 = 100_000;
-    let mut attributes = SchedulingAttributes::default();
-    let size = size_of::<SchedulingAttributes>();
-    // SAFETY: 0 is the calling thread; the kernel writes at most `size` bytes there.
-    if unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size, 0) } != 0
-        || attributes.policy != 0
-    {
-        // A thread under another policy was put there by somebody who knows why.
-        return;
-    }
-    attributes.runtime_ns = SLICE_NS;
-    // SAFETY: as above, and the kernel only reads. A refusal costs throughput and nothing more.
-    unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
-}
-
 /// Binds the calling thread to the CPU that its place in the list names.
 pub(super) fn apply(cpus: &[usize], thread: usize) {
     if !cpus.is_empty() {

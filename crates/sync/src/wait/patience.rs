@@ -91,3 +91,11 @@ impl Patience {
 pub(crate) struct Habit {
     offers_first: bool,
 }
+
+#[cfg(not(loom))]
+impl Habit {
+    /// Whether an offer of the core has ended the last wait.
+    pub(crate) fn offers_first(&self) -> bool {
+        self.offers_first
+    }
+}

@@ -316,11 +316,11 @@ impl Drop for Launcher {
     }
 }
 
-/// Tells early whether CPUs can be watched; which ones, a specification says.
+/// Looks the events up; which CPUs are watched, a specification says.
 fn open_watch(told: Option<Tracepoints>) -> SharedWatch {
     let reason = |error: io::Error| error.to_string();
     let tracepoints = told.map_or_else(Tracepoints::find, Ok).map_err(reason)?;
-    ExecWatch::open(tracepoints, &allowed_cpus()).map(Rc::new).map_err(reason)
+    ExecWatch::new(tracepoints).map(Rc::new).map_err(reason)
 }
 
 /// Watches these CPUs. A program that leaves them is stamped by less exact means.

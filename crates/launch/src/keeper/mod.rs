@@ -6,6 +6,7 @@
 //! | [`watch`] | gate to exit: limits, output, cancellation |
 //! | [`settle`] | nothing is left, everything is read, groups are gone |
 //! | [`record`] | the readings become a [`RunOutcome`] |
+//! | [`cpu_time`] | which CPU time is the program's |
 
 mod arm;
 mod cpu_time;

@@ -44,21 +44,19 @@ struct CpuRing {
 }
 
 impl ExecWatch {
-    /// Watches these CPUs.
+    /// Watches no CPU yet.
     ///
     /// # Errors
     ///
-    /// What keeps the events from being opened: no tracefs, or no right to watch a whole CPU.
-    pub(crate) fn open(tracepoints: Tracepoints, cpus: &[u32]) -> io::Result<Self> {
-        let watch = Self {
+    /// If the kernel gives no descriptor.
+    pub(crate) fn new(tracepoints: Tracepoints) -> io::Result<Self> {
+        Ok(Self {
             rings: RefCell::default(),
             ready: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?,
             tracepoints,
             pid: Cell::new(0),
             stamps: Cell::default(),
-        };
-        watch.set_cpus(cpus)?;
-        Ok(watch)
+        })
     }
 
     /// Watches these CPUs and no others. Every launcher that watches a CPU costs each program that begins
@@ -66,10 +64,9 @@ impl ExecWatch {
     ///
     /// # Errors
     ///
-    /// As [`Self::open`].
+    /// What keeps the events from being opened: no right to watch a whole CPU.
     pub(crate) fn set_cpus(&self, cpus: &[u32]) -> io::Result<()> {
         let mut rings = self.rings.borrow_mut();
-        rings.retain(|ring| cpus.contains(&ring.cpu));
         for cpu in cpus {
             if rings.iter().all(|ring| ring.cpu != *cpu) {
                 let ring = CpuRing::open(self.tracepoints, *cpu)?;
@@ -77,6 +74,8 @@ impl ExecWatch {
                 rings.push(ring);
             }
         }
+        // KERNEL: closing the last event of a tracepoint patches the kernel's code, so the old ones go last.
+        rings.retain(|ring| cpus.contains(&ring.cpu));
         Ok(())
     }
 

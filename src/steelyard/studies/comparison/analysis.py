@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from steelyard.errors import AnalysisError, DataError, UsageError
+from steelyard.errors import AnalysisError, UsageError
 from steelyard.model.finding import FindingSet
-from steelyard.model.plan import read_plan
 from steelyard.record.ledger import LEDGER_NAME
 from steelyard.record.seal import hash_tables
 from steelyard.record.tables import RUNS_NAME, write_tables
@@ -15,6 +14,7 @@ from steelyard.studies.comparison.findings import findings_of
 from steelyard.studies.comparison.replay import replay
 from steelyard.studies.comparison.terms import STUDY
 from steelyard.studies.finding_tables import write_claim_tables
+from steelyard.studies.study_plan import plan_of_study
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,10 +56,7 @@ def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
     UsageError
         If a tolerance is stated: no claim of a comparison depends on one.
     """
-    plan = read_plan(result / "plan.json")
-    if plan.study != STUDY:
-        message = f"`{result}` holds a result of the study `{plan.study}`, no comparison"
-        raise DataError(message, code="data.study")
+    plan = plan_of_study(result, STUDY, "no comparison")
     if options is not None:
         _refuse_tolerance(plan, options)
     if (result / LEDGER_NAME).exists() and not (result / RUNS_NAME).exists():

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from steelyard.errors import AnalysisError, DataError
+from steelyard.errors import AnalysisError
 from steelyard.model import FindingSet
-from steelyard.model.plan import read_plan
 from steelyard.record.seal import hash_tables
 from steelyard.studies.analysis_options import AnalysisOptions, read_options, write_options
 from steelyard.studies.analysis_parts import with_unique_ids
@@ -16,6 +15,7 @@ from steelyard.studies.imported.cells import cell_finding
 from steelyard.studies.imported.comparisons import comparisons
 from steelyard.studies.imported.published import published_findings
 from steelyard.studies.imported.samples import read_samples
+from steelyard.studies.study_plan import plan_of_study
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,10 +49,7 @@ def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
     AnalysisError
         If there is nothing to analyse.
     """
-    plan = read_plan(result / "plan.json")
-    if plan.study != "imported":
-        message = f"`{result}` holds a result of the study `{plan.study}`, not an imported one"
-        raise DataError(message, code="data.study")
+    plan = plan_of_study(result, "imported", "not an imported one")
     if options is not None:
         write_options(result, plan, options)
     findings = tuple(with_unique_ids(_claims(result, plan, read_options(result, plan))))

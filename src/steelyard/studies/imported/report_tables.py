@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from steelyard.report.page import Column, Table, Value
-from steelyard.report.slots import NOT_AVAILABLE, change_interval, interval, signed_change, with_unit
+from steelyard.report.slots import NOT_AVAILABLE, change_interval, interval, signed_change
+from steelyard.studies.report_values import estimate_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +31,7 @@ def location_table(findings: FindingSet) -> Table | None:
             Value(", ".join(finding.subject.get(name, "") for name in names), finding=finding.id),
             _count(finding, "n"),
             _count(finding, "runs"),
-            _estimate(finding, "mean"),
+            estimate_value(finding, "mean"),
             Value(interval(finding.estimates["mean"]).removeprefix("95 % interval ")),
         )
         for finding in chosen
@@ -63,10 +64,10 @@ def cell_table(findings: FindingSet) -> Table | None:
             _count(finding, "n"),
             _count(finding, "runs"),
             _count(finding, "warm_up_values"),
-            _estimate(finding, "mean"),
+            estimate_value(finding, "mean"),
             Value(interval(finding.estimates["mean"]).removeprefix("95 % interval "), finding=finding.id),
-            _estimate(finding, "cv"),
-            _estimate(finding, "iqr"),
+            estimate_value(finding, "cv"),
+            estimate_value(finding, "iqr"),
             Value(finding.verdict, finding=finding.id),
             _plain(finding, "lag_1"),
             _plain(finding, "effective_size"),
@@ -178,13 +179,6 @@ def _subjects(findings: Sequence[Finding]) -> list[str]:
         for key in keys
         if key == "workload" or len({finding.subject.get(key) for finding in findings}) > 1
     ]
-
-
-def _estimate(finding: Finding, role: str) -> Value:
-    estimate = finding.estimates[role]
-    if estimate.value is None:
-        return Value(NOT_AVAILABLE, finding=finding.id)
-    return Value(with_unit(estimate.value, estimate.unit), estimate.value, finding=finding.id)
 
 
 def _exact(finding: Finding, role: str) -> Value:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from steelyard.errors import AnalysisError, DataError
+from steelyard.errors import AnalysisError
 from steelyard.model import FindingSet
-from steelyard.model.plan import read_plan
 from steelyard.record.ledger import LEDGER_NAME
 from steelyard.record.seal import hash_tables
 from steelyard.record.tables import RUNS_NAME
@@ -29,6 +28,7 @@ from steelyard.studies.scaling.strategy_findings import (
     winner_findings,
 )
 from steelyard.studies.scaling.tables import write_tables
+from steelyard.studies.study_plan import plan_of_study
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,10 +57,7 @@ def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
     AnalysisError
         If there is nothing to analyse.
     """
-    plan = read_plan(result / "plan.json")
-    if plan.study != "scaling":
-        message = f"`{result}` holds a result of the study `{plan.study}`, not of `scaling`"
-        raise DataError(message, code="data.study")
+    plan = plan_of_study(result, "scaling")
     if (result / LEDGER_NAME).exists() and not (result / RUNS_NAME).exists():
         write_recorded(result)
     if options is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from steelyard.errors import AnalysisError, DataError
+from steelyard.errors import AnalysisError
 from steelyard.model import FindingSet
 from steelyard.model.plan import read_plan
 from steelyard.record.seal import hash_tables
@@ -24,6 +24,7 @@ from steelyard.studies.stability.analysis_remarks import calibration, contaminat
 from steelyard.studies.stability.analysis_series import warm_ups, worker_differences
 from steelyard.studies.stability.analysis_shift import identical_cells, location_shifts, pinning_effects
 from steelyard.studies.stability.analysis_tables import write_tables
+from steelyard.studies.study_plan import plan_of_study
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,10 +87,7 @@ def compute(result: Path) -> FindingSet:
     AnalysisError
         If there is nothing to analyse.
     """
-    plan = read_plan(result / "plan.json")
-    if plan.study != "stability":
-        message = f"`{result}` holds a result of the study `{plan.study}`, not of `stability`"
-        raise DataError(message, code="data.study")
+    plan = plan_of_study(result, "stability")
     options = read_options(result, plan)
     recorded = read_recorded(result, plan)
     if not recorded.cells:

@@ -262,7 +262,7 @@ def _contests(findings: FindingSet) -> Block | None:
 def _dispatcher(findings: FindingSet) -> Block | None:
     columns = [
         *(tables.subject_column(name) for name in ("mean_work", "depth")),
-        tables.estimate_column("ceiling_rate", "dispatcher deals at most"),
+        tables.estimate_column("ceiling_rate", "dealt of smaller packets"),
         tables.plain_column("bound", "bound", "that rate over the serial rate"),
         tables.plain_column("predicted", "predicted", "the bound, or the workers where they are fewer"),
         tables.plain_column("speedup", "largest measured"),

@@ -76,9 +76,9 @@ PHRASING: Final = Phrasing(
             "{subject.mean_work}, depth {subject.depth} ({estimates.overhead:interval}): {verdict}",
         },
         "dispatcher": {
-            "*": "W = {subject.mean_work}, depth {subject.depth}: one dispatcher deals "
-            "{estimates.ceiling_rate} at "
-            "most, a speed-up of {estimates.bound}; the largest measured with up to "
+            "*": "W = {subject.mean_work}, depth {subject.depth}: one dispatcher dealt "
+            "{estimates.ceiling_rate} "
+            "of smaller packets, about a speed-up of {estimates.bound} here; the largest measured with up to "
             "{facts.workers:workers} is "
             "{estimates.speedup}: {verdict}",
         },

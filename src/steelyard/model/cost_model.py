@@ -1,0 +1,181 @@
+"""What moving n bytes costs over one transport in one state of the host: the model card as data."""
+
+from __future__ import annotations
+
+import json
+import math
+from bisect import bisect_left
+from collections.abc import Mapping  # noqa: TC003 - the reader of documents resolves it
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Final, Literal
+
+from steelyard.errors import DataError, UsageError
+from steelyard.model.document import read_document
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCHEMA: Final = "steelyard/cost-model/1"
+PieceName = Literal["constant", "line", "power"]
+
+
+@dataclass(frozen=True, slots=True)
+class CostPiece:
+    """One piece of a curve: seconds over bytes, for sizes in (low, high].
+
+    Parameters
+    ----------
+    low, high : float
+        Bytes; the first piece begins at -1, so that it holds 0, and the last one's `high` is ``None``.
+    kind : str
+        ``constant`` (base), ``line`` (base + slope n) or ``power`` (base n^slope).
+    base, slope : float
+        Level, intercept or factor [s]; 0, seconds per byte, or exponent.
+    base_error, slope_error : float or None
+        Standard errors.
+    count : int
+        Operations it was fitted to.
+    """
+
+    low: float
+    high: float | None
+    kind: PieceName
+    base: float
+    slope: float
+    base_error: float | None = None
+    slope_error: float | None = None
+    count: int = 0
+
+    def at(self, size: float) -> float:
+        """Give the seconds that the curve of this piece says, also outside of its range."""
+        if self.kind == "power":
+            return float(self.base * max(size, 1.0) ** self.slope)
+        return self.base + self.slope * size
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """Where the curve of delays changes.
+
+    Parameters
+    ----------
+    at, low, high : float
+        Bytes: place and interval.
+    recurrence : float
+        Part of the resamples that found a boundary here.
+    kind : str
+        ``protocol``: something switches here; ``knot``: the pieces only approximate a bend.
+    """
+
+    at: float
+    low: float
+    high: float
+    recurrence: float
+    kind: Literal["protocol", "knot"]
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseClass:
+    """The noise of messages with sizes in (low, high]: measured time over the curve.
+
+    Parameters
+    ----------
+    low, high : float or None
+        Bytes, as in `CostPiece`.
+    quantiles : tuple of float
+        Ratios at equidistant probabilities from 0 to 1, ascending, at least 2.
+    tail_index : float or None
+        Hill's index of the largest 2 %; smaller is heavier.
+    law : str
+        Law that fits, or why none does.
+    """
+
+    low: float
+    high: float | None
+    quantiles: tuple[float, ...]
+    tail_index: float | None
+    law: str
+
+
+@dataclass(frozen=True, slots=True)
+class CostModel:
+    """The model of one transport.
+
+    Parameters
+    ----------
+    transport : str
+        What was measured, e.g. ``openmpi``.
+    state : str
+        State of the host it holds in.
+    curves : Mapping
+        Pieces by name, ascending, without gaps: ``delay`` (half a round trip, always there), ``send``
+        (duration of a blocking send), ``isend``, ``recv`` (of a message that has arrived).
+    bandwidth_bytes_per_s, latency_s : float
+        Of the link the factors of an export refer to.
+    costs_s : Mapping
+        Seconds of ``test``, ``iprobe``, ``wtime``, where measured.
+    asynchronous_bytes, detached_bytes : int or None
+        Largest message whose send returns although the receiver only progresses, and makes no call at all.
+    boundaries, noise : tuple
+        Of the curve of delays.
+    """
+
+    transport: str
+    state: str
+    curves: Mapping[str, tuple[CostPiece, ...]]
+    bandwidth_bytes_per_s: float
+    latency_s: float
+    costs_s: Mapping[str, float] = field(default_factory=dict)
+    asynchronous_bytes: int | None = None
+    detached_bytes: int | None = None
+    boundaries: tuple[Boundary, ...] = ()
+    noise: tuple[NoiseClass, ...] = ()
+    schema: str = SCHEMA
+
+    def predict(self, size: float, *, curve: str = "delay") -> float:
+        """Give the seconds a message of so many bytes takes.
+
+        Raises
+        ------
+        UsageError
+            If the size is negative or not finite, or the model has no such curve.
+
+        Examples
+        --------
+        >>> small, large = CostPiece(-1, 1000, "constant", 5e-6, 0), CostPiece(1000, None, "line", 4e-6, 1e-9)
+        >>> model = CostModel("tcp", "fast", {"delay": (small, large)}, 1e9, 5e-6)
+        >>> model.predict(1000), round(model.predict(1_000_000), 6)
+        (5e-06, 0.001004)
+        """
+        if not (math.isfinite(size) and size >= 0):
+            msg = f"size `{size}` is no number of bytes; allowed: 0 and above"
+            raise UsageError(msg, hint="give the size in bytes")
+        pieces = self.curves.get(curve)
+        if not pieces:
+            msg = f"this model has no curve `{curve}`; it has: {', '.join(sorted(self.curves))}"
+            raise UsageError(msg, hint="name one of these curves")
+        ends = [piece.high for piece in pieces[:-1] if piece.high is not None]
+        return pieces[bisect_left(ends, size)].at(size)
+
+    def to_json(self) -> str:
+        """Give it as a JSON document, the same text for the same model."""
+        return json.dumps(asdict(self), indent=1, sort_keys=True, allow_nan=False) + "\n"
+
+
+def read_cost_model(path: Path) -> CostModel:
+    """Read a model that `CostModel.to_json` wrote.
+
+    Raises
+    ------
+    DataError
+        If the file is absent, damaged, or no cost model.
+    """
+    hint = "analyse the result of a communication study: `steelyard analyse DIR`"
+    model = read_document(path, CostModel, SCHEMA, absent=hint, damaged=hint)
+    for name, pieces in model.curves.items():
+        ends = [piece.high for piece in pieces]
+        begins = [piece.low for piece in pieces]
+        if not pieces or ends[-1] is not None or begins[1:] != ends[:-1]:
+            msg = f"`{path}`: the pieces of curve `{name}` do not follow each other up to the last one"
+            raise DataError(msg, hint=hint, code="data.cost-model")
+    return model

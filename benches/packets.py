@@ -28,6 +28,7 @@ OURS = {
     "Awesome + TTAS": "b A",
     "stealing": "n W",
     "shared queue": "n M",
+    "leader/followers": "b F",
 }
 PEERS = ("crossbeam", "crossbeam-shared", "std", "rayon-bridge", "rayon-rounds")
 LOCKS = "tbkspgacm"

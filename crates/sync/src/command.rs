@@ -32,7 +32,7 @@ Arguments:
   D   packets a queue can hold, 1 to 1048576
   L   lock of a queue: `n` none, `t` TAS, `b` TTAS + backoff, `k` ticket, `s` std mutex,
       `p` pthread mutex, `g` parking_lot, `a` Anderson array, `c` CLH, `m` MCS
-  S   strategy; H, A, R and Q need a lock, L, W and M take none and ignore L:
+  S   strategy; H, A, R, Q and F need a lock, L, W and M take none and ignore L:
       `L` LockFree: one worker per queue
       `H` HomeQueue: one worker per queue, holds the lock until it has got a packet
       `A` Awesome: each worker goes round all queues and tries their locks
@@ -41,10 +41,11 @@ Arguments:
       `W` work stealing: own queue first, then from others
       `M` one shared queue of n times D packets
       `B` batch dequeue: as A, up to half a queue at once; with L = `n` as L
+      `F` leader/followers: no dispatcher and no queues; workers draw half of D packets in turn under L
 
 Options:
   --workers K   worker threads, 1 to 1024; n if it is left out
-  --pin LIST    CPUs as in `0,2-3`: the dispatcher gets the first, workers the following
+  --pin LIST    CPUs as in `0,2-3`: the dispatcher, if any, gets the first, workers the following
 
 Single questions:
   fingerprint   the fingerprint of a packet

@@ -2,6 +2,7 @@
 
 mod crew;
 mod dispatch;
+mod leader;
 mod pin;
 mod work;
 
@@ -21,14 +22,14 @@ use work::work;
 pub struct Settings {
     /// Worker threads, at least 1.
     pub workers: usize,
-    /// Packets a queue can hold, at least 1.
+    /// Packets a queue can hold, at least 1; a worker draws half as many at once without queues.
     pub depth: usize,
     /// The lock of each queue, for the strategies that take one.
     pub lock: Option<LockKind>,
     /// Who takes what.
     pub strategy: Strategy,
-    /// CPUs: the dispatcher gets the first, the workers the following ones, again from the start when
-    /// they are used up. Empty: the system places threads.
+    /// CPUs: the dispatcher, where there is one, gets the first, the workers the following ones, again from
+    /// the start when they are used up. Empty: the system places threads.
     pub cpus: Vec<usize>,
 }
 
@@ -57,6 +58,9 @@ pub fn parallel(load: &Load, settings: &Settings) -> Result<Outcome, SyncError> 
         }),
         Strategy::BatchDequeue => with_lock!(require_lock(settings)?, L => {
             execute(load, settings, &Sweep::<L>::new(Order::Around, queues, depth, workers).with_batches())
+        }),
+        Strategy::LeaderFollowers => with_lock!(require_lock(settings)?, L => {
+            leader::execute::<L>(load, settings)
         }),
         Strategy::Awesome => sweep(load, settings, Order::Around),
         Strategy::RandomQueue => sweep(load, settings, Order::Random),

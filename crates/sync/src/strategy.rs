@@ -35,11 +35,13 @@ pub enum Strategy {
     SharedQueue,
     /// As `Awesome`, up to half a queue at a time; without a lock as `LockFree`.
     BatchDequeue,
+    /// No dispatcher: workers draw packets in turn, each for itself.
+    LeaderFollowers,
 }
 
 impl Strategy {
     /// Every strategy, with its letter on the command line and its name.
-    pub const ALL: [(char, Self, &'static str); 8] = [
+    pub const ALL: [(char, Self, &'static str); 9] = [
         ('L', Self::LockFree, "LockFree"),
         ('H', Self::HomeQueue, "HomeQueue"),
         ('A', Self::Awesome, "Awesome"),
@@ -48,6 +50,7 @@ impl Strategy {
         ('W', Self::WorkStealing, "work stealing"),
         ('M', Self::SharedQueue, "shared MPMC queue"),
         ('B', Self::BatchDequeue, "batch dequeue"),
+        ('F', Self::LeaderFollowers, "leader/followers"),
     ];
 
     /// Its letter on the command line.

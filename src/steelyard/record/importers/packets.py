@@ -29,6 +29,7 @@ STRATEGIES: Final = {
     "W": "work stealing",
     "M": "shared MPMC",
     "B": "batch dequeue",
+    "F": "leader/followers",
 }
 """Names of the strategies by the letter of the command line."""
 

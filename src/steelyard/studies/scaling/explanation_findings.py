@@ -13,7 +13,13 @@ from steelyard.studies.analysis_parts import finding, finite
 from steelyard.studies.scaling.curves import within_cores
 from steelyard.studies.scaling.estimates import BLOCKS, NO_TRIALS, mapped, number, of_trials, ratio_estimate
 from steelyard.studies.scaling.generator import median_balance_bound
-from steelyard.studies.scaling.strategy_findings import LOCK_FREE, contender_of, judge_rate, places
+from steelyard.studies.scaling.strategy_findings import (
+    LOCK_FREE,
+    WITHOUT_DISPATCHER,
+    contender_of,
+    judge_rate,
+    places,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -211,7 +217,7 @@ def _depth(recorded: Recorded, margin: float) -> Iterator[Finding]:
 def _waits(curve: Curve, point: Point) -> Iterator[Finding]:
     """Say from the dispatcher's own counts whether it waited for the workers or they for it."""
     waits, dealt = point.cell.metrics.get("full_waits"), point.cell.metrics.get("dispatched")
-    if waits is None or dealt is None:
+    if waits is None or dealt is None or curve.subject.get("strategy") == WITHOUT_DISPATCHER:
         return
     with np.errstate(divide="ignore", invalid="ignore"):
         share = waits / dealt

@@ -31,6 +31,7 @@ StrategyName = Literal[
     "work stealing",
     "shared MPMC",
     "batch dequeue",
+    "leader/followers",
 ]
 LockName = Literal[
     "TAS",
@@ -101,6 +102,7 @@ _FULL: Final[dict[str, Any]] = {
         "work stealing",
         "shared MPMC",
         "batch dequeue",
+        "leader/followers",
     ),
     "locks": ("pthread mutex", "Anderson"),
     "lock_tests": _EVERY_LOCK,
@@ -115,7 +117,7 @@ _QUICK: Final[dict[str, Any]] = {
     "lock_work": (25, 800),
     "work": (1000, 8000),
     "depths": (8, 32),
-    "strategies": ("LockFree", "HomeQueue", "Awesome", "work stealing", "shared MPMC"),
+    "strategies": ("LockFree", "HomeQueue", "Awesome", "work stealing", "shared MPMC", "leader/followers"),
     "locks": ("pthread mutex",),
     "lock_tests": _EVERY_LOCK,
     "gate_retries": 0,

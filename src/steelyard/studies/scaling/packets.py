@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from steelyard.model import Execution, Plan
     from steelyard.studies.scaling.options import ScalingOptions
 
-WITH_LOCK: Final = frozenset({"HomeQueue", "Awesome", "RandomQueue", "LastQueue", "batch dequeue"})
-"""Strategies whose queues are guarded by a lock."""
+WITH_LOCK: Final = frozenset(
+    {"HomeQueue", "Awesome", "RandomQueue", "LastQueue", "batch dequeue", "leader/followers"}
+)
+"""Strategies that take a lock."""
 
 LAUNCH_MS: Final = 30
 """Beside the time a trial is given: starting the threads, ending them, keeping the outcome."""

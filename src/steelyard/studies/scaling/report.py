@@ -14,6 +14,7 @@ from steelyard.report.page import Notice, Page
 from steelyard.studies.scaling.report_answer import answer, cards
 from steelyard.studies.scaling.report_sections import sections
 from steelyard.studies.scaling.report_sentences import PHRASING
+from steelyard.studies.scaling.strategy_findings import WITHOUT_DISPATCHER
 from steelyard.studies.scaling.study import STUDY
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[No
         text = (
             f"The dispatcher is a thread of its own: with {cores} workers it shares the {cores} cores "
             f"with them, "
-            "and the ideal is out of reach; it takes most where packets are small."
+            "and the ideal is out of reach; it takes most where packets are small. Under "
+            f"{WITHOUT_DISPATCHER} there is none."
         )
         yield Notice("What to know about these cores", (text,), tone="absent")
     if provenance is not None and provenance.notes:

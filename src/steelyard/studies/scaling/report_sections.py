@@ -47,6 +47,7 @@ PACKETS_GLOSSARY: Final = Pairs(
         ("uniform, exponential", "all sources have mean W; or each a mean of its own, W on average"),
         ("LockFree", "one worker per queue, no lock"),
         ("HomeQueue", "the same, with a lock held until a packet was taken"),
+        ("leader/followers", "no dispatcher: a worker that is out of packets draws the next ones for itself"),
         ("Awesome", "each worker sweeps all queues from its own on, taking from any whose lock is free"),
         ("overhead", "LockFree rate over HomeQueue rate with one worker: a lock nobody contends for"),
     ),

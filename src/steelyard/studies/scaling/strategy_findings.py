@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 LOCK_FREE: Final = "LockFree"
 HOME_QUEUE: Final = "HomeQueue"
+WITHOUT_DISPATCHER: Final = "leader/followers"
 NO_LOCK: Final = "none"
 COSTS: Final = "the lock costs"
 NO_COST: Final = "no relevant cost"

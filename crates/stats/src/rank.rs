@@ -10,7 +10,8 @@ use crate::error::StatsError;
 use crate::interval::{Intervals, mirrored, percentile};
 use crate::order::Position;
 use crate::sample::{Plan, check_probability, check_values, real, sorted};
-use crate::stream::{CHUNK, open_uniform, stream};
+use crate::stream::{CHUNK, stream};
+use crate::ziggurat::Normal;
 
 /// Bootstraps quantiles of type 7 and the differences of pairs of them.
 ///
@@ -195,35 +196,24 @@ impl Gamma {
 
 /// A stream that also gives normal variates.
 struct Draw {
-    generator: Pcg64,
-    spare: Option<f64>,
+    normals: Normal,
     /// Room for one resample.
     values: Vec<f64>,
 }
 
 impl Draw {
     fn new(generator: Pcg64) -> Self {
-        Self { generator, spare: None, values: Vec::with_capacity(16) }
+        Self { normals: Normal::new(generator), values: Vec::with_capacity(16) }
     }
 
+    #[inline]
     fn uniform(&mut self) -> f64 {
-        open_uniform(&mut self.generator)
+        self.normals.uniform()
     }
 
-    /// SOURCE: G. Marsaglia, T. A. Bray 1964 (polar method).
+    #[inline]
     fn normal(&mut self) -> f64 {
-        if let Some(value) = self.spare.take() {
-            return value;
-        }
-        loop {
-            let (a, b) = (2.0 * self.uniform() - 1.0, 2.0 * self.uniform() - 1.0);
-            let square = a * a + b * b;
-            if square > 0.0 && square < 1.0 {
-                let factor = (-2.0 * libm::log(square) / square).sqrt();
-                self.spare = Some(b * factor);
-                return a * factor;
-            }
-        }
+        self.normals.next()
     }
 }
 

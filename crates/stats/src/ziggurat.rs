@@ -74,6 +74,12 @@ impl Normal {
         }
     }
 
+    /// Uniform in (0, 1), from the same generator.
+    #[inline]
+    pub(crate) fn uniform(&mut self) -> f64 {
+        open_uniform(&mut self.generator)
+    }
+
     /// SOURCE: G. Marsaglia 1964 (tail of the normal distribution).
     fn tail(&mut self) -> f64 {
         loop {

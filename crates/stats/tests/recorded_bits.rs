@@ -46,7 +46,7 @@ fn quantiles_keep_their_bits() {
     type Kernel = fn(&[f64], &[f64], &[(usize, usize)], &Plan) -> Result<Vec<Intervals>, StatsError>;
     let asked = [0.5, 0.95, 0.99, 0.25, 0.75];
     for (kernel, expected) in
-        [(quantile_bootstrap as Kernel, "9bcdd95fbc8ca93c"), (quantile_resampling, "9e14fdf936a18c15")]
+        [(quantile_bootstrap as Kernel, "557c483eb8f2b6ca"), (quantile_resampling, "9e14fdf936a18c15")]
     {
         let found = COUNTS.iter().flat_map(|&count| {
             let found = kernel(&values(count, 0), &asked, &[(3, 4)], &PLAN).unwrap();

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from steelyard.model import Plan
     from steelyard.studies.analysis_options import AnalysisOptions
 
-METHOD_VERSION: Final = 2
+METHOD_VERSION: Final = 3
 """Raised whenever a change of the analysis alters numbers.
 
 2: everything the report shows is in a finding.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from steelyard.model import Finding, Plan
 
-METHOD_VERSION: Final = 2
+METHOD_VERSION: Final = 3
 """Raised whenever a change of the analysis alters numbers.
 
 2: changes of the level of a series are confirmed by a test; two modes that take turns are none.

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from steelyard.model import Finding, Plan
 
-METHOD_VERSION: Final = 1
+METHOD_VERSION: Final = 2
 """Raised whenever a change of the analysis alters numbers."""
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from steelyard.model import Finding
     from steelyard.studies.stability.analysis_cells import Recorded
 
-METHOD_VERSION: Final = 3
+METHOD_VERSION: Final = 4
 """Raised whenever a change of the analysis alters numbers.
 
 2: the least steady cell at each load, the state of the machine, intervals behind each recommendation.

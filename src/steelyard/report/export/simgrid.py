@@ -1,0 +1,237 @@
+"""From a cost model to the options of SimGrid's SMPI."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from steelyard.errors import DataError
+from steelyard.report.export.lines import LARGEST_BYTES, MOST_LINES, Line, curve_lines
+from steelyard.report.export.simgrid_model import ExportNote, Factor, Overhead, Profile, SimGridModel
+from steelyard.report.export.simgrid_sections import ENVELOPE_BYTES, LEAST_TRANSFER_S, sections
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from steelyard.model.cost_model import CostModel
+    from steelyard.report.export.simgrid_sections import Section
+
+TOLERANCE: Final = 4e-4
+"""Relative; what is cut is within it, so that an export is well below the promised 0.1 % of its model."""
+
+SIMGRID_DETACHED_BYTES: Final = 65536
+"""SOURCE: default of ``smpi/send-is-detached-thresh``."""
+
+_NOTHING: Final[tuple[Overhead, ...]] = (Overhead(0, 0.0, 0.0),)
+
+
+def to_simgrid(model: CostModel, profile: Profile = "rtt", *, tolerance: float = TOLERANCE) -> SimGridModel:
+    """Give the options of SMPI under which half round trips are those of the model.
+
+    Parameters
+    ----------
+    model : CostModel
+        With the curve ``delay``; for the profile ``os`` also ``send`` and a threshold.
+    profile : str
+        ``rtt`` or ``os``, as `SimGridModel` says.
+    tolerance : float
+        Largest relative distance to half a round trip where a section cannot be exact.
+
+    Raises
+    ------
+    DataError
+        If the model lacks what the profile needs, or says times that are no durations.
+
+    References
+    ----------
+    .. [1] platform-calibration (SimGrid group): factors of latency and bandwidth. Deviations: one-way time
+       is half a round trip minus the send, factors may lie on both sides of 1, and sections begin where
+       SMPI looks them up, 16 bytes later.
+
+    Examples
+    --------
+    >>> from steelyard.model.cost_model import CostModel, CostPiece
+    >>> small, large = CostPiece(-1, 1000, "line", 5e-6, 1e-9), CostPiece(1000, None, "line", 9e-6, 1e-9)
+    >>> simgrid = to_simgrid(CostModel("tcp", "fast", {"delay": (small, large)}, 1e9, 5e-6))
+    >>> [factor.above for factor in simgrid.latency_factors]
+    [0, 1016]
+    >>> simgrid.half_round_trips([1000, 1001]).round(9).tolist()
+    [6e-06, 1.0001e-05]
+    """
+    _check_link(model)
+    notes: list[ExportNote] = list(_notes_of_curves(model, profile))
+    delay = _lines(model, "delay", tolerance)
+    asynchronous, detached = _thresholds(model, profile, notes)
+    send = isend = _NOTHING
+    transfer = delay
+    if profile == "os":
+        charged = _charged(_lines(model, "send", tolerance), detached)
+        delay, charged = _common_places(delay, charged)
+        transfer = _differences(delay, charged, notes)
+        delay = _at_places(delay, transfer)
+        send = _overheads(charged)
+        isend = send
+        if model.curves.get("isend"):
+            isend = _overheads(_charged(_lines(model, "isend", tolerance), detached))
+    found = sections(transfer, delay, tolerance=tolerance)
+    notes += _notes_of_sections(transfer, found)
+    latency, bandwidth = _factors([each for group in found for each in group], model)
+    return SimGridModel(
+        f"{model.transport}-{model.state}",
+        profile,
+        model.bandwidth_bytes_per_s,
+        model.latency_s,
+        latency,
+        bandwidth,
+        send,
+        isend,
+        asynchronous,
+        detached,
+        tuple(notes),
+    )
+
+
+def fidelity(model: CostModel, simgrid: SimGridModel) -> float:
+    """Give the largest relative distance between the model's half round trips and what SMPI answers.
+
+    Looks at both ends of every section and of every piece of the model, and at sizes between them; where
+    the send alone is longer than half a round trip, which an export cannot say, nothing is compared.
+    """
+    edges = [factor.above - ENVELOPE_BYTES for factor in simgrid.latency_factors]
+    edges += [math.floor(piece.low) for pieces in model.curves.values() for piece in pieces]
+    ends = sorted({min(max(edge, -1), LARGEST_BYTES - 1) for edge in edges} | {LARGEST_BYTES - 1})
+    spread = [np.geomspace(low + 2, high + 1, 17).round() - 1 for low, high in pairwise(ends)]
+    sizes = np.unique(np.concatenate([*spread, [0.0, float(LARGEST_BYTES)]]))
+    for note in simgrid.notes:
+        if note.reason == "send-above-delay":
+            sizes = sizes[(sizes < note.low) | (sizes > note.high)]
+    truth = np.array([model.predict(float(size)) for size in sizes])
+    return float(np.max(np.abs(simgrid.half_round_trips(sizes) / truth - 1)))
+
+
+def _check_link(model: CostModel) -> None:
+    for name, value in (("bandwidth", model.bandwidth_bytes_per_s), ("latency", model.latency_s)):
+        if not (math.isfinite(value) and value > 0):
+            msg = f"the {name} of the model's link is {value:g}; expected a positive, finite number"
+            raise DataError(msg, hint="state the link in the cost model", code="data.cost-model")
+
+
+def _lines(model: CostModel, curve: str, tolerance: float) -> list[Line]:
+    pieces = model.curves.get(curve)
+    if not pieces:
+        msg = f"the model `{model.transport}-{model.state}` has no curve `{curve}`, which this export needs"
+        hint = "use the profile `rtt`" if curve != "delay" else "analyse a run with the operation `pingpong`"
+        raise DataError(msg, hint=hint, code="data.cost-model")
+    return curve_lines(pieces, tolerance=tolerance)
+
+
+def _thresholds(model: CostModel, profile: Profile, notes: list[ExportNote]) -> tuple[int, int]:
+    known = [each for each in (model.asynchronous_bytes, model.detached_bytes) if each is not None]
+    if known:
+        # SimGrid knows no progress of the receiver: what returns once it makes progress returns at once.
+        below = min(max(known), LARGEST_BYTES - 1) + 1
+        return below, below
+    if profile == "os":
+        msg = (
+            f"the model `{model.transport}-{model.state}` does not say up to which size a send returns early"
+        )
+        raise DataError(msg, hint="use the profile `rtt`", code="data.cost-model")
+    notes.append(ExportNote("threshold-unknown", SIMGRID_DETACHED_BYTES, LARGEST_BYTES))
+    return 0, SIMGRID_DETACHED_BYTES
+
+
+def _charged(send: Sequence[Line], detached: int) -> list[Line]:
+    """Give what SMPI charges: the send below the threshold, nothing from there on."""
+    kept = [line.within(line.first, min(line.last, detached - 1)) for line in send if line.first < detached]
+    return [*kept, Line(detached, LARGEST_BYTES, 0.0, 0.0)] if detached <= LARGEST_BYTES else kept
+
+
+def _overheads(lines: Sequence[Line]) -> tuple[Overhead, ...]:
+    """Give the sections of an overhead, which SMPI looks up by size, without envelope."""
+    found: list[Overhead] = []
+    for line in lines:
+        if not found or (found[-1].base_s, found[-1].slope_s_per_byte) != (line.base, line.slope):
+            found.append(Overhead(max(line.first - 1, 0), line.base, line.slope))
+    return tuple(found)
+
+
+def _common_places(first: Sequence[Line], second: Sequence[Line]) -> tuple[list[Line], list[Line]]:
+    return _at_places(first, second), _at_places(second, first)
+
+
+def _at_places(lines: Sequence[Line], places: Sequence[Line]) -> list[Line]:
+    """Cut lines where the others begin."""
+    begins = sorted({line.first for line in (*lines, *places)})
+    ends = [*(begin - 1 for begin in begins[1:]), LARGEST_BYTES]
+    owners = _owners(lines, begins)
+    return [owner.within(*place) for owner, *place in zip(owners, begins, ends, strict=True)]
+
+
+def _owners(lines: Sequence[Line], begins: Sequence[int]) -> Iterator[Line]:
+    rest = iter(lines)
+    line = next(rest)
+    for begin in begins:
+        while line.last < begin:
+            line = next(rest)
+        yield line
+
+
+def _differences(delay: Sequence[Line], send: Sequence[Line], notes: list[ExportNote]) -> list[Line]:
+    found: list[Line] = []
+    for whole, part in zip(delay, send, strict=True):
+        line = Line(whole.first, whole.last, whole.base - part.base, whole.slope - part.slope)
+        for each in _split_at_least(line):
+            if each.at(each.first) < LEAST_TRANSFER_S or each.at(each.last) < LEAST_TRANSFER_S:
+                notes.append(ExportNote("send-above-delay", each.first, each.last))
+                found.append(Line(each.first, each.last, LEAST_TRANSFER_S, 0.0))
+            else:
+                found.append(each)
+    return found
+
+
+def _split_at_least(line: Line) -> list[Line]:
+    """Cut a line where it passes the least time of a transfer."""
+    is_below = [line.at(size) < LEAST_TRANSFER_S for size in (line.first, line.last)]
+    if is_below[0] == is_below[1]:
+        return [line]
+    crossing = math.floor((LEAST_TRANSFER_S - line.base) / line.slope)
+    # Rounding may put the crossing one off; the part that is partly below counts as below.
+    crossing = min(max(crossing, line.first), line.last - 1)
+    return [line.within(line.first, crossing), line.within(crossing + 1, line.last)]
+
+
+def _factors(found: Sequence[Section], model: CostModel) -> tuple[tuple[Factor, ...], tuple[Factor, ...]]:
+    if len(found) > MOST_LINES:
+        msg = f"the export needs {len(found)} sections; at most {MOST_LINES} fit into an option"
+        raise DataError(msg, hint="fit fewer power laws and no falling pieces", code="data.cost-model")
+    latency: list[Factor] = []
+    bandwidth: list[Factor] = []
+    for section in found:
+        above = max(section.above + ENVELOPE_BYTES, 0) if section.above >= 0 else 0
+        if above > LARGEST_BYTES:
+            break
+        latency.append(Factor(above, section.latency_s / model.latency_s))
+        bandwidth.append(Factor(above, 1 / (section.seconds_per_byte * model.bandwidth_bytes_per_s)))
+    return tuple(latency), tuple(bandwidth)
+
+
+def _notes_of_curves(model: CostModel, profile: Profile) -> Iterator[ExportNote]:
+    for name in ("delay",) if profile == "rtt" else ("delay", "send", "isend"):
+        for piece in model.curves.get(name, ()):
+            low = math.floor(piece.low) + 1
+            high = LARGEST_BYTES if piece.high is None else min(math.floor(piece.high), LARGEST_BYTES)
+            if low > LARGEST_BYTES - ENVELOPE_BYTES:
+                yield ExportNote("above-largest", low, max(low, high))
+            elif piece.kind == "power":
+                yield ExportNote("chords", low, high)
+
+
+def _notes_of_sections(lines: Sequence[Line], found: Sequence[Sequence[Section]]) -> list[ExportNote]:
+    return [
+        ExportNote("falling" if line.slope < 0 else "re-anchored", line.first, line.last, len(group))
+        for line, group in zip(lines, found, strict=True)
+        if line.slope < 0 or (line.slope > 0 and line.base < ENVELOPE_BYTES * line.slope)
+    ]

@@ -1,0 +1,175 @@
+"""From traces of one transport to the model of what its messages cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from steelyard.analyse.cost_curve import FEWEST, CurveOptions, fit_curve, sorted_costs
+from steelyard.analyse.curve_boundaries import Resampling, judge_boundaries
+from steelyard.analyse.median_line import predict
+from steelyard.errors import AnalysisError
+from steelyard.model.cost_model import CostModel
+from steelyard.record.trace import Operation
+from steelyard.studies.communication.noise_classes import noise_classes
+from steelyard.studies.communication.operations import joined, operations_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from steelyard.analyse.curve_boundaries import BoundaryEvidence
+    from steelyard.model.cost_model import CostPiece
+    from steelyard.record.trace import Trace
+    from steelyard.studies.communication.operations import Clocks, Operations
+
+    Vector = NDArray[np.float64]
+
+RESAMPLES: Final = 50
+_MANY: Final = 1 << 32
+
+
+@dataclass(frozen=True, slots=True)
+class FitOptions:
+    """What is known beforehand, and how much is computed.
+
+    Parameters
+    ----------
+    declared : Mapping or None
+        Limits that the library declares, bytes by name.
+    bandwidth_bytes_per_s, latency_s : float or None
+        Of the nominal link; by default of the largest and the smallest message.
+    asynchronous_bytes, detached_bytes : int or None
+        As `CostModel` keeps them.
+    curve : CurveOptions
+        How curves are searched.
+    resamples, seed : int
+        Of the boundaries; seed also of the noise laws.
+    """
+
+    declared: Mapping[str, int] | None = None
+    bandwidth_bytes_per_s: float | None = None
+    latency_s: float | None = None
+    asynchronous_bytes: int | None = None
+    detached_bytes: int | None = None
+    curve: CurveOptions = CurveOptions()  # noqa: RUF009 - frozen
+    resamples: int = RESAMPLES
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FitDetails:
+    """What was found on the way to a model.
+
+    Parameters
+    ----------
+    operations : Operations
+        Of all traces.
+    is_used : ndarray of bool
+        Shape (n,): whether the model rests on the operation.
+    clocks : tuple of Clocks
+        Of each trace.
+    boundaries : tuple of BoundaryEvidence
+        Of the curve of delays.
+    """
+
+    operations: Operations
+    is_used: NDArray[np.bool_]
+    clocks: tuple[Clocks, ...]
+    boundaries: tuple[BoundaryEvidence, ...]
+
+
+def model_of(traces: Sequence[Trace], options: FitOptions | None = None) -> tuple[CostModel, FitDetails]:
+    """Fit the model of one transport to traces of one plan.
+
+    Parameters
+    ----------
+    traces : sequence of Trace
+        At least one; each is a replication.
+
+    Returns
+    -------
+    CostModel, FitDetails
+        The same for the same traces and options.
+
+    Raises
+    ------
+    AnalysisError
+        If there are too few round trips for a curve.
+    """
+    used = options or FitOptions()
+    if not traces:
+        message = "no trace is given"
+        raise AnalysisError(message, hint="execute the study first")
+    tables, clocks = zip(*(operations_of(trace, run=run) for run, trace in enumerate(traces)), strict=True)
+    table = joined(tables)
+    is_used = np.ones(len(table), dtype=np.bool_)
+    rows = table.where(is_used)
+    half = rows.where(rows.op == Operation.PINGPONG)
+    delay = _curve(half, half.half_s, used)
+    if delay is None:
+        message = f"{len(half)} round trips are too few for a curve of delays; at least {FEWEST} are needed"
+        raise AnalysisError(
+            message, hint="put more `pingpong` operations into the plan", code="analysis.too-few"
+        )
+    evidence = _boundaries(half, delay, used)
+    switches = [each.boundary.at for each in evidence if each.boundary.kind == "protocol"]
+    curves = {"delay": delay, **_calls(rows, used)}
+    largest = float(half.size.max())
+    model = CostModel(
+        transport=str(traces[0].endpoints[0].header.get("transport", "unknown")),
+        state="steady",
+        curves=curves,
+        bandwidth_bytes_per_s=used.bandwidth_bytes_per_s or _bandwidth(delay, largest),
+        latency_s=used.latency_s or float(predict(delay, [1.0])[0]),
+        asynchronous_bytes=used.asynchronous_bytes,
+        detached_bytes=used.detached_bytes,
+        boundaries=tuple(each.boundary for each in evidence),
+        noise=noise_classes(
+            half.size.astype(np.float64), half.half_s / predict(delay, half.size), switches, seed=used.seed
+        ),
+    )
+    return model, FitDetails(table, is_used, clocks, evidence)
+
+
+def _curve(rows: Operations, seconds: Vector, options: FitOptions) -> tuple[CostPiece, ...] | None:
+    kept = np.isfinite(seconds) & (seconds > 0)
+    if int(kept.sum()) < FEWEST:
+        return None
+    return fit_curve(rows.size[kept], seconds[kept], options.curve)
+
+
+def _calls(rows: Operations, options: FitOptions) -> dict[str, tuple[CostPiece, ...]]:
+    """Fit what calls cost: a send (of round trips if there are any), a non-blocking send, a late receive."""
+    rounds, sends = rows.where(rows.op == Operation.PINGPONG), rows.where(rows.op == Operation.SEND)
+    isends, receives = rows.where(rows.op == Operation.ISEND), rows.where(rows.op == Operation.RECV)
+    send = _curve(rounds, rounds.send_s, options) or _curve(sends, sends.send_s, options)
+    found = {
+        "send": send,
+        "isend": _curve(isends, isends.send_s, options),
+        "recv": _curve(receives, receives.receive_s, options),
+    }
+    return {name: pieces for name, pieces in found.items() if pieces is not None}
+
+
+def _boundaries(
+    half: Operations, delay: tuple[CostPiece, ...], options: FitOptions
+) -> tuple[BoundaryEvidence, ...]:
+    order = np.lexsort((half.half_s, half.size))
+    groups = half.run[order] * _MANY + half.block[order]
+    plan = Resampling(groups, half.run[order], options.resamples, options.seed)
+    return judge_boundaries(
+        sorted_costs(half.size, half.half_s), delay, plan, options.curve, options.declared
+    )
+
+
+def _bandwidth(delay: tuple[CostPiece, ...], largest: float) -> float:
+    """Give the bytes per second that one more byte of the largest message costs."""
+    step = max(largest / 2, 1.0)
+    low, high = predict(delay, [largest - step, largest])
+    last = delay[-1]
+    slope = last.slope if last.kind == "line" and last.slope > 0 else float(high - low) / step
+    return 1.0 / slope if slope > 0 else largest / float(high)

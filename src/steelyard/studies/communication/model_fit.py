@@ -15,6 +15,7 @@ from steelyard.model.cost_model import CostModel
 from steelyard.record.trace import Operation
 from steelyard.studies.communication.noise_classes import noise_classes
 from steelyard.studies.communication.operations import joined, operations_of
+from steelyard.studies.communication.regimes import regimes_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from steelyard.model.cost_model import CostPiece
     from steelyard.record.trace import Trace
     from steelyard.studies.communication.operations import Clocks, Operations
+    from steelyard.studies.communication.regimes import Regimes
 
     Vector = NDArray[np.float64]
 
@@ -38,6 +40,8 @@ class FitOptions:
 
     Parameters
     ----------
+    state : str or None
+        State of the host whose operations are fitted; by default the one with the most.
     declared : Mapping or None
         Limits that the library declares, bytes by name.
     bandwidth_bytes_per_s, latency_s : float or None
@@ -50,6 +54,7 @@ class FitOptions:
         Of the boundaries; seed also of the noise laws.
     """
 
+    state: str | None = None
     declared: Mapping[str, int] | None = None
     bandwidth_bytes_per_s: float | None = None
     latency_s: float | None = None
@@ -72,6 +77,8 @@ class FitDetails:
         Shape (n,): whether the model rests on the operation.
     clocks : tuple of Clocks
         Of each trace.
+    regimes : Regimes
+        States of the host and disturbances.
     boundaries : tuple of BoundaryEvidence
         Of the curve of delays.
     """
@@ -79,6 +86,7 @@ class FitDetails:
     operations: Operations
     is_used: NDArray[np.bool_]
     clocks: tuple[Clocks, ...]
+    regimes: Regimes
     boundaries: tuple[BoundaryEvidence, ...]
 
 
@@ -98,7 +106,7 @@ def model_of(traces: Sequence[Trace], options: FitOptions | None = None) -> tupl
     Raises
     ------
     AnalysisError
-        If there are too few round trips for a curve.
+        If there are too few round trips for a curve, or none in the state that is asked for.
     """
     used = options or FitOptions()
     if not traces:
@@ -106,7 +114,12 @@ def model_of(traces: Sequence[Trace], options: FitOptions | None = None) -> tupl
         raise AnalysisError(message, hint="execute the study first")
     tables, clocks = zip(*(operations_of(trace, run=run) for run, trace in enumerate(traces)), strict=True)
     table = joined(tables)
-    is_used = np.ones(len(table), dtype=np.bool_)
+    regimes = regimes_of(traces, table)
+    state = used.state or next(iter(regimes.states))
+    if state not in regimes.states:
+        message = f"no operation was measured in the state `{state}`; there is: {', '.join(regimes.states)}"
+        raise AnalysisError(message, hint="name one of these states")
+    is_used = regimes.usable(state)
     rows = table.where(is_used)
     half = rows.where(rows.op == Operation.PINGPONG)
     delay = _curve(half, half.half_s, used)
@@ -121,7 +134,7 @@ def model_of(traces: Sequence[Trace], options: FitOptions | None = None) -> tupl
     largest = float(half.size.max())
     model = CostModel(
         transport=str(traces[0].endpoints[0].header.get("transport", "unknown")),
-        state="steady",
+        state=state,
         curves=curves,
         bandwidth_bytes_per_s=used.bandwidth_bytes_per_s or _bandwidth(delay, largest),
         latency_s=used.latency_s or float(predict(delay, [1.0])[0]),
@@ -132,7 +145,7 @@ def model_of(traces: Sequence[Trace], options: FitOptions | None = None) -> tupl
             half.size.astype(np.float64), half.half_s / predict(delay, half.size), switches, seed=used.seed
         ),
     )
-    return model, FitDetails(table, is_used, clocks, evidence)
+    return model, FitDetails(table, is_used, clocks, regimes, evidence)
 
 
 def _curve(rows: Operations, seconds: Vector, options: FitOptions) -> tuple[CostPiece, ...] | None:

@@ -100,6 +100,17 @@ def packets_program() -> Path:
     return _installed("_bin/steelyard-packets")
 
 
+def comm_program() -> Path:
+    """Give the program of both endpoints of a native transport, a static program.
+
+    Raises
+    ------
+    InternalError
+        If the installation lacks it.
+    """
+    return _installed("_bin/steelyard-comm")
+
+
 def _installed(name: str) -> Path:
     path = PACKAGE / name
     if not path.exists():

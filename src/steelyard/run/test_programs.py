@@ -28,8 +28,14 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize(
     "locate",
-    [programs.launcher_path, programs.work_path, programs.truth_path, programs.packets_program],
-    ids=["launch", "work", "truth", "packets"],
+    [
+        programs.launcher_path,
+        programs.work_path,
+        programs.truth_path,
+        programs.packets_program,
+        programs.comm_program,
+    ],
+    ids=["launch", "work", "truth", "packets", "comm"],
 )
 def test_programs_are_installed_and_static(locate: Callable[[], Path]) -> None:
     path = locate()

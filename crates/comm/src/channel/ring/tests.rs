@@ -1,0 +1,117 @@
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// An endpoint that always lives.
+struct Alive;
+
+impl Lifeline for Alive {
+    fn check(&self) -> Result<(), CommError> {
+        Ok(())
+    }
+}
+
+/// An endpoint that is gone.
+struct Gone;
+
+impl Lifeline for Gone {
+    fn check(&self) -> Result<(), CommError> {
+        Err(CommError::lost("it ended"))
+    }
+}
+
+fn byte(message: usize, index: usize) -> u8 {
+    (message * 31 + index * 7 + index / 251).to_le_bytes()[0]
+}
+
+/// Sends messages of these sizes from one thread to another, starting near a wrap of the numbers, and
+/// checks every byte.
+fn carry(sizes: &[usize], barrier: Barrier, pause: impl Fn(usize) -> Duration + Sync) {
+    let memory = Mapping::anonymous(2 * RING_BYTES).unwrap();
+    // A multiple of the cells below the wrap; a fresh ring has other numbers, so its words are set.
+    let first = 0_u32.wrapping_sub(2 * CELLS);
+    place(&memory, 1).tail().store(first, Release);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut writer = Writer { written: first, emptied: first, barrier };
+            for (message, size) in sizes.iter().enumerate() {
+                let payload: Vec<u8> = (0..*size).map(|index| byte(message, index)).collect();
+                std::thread::sleep(pause(message));
+                let done = if message % 3 == 0 { writer.send_some(&memory, 1, &payload, 0) } else { 0 };
+                writer.send_all(&memory, 1, (&payload, done), &Alive).unwrap();
+            }
+        });
+        let mut reader = Reader { read: first, barrier };
+        for (message, size) in sizes.iter().enumerate() {
+            let mut payload = vec![0; *size];
+            std::thread::sleep(pause(message + 1));
+            reader.receive(&memory, 1, (&mut payload, 0), &Alive).unwrap();
+            let is_right = payload.iter().enumerate().all(|(index, found)| *found == byte(message, index));
+            assert!(is_right, "message {message} of {size} bytes");
+        }
+        assert_eq!(reader.arrived(&memory, 1), 0);
+    });
+}
+
+#[test]
+fn sizes_around_every_boundary_arrive_as_they_were() {
+    let edges =
+        [0, 1, INLINE_BYTES, BODY_BYTES, BODY_BYTES * CELLS as usize, 3 * BODY_BYTES * CELLS as usize];
+    let sizes: Vec<usize> = edges.iter().flat_map(|edge| [edge.saturating_sub(1), *edge, edge + 1]).collect();
+    for barrier in [Barrier::register(), Barrier::Both] {
+        carry(&sizes, barrier, |_| Duration::ZERO);
+    }
+}
+
+#[test]
+fn nobody_sleeps_over_a_message() {
+    // Pauses longer than the spinning put each side to sleep in turn. A wake-up that is lost would cost
+    // the longest sleep, 20 ms, each time.
+    let sizes: Vec<usize> = (0..60).map(|message| message * 997).collect();
+    for barrier in [Barrier::register(), Barrier::Both] {
+        let start = Instant::now();
+        carry(&sizes, barrier, |message| Duration::from_micros(400 * (message as u64 % 2)));
+        assert!(start.elapsed() < Duration::from_millis(60 * 20), "{:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn many_small_messages_arrive_in_order() {
+    let sizes: Vec<usize> = (0..50_000).map(|message| message % 200).collect();
+    carry(&sizes, Barrier::register(), |_| Duration::ZERO);
+}
+
+#[test]
+fn a_full_ring_takes_no_more_and_says_so() {
+    let memory = Mapping::anonymous(2 * RING_BYTES).unwrap();
+    let mut writer = Writer::new(Barrier::Both);
+    let reader = Reader::new(Barrier::Both);
+    assert!(!reader.has_arrived(&memory, 0));
+    let payload = vec![1; 2 * BODY_BYTES * CELLS as usize];
+    assert!(writer.test(&memory, 0));
+    assert_eq!(writer.send_some(&memory, 0, &payload, 0), CELLS as usize);
+    assert!(!writer.test(&memory, 0));
+    assert!(reader.has_arrived(&memory, 0));
+    assert_eq!(reader.arrived(&memory, 0), u64::from(CELLS));
+    assert_eq!(reader.arrived(&memory, 1), 0);
+    let error = writer.send_all(&memory, 0, (&payload, CELLS as usize), &Gone).unwrap_err();
+    assert!(matches!(error, CommError::PeerLost { .. }));
+}
+
+#[test]
+fn a_message_of_another_size_is_a_disagreement() {
+    let memory = Mapping::anonymous(2 * RING_BYTES).unwrap();
+    Writer::new(Barrier::Both).send_all(&memory, 0, (&[1, 2, 3], 0), &Alive).unwrap();
+    let answer = Reader::new(Barrier::Both).receive(&memory, 0, (&mut [0; 4], 0), &Alive);
+    assert!(matches!(answer, Err(CommError::Disagreement(_))));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn any_sizes_arrive_as_they_were(sizes in prop::collection::vec(0_usize..3 * BODY_BYTES * CELLS as usize, 1..6)) {
+        carry(&sizes, Barrier::register(), |_| Duration::ZERO);
+    }
+}

@@ -37,7 +37,8 @@ def restore(*, as_json: Annotated[bool, Parameter(name="--json", negative="")] =
     done = Tuning().restore_abandoned()
     links = remove_abandoned_links()
     if as_json:
-        sys.stdout.write(json_text.dumps([asdict(one) for one in (*done, *links)], indent=1) + "\n")
+        records = [asdict(one) for one in done] + [asdict(one) for one in links]
+        sys.stdout.write(json_text.dumps(records, indent=1) + "\n")
     elif not done and not links:
         sys.stdout.write("nothing to restore\n")
     else:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.errors import CapabilityError
-from steelyard.run.transport import link, link_agent, link_remains, shaping
+from steelyard.run.transport import link, link_agent, shaping
 from steelyard.run.transport.link import PRIVATE, Link, free_network
 from steelyard.run.transport.link_options import RATE_RANGE, LinkOptions, parse_link
 from steelyard.run.transport.link_remains import is_abandoned, new_key, remove_abandoned_links
@@ -79,7 +79,7 @@ def test_names_tell_their_owner() -> None:
 
 
 def test_folders_of_the_dead_go_and_all_others_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link_remains.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
     word, process, start, space, number = new_key().split("-")
     dead = "-".join([word, process, str(int(start) + 1), space, number])
     living = "-".join([word, process, start, space, number])

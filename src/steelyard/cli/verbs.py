@@ -52,5 +52,5 @@ VERBS: Final[dict[str, Verb]] = {
     "workload": Verb(
         "steelyard.cli.workload:workload", "Execute a built-in workload program and pass on what it prints."
     ),
-    "restore": Verb("steelyard.cli.restore:restore", "Undo machine settings left behind by a killed study."),
+    "restore": Verb("steelyard.cli.restore:restore", "Undo what a killed study left: settings, links."),
 }

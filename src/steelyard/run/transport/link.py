@@ -215,9 +215,8 @@ class Link:
         return {
             "asked": str(self._options),
             "network": self.network,
-            "shaper": "" if self._shaped is None else str(self._shaped.shaper),
+            "shaped": None if self._shaped is None else asdict(self._shaped),
             "truth": {**asdict(self.truth), "payload_bytes_per_s": self.truth.payload_bytes_per_s},
-            "missing": [asdict(each) for each in self.missing],
         }
 
     def __enter__(self) -> Self:
@@ -282,7 +281,7 @@ class Link:
         self._shaped = shaped[0]
         self._truth = LinkTruth(
             rate_bits_per_s=shaped[0].rate_bits_per_s,
-            burst_bytes=shaped[0].burst_bytes,
+            credit_bytes=shaped[0].credit_bytes,
             delay_ns=shaped[0].delay_ns,
             loss_percent=shaped[0].loss_percent,
             has_timestamps=self._has_timestamps(),

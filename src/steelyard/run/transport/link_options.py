@@ -41,10 +41,11 @@ _QUANTITY: Final = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([a-z%]*)", re.ASCII | r
 class Shaper(StrEnum):
     """The kernel's mechanism that bounds the rate."""
 
-    TBF = "tbf"
-    """Token bucket filter: cuts large packets into frames, so that the bucket can be small."""
     HTB = "htb"
-    """Hierarchical token bucket, where the kernel has no `TBF`: lets large packets pass whole, on credit."""
+    """Hierarchical token bucket: a packet passes whole, on credit, so few timers are needed."""
+    TBF = "tbf"
+    """Token bucket filter: cuts packets into frames and needs a timer for each, so the bucket alone counts;
+    on a busy or virtual machine it loses rate."""
 
 
 @dataclass(frozen=True, slots=True)

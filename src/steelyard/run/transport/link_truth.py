@@ -26,8 +26,8 @@ class LinkTruth:
     ----------
     rate_bits_per_s : int
         Rate of frames with their Ethernet headers, each direction.
-    burst_bytes : int
-        Token bucket: after a pause of ``burst_bytes / rate`` this much passes at once.
+    credit_bytes : int
+        After a pause of ``credit_bytes / rate`` this much passes at once.
     delay_ns : int
         Added in each direction; 0 where the kernel cannot add any.
     loss_percent : float
@@ -39,7 +39,7 @@ class LinkTruth:
     """
 
     rate_bits_per_s: int
-    burst_bytes: int
+    credit_bytes: int
     delay_ns: int
     loss_percent: float
     has_timestamps: bool = True
@@ -64,18 +64,18 @@ class LinkTruth:
 
         Examples
         --------
-        >>> round(LinkTruth(1_000_000_000, 3250, 0, 0.0).payload_bytes_per_s)
+        >>> round(LinkTruth(1_000_000_000, 18362, 0, 0.0).payload_bytes_per_s)
         119550859
         """
         return self.rate_bits_per_s / BITS_PER_BYTE * self.payload_per_frame_bytes / self.frame_bytes
 
     def fewest_ns(self, payload_bytes: int) -> float:
-        """Give the shortest possible time of a message [ns]: the bucket full, the wire free.
+        """Give the shortest possible time of a message [ns]: the bucket full, nothing under way.
 
-        Every frame but the last is full, and the bucket's worth passes at once.
+        Every frame but the last is full, and the credit's worth passes at once.
         """
         whole, rest = divmod(payload_bytes, self.payload_per_frame_bytes)
         headers = self.frame_bytes - self.payload_per_frame_bytes
         wire = whole * self.frame_bytes + (rest + headers if rest else 0)
-        waiting = max(0, wire - self.burst_bytes)
+        waiting = max(0, wire - self.credit_bytes)
         return waiting * BITS_PER_BYTE * 1e9 / self.rate_bits_per_s + self.delay_ns

@@ -13,9 +13,13 @@ from steelyard.analyse.median_line import predict
 from steelyard.errors import AnalysisError
 from steelyard.model.cost_model import CostModel
 from steelyard.record.trace import Operation
+from steelyard.studies.communication.call_costs import call_costs
+from steelyard.studies.communication.carry_over import carry_over
 from steelyard.studies.communication.noise_classes import noise_classes
 from steelyard.studies.communication.operations import joined, operations_of
+from steelyard.studies.communication.outliers import find_outliers
 from steelyard.studies.communication.regimes import regimes_of
+from steelyard.studies.communication.rivals import held_out_errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,8 +29,12 @@ if TYPE_CHECKING:
     from steelyard.analyse.curve_boundaries import BoundaryEvidence
     from steelyard.model.cost_model import CostPiece
     from steelyard.record.trace import Trace
+    from steelyard.studies.communication.call_costs import CallCost
+    from steelyard.studies.communication.carry_over import CarryOver
     from steelyard.studies.communication.operations import Clocks, Operations
+    from steelyard.studies.communication.outliers import Outliers
     from steelyard.studies.communication.regimes import Regimes
+    from steelyard.studies.communication.rivals import PredictionError
 
     Vector = NDArray[np.float64]
 
@@ -81,6 +89,14 @@ class FitDetails:
         States of the host and disturbances.
     boundaries : tuple of BoundaryEvidence
         Of the curve of delays.
+    calls : tuple of CallCost
+        Of calls without a message.
+    carry_over : tuple of CarryOver
+        What messages owe to the ones before.
+    outliers : tuple of Outliers
+        Named predicates over the round trips, disturbed ones included.
+    errors : tuple of PredictionError
+        Of the pieces and of rival models, on round trips they have not seen.
     """
 
     operations: Operations
@@ -88,6 +104,10 @@ class FitDetails:
     clocks: tuple[Clocks, ...]
     regimes: Regimes
     boundaries: tuple[BoundaryEvidence, ...]
+    calls: tuple[CallCost, ...]
+    carry_over: tuple[CarryOver, ...]
+    outliers: tuple[Outliers, ...]
+    errors: tuple[PredictionError, ...]
 
 
 def model_of(traces: Sequence[Trace], options: FitOptions | None = None) -> tuple[CostModel, FitDetails]:
@@ -121,7 +141,7 @@ def model_of(traces: Sequence[Trace], options: FitOptions | None = None) -> tupl
         raise AnalysisError(message, hint="name one of these states")
     is_used = regimes.usable(state)
     rows = table.where(is_used)
-    half = rows.where(rows.op == Operation.PINGPONG)
+    half = rows.where(rows.half_s > 0)
     delay = _curve(half, half.half_s, used)
     if delay is None:
         message = f"{len(half)} round trips are too few for a curve of delays; at least {FEWEST} are needed"
@@ -130,22 +150,33 @@ def model_of(traces: Sequence[Trace], options: FitOptions | None = None) -> tupl
         )
     evidence = _boundaries(half, delay, used)
     switches = [each.boundary.at for each in evidence if each.boundary.kind == "protocol"]
-    curves = {"delay": delay, **_calls(rows, used)}
+    calls = call_costs(traces, rows)
     largest = float(half.size.max())
+    ratio = half.half_s / predict(delay, half.size)
+    in_state = table.where((regimes.state == state) & (table.half_s > 0))
     model = CostModel(
         transport=str(traces[0].endpoints[0].header.get("transport", "unknown")),
         state=state,
-        curves=curves,
+        curves={"delay": delay, **_calls(rows, used)},
         bandwidth_bytes_per_s=used.bandwidth_bytes_per_s or _bandwidth(delay, largest),
         latency_s=used.latency_s or float(predict(delay, [1.0])[0]),
+        costs_s={each.name: each.cost_s for each in calls if not each.reason},
         asynchronous_bytes=used.asynchronous_bytes,
         detached_bytes=used.detached_bytes,
         boundaries=tuple(each.boundary for each in evidence),
-        noise=noise_classes(
-            half.size.astype(np.float64), half.half_s / predict(delay, half.size), switches, seed=used.seed
-        ),
+        noise=noise_classes(half.size.astype(np.float64), ratio, switches, seed=used.seed),
     )
-    return model, FitDetails(table, is_used, clocks, regimes, evidence)
+    return model, FitDetails(
+        operations=table,
+        is_used=is_used,
+        clocks=clocks,
+        regimes=regimes,
+        boundaries=evidence,
+        calls=calls,
+        carry_over=carry_over(half.size, half.previous_size, ratio),
+        outliers=find_outliers(in_state, in_state.half_s / predict(delay, in_state.size)),
+        errors=held_out_errors(half, used.curve),
+    )
 
 
 def _curve(rows: Operations, seconds: Vector, options: FitOptions) -> tuple[CostPiece, ...] | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from steelyard.analyse.noise import noise_model
+from steelyard.analyse.noise import noise_model, pareto_tail
 from steelyard.analyse.quantile_table import hill_index, quantile_table
 from steelyard.model.cost_model import NoiseClass
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from steelyard.analyse.noise import NoiseModel
+    from steelyard.analyse.noise import ParetoTail
 
     Vector = NDArray[np.float64]
 
@@ -26,8 +26,11 @@ EDGES: Final = (256.0, 4096.0, 65_536.0, 1_048_576.0)
 FEWEST: Final = 100
 """A class with fewer messages joins its neighbour."""
 
-FOR_A_LAW: Final = 1000
+FOR_A_LAW: Final = 500
 """Messages of a class that laws are fitted to, evenly spaced in time: enough to refute most wrong ones."""
+
+FOR_A_TAIL: Final = 5000
+"""Messages of a class that the tail is fitted to."""
 
 _NEAR: Final = 2.0
 
@@ -87,8 +90,7 @@ def law_of(ratio: Vector, *, seed: int = 0) -> str:
     >>> law_of(0.9 + generator.lognormal(-2.3, 0.5, 1500)).split(" (")[0]
     'lognormal'
     """
-    step = -(-ratio.size // FOR_A_LAW)
-    model = noise_model(ratio[::step], lowest=0.0, seed=seed)
+    model = noise_model(ratio[:: -(-ratio.size // FOR_A_LAW)], lowest=0.0, seed=seed)
     if model.reason:
         return f"none named: {model.reason}"
     chosen = model.chosen
@@ -104,11 +106,11 @@ def law_of(ratio: Vector, *, seed: int = 0) -> str:
             if nearest is not None
             else "none fits"
         )
-    return f"{name}; {_tail(model)}"
+    tail = pareto_tail(ratio[:: -(-ratio.size // FOR_A_TAIL)], seed=seed)
+    return f"{name}; {_tail_text(tail)}"
 
 
-def _tail(model: NoiseModel) -> str:
-    tail = model.tail
+def _tail_text(tail: ParetoTail | None) -> str:
     if tail is None:
         return "too few values for a tail"
     if not tail.holds:

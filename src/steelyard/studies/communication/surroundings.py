@@ -1,0 +1,70 @@
+"""What the runs of a communication study need around them: links, and lists of operations."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from steelyard.design.sizes import draw_operations
+from steelyard.run.host import read_topology
+from steelyard.run.run_files import PLACE
+from steelyard.run.transport.registry import transports
+from steelyard.studies.communication.design import (
+    PLAN_FILE,
+    SCRIPT,
+    endpoints_command,
+    trace_options,
+    two_cores,
+)
+from steelyard.studies.communication.options import NO_LINK, CommunicationOptions, settle, size_plan
+from steelyard.studies.communication.places import sites_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from steelyard.model import Batch, Plan
+    from steelyard.studies.communication.places import Site
+
+LINK_FACTS: Final = "link.json"
+
+
+@contextmanager
+def furnished(plan: Plan) -> Iterator[Callable[[Batch, Path], None]]:
+    """Make the links of a study, and give what lays lists and scripts into the folder of a batch.
+
+    Raises
+    ------
+    CapabilityError
+        If this host cannot make a link.
+    """
+    options = options_of(plan)
+    with sites_of(plan.factors["link"]) as sites:
+
+        def furnish(batch: Batch, folder: Path) -> None:
+            drawn = draw_operations(size_plan(options), plan.seed, batch.block)
+            (folder / PLAN_FILE).write_text(drawn.csv(), encoding="ascii")
+            levels = plan.cell_of(batch).levels
+            if levels["link"] != NO_LINK:
+                _write_script(folder, levels["transport"], options, sites[levels["link"]])
+
+        yield furnish
+
+
+def _write_script(folder: Path, transport: str, options: CommunicationOptions, site: Site) -> None:
+    asked = trace_options(options, two_cores(read_topology()))
+    canary = None if asked.canary is None else Path(str(asked.canary).replace(PLACE, str(folder)))
+    asked = replace(asked, canary=canary)
+    command = endpoints_command(transports()[transport], folder, asked, site.place)
+    (folder / SCRIPT).write_text(f"exec {shlex.join(command)}\n", encoding="utf-8")
+    facts = json.dumps(site.facts, indent=1, sort_keys=True)
+    (folder / LINK_FACTS).write_text(facts + "\n", encoding="utf-8")
+
+
+def options_of(plan: Plan) -> CommunicationOptions:
+    """Give the options a plan was designed from."""
+    asked = json.loads(str(plan.options["request"]))
+    return settle(CommunicationOptions.model_validate(asked, strict=False))

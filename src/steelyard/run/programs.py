@@ -29,6 +29,10 @@ C_FLAGS: Final = ("-std=c11", "-O0", "-ffp-contract=off")
 JAVA_FLAGS: Final = ("--release", "11")
 """Class files for every Java that is still supported."""
 
+MPI_FLAGS: Final = ("-std=c99", "-O2")
+"""What stands between two stamps is the library's; the ranks themselves add little, and optimised."""
+
+_MPI_SOURCES: Final = ("endpoint.h", "plan.h", "run.h", "rank.c", "thresholds.c")
 _SOURCES: Final = ("c/kernels.c", "c/kernels.h", "c/main.c", "java/Qsort.java", "python/qsort.py")
 _BUILD_TIMEOUT_S: Final = 120.0
 _DEFAULT_NEIGHBOUR_S: Final = 3600
@@ -209,6 +213,46 @@ def build_java() -> Path:
         built = BuiltProgram("java", str(compiler), _version(compiler), JAVA_FLAGS)
         _finish(Path(scratch) / "Qsort.class", program, built)
     return program
+
+
+def build_mpi(compiler: Path, version: str, *, flags: tuple[str, ...] = ()) -> Path:
+    """Build the MPI programs if they are not built yet, and give their folder.
+
+    Parameters
+    ----------
+    compiler : Path
+        An MPI library's compiler, as ``mpicc``, or SimGrid's ``smpicc``.
+    version : str
+        What the library says of itself; another version gets another folder.
+    flags : tuple of str
+        Flags on top of `MPI_FLAGS`, as ``-DSTEELYARD_SIMULATED``.
+
+    Returns
+    -------
+    Path
+        Folder that holds ``rank``, ``thresholds`` and ``build.json``.
+
+    Raises
+    ------
+    CapabilityError
+        If the compiler fails or the cache cannot be written.
+    """
+    all_flags = (*MPI_FLAGS, *flags)
+    content = hashlib.sha256(repr((str(compiler), version, all_flags)).encode())
+    for name in _MPI_SOURCES:
+        content.update(_source(f"mpi/{name}").read_bytes())
+    folder = _cache_folder() / "workloads" / f"mpi-{content.hexdigest()[:16]}"
+    with _writing_to(folder), tempfile.TemporaryDirectory(dir=_made(folder)) as scratch:
+        for name in ("thresholds", "rank"):
+            if (folder / name).exists():
+                continue
+            built = Path(scratch) / name
+            source = str(_source(f"mpi/{name}.c"))
+            answer = _compile([str(compiler), *all_flags, "-o", str(built), source, "-lm"])
+            if answer.returncode != 0:
+                raise _compiler_failed(compiler, answer.stderr)
+            _finish(built, folder / name, BuiltProgram("c", str(compiler), version, all_flags))
+    return folder
 
 
 def built_programs() -> tuple[BuiltProgram, ...]:

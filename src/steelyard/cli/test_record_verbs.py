@@ -62,7 +62,7 @@ def test_an_unknown_format_is_wrong_usage(tmp_path: Path, capsys: pytest.Capture
     ("words", "part"),
     [
         (["hyperfine"], "no file is given"),
-        (["hyperfine", "t.csv", "--unit", "ms"], "are for the format `csv`"),
+        (["hyperfine", "t.csv", "--unit", "ms"], "`--unit` for `csv` and `plogp`"),
         (["recodex", "t.csv", "t.csv"], "takes one file"),
         (["csv", "t.csv", "--column", "value"], "is not of the form ROLE=COLUMN"),
     ],

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from steelyard.analyse.pieces import Piece
+    from numpy.typing import ArrayLike, NDArray
 
     Vector = NDArray[np.float64]
 
 
+class Side(Protocol):
+    """A curve on one side of a breakpoint, and the x it was fitted to."""
+
+    @property
+    def low(self) -> float:
+        """Smallest x in it."""
+
+    @property
+    def high(self) -> float:
+        """Largest x in it."""
+
+    def predict(self, x: ArrayLike) -> Vector:
+        """Give the curve at x."""
+
+
 def mixture_zone(
-    left: Piece, right: Piece, at: float, data: tuple[Vector, Vector, float]
+    left: Side, right: Side, at: float, data: tuple[Vector, Vector, float]
 ) -> tuple[tuple[float, float] | None, int]:
     """Find where points follow the curve of the other side, where two curves can be told apart.
 

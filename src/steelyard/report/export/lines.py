@@ -85,7 +85,7 @@ def _require_times(piece: CostPiece, first: int, last: int) -> None:
         except OverflowError:
             seconds = math.inf
         if not (math.isfinite(seconds) and seconds > 0):
-            shown = "bytes" if size < LARGEST_BYTES else "bytes, the largest message of MPI"
+            shown = "bytes" if size < LARGEST_BYTES else "bytes, the largest message of MPI,"
             msg = f"the model says that {size} {shown} take {seconds:g} s; expected a positive, finite time"
             raise DataError(
                 msg,

@@ -147,7 +147,7 @@ def readme_text(simgrid: SimGridModel, version: Version = EVERY_VERSION) -> str:
     """Say how the files are used, and where they are not simply the model's coefficients."""
     precision = next(word for word in option_words(simgrid, version) if "precision" in word)
     notes = "".join(f"- {note_text(note)}\n" for note in simgrid.notes)
-    exact = "The export differs from the model's coefficients here:\n" + notes if notes else ""
+    exact = "\nThe export is not simply the model's coefficients here:\n\n" + notes if notes else ""
     return f"""SimGrid platform of the cost model {simgrid.name}, profile {simgrid.profile}.
 
 Simulate an MPI program on it (SimGrid 3.32 or newer):
@@ -159,11 +159,10 @@ On a platform of your own, the same options as arguments, in a shell that splits
 
     smpirun -np 2 -platform mine.xml -hostfile mine $(cat {OPTIONS}) ./program
 
-The factors are relative to a link of {simgrid.bandwidth_bytes_per_s:.6g} B/s and \
-{simgrid.latency_s:.6g} s; give your link these, or the times scale with it.
+The factors are relative to a link of {simgrid.bandwidth_bytes_per_s!r} B/s and \
+{simgrid.latency_s!r} s; give your link these, or the times scale with it.
 Factors are looked up by message size + 16 bytes, and hold above their boundary, not from it on.
 From SimGrid 3.34 on a message of 0 bytes pays no `smpi/os`.
-
 {exact}"""
 
 
@@ -171,9 +170,9 @@ def note_text(note: ExportNote) -> str:
     """Say what one note of an export means."""
     where = f"{note.low} to {note.high} bytes"
     texts = {
-        "re-anchored": f"{where}: lower at 0 bytes than the slope allows SimGrid to say; {note.sections} "
-        "sections through the origin instead",
-        "falling": f"{where}: the time falls with size; {note.sections} constants instead",
+        "re-anchored": f"{where}: lower at 0 bytes than the slope allows SimGrid to say; sections "
+        f"through the origin instead ({note.sections})",
+        "falling": f"{where}: the time falls with size; constants instead ({note.sections})",
         "chords": f"{where}: a power law; chords instead",
         "send-above-delay": f"{where}: the send alone takes longer than half a round trip; the transfer "
         "takes 1 ns, and half a round trip is the send",

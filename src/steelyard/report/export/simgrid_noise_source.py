@@ -20,7 +20,10 @@ SOURCE_TEXT: Final = r"""// SimGrid platform of the cost model @NAME@ with its n
 #include <unordered_set>
 #include <vector>
 
-#include <simgrid/s4u.hpp>
+#include <simgrid/s4u/Engine.hpp>
+#include <simgrid/s4u/Host.hpp>
+#include <simgrid/s4u/Link.hpp>
+#include <simgrid/s4u/NetZone.hpp>
 #include <simgrid/version.h>
 #if SIMGRID_VERSION < 33400
 #include <simgrid/kernel/resource/NetworkModelIntf.hpp>

@@ -1,9 +1,10 @@
-"""The transports there are, by name. What each needs is imported when it is asked for."""
+"""The transports there are, by name: native ones, then those of MPI implementations."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from steelyard.run.transport.mpi import TRANSPORTS as MPI
 from steelyard.run.transport.native import NATIVE
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ def transports() -> dict[str, Transport]:
 
     Examples
     --------
-    >>> list(transports())[:2]
-    ['pipe', 'unix']
+    >>> list(transports())
+    ['pipe', 'unix', 'tcp', 'shm', 'openmpi', 'openmpi-tcp', 'mpich']
     """
-    return dict(NATIVE)
+    return {**NATIVE, **{each.name: each for each in MPI}}

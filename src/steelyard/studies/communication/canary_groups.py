@@ -21,7 +21,7 @@ GAP_RATIO: Final = 1.5
 
 SOURCE: two states of one host were seen to differ by a factor of five, and scatter within one by a tenth."""
 
-NAMES: Final = {1: ("",), 2: ("fast", "slow")}
+NAMES: Final = {1: ("",), 2: ("near", "far")}
 
 
 def canary_ns(trace: Trace) -> float | None:
@@ -37,8 +37,8 @@ def canary_groups(runs: Sequence[RecordedRun]) -> dict[tuple[int, int], str]:
     Returns
     -------
     dict
-        By cell and replication: empty text where all are alike or nothing was timed; ``fast`` and ``slow``
-        where there are two states, ``state-1`` and so on, fastest first, where there are more.
+        By cell and replication: empty text where all are alike or nothing was timed; ``near`` and ``far``
+        where there are two states, ``distance-1`` and so on, nearest first, where there are more.
     """
     medians = {
         (run.cell, run.block): median
@@ -51,7 +51,7 @@ def canary_groups(runs: Sequence[RecordedRun]) -> dict[tuple[int, int], str]:
         if before is not None and medians[key] > GAP_RATIO * medians[before]:
             number += 1
         numbers[key] = number
-    names = NAMES.get(number + 1, tuple(f"state-{each}" for each in range(1, number + 2)))
+    names = NAMES.get(number + 1, tuple(f"distance-{each}" for each in range(1, number + 2)))
     return {
         (run.cell, run.block): names[numbers[run.cell, run.block]] if (run.cell, run.block) in numbers else ""
         for run in runs

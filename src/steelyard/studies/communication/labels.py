@@ -23,11 +23,19 @@ def label_of(subject: Mapping[str, str]) -> str:
     'tcp'
     >>> label_of({"transport": "tcp", "link": "rate=1gbit", "state": "slow"})
     'tcp over rate=1gbit (slow host)'
+    >>> label_of({"transport": "shm", "link": "none", "state": "near, slow"})
+    'shm (CPUs near, slow host)'
     """
     link = subject.get("link", NO_LINK)
     state = subject.get("state", STEADY)
     over = "" if link == NO_LINK else f" over {link}"
-    return f"{subject['transport']}{over}{'' if state == STEADY else f' ({state} host)'}"
+    told = ", ".join(_told(part) for part in state.split(", ") if part != STEADY)
+    return f"{subject['transport']}{over}{f' ({told})' if told else ''}"
+
+
+def _told(state: str) -> str:
+    """Say a part of a state: how far the CPUs are apart, or how costs are."""
+    return f"CPUs {state}" if state in {"near", "far"} else f"{state} host"
 
 
 def labelled(finding: Finding) -> str:

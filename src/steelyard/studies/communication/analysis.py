@@ -31,6 +31,7 @@ from steelyard.studies.communication.run_findings import (
 from steelyard.studies.communication.state_findings import state_findings
 from steelyard.studies.communication.surroundings import options_of
 from steelyard.studies.communication.tables import write_tables
+from steelyard.studies.communication.transport_facts import threshold_findings, transport_facts
 from steelyard.studies.quiet_machine import quiet_machine
 from steelyard.studies.study_plan import plan_of_study
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from steelyard.model import Finding, Plan
     from steelyard.studies.communication.cells import CellRecord
     from steelyard.studies.communication.recorded import RecordedRun
+    from steelyard.studies.communication.transport_facts import TransportFacts
 
 METHOD_VERSION: Final = 1
 """Raised whenever a change of the analysis alters numbers."""
@@ -72,7 +74,7 @@ def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
         write_options(result, plan, options)
     runs = read_recorded(result, plan)
     records = cell_records(runs)
-    fits = tuple((record, fitted) for record in records for fitted in _fits(record, plan))
+    fits = tuple((record, fitted) for record in records for fitted in _fits(record, runs, plan))
     if not fits:
         message = f"`{result}` has no trace that a model can be fitted to"
         hint = "look at `status` and `message` in runs.parquet; execute the study again"
@@ -85,16 +87,26 @@ def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
     return found
 
 
-def _fits(record: CellRecord, plan: Plan) -> Iterator[Fitted]:
+def _fits(record: CellRecord, runs: Sequence[RecordedRun], plan: Plan) -> Iterator[Fitted]:
+    facts = transport_facts([run for run in runs if run.cell == record.runs[0].cell])
     for state in record.states:
         members = record.fitted(state)
         traces = [run.trace for run in members if run.trace is not None]
         try:
-            model, details = model_of(traces, FitOptions(seed=plan.seed))
+            model, details = model_of(traces, _known_before(facts, plan))
         except AnalysisError:
             continue  # too few round trips: the runs behind it are named among those that ended early
         model = replace(model, state=state)
         yield Fitted(model, details, members, model_file(members[0].levels, state))
+
+
+def _known_before(facts: TransportFacts, plan: Plan) -> FitOptions:
+    return FitOptions(
+        seed=plan.seed,
+        declared=facts.declared,
+        asynchronous_bytes=facts.bytes_of("asynchronous"),
+        detached_bytes=facts.bytes_of("detached"),
+    )
 
 
 def _claims(
@@ -107,6 +119,8 @@ def _claims(
         yield from state_findings(record)
         for run, clocks in zip(record.runs, record.clocks, strict=True):
             yield clock_finding(run, clocks)
+    for cell in sorted({run.cell for run in runs}):
+        yield from threshold_findings([run for run in runs if run.cell == cell])
     yield from absent_findings(plan)
     yield from ended_findings(runs)
     sizes = [size for record, _ in fits for size in record.operations.size.tolist()]

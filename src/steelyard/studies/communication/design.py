@@ -23,9 +23,11 @@ from steelyard.run.host import read_topology
 from steelyard.run.resident import program_environment
 from steelyard.run.run_files import PLACE
 from steelyard.run.transport.interface import HERE, TraceOptions
+from steelyard.run.transport.mpi import Mpi
 from steelyard.run.transport.registry import transports
 from steelyard.studies.communication.options import HELD_OUT, NO_LINK, given, request_of, settle
 from steelyard.studies.communication.places import links_of
+from steelyard.studies.communication.transport_facts import THRESHOLDS_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,6 +58,12 @@ wait $one; one=$?
 case $zero in 0|3) test $one -eq 0 || zero=$one;; esac
 exit $zero"""
 """Starts both endpoints and waits for both; that the other side was lost says less than why it was."""
+
+_THEN_LOOK: Final = """{0}
+status=$?
+if test $status -eq 0 && test {{block}} -eq 1; then {1} > {2}; fi
+exit $status"""
+"""Looks for thresholds once per study; that this fails is no reason to doubt the trace."""
 
 
 def plan_here(options: BaseModel, technologies: Mapping[str, Technology]) -> Plan:
@@ -167,8 +175,17 @@ def together(invocations: Sequence[Invocation]) -> tuple[str, ...]:
 def endpoints_command(
     transport: Transport, folder: Path, options: TraceOptions, place: Place
 ) -> tuple[str, ...]:
-    """Give the one command of a run: it reads the list of its folder, and leaves its trace there."""
-    return together(transport.invocations(folder / PLAN_FILE, folder, options, place))
+    """Give the one command of a run: it reads the list of its folder, and leaves its trace there.
+
+    In the first replication MPI transports then also look up to which size their sends return early.
+    """
+    command = together(transport.invocations(folder / PLAN_FILE, folder, options, place))
+    if not isinstance(transport, Mpi):
+        return command
+    cpus = ("--cpus", f"{options.cpus[0]},{options.cpus[1]}") if options.cpus else ()
+    looks = together([transport.start("thresholds", cpus, place)])
+    script = _THEN_LOOK.format(shlex.join(command), shlex.join(looks), folder / THRESHOLDS_FILE)
+    return ("sh", "-c", script)
 
 
 def trace_options(options: CommunicationOptions, cpus: tuple[int, int] | None) -> TraceOptions:

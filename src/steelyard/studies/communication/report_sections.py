@@ -63,7 +63,11 @@ def sections(
             "switches",
             "Where does it change?",
             "",
-            _blocks(tables.boundary_table(findings), tables.coefficient_table(findings)),
+            _blocks(
+                tables.boundary_table(findings),
+                tables.threshold_table(findings),
+                tables.coefficient_table(findings),
+            ),
         ),
         Section(
             "noise",

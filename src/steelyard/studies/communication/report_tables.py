@@ -125,6 +125,32 @@ def boundary_table(findings: FindingSet) -> Table | None:
     return _table("boundaries", "Boundaries of the curve of delays", columns, rows)
 
 
+def threshold_table(findings: FindingSet) -> Table | None:
+    """Give up to which size sends return early."""
+    rows = [
+        (
+            _who(each),
+            Value(each.subject["kind"]),
+            Value(
+                f"{'at least ' if each.verdict == 'at least' else ''}{each.facts['bytes']}",
+                each.estimates["size"].value,
+                finding=each.id,
+            ),
+            Value(str(each.facts["text"])),
+            Value(str(each.facts["declared"])),
+        )
+        for each in findings.of("threshold")
+    ]
+    columns = (
+        WHO,
+        Column("kind"),
+        Column("up to", "bytes", is_number=True),
+        Column("meaning", is_prose=True),
+        Column("declared by the library", is_prose=True),
+    )
+    return _table("thresholds", "Up to which size sends return early", columns, rows)
+
+
 def noise_table(findings: FindingSet) -> Table | None:
     """Give the noise by class of size."""
     rows = [

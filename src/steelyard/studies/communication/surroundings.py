@@ -22,11 +22,13 @@ from steelyard.studies.communication.design import (
 )
 from steelyard.studies.communication.options import NO_LINK, CommunicationOptions, settle, size_plan
 from steelyard.studies.communication.places import sites_of
+from steelyard.studies.communication.transport_facts import write_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from steelyard.model import Batch, Plan
+    from steelyard.run.transport.interface import Transport
     from steelyard.studies.communication.places import Site
 
 LINK_FACTS: Final = "link.json"
@@ -42,26 +44,36 @@ def furnished(plan: Plan) -> Iterator[Callable[[Batch, Path], None]]:
         If this host cannot make a link.
     """
     options = options_of(plan)
+    known = transports()
+    facts: dict[str, Mapping[str, str]] = {}
     with sites_of(plan.factors["link"]) as sites:
 
         def furnish(batch: Batch, folder: Path) -> None:
             drawn = draw_operations(size_plan(options), plan.seed, batch.block)
             (folder / PLAN_FILE).write_text(drawn.csv(), encoding="ascii")
             levels = plan.cell_of(batch).levels
+            name = levels["transport"]
+            if name not in facts:
+                facts[name] = known[name].facts()
+            write_facts(folder, facts[name])
             if levels["link"] != NO_LINK:
-                _write_script(folder, levels["transport"], options, sites[levels["link"]])
+                script = _script(folder, known[name], options, sites[levels["link"]])
+                # Whoever executes a batch fills this in, but in the plan's command alone.
+                (folder / SCRIPT).write_text(
+                    script.replace("{block}", str(batch.block + 1)), encoding="utf-8"
+                )
 
         yield furnish
 
 
-def _write_script(folder: Path, transport: str, options: CommunicationOptions, site: Site) -> None:
+def _script(folder: Path, transport: Transport, options: CommunicationOptions, site: Site) -> str:
     asked = trace_options(options, two_cores(read_topology()))
     canary = None if asked.canary is None else Path(str(asked.canary).replace(PLACE, str(folder)))
     asked = replace(asked, canary=canary)
-    command = endpoints_command(transports()[transport], folder, asked, site.place)
-    (folder / SCRIPT).write_text(f"exec {shlex.join(command)}\n", encoding="utf-8")
+    command = endpoints_command(transport, folder, asked, site.place)
     facts = json.dumps(site.facts, indent=1, sort_keys=True)
     (folder / LINK_FACTS).write_text(facts + "\n", encoding="utf-8")
+    return f"exec {shlex.join(command)}\n"
 
 
 def options_of(plan: Plan) -> CommunicationOptions:

@@ -155,6 +155,7 @@ static void write_header(const struct run *run, int is_complete, double cost_ns,
   write_text(file, "binding", text);
 #if MPI_VERSION >= 3
   MPI_Get_library_version(text, &length);
+  text[strcspn(text, "\n")] = 0; /* some say how they were built, in pages */
   write_text(file, "mpi_library", text);
 #endif
   MPI_Get_version(&version, &subversion);

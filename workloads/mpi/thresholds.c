@@ -7,9 +7,9 @@
  *               the library moves on, nothing is received
  *
  * Both by bisection. One look at a size: the receiver stays in one of the two states for a delay, and
- * MPI_Send came back early when it took less than half of it. Two looks of three decide. A look in
- * which a rank waited for a CPU counts only when no better one can be had. Rank 0 prints one line of
- * JSON.
+ * MPI_Send came back early when it took less than half of it. Two looks of three decide. A look whose
+ * answer a rank's waiting for a CPU may have changed counts only when no better one can be had. Rank 0
+ * prints one line of JSON.
  *
  * Status: as `rank`.
  *
@@ -37,7 +37,11 @@ struct search {
 
 struct threshold { int64_t bytes; int is_bound; };
 
-/* Whether MPI_Send came back early [1, 0], and whether a rank was kept from its CPU meanwhile. */
+/* Whether MPI_Send came back early [1, 0], and whether that is to be doubted.
+ *
+ * A sender that was kept from its CPU may have begun too late or come back too late. A receiver that
+ * was kept from its own only stays longer in its state, but makes no progress meanwhile: that spoils a
+ * late return in the asynchronous state. */
 static int look(struct search *search, enum state state, int64_t size, int *is_doubted) {
   struct order order = {state, size};
   uint64_t waited_there = 0, delay_ns = search->delay_us * 1000, waited = run_delay_ns();
@@ -50,11 +54,13 @@ static int look(struct search *search, enum state state, int64_t size, int *is_d
   check(MPI_Recv(&waited_there, sizeof waited_there, MPI_BYTE, 1, TAG_REPORT, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE));
   waited = run_delay_ns() - waited;
-  uint64_t worse = waited > waited_there ? waited : waited_there;
-  *is_doubted = (double)worse > MOST_WAITING * (double)delay_ns;
+  const double most_ns = MOST_WAITING * (double)delay_ns;
+  int is_early = duration < delay_ns / 2;
+  int needs_receiver = state == ASYNCHRONOUS && !is_early;
+  *is_doubted = (double)waited > most_ns || (needs_receiver && (double)waited_there > most_ns);
   search->looks++;
   search->doubted += *is_doubted;
-  return duration < delay_ns / 2;
+  return is_early;
 }
 
 /* The other side of `look`, until it is told that the search is over. */

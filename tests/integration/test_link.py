@@ -138,7 +138,7 @@ HOLDER = """
 import subprocess, sys, time
 from steelyard.run.transport.link import Link
 from steelyard.run.transport.link_options import parse_link
-with Link(parse_link("rate=1gbit")) as link:
+with Link(parse_link("rate=100mbit")), Link(parse_link("rate=1gbit")) as link:
     subprocess.Popen(link.command(1, ["sleep", "1000"]))
     print(link.sides[0].namespace.rpartition("-")[0], flush=True)
     time.sleep(1000)
@@ -170,11 +170,15 @@ def is_gone(key: str) -> bool:
     return not folder_of(key).exists() and not any(name.startswith(key) for name in namespaces())
 
 
-def test_sigterm_removes_the_link_and_ends_the_process() -> None:
+def test_sigterm_removes_every_link_and_ends_the_process() -> None:
     with holder() as (process, key):
         assert not is_gone(key)
+        other = f"{key.rpartition('-')[0]}-0"
+        assert other != key
+        assert not is_gone(other)
         process.terminate()
         assert process.wait(timeout=20) == -signal.SIGTERM
+        assert is_gone(other)
         assert is_gone(key)
 
 

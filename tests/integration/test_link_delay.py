@@ -30,6 +30,7 @@ NEEDED = (
     ),
 )
 DELAYS_MS = (10, 60)
+LOSSY = "rate=50mbit/delay=1ms/loss=2.5%/shaper=tbf/burst=8kb"
 LONGEST_S = 300.0
 
 
@@ -55,7 +56,7 @@ def test_a_round_trip_takes_longer_by_twice_the_delay(tmp_path: Path) -> None:
     packed += [Entry.file(f"modules/{path.name}", path.read_bytes()) for path in modules]
     said = io.StringIO()
     # A comma separates the guest's arguments.
-    wishes = [f"rate=100mbit/delay={delay}ms" for delay in DELAYS_MS]
+    wishes = [LOSSY, *(f"rate=100mbit/delay={delay}ms" for delay in DELAYS_MS)]
     job = GuestJob(
         loader(),
         arguments=(str(python()), *(str(place_of(path)) for path in programs), *wishes),
@@ -72,7 +73,11 @@ def test_a_round_trip_takes_longer_by_twice_the_delay(tmp_path: Path) -> None:
     lines = said.getvalue().splitlines()
     found = [json.loads(line.partition(" ")[2]) for line in lines if line.startswith("RESULT ")]
     assert [line for line in lines if line.startswith("LEFT ")] == ["LEFT []"]
-    assert [one["facts"]["shaped"]["missing"] for one in found] == [[], []]
+    assert [one["facts"]["shaped"]["missing"] for one in found] == [[], [], []]
+    lossy, *found = found
+    assert lossy["facts"]["shaped"]["shaper"] == "tbf"
+    assert lossy["facts"]["truth"]["loss_percent"] == pytest.approx(2.5)
+    assert lossy["facts"]["truth"]["credit_bytes"] == pytest.approx(8192, abs=7)
     assert [one["facts"]["truth"]["delay_ns"] for one in found] == [each * 1_000_000 for each in DELAYS_MS]
     # The shortest of the round trips: emulation makes single ones longer, and every timer late by about
     # as much, so the delay is what two links differ by.

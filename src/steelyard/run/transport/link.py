@@ -18,6 +18,7 @@ a study killed by SIGKILL go when the next link is made, or by ``steelyard resto
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import json
 import os
@@ -136,7 +137,6 @@ class Link:
         )
         self._shaped: Shaped | None = None
         self._truth: LinkTruth | None = None
-        self._handler: object = None
 
     @property
     def options(self) -> LinkOptions:
@@ -223,11 +223,12 @@ class Link:
         """Make the link."""
         _require_tools()
         remove_abandoned_links()
-        self._watch_sigterm()
+        _MADE.append(self)
+        _watch_sigterm()
         try:
             self._make()
         except BaseException:
-            self._remove()
+            self.remove()
             raise
         return self
 
@@ -235,7 +236,7 @@ class Link:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Remove the link."""
-        self._remove()
+        self.remove()
 
     def _enter(self, rank: int) -> tuple[str, ...]:
         agent = str(Path(link_agent.__file__).resolve())
@@ -316,28 +317,35 @@ class Link:
         self.agent.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', encoding="utf-8")
         self.agent.chmod(0o755)
 
-    def _remove(self) -> None:
+    def remove(self) -> None:
+        """Remove the link now; done on leaving the block, and harmless when it is gone."""
         for side in self._sides:
             if side.network.exists():
                 remove_namespace(side.namespace)
         shutil.rmtree(self._folder, ignore_errors=True)
-        if self._handler is not None:
+        with contextlib.suppress(ValueError):
+            _MADE.remove(self)
+        if not _MADE and signal.getsignal(signal.SIGTERM) is _leave:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            self._handler = None
 
-    def _watch_sigterm(self) -> None:
-        """Remove the link on SIGTERM where nobody else minds it, then let the signal end the process."""
-        if threading.current_thread() is not threading.main_thread():
-            return
-        if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-            return
 
-        def leave(number: int, _frame: FrameType | None) -> None:
-            self._remove()
-            os.kill(os.getpid(), number)
+_MADE: Final[list[Link]] = []
+"""Links of this process."""
 
-        signal.signal(signal.SIGTERM, leave)
-        self._handler = leave
+
+def _watch_sigterm() -> None:
+    """Remove the links on SIGTERM where nobody else minds it."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _leave)
+
+
+def _leave(number: int, _frame: FrameType | None) -> None:
+    """Remove every link, then let the signal end the process."""
+    for link in tuple(_MADE):
+        link.remove()
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
 
 
 def _require_tools() -> None:

@@ -21,7 +21,7 @@ from steelyard.studies.execution import (
     holds_plan,
     resume_command,
 )
-from steelyard.studies.registry import studies, study
+from steelyard.studies.registry import FollowedStudy, studies, study
 from steelyard.studies.request import requested_options
 
 if TYPE_CHECKING:
@@ -147,6 +147,8 @@ def _execute(assignment: Assignment) -> int:
     with choose_progress() as progress:
         summary = execute_study(assignment, progress)
     assignment.study.analyse(assignment.result)
+    if isinstance(assignment.study, FollowedStudy) and assignment.study.follow(assignment.result):
+        assignment.study.analyse(assignment.result)
     _report(assignment.result)
     failed = sum(count for status, count in summary.statuses.items() if status != "completed")
     if failed:

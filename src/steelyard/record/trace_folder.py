@@ -10,8 +10,12 @@ if TYPE_CHECKING:
 TRACES_NAME: Final = "traces"
 """Folder in the result folder for the files that runs leave."""
 
+SIMULATIONS_NAME: Final = "simulations"
+"""Folder in the result folder for what a simulator answered."""
+
 
 def trace_files(result: Path) -> list[Path]:
-    """Give every file that runs left, sorted; none where runs leave no files."""
+    """Give every file that runs left and that a simulator's answers are in, sorted by folder."""
     folders = sorted(path for path in result.glob(f"{TRACES_NAME}/*") if not path.name.startswith("."))
-    return [path for folder in folders for path in sorted(folder.iterdir()) if path.is_file()]
+    found = [path for folder in folders for path in sorted(folder.iterdir()) if path.is_file()]
+    return [*found, *sorted(result.glob(f"{SIMULATIONS_NAME}/*.json"))]

@@ -20,7 +20,7 @@ from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
 from steelyard.record.schema import PLAN_KEY, RUNS_SCHEMA
 from steelyard.record.seal import altered_tables, hash_tables
 from steelyard.record.table_file import read_metadata
-from steelyard.record.trace_folder import TRACES_NAME
+from steelyard.record.trace_folder import SIMULATIONS_NAME, TRACES_NAME
 from steelyard.report.html import render_html
 from steelyard.share.originals import compare_figures, compare_ledger
 
@@ -38,6 +38,7 @@ RAW: Final = (
     "runs.parquet",
     "measurements",
     TRACES_NAME,
+    SIMULATIONS_NAME,
 )
 """What the analysis reads; everything else in a result folder is derived."""
 

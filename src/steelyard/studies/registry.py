@@ -71,6 +71,14 @@ class FurnishingStudy(Protocol):
         """Make what the runs need around them, and give what lays files into the folder of a batch."""
 
 
+@runtime_checkable
+class FollowedStudy(Protocol):
+    """A study whose findings lead to something more that is recorded, as a simulation with its models."""
+
+    def follow(self, result: Path) -> bool:
+        """Record what follows from the findings, if it was asked for; say whether to analyse again."""
+
+
 def studies() -> dict[str, Study]:
     """Give the studies by name.
 

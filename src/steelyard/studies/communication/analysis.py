@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
@@ -28,6 +29,7 @@ from steelyard.studies.communication.run_findings import (
     coverage_finding,
     ended_findings,
 )
+from steelyard.studies.communication.simulated import simulation_of, why_not_simulated
 from steelyard.studies.communication.state_findings import state_findings
 from steelyard.studies.communication.surroundings import options_of
 from steelyard.studies.communication.tables import write_tables
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from steelyard.studies.communication.cells import CellRecord
     from steelyard.studies.communication.recorded import RecordedRun
     from steelyard.studies.communication.transport_facts import TransportFacts
+    from steelyard.studies.communication.validation import Validation
 
 METHOD_VERSION: Final = 1
 """Raised whenever a change of the analysis alters numbers."""
@@ -109,12 +112,16 @@ def _known_before(facts: TransportFacts, plan: Plan) -> FitOptions:
     )
 
 
+def _simulated(result: Path, fitted: Fitted, run: RecordedRun) -> Validation | None:
+    return simulation_of(result, fitted.file, run, fitted.model)
+
+
 def _claims(
     result: Path, plan: Plan, runs: Sequence[RecordedRun], fits: Sequence[tuple[CellRecord, Fitted]]
 ) -> Iterator[Finding]:
     for record, fitted in fits:
         yield from model_findings(fitted)
-        yield from prediction_findings(fitted, record)
+        yield from prediction_findings(fitted, record, partial(_simulated, result, fitted))
     for record in dict.fromkeys(record for record, _ in fits):
         yield from state_findings(record)
         for run, clocks in zip(record.runs, record.clocks, strict=True):
@@ -122,6 +129,9 @@ def _claims(
     for cell in sorted({run.cell for run in runs}):
         yield from threshold_findings([run for run in runs if run.cell == cell])
     yield from absent_findings(plan)
+    reason = why_not_simulated(result)
+    if reason:
+        yield finding("not_simulated", {}, "absent", facts={"reason": reason})
     yield from ended_findings(runs)
     sizes = [size for record, _ in fits for size in record.operations.size.tolist()]
     yield coverage_finding(plan, options_of(plan).sizes, sizes)

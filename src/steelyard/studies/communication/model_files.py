@@ -23,16 +23,16 @@ def model_file(levels: Mapping[str, str], state: str) -> str:
     Examples
     --------
     >>> model_file({"transport": "tcp", "link": "rate=1gbit,delay=50us"}, "steady")
-    'models/tcp.rate-1gbit-delay-50us.json'
+    'models/tcp-rate-1gbit-delay-50us.json'
     >>> model_file({"transport": "tcp", "link": "none"}, "slow")
-    'models/tcp.slow.json'
+    'models/tcp-slow.json'
     """
     parts = [levels["transport"]]
     if levels["link"] != "none":
         parts.append(levels["link"])
     if state != "steady":
         parts.append(state)
-    name = ".".join(re.sub(r"[^A-Za-z0-9_]+", "-", part).strip("-") for part in parts)
+    name = "-".join(re.sub(r"[^A-Za-z0-9_]+", "-", part).strip("-") for part in parts)
     return f"{MODELS_NAME}/{name}.json"
 
 

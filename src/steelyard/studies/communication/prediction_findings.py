@@ -10,10 +10,11 @@ from steelyard.errors import AnalysisError, DataError
 from steelyard.model import Estimate, Evidence
 from steelyard.record.trace import Operation
 from steelyard.studies.analysis_parts import finding
+from steelyard.studies.communication.size_text import size_range
 from steelyard.studies.communication.validation import BIN_OPERATIONS, HeldOut, validate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from steelyard.model import Finding
     from steelyard.studies.communication.cells import CellRecord
@@ -33,6 +34,7 @@ NAMES: Final = {
 """Predictors as the report names them, in its order."""
 
 RESPONSES: Final = {"half_round_trip": "half a round trip", "send": "duration of a send"}
+SMIRNOV: Final = "Kolmogorov-Smirnov distance of measured and simulated ratios to the curve"
 METHOD: Final = f"medians of {BIN_OPERATIONS} round trips of neighbouring sizes"
 
 
@@ -43,14 +45,29 @@ def held_out_of(record: CellRecord, run: RecordedRun) -> HeldOut:
     return HeldOut(trips.size, trips.half_s, trips.send_s)
 
 
-def prediction_findings(fitted: Fitted, record: CellRecord) -> Iterator[Finding]:
-    """Judge a model by the held-out replications of its cell and state, without a simulator."""
+def prediction_findings(
+    fitted: Fitted, record: CellRecord, simulated: Callable[[RecordedRun], Validation | None]
+) -> Iterator[Finding]:
+    """Judge a model by the held-out replications of its cell and state.
+
+    Parameters
+    ----------
+    fitted : Fitted
+        The model.
+    record : CellRecord
+        Its cell.
+    simulated : callable
+        Gives what a simulator answered for a run, if it was asked.
+    """
     for run in record.held_out(fitted.model.state):
         try:
-            found = validate(fitted.model, held_out_of(record, run), simulates=False)
+            found = simulated(run) or validate(fitted.model, held_out_of(record, run), simulates=False)
         except (AnalysisError, DataError):
             continue  # too few round trips in this state: no prediction is judged
         yield from validation_findings(fitted.subject, run, found)
+        yield from _noise_distances(fitted.subject, run, found)
+        if found.native_gap is not None:
+            yield _fidelity(fitted.subject, run, found)
 
 
 def validation_findings(subject: dict[str, str], run: RecordedRun, found: Validation) -> Iterator[Finding]:
@@ -66,6 +83,40 @@ def validation_findings(subject: dict[str, str], run: RecordedRun, found: Valida
         yield _overall(about, errors, found, run)
         for decade in errors.decades:
             yield _by_decade(about, decade, run)
+
+
+def _noise_distances(subject: dict[str, str], run: RecordedRun, found: Validation) -> Iterator[Finding]:
+    for each in found.noise:
+        low = -1.0 if each.low is None else each.low
+        yield finding(
+            "noise_distance",
+            {**subject, "replication": str(run.block + 1), "sizes": size_range(low, each.high)},
+            "compared",
+            estimates={
+                "distance": Estimate(each.distance, "distance", SMIRNOV, measurements=each.operations),
+                "without_noise": Estimate(
+                    each.noiseless_distance, "distance", SMIRNOV, measurements=each.operations
+                ),
+                "p95": Estimate(each.p95_ratio, "ratio", "simulated over measured 95 % quantile"),
+            },
+            facts={"low_bytes": low},
+            evidence=Evidence(run.place, {"op": "pingpong"}, ("size", "end_ns"), SMIRNOV),
+        )
+
+
+def _fidelity(subject: dict[str, str], run: RecordedRun, found: Validation) -> Finding:
+    return finding(
+        "fidelity",
+        {**subject, "replication": str(run.block + 1)},
+        "compared",
+        estimates={
+            "gap": Estimate(
+                100 * (found.native_gap or 0.0), "percent", "largest distance of SimGrid and the formula"
+            )
+        },
+        facts={"simgrid": found.simgrid, "operations": found.operations},
+        evidence=Evidence("simulations", {}, ("native_gap",), "largest relative distance"),
+    )
 
 
 def _overall(about: dict[str, str], errors: PredictionErrors, found: Validation, run: RecordedRun) -> Finding:

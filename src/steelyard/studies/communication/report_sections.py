@@ -46,7 +46,11 @@ def sections(
             "cost",
             "What does a message cost?",
             "",
-            _blocks(figures.curve_figure(shown, findings), tables.card_table(findings)),
+            _blocks(
+                figures.curve_figure(shown, findings),
+                tables.card_table(findings),
+                _said(findings.of("link")),
+            ),
         ),
         Section(
             "predict",
@@ -56,6 +60,8 @@ def sections(
             _blocks(
                 figures.error_figure(findings),
                 tables.prediction_table(findings),
+                _said([*findings.of("fidelity"), *findings.of("not_simulated")]),
+                tables.distance_table(findings),
                 tables.crossed_table(findings),
             ),
         ),

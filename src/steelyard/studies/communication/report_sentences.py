@@ -51,6 +51,18 @@ PHRASING: Final = Phrasing(
         "absent": {
             "*": "{subject.transport} was not measured: {facts.reason}",
         },
+        "not_simulated": {
+            "*": "SimGrid was not asked: {facts.reason}; predictions are those of the model's formula, which "
+            "is what SimGrid computes",
+        },
+        "fidelity": {
+            "*": "SimGrid {facts.simgrid} with the exported model answers within {estimates.gap} of the "
+            "model's formula ({subject.transport}, {facts.operations:count} round trips)",
+        },
+        "link": {
+            "*": "{subject.transport} over {subject.link}: one more byte costs what {estimates.fitted} give; "
+            "the link lets through {estimates.truth} of payload ({facts.accounting}): {verdict}",
+        },
         "ended_early": {
             "out of time": "{subject.transport}, replication {subject.replication}: the budget of time ended "
             "it after {facts.operations:count}[ of {facts.planned:count}] operations",

@@ -200,6 +200,26 @@ def prediction_table(findings: FindingSet) -> Table | None:
     return _table("prediction_errors", "Errors of predicting the held-out replication", columns, rows)
 
 
+def distance_table(findings: FindingSet) -> Table | None:
+    """Give how well drawn noise resembles measured noise."""
+    rows = [
+        (
+            _who(each),
+            Value(each.subject["sizes"], _number(each.facts["low_bytes"]), finding=each.id),
+            *(number_value(each, role) for role in ("distance", "without_noise", "p95")),
+        )
+        for each in findings.of("noise_distance")
+    ]
+    columns = (
+        WHO,
+        Column("sizes", is_number=True),
+        Column("distance", is_number=True, explanation="Kolmogorov-Smirnov; 0 is alike, 1 is apart"),
+        Column("without noise", is_number=True, explanation="the same for the curve alone"),
+        Column("p95", "ratio", is_number=True, explanation="simulated over measured 95 % quantile"),
+    )
+    return _table("noise_distances", "Simulated noise against measured noise", columns, rows)
+
+
 def crossed_table(findings: FindingSet) -> Table | None:
     """Give the errors of predicting each replication from the others."""
     rows = [

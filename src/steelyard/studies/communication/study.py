@@ -54,6 +54,15 @@ class CommunicationStudy:
         made: AbstractContextManager[Callable[[Batch, Path], None]] = module.furnished(plan)
         return made
 
+    def follow(self, result: Path) -> bool:
+        """Let SimGrid simulate the held-out replications, where the plan asks for it."""
+        from steelyard.model.plan import read_plan  # noqa: PLC0415 - start-up time
+
+        if read_plan(result / "plan.json").options.get("validation") is not True:
+            return False
+        import_module("steelyard.studies.communication.simulated").simulate_result(result)
+        return True
+
     def analyse(self, result: Path) -> FindingSet:
         """Compute the findings of a result folder and write its tables as CSV."""
         found: FindingSet = import_module("steelyard.studies.communication.analysis").analyse(result)

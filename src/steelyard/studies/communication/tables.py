@@ -32,6 +32,8 @@ IF_FOUND: Final = {
     "absent": "absent_transports",
     "replications": "replications",
     "noise_distance": "noise_distances",
+    "fidelity": "fidelity",
+    "link": "links",
     "mixed_run": "mixed_runs",
     "disturbed": "disturbed",
 }

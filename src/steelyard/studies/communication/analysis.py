@@ -18,11 +18,13 @@ from steelyard.studies.analysis_options import AnalysisOptions, read_options, wr
 from steelyard.studies.analysis_parts import finding
 from steelyard.studies.communication.cells import cell_records
 from steelyard.studies.communication.fitted import Fitted
+from steelyard.studies.communication.link_findings import link_findings
 from steelyard.studies.communication.model_files import model_file, write_models
 from steelyard.studies.communication.model_findings import model_findings
 from steelyard.studies.communication.model_fit import FitOptions, model_of
 from steelyard.studies.communication.prediction_findings import prediction_findings
 from steelyard.studies.communication.recorded import read_recorded
+from steelyard.studies.communication.replication_findings import replication_findings
 from steelyard.studies.communication.run_findings import (
     absent_findings,
     clock_finding,
@@ -119,9 +121,12 @@ def _simulated(result: Path, fitted: Fitted, run: RecordedRun) -> Validation | N
 def _claims(
     result: Path, plan: Plan, runs: Sequence[RecordedRun], fits: Sequence[tuple[CellRecord, Fitted]]
 ) -> Iterator[Finding]:
+    settings = read_options(result, plan)
     for record, fitted in fits:
         yield from model_findings(fitted)
         yield from prediction_findings(fitted, record, partial(_simulated, result, fitted))
+        yield from link_findings(fitted)
+        yield from replication_findings(fitted, settings.margin_percent / 100)
     for record in dict.fromkeys(record for record, _ in fits):
         yield from state_findings(record)
         for run, clocks in zip(record.runs, record.clocks, strict=True):
@@ -141,7 +146,7 @@ def _claims(
         {},
         "stated",
         facts={
-            "margin_percent": read_options(result, plan).margin_percent,
+            "margin_percent": settings.margin_percent,
             "seed": plan.seed,
             "replications": plan.blocks,
             "held_out": int(plan.options.get("held_out") or 0),

@@ -96,6 +96,7 @@ def sections(
                 _said(
                     [
                         *findings.of("host_state"),
+                        *findings.of("replications"),
                         *findings.of("mixed_run"),
                         *findings.of("disturbed"),
                         *findings.of("quiet_machine"),
@@ -113,7 +114,16 @@ def sections(
             "limits",
             "What this report cannot say",
             "",
-            _blocks(_said([*findings.of("coverage"), *findings.of("absent"), *findings.of("ended_early")])),
+            _blocks(
+                _said(
+                    [
+                        *findings.of("coverage"),
+                        *findings.of("absent"),
+                        *findings.of("link_missing"),
+                        *findings.of("ended_early"),
+                    ]
+                )
+            ),
         ),
         Section(
             "repeat",

@@ -63,6 +63,17 @@ PHRASING: Final = Phrasing(
             "*": "{subject.transport} over {subject.link}: one more byte costs what {estimates.fitted} give; "
             "the link lets through {estimates.truth} of payload ({facts.accounting}): {verdict}",
         },
+        "link_missing": {
+            "*": "{subject.transport} over {subject.link}: {subject.wanted} is missing: {facts.reason}",
+        },
+        "replications": {
+            "differ": "{subject.transport}: odd and even replications differ in {facts.different} of "
+            "{facts.compared} regimes and coefficients by surely more than {facts.margin_percent:percent}; "
+            "at most by {estimates.largest}",
+            "*": "{subject.transport}: odd and even replications {verdict} within "
+            "{facts.margin_percent:percent}, regime by regime; the largest difference is {estimates.largest} "
+            "({estimates.largest:interval})",
+        },
         "ended_early": {
             "out of time": "{subject.transport}, replication {subject.replication}: the budget of time ended "
             "it after {facts.operations:count}[ of {facts.planned:count}] operations",

@@ -36,7 +36,7 @@ impl Canary {
     pub(crate) fn in_file(path: &Path) -> Result<Self, CommError> {
         let failed = |error: std::io::Error| {
             let path = path.display();
-            CommError::usage(format!("`--canary` names `{path}`, which cannot be used: {error}"))
+            CommError::Unusable(format!("`--canary` names `{path}`, which cannot be used: {error}"))
         };
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;

@@ -50,16 +50,15 @@ pub(crate) fn lead(channel: &mut impl Channel, plan: Plan, options: &Options) ->
     let mut agreement = Agreement::propose(&plan, options, token);
     make_folder(options)?;
     let records = Records::create(&options.out, 0, agreement.extent())?;
-    write_plan(&plan, options)?;
-    let mut header = Header::new(0, options, measure_stamps(), &channel.parameters());
-    header.add_agreement(&agreement);
-    header.write(0, None)?;
     let mut control = setup::control_message()?;
-    let message = Message::with_capacity(plan.largest() as usize)?;
-    let planned = plan.len();
-    let greeted = setup::offer(channel, &mut control, &plan, &mut agreement);
-    greeted.map_err(|error| error.after(0, planned))?;
-    header.add_agreement(&agreement);
+    let greeted = greet(channel, &mut control, &plan, &mut agreement, options);
+    let (message, mut header) = match greeted {
+        Ok(greeted) => greeted,
+        Err(error) => {
+            records.discard();
+            return Err(error.after(0, plan.len()));
+        }
+    };
     let plant = Plant::new(options.switch, options.noise, options.seed);
     let canary = canary.filter(|_| agreement.has_canary);
     let run_delay = RunDelay::of_this_thread();
@@ -115,6 +114,22 @@ pub(crate) fn follow(channel: &mut impl Channel, options: &Options) -> Result<()
     endpoint.close(&mut header, outcome)
 }
 
+fn greet(
+    channel: &mut impl Channel,
+    control: &mut Message,
+    plan: &Plan,
+    agreement: &mut Agreement,
+    options: &Options,
+) -> Result<(Message, Header), CommError> {
+    let mut header = Header::new(0, options, measure_stamps(), &channel.parameters());
+    let message = Message::with_capacity(plan.largest() as usize)?;
+    setup::offer(channel, control, plan, agreement)?;
+    header.add_agreement(agreement);
+    header.write(0, None)?;
+    write_plan(plan, options)?;
+    Ok((message, header))
+}
+
 type Ready = (Message, Records, Option<Canary>, Header);
 
 fn prepare_follower(
@@ -136,9 +151,14 @@ fn prepare_follower(
     let records = Records::create(&options.out, 1, agreement.extent())?;
     let mut header = Header::new(1, options, measure_stamps(), &channel.parameters());
     header.add_agreement(agreement);
-    header.write(0, None)?;
-    let message = Message::with_capacity(plan.largest() as usize)?;
-    Ok((message, records, canary, header))
+    let written = header.write(0, None);
+    match written.and_then(|()| Message::with_capacity(plan.largest() as usize)) {
+        Ok(message) => Ok((message, records, canary, header)),
+        Err(error) => {
+            records.discard();
+            Err(error)
+        }
+    }
 }
 
 fn make_folder(options: &Options) -> Result<(), CommError> {

@@ -4,12 +4,15 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommError {
-    /// The command line, the plan or a folder is wrong.
+    /// The command line is wrong.
     #[error("{message}")]
     Usage {
         /// What is wrong and what is allowed.
         message: String,
     },
+    /// A file, a folder or the memory cannot be used; the text says what to do.
+    #[error("{0}")]
+    Unusable(String),
     /// The other endpoint has refused, and said why.
     #[error("{0}")]
     Refused(String),
@@ -76,7 +79,7 @@ impl CommError {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Usage { .. } | Self::Refused(_) => 2,
+            Self::Usage { .. } | Self::Unusable(_) | Self::Refused(_) => 2,
             Self::Told { exit_code } => *exit_code,
             Self::PeerLost { .. } => 3,
             Self::Interrupted { signal } => u8::try_from(128 + signal).unwrap_or(1),

@@ -57,6 +57,7 @@ mod launch;
 mod mapping;
 mod message;
 mod options;
+mod overhead;
 mod placement;
 mod plan;
 mod plant;

@@ -134,6 +134,11 @@ impl Options {
         self.plan.clone().unwrap_or_default()
     }
 
+    /// Whether both endpoints have one CPU; `allowed` is how many this process may use.
+    pub(crate) fn shares_cpu(&self, allowed: usize) -> bool {
+        self.cpus.map_or(allowed < 2, |[first, second]| first == second)
+    }
+
     /// CPU of one endpoint.
     pub(crate) fn cpu(&self, rank: u32) -> Option<usize> {
         self.cpus.map(|cpus| cpus[usize::from(rank != 0)])

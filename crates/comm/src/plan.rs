@@ -94,13 +94,14 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`CommError::Usage`] with the line, if the file cannot be read or says something else.
+    /// [`CommError::Unusable`] with the line, if the file cannot be read or says something else.
     pub fn read(path: &Path) -> Result<Self, CommError> {
         let text = std::fs::read_to_string(path).map_err(|error| {
-            CommError::usage(format!("the plan `{}` cannot be read: {error}", path.display()))
+            CommError::Unusable(format!("the plan `{}` cannot be read: {error}", path.display()))
         })?;
-        Self::parse(&text)
-            .map_err(|problem| CommError::usage(format!("the plan `{}` is wrong: {problem}", path.display())))
+        Self::parse(&text).map_err(|problem| {
+            CommError::Unusable(format!("the plan `{}` is wrong: {problem}", path.display()))
+        })
     }
 
     /// Reads `op,size` lines below that heading.

@@ -81,11 +81,15 @@ impl Law {
 /// SOURCE: `SplitMix64`, Steele, Lea, Flood (2014), "Fast splittable pseudorandom number generators", as in
 /// the reference code of Vigna.
 #[derive(Debug, Clone)]
-struct Draws {
+pub(crate) struct Draws {
     state: u64,
 }
 
 impl Draws {
+    pub(crate) const fn new(seed: u64) -> Self {
+        Self { state: seed }
+    }
+
     const fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.state;
@@ -95,7 +99,7 @@ impl Draws {
     }
 
     /// A number in (0, 1].
-    fn uniform(&mut self) -> f64 {
+    pub(crate) fn uniform(&mut self) -> f64 {
         // The upper 53 bits, which a float holds exactly.
         (crate::clock::as_f64(self.next() >> 11) + 1.0) * (1.0 / 9_007_199_254_740_992.0)
     }
@@ -118,7 +122,7 @@ pub(crate) struct Plant {
 impl Plant {
     /// `switch` is bytes and nanoseconds.
     pub(crate) fn new(switch: Option<(u64, u64)>, noise: Option<Law>, seed: u64) -> Self {
-        Self { switch, noise: noise.map(|law| (law, Draws { state: seed })) }
+        Self { switch, noise: noise.map(|law| (law, Draws::new(seed))) }
     }
 
     /// Waits as long as sending this message is to cost more.
@@ -166,7 +170,7 @@ mod tests {
 
     fn median_ns(text: &str) -> f64 {
         let law = Law::parse(text).unwrap();
-        let mut draws = Draws { state: 7 };
+        let mut draws = Draws::new(7);
         let mut values: Vec<f64> = (0..20_001).map(|_| law.draw_ns(&mut draws)).collect();
         crate::clock::median(&mut values)
     }
@@ -183,7 +187,7 @@ mod tests {
     #[test]
     fn the_generator_gives_the_reference_values() {
         // SOURCE: splitmix64.c of Vigna, seed 1234567.
-        let mut draws = Draws { state: 1_234_567 };
+        let mut draws = Draws::new(1_234_567);
         assert_eq!(draws.next(), 6_457_827_717_110_365_317);
         assert_eq!(draws.next(), 3_203_168_211_198_807_973);
     }

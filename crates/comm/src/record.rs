@@ -2,7 +2,8 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::path::Path;
+use std::mem;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Release};
 
 use nix::errno::Errno;
@@ -103,11 +104,7 @@ fn create_file(path: &Path, bytes: usize) -> Result<File, CommError> {
         match posix_fallocate(&file, 0, length) {
             Ok(()) => return Ok(file),
             Err(Errno::EINTR) => crate::signal::check()?,
-            Err(error) => {
-                // Best effort: what was made by this call is not left behind.
-                let _ = fs::remove_file(path);
-                return Err(file_error(path, &error.into()));
-            }
+            Err(error) => return Err(file_error(path, &error.into())),
         }
     }
 }
@@ -115,7 +112,7 @@ fn create_file(path: &Path, bytes: usize) -> Result<File, CommError> {
 /// Why a file of a trace cannot be written.
 pub(crate) fn file_error(path: &Path, error: &io::Error) -> CommError {
     let path = path.display();
-    CommError::usage(match error.kind() {
+    CommError::Unusable(match error.kind() {
         io::ErrorKind::AlreadyExists => {
             format!("`{path}` exists; a trace is never overwritten: choose another folder for `--out`")
         }
@@ -134,6 +131,15 @@ pub(crate) struct Records {
     probes: Option<Table<ProbeRecord>>,
     blocks_written: usize,
     probes_written: usize,
+    /// Files that this value has made.
+    made: Vec<PathBuf>,
+}
+
+/// Removes files as far as that is possible; they hold nothing yet.
+fn remove(paths: &[PathBuf]) {
+    for path in paths {
+        let _ = fs::remove_file(path);
+    }
 }
 
 /// How many records there can be.
@@ -145,20 +151,41 @@ pub(crate) struct Extent {
 }
 
 impl Records {
-    /// Makes the files of one endpoint; the probes are endpoint 0's.
+    /// Makes the files of one endpoint; the probes are endpoint 0's. None is left if one cannot be made.
     pub(crate) fn create(folder: &Path, rank: u32, extent: Extent) -> Result<Self, CommError> {
-        let path = |name: &str| folder.join(format!("{name}.{rank}.bin"));
+        let mut made = Vec::new();
+        let created = Self::create_each(folder, rank, extent, &mut made);
+        if created.is_err() {
+            remove(&made);
+        }
+        created
+    }
+
+    fn create_each(
+        folder: &Path,
+        rank: u32,
+        extent: Extent,
+        made: &mut Vec<PathBuf>,
+    ) -> Result<Self, CommError> {
+        let mut next = |name: String| {
+            let path = folder.join(name);
+            if !path.exists() {
+                made.push(path.clone());
+            }
+            path
+        };
+        let operations = Table::create(&next(format!("operations.{rank}.bin")), extent.operations)?;
+        let blocks = Table::create(&next(format!("blocks.{rank}.bin")), extent.blocks)?;
         let probes = match rank {
-            0 => Some(Table::create(&folder.join("probes.bin"), extent.probes)?),
+            0 => Some(Table::create(&next("probes.bin".to_owned()), extent.probes)?),
             _ => None,
         };
-        Ok(Self {
-            operations: Table::create(&path("operations"), extent.operations)?,
-            blocks: Table::create(&path("blocks"), extent.blocks)?,
-            probes,
-            blocks_written: 0,
-            probes_written: 0,
-        })
+        Ok(Self { operations, blocks, probes, blocks_written: 0, probes_written: 0, made: mem::take(made) })
+    }
+
+    /// Removes the files: nothing was stamped.
+    pub(crate) fn discard(self) {
+        remove(&self.made);
     }
 
     /// Keeps an operation: begin, stamp between (0: none), end.
@@ -228,6 +255,15 @@ mod tests {
         let error = Records::create(folder.path(), 1, EXTENT).unwrap_err();
         assert_eq!(error.exit_code(), 2);
         assert!(error.to_string().contains("never overwritten"), "{error}");
+    }
+
+    #[test]
+    fn files_that_were_not_all_made_are_not_left() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("probes.bin"), "of another run").unwrap();
+        assert!(Records::create(folder.path(), 0, EXTENT).is_err());
+        let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
+        assert_eq!(left.len(), 1);
     }
 
     #[test]

@@ -141,7 +141,7 @@ pub(crate) fn answer(
 pub(crate) fn require_memory(plan: &Plan, endpoints: u64) -> Result<(), CommError> {
     let needed = u64::from(plan.largest()) * endpoints;
     match available_bytes() {
-        Some(available) if needed > available => Err(CommError::usage(format!(
+        Some(available) if needed > available => Err(CommError::Unusable(format!(
             "the largest message has {} bytes, so the buffers of {endpoints} endpoint(s) need {needed} bytes, but {available} bytes of memory are available; use smaller messages",
             plan.largest()
         ))),

@@ -22,7 +22,7 @@ use std::sync::atomic::{
 
 use steelyard_sync::Padded;
 
-use super::sleep::{Barrier, Lifeline, wait_for, wake};
+use super::sleep::{Lifeline, Manner, wait_for, wake};
 use crate::CommError;
 use crate::mapping::Mapping;
 use crate::message::Frame;
@@ -136,12 +136,12 @@ pub(crate) struct Writer {
     written: u32,
     /// The tail when it was last looked at.
     emptied: u32,
-    barrier: Barrier,
+    manner: Manner,
 }
 
 impl Writer {
-    pub(crate) const fn new(barrier: Barrier) -> Self {
-        Self { written: 0, emptied: 0, barrier }
+    pub(crate) const fn new(manner: Manner) -> Self {
+        Self { written: 0, emptied: 0, manner }
     }
 
     /// Whether a cell is free; looks at the reader's line only when none seems to be.
@@ -173,7 +173,7 @@ impl Writer {
         self.written = self.written.wrapping_add(1);
         // ORDERING: Release: pairs with the reader's Acquire; size and payload come before.
         sequence.store(self.written, Release);
-        wake(sequence, ring.reader_asleep(), self.barrier);
+        wake(sequence, ring.reader_asleep(), self.manner);
     }
 
     /// Sends parts of a message beginning at `done`, as long as cells are free, and gives how far it came.
@@ -212,7 +212,7 @@ impl Writer {
                 return Ok(());
             }
             let written = self.written;
-            self.emptied = wait_for(ring.tail(), ring.writer_asleep(), self.barrier, lifeline, |emptied| {
+            self.emptied = wait_for(ring.tail(), ring.writer_asleep(), self.manner, lifeline, |emptied| {
                 written.wrapping_sub(emptied) < CELLS
             })?;
         }
@@ -223,12 +223,12 @@ impl Writer {
 #[derive(Debug)]
 pub(crate) struct Reader {
     read: u32,
-    barrier: Barrier,
+    manner: Manner,
 }
 
 impl Reader {
-    pub(crate) const fn new(barrier: Barrier) -> Self {
-        Self { read: 0, barrier }
+    pub(crate) const fn new(manner: Manner) -> Self {
+        Self { read: 0, manner }
     }
 
     /// Receives a message of exactly `payload.len()` bytes; `number` is its number for the error.
@@ -255,7 +255,7 @@ impl Reader {
             self.read = self.read.wrapping_add(1);
             // ORDERING: Release: pairs with the writer's Acquire; the payload was copied before.
             ring.tail().store(self.read, Release);
-            wake(ring.tail(), ring.writer_asleep(), self.barrier);
+            wake(ring.tail(), ring.writer_asleep(), self.manner);
         }
         Ok(())
     }
@@ -264,7 +264,7 @@ impl Reader {
     fn wait(&self, ring: &Place<'_>, lifeline: &impl Lifeline) -> Result<(), CommError> {
         let wanted = self.read.wrapping_add(1);
         let sequence = ring.sequence(self.read);
-        wait_for(sequence, ring.reader_asleep(), self.barrier, lifeline, |found| found == wanted).map(|_| ())
+        wait_for(sequence, ring.reader_asleep(), self.manner, lifeline, |found| found == wanted).map(|_| ())
     }
 
     /// Waits for the next cell.

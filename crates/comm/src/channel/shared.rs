@@ -7,7 +7,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use super::ring::{BODY_BYTES, CELLS, INLINE_BYTES, RING_BYTES, Reader, Writer};
-use super::sleep::{Barrier, SPIN_NS};
+use super::sleep::{Barrier, Manner, SPIN_NS};
 use super::{Channel, Parameters};
 use crate::CommError;
 use crate::mapping::Mapping;
@@ -23,7 +23,7 @@ pub(crate) struct SharedChannel {
     own: usize,
     writer: Writer,
     reader: Reader,
-    barrier: Barrier,
+    manner: Manner,
     received: u32,
     lifeline: UnixStream,
 }
@@ -45,7 +45,13 @@ impl SharedChannel {
     }
 
     /// Joins as endpoint `rank`. The lifeline is a socket whose other end only the other endpoint has.
-    pub(crate) fn join(memory: OwnedFd, rank: u32, lifeline: UnixStream) -> Result<Self, CommError> {
+    /// Endpoints that share one CPU do not wait actively.
+    pub(crate) fn join(
+        memory: OwnedFd,
+        rank: u32,
+        lifeline: UnixStream,
+        shares_cpu: bool,
+    ) -> Result<Self, CommError> {
         let mut memory = Mapping::of_file(&File::from(memory), BYTES)?;
         if rank == 0 {
             // Nobody else is there yet.
@@ -53,12 +59,13 @@ impl SharedChannel {
         }
         // Both endpoints run on the same kernel with the same filters, so they come to the same answer.
         let barrier = Barrier::register();
+        let manner = Manner { barrier, spin_ns: if shares_cpu { 0 } else { SPIN_NS } };
         Ok(Self {
             memory,
             own: usize::from(rank != 0),
-            writer: Writer::new(barrier),
-            reader: Reader::new(barrier),
-            barrier,
+            writer: Writer::new(manner),
+            reader: Reader::new(manner),
+            manner,
             received: 0,
             lifeline,
         })
@@ -117,8 +124,8 @@ impl Channel for SharedChannel {
             ("inline_bytes", INLINE_BYTES as u64),
             ("cell_bytes", BODY_BYTES as u64),
             ("cells", u64::from(CELLS)),
-            ("spin_ns", SPIN_NS),
-            ("barrier_per_message", u64::from(self.barrier == Barrier::Both)),
+            ("spin_ns", self.manner.spin_ns),
+            ("barrier_per_message", u64::from(self.manner.barrier == Barrier::Both)),
         ]
     }
 }

@@ -69,6 +69,14 @@ fn membarrier(command: libc::c_int) -> libc::c_long {
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) }
 }
 
+/// How an endpoint waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Manner {
+    pub(crate) barrier: Barrier,
+    /// Time before it sleeps [ns]; 0 where the other endpoint needs this CPU.
+    pub(crate) spin_ns: u64,
+}
+
 /// Tells whether the other endpoint lives.
 pub(crate) trait Lifeline {
     /// Fails when it is gone.
@@ -80,7 +88,7 @@ pub(crate) trait Lifeline {
 pub(crate) fn wait_for(
     word: &AtomicU32,
     asleep: &AtomicU32,
-    barrier: Barrier,
+    manner: Manner,
     lifeline: &impl Lifeline,
     is_wanted: impl Fn(u32) -> bool,
 ) -> Result<u32, CommError> {
@@ -89,7 +97,10 @@ pub(crate) fn wait_for(
     if is_wanted(found) {
         return Ok(found);
     }
-    let end_ns = now_ns() + SPIN_NS;
+    if manner.spin_ns == 0 {
+        return sleep_for(word, asleep, manner, lifeline, is_wanted);
+    }
+    let end_ns = now_ns() + manner.spin_ns;
     loop {
         for _ in 0..LOOKS {
             // ORDERING: Acquire: as above.
@@ -100,7 +111,7 @@ pub(crate) fn wait_for(
             std::hint::spin_loop();
         }
         if now_ns() >= end_ns {
-            return sleep_for(word, asleep, barrier, lifeline, is_wanted);
+            return sleep_for(word, asleep, manner, lifeline, is_wanted);
         }
     }
 }
@@ -109,13 +120,13 @@ pub(crate) fn wait_for(
 fn sleep_for(
     word: &AtomicU32,
     asleep: &AtomicU32,
-    barrier: Barrier,
+    manner: Manner,
     lifeline: &impl Lifeline,
     is_wanted: impl Fn(u32) -> bool,
 ) -> Result<u32, CommError> {
     loop {
         asleep.store(1, Relaxed);
-        barrier.heavy();
+        manner.barrier.heavy();
         // ORDERING: Acquire: as in `wait_for`.
         let found = word.load(Acquire);
         if is_wanted(found) {
@@ -136,8 +147,8 @@ fn sleep_for(
 
 /// Wakes the waiter if it has announced that it sleeps; to be called after the word was stored.
 #[inline]
-pub(crate) fn wake(word: &AtomicU32, asleep: &AtomicU32, barrier: Barrier) {
-    barrier.light();
+pub(crate) fn wake(word: &AtomicU32, asleep: &AtomicU32, manner: Manner) {
+    manner.barrier.light();
     if asleep.load(Relaxed) != 0 {
         futex(word, libc::FUTEX_WAKE, 1);
     }

@@ -191,6 +191,8 @@ fn survive(error: Errno, action: &str) -> Result<(), CommError> {
         Errno::EPIPE | Errno::ECONNRESET | Errno::ECONNABORTED => {
             Err(CommError::lost("the connection was closed"))
         }
+        // Sockets between two hosts have a limit on silence.
+        Errno::EAGAIN => Err(CommError::lost("nothing came for too long")),
         Errno::ETIMEDOUT | Errno::EHOSTUNREACH | Errno::ENETUNREACH | Errno::EHOSTDOWN => {
             Err(CommError::lost(error.desc()))
         }

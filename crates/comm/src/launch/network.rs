@@ -11,6 +11,8 @@ use crate::{CommError, signal};
 
 /// Time in which the other host must come.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Longer than any pause of a run.
+const LONGEST_SILENCE: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(20);
 /// Both endpoints on this host, on a free port.
 const LOCAL: &str = "127.0.0.1:0";
@@ -85,6 +87,10 @@ pub(super) fn connect(options: &Options) -> Result<StreamChannel, CommError> {
 
 fn open(socket: TcpStream) -> Result<StreamChannel, CommError> {
     tune_tcp(&socket)?;
+    // Whoever is at the other end may be no endpoint at all, and say nothing.
+    socket
+        .set_read_timeout(Some(LONGEST_SILENCE))
+        .map_err(|error| CommError::system("setting TCP options", error))?;
     StreamChannel::of_tcp(socket)
 }
 

@@ -2,7 +2,18 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
+use super::super::sleep::{Barrier, SPIN_NS};
 use super::*;
+
+/// Every way of waiting.
+fn manners() -> [Manner; 3] {
+    let barrier = Barrier::register();
+    [
+        Manner { barrier, spin_ns: SPIN_NS },
+        Manner { barrier: Barrier::Both, spin_ns: SPIN_NS },
+        Manner { barrier, spin_ns: 0 },
+    ]
+}
 
 /// An endpoint that always lives.
 struct Alive;
@@ -28,14 +39,14 @@ fn byte(message: usize, index: usize) -> u8 {
 
 /// Sends messages of these sizes from one thread to another, starting near a wrap of the numbers, and
 /// checks every byte.
-fn carry(sizes: &[usize], barrier: Barrier, pause: impl Fn(usize) -> Duration + Sync) {
+fn carry(sizes: &[usize], manner: Manner, pause: impl Fn(usize) -> Duration + Sync) {
     let memory = Mapping::anonymous(2 * RING_BYTES).unwrap();
     // A multiple of the cells below the wrap; a fresh ring has other numbers, so its words are set.
     let first = 0_u32.wrapping_sub(2 * CELLS);
     place(&memory, 1).tail().store(first, Release);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let mut writer = Writer { written: first, emptied: first, barrier };
+            let mut writer = Writer { written: first, emptied: first, manner };
             for (message, size) in sizes.iter().enumerate() {
                 let payload: Vec<u8> = (0..*size).map(|index| byte(message, index)).collect();
                 std::thread::sleep(pause(message));
@@ -43,7 +54,7 @@ fn carry(sizes: &[usize], barrier: Barrier, pause: impl Fn(usize) -> Duration + 
                 writer.send_all(&memory, 1, (&payload, done), &Alive).unwrap();
             }
         });
-        let mut reader = Reader { read: first, barrier };
+        let mut reader = Reader { read: first, manner };
         for (message, size) in sizes.iter().enumerate() {
             let mut payload = vec![0; *size];
             std::thread::sleep(pause(message + 1));
@@ -60,8 +71,8 @@ fn sizes_around_every_boundary_arrive_as_they_were() {
     let edges =
         [0, 1, INLINE_BYTES, BODY_BYTES, BODY_BYTES * CELLS as usize, 3 * BODY_BYTES * CELLS as usize];
     let sizes: Vec<usize> = edges.iter().flat_map(|edge| [edge.saturating_sub(1), *edge, edge + 1]).collect();
-    for barrier in [Barrier::register(), Barrier::Both] {
-        carry(&sizes, barrier, |_| Duration::ZERO);
+    for manner in manners() {
+        carry(&sizes, manner, |_| Duration::ZERO);
     }
 }
 
@@ -70,9 +81,9 @@ fn nobody_sleeps_over_a_message() {
     // Pauses longer than the spinning put each side to sleep in turn. A wake-up that is lost would cost
     // the longest sleep, 20 ms, each time.
     let sizes: Vec<usize> = (0..60).map(|message| message * 997).collect();
-    for barrier in [Barrier::register(), Barrier::Both] {
+    for manner in manners() {
         let start = Instant::now();
-        carry(&sizes, barrier, |message| Duration::from_micros(400 * (message as u64 % 2)));
+        carry(&sizes, manner, |message| Duration::from_micros(400 * (message as u64 % 2)));
         assert!(start.elapsed() < Duration::from_millis(60 * 20), "{:?}", start.elapsed());
     }
 }
@@ -80,14 +91,14 @@ fn nobody_sleeps_over_a_message() {
 #[test]
 fn many_small_messages_arrive_in_order() {
     let sizes: Vec<usize> = (0..50_000).map(|message| message % 200).collect();
-    carry(&sizes, Barrier::register(), |_| Duration::ZERO);
+    carry(&sizes, manners()[0], |_| Duration::ZERO);
 }
 
 #[test]
 fn a_full_ring_takes_no_more_and_says_so() {
     let memory = Mapping::anonymous(2 * RING_BYTES).unwrap();
-    let mut writer = Writer::new(Barrier::Both);
-    let reader = Reader::new(Barrier::Both);
+    let mut writer = Writer::new(manners()[1]);
+    let reader = Reader::new(manners()[1]);
     assert!(!reader.has_arrived(&memory, 0));
     let payload = vec![1; 2 * BODY_BYTES * CELLS as usize];
     assert!(writer.test(&memory, 0));
@@ -103,8 +114,8 @@ fn a_full_ring_takes_no_more_and_says_so() {
 #[test]
 fn a_message_of_another_size_is_a_disagreement() {
     let memory = Mapping::anonymous(2 * RING_BYTES).unwrap();
-    Writer::new(Barrier::Both).send_all(&memory, 0, (&[1, 2, 3], 0), &Alive).unwrap();
-    let answer = Reader::new(Barrier::Both).receive(&memory, 0, (&mut [0; 4], 0), &Alive);
+    Writer::new(manners()[1]).send_all(&memory, 0, (&[1, 2, 3], 0), &Alive).unwrap();
+    let answer = Reader::new(manners()[1]).receive(&memory, 0, (&mut [0; 4], 0), &Alive);
     assert!(matches!(answer, Err(CommError::Disagreement(_))));
 }
 
@@ -112,6 +123,6 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
     fn any_sizes_arrive_as_they_were(sizes in prop::collection::vec(0_usize..3 * BODY_BYTES * CELLS as usize, 1..6)) {
-        carry(&sizes, Barrier::register(), |_| Duration::ZERO);
+        carry(&sizes, manners()[0], |_| Duration::ZERO);
     }
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from steelyard.run.transport.link_options import Shaper, parse_link
 from steelyard.run.transport.link_remains import NAMESPACES, folder_of, remove_abandoned_links
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 TRANSFER = Path(__file__).parents[1] / "fixtures" / "transfer.py"
 ATTEMPTS = 60
@@ -215,3 +216,33 @@ def test_restore_removes_what_is_left() -> None:
         assert is_gone(key)
         again = subprocess.run([steelyard, "restore"], capture_output=True, text=True, check=False)
         assert key not in again.stdout
+
+
+def openmpi(link: Link) -> list[str]:
+    words = ["mpirun.openmpi", "--mca", "plm_rsh_agent", str(link.agent), "--bind-to", "none"]
+    words += ["--mca", "oob_tcp_if_include", link.network, "--hostfile", str(link.hostfile)]
+    return [*words, "-np", "2"]
+
+
+def mpich(link: Link) -> list[str]:
+    addresses = ",".join(side.address for side in link.sides)
+    return ["mpirun.mpich", "-launcher-exec", str(link.agent), "-hosts", addresses, "-np", "2"]
+
+
+@pytest.mark.parametrize("words_of", [openmpi, mpich])
+def test_mpi_starts_a_rank_on_each_side(words_of: Callable[[Link], list[str]]) -> None:
+    with made("rate=100mbit") as link:
+        words = words_of(link)
+        if shutil.which(words[0]) is None:
+            pytest.skip(f"needs `{words[0]}`: make deps-communication")
+        rights = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        done = subprocess.run(
+            link.command(0, [*words, "hostname"]),
+            env={**os.environ, **rights},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert sorted(done.stdout.split()) == [side.host for side in link.sides]

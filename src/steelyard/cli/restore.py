@@ -14,7 +14,7 @@ from steelyard.run.tuning import Outcome, Restoration, Tuning
 
 
 def restore(*, as_json: Annotated[bool, Parameter(name="--json", negative="")] = False) -> int:
-    """Undo machine settings and remove network links left behind by a killed study.
+    """Undo what a killed study left: machine settings, links.
 
     A study writes down each original value before it changes anything. What a study that is still
     executing has set is left alone, and so is what somebody else has changed since.

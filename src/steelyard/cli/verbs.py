@@ -60,5 +60,7 @@ VERBS: Final[dict[str, Verb]] = {
     "workload": Verb(
         "steelyard.cli.workload:workload", "Execute a built-in workload program and pass on what it prints."
     ),
-    "restore": Verb("steelyard.cli.restore:restore", "Undo what a killed study left: settings, links."),
+    "restore": Verb(
+        "steelyard.cli.restore:restore", "Undo what a killed study left: machine settings, links."
+    ),
 }

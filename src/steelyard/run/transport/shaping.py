@@ -174,7 +174,8 @@ def _missing(options: LinkOptions, reason: str) -> tuple[Absence, ...]:
 
 def _add_netem(inside: Sequence[str], interface: str, options: LinkOptions) -> str | None:
     """Put netem at the root; give the reason if it is not there afterwards."""
-    words = ["root", "handle", "1:", "netem", "limit", str(LIMIT_FRAMES)]
+    under_way = options.rate_bits_per_s * options.delay_ns // (FRAME_BYTES * 8 * 1_000_000_000)
+    words = ["root", "handle", "1:", "netem", "limit", str(LIMIT_FRAMES + 2 * under_way)]
     words += ["delay", f"{Decimal(options.delay_ns) / 1000:f}us"]
     if options.loss_percent:
         words += ["loss", f"{options.loss_percent}%"]
@@ -207,7 +208,11 @@ def _add_shaper(
             str(QUANTUM_BYTES),
         ]
         added = attempt([*inside, *command])
-        reason = None if added.succeeded else added.last_words
+        if not added.succeeded:
+            return added.last_words
+        # By itself the class keeps no more packets than the interface, which a window of TCP exceeds.
+        queue = ["parent", "2:1", "handle", "3:", "bfifo", "limit", str(LIMIT_BYTES)]
+        reason = _add(inside, interface, queue, "bfifo")
     return reason
 
 

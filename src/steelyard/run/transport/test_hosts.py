@@ -33,6 +33,23 @@ def test_both_formats_are_read(hosts: list[Host], mpich: bool) -> None:  # noqa:
     assert parse_hostfile("# heading\n\n" + "\n".join(lines), "hosts") == tuple(hosts)
 
 
+def outcome(text: str) -> tuple[Host, ...] | UsageError:
+    try:
+        return parse_hostfile(text, "hosts")
+    except UsageError as error:
+        return error
+
+
+@given(st.text(max_size=80))
+def test_any_text_is_hosts_or_a_named_problem(text: str) -> None:
+    found = outcome(text)
+    if isinstance(found, UsageError):
+        assert found.message.startswith(("the hostfile `hosts` names no host", "`hosts:"))
+    else:
+        # No name can be taken for an option of ssh.
+        assert all(host.name[0].isalnum() and host.slots >= 1 for host in found)
+
+
 @given(HOSTS)
 def test_the_ranks_get_two_different_hosts(hosts: list[Host]) -> None:
     names = [host.name for host in hosts]

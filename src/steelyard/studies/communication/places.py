@@ -1,11 +1,14 @@
-"""What lies between the two endpoints of a cell: nothing, or a link that is made for the study."""
+"""What lies between the two endpoints of a cell: nothing, a link made for the study, or a real network."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
+from steelyard.run.transport.hostfile import first_pair, read_hostfile
+from steelyard.run.transport.hosts import Hosts
 from steelyard.run.transport.interface import HERE
 from steelyard.run.transport.link import Link
 from steelyard.run.transport.link_options import parse_link
@@ -16,6 +19,9 @@ if TYPE_CHECKING:
 
     from steelyard.run.transport.interface import Place
     from steelyard.studies.communication.options import CommunicationOptions
+
+HOSTS: Final = "hosts"
+"""Level of two real hosts with a network between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +34,13 @@ class Site:
         As a transport takes it.
     facts : mapping
         What is known of it, kept beside each trace.
+    is_here : bool
+        Whether both endpoints see this host's files and CPUs; else what the other one wrote is fetched.
     """
 
     place: Place
     facts: Mapping[str, object]
+    is_here: bool = True
 
 
 def links_of(options: CommunicationOptions) -> tuple[str, ...]:
@@ -40,31 +49,35 @@ def links_of(options: CommunicationOptions) -> tuple[str, ...]:
     Raises
     ------
     UsageError
-        If a link cannot be read.
+        If a link, or the file of hosts, cannot be read.
     """
+    if options.hostfile is not None:
+        first_pair(read_hostfile(Path(options.hostfile)), options.hostfile)
+        return (HOSTS,)
     written = (text if text == NO_LINK else str(parse_link(text)) for text in options.link)
     return tuple(dict.fromkeys(written)) or (NO_LINK,)
 
 
 @contextmanager
-def sites_of(levels: tuple[str, ...]) -> Iterator[dict[str, Site]]:
-    """Make every link, and remove it at the end.
-
-    Parameters
-    ----------
-    levels : tuple of str
-        From `links_of`.
+def sites_of(options: CommunicationOptions) -> Iterator[dict[str, Site]]:
+    """Make every link and reach every host; links are removed at the end.
 
     Raises
     ------
+    UsageError
+        If a link, or the file of hosts, cannot be read.
     CapabilityError
-        If this host cannot make a link.
+        If this host cannot make a link, or a host cannot be reached.
     """
     with ExitStack() as stack:
         sites = {}
-        for level in levels:
+        for level in links_of(options):
             if level == NO_LINK:
                 sites[level] = Site(HERE, {})
+                continue
+            if level == HOSTS:
+                hosts = stack.enter_context(Hosts(Path(str(options.hostfile))))
+                sites[level] = Site(hosts.place(), hosts.facts(), is_here=False)
                 continue
             link = stack.enter_context(Link(parse_link(level)))
             sites[level] = Site(link.place(), link.facts())

@@ -33,6 +33,15 @@ if TYPE_CHECKING:
 
 LINK_FACTS: Final = "link.json"
 
+_FETCHED: Final = """trap '{remove}' EXIT
+{make}
+{command}
+status=$?
+{fetch}
+exit $status
+"""
+"""Makes the folder on the other hosts, fetches what their endpoints wrote there, and removes it."""
+
 
 @contextmanager
 def furnished(plan: Plan) -> Iterator[Callable[[Batch, Path], None]]:
@@ -46,7 +55,7 @@ def furnished(plan: Plan) -> Iterator[Callable[[Batch, Path], None]]:
     options = options_of(plan)
     known = transports()
     facts: dict[str, Mapping[str, str]] = {}
-    with sites_of(plan.factors["link"]) as sites:
+    with sites_of(options) as sites:
 
         def furnish(batch: Batch, folder: Path) -> None:
             drawn = draw_operations(size_plan(options), plan.seed, batch.block)
@@ -68,12 +77,21 @@ def furnished(plan: Plan) -> Iterator[Callable[[Batch, Path], None]]:
 
 def _script(folder: Path, transport: Transport, options: CommunicationOptions, site: Site) -> str:
     asked = trace_options(options, two_cores(read_topology()))
-    canary = None if asked.canary is None else Path(str(asked.canary).replace(PLACE, str(folder)))
-    asked = replace(asked, canary=canary)
+    canary = Path(str(asked.canary).replace(PLACE, str(folder)))
+    # CPUs and memory of another host are not this host's.
+    asked = replace(asked, canary=canary) if site.is_here else replace(asked, canary=None, cpus=None)
     command = endpoints_command(transport, folder, asked, site.place)
     facts = json.dumps(site.facts, indent=1, sort_keys=True)
     (folder / LINK_FACTS).write_text(facts + "\n", encoding="utf-8")
-    return f"exec {shlex.join(command)}\n"
+    if site.is_here:
+        return f"exec {shlex.join(command)}\n"
+    remote = [shlex.join(enter) for enter in site.place.enter if enter]
+    return _FETCHED.format(
+        command=shlex.join(command),
+        make="\n".join(f"{enter} mkdir -p {folder} || exit" for enter in remote),
+        fetch="\n".join(f"{enter} tar -C {folder} -cf - . | tar -C {folder} -xf -" for enter in remote),
+        remove="; ".join(f"{enter} rm -rf {folder}" for enter in remote),
+    )
 
 
 def options_of(plan: Plan) -> CommunicationOptions:

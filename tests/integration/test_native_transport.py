@@ -147,6 +147,18 @@ def test_the_canary_alone_answers_in_json() -> None:
     assert 5 < found["fastest_ns"] <= found["round_trip_ns"] <= found["slowest_ns"]
 
 
+def test_what_recording_costs_is_told_by_one_command(tmp_path: Path) -> None:
+    command = [str(comm_program()), "overhead", "--messages", "500", "--json"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    answer = subprocess.run(command, check=True, capture_output=True, timeout=60, env=environment)
+    found = json.loads(answer.stdout)
+    assert found["messages"] == 500
+    assert found["stamp_cost_ns"] > 0
+    # Bytes per second of a copy by two cores, from far too slow to impossible.
+    assert 1e7 < found["bytes"] / found["elapsed_s"] < 1e12
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("transport", ["unix", "shm"])
 def test_a_budget_ends_a_run_at_a_block(tmp_path: Path, transport: str) -> None:
     steps = [("pingpong", 8)] * 5000
@@ -160,8 +172,9 @@ def test_a_budget_ends_a_run_at_a_block(tmp_path: Path, transport: str) -> None:
 
 
 def test_a_planted_switch_is_where_it_was_planted(tmp_path: Path) -> None:
-    extra_ns = 300_000
-    steps = [("pingpong", 1000 + index % 2) for index in range(200)]
+    extra_ns = 1_000_000
+    # One after the other, so that on a busy host many small ones find both endpoints awake.
+    steps = [("pingpong", 1000)] * 300 + [("pingpong", 1001)] * 30
     trace = read_trace(trace_of(tmp_path, "shm", steps, "--plant-switch", f"1000:{extra_ns}"))
     rows = trace.endpoints[0].operations
     half_ns = (rows["end_ns"] - rows["start_ns"]) / 2

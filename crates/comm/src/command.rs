@@ -7,6 +7,7 @@ use crate::canary::measure_canary;
 use crate::clock::{measure_stamps, median};
 use crate::launch::launch;
 use crate::options::{Given, Options, parse_cpus};
+use crate::overhead::MESSAGES;
 
 /// Text of `--help`.
 pub const USAGE: &str = "\
@@ -18,7 +19,7 @@ Usage:
   steelyard-comm --transport tcp --role connect --address HOST:PORT --out DIR [OPTIONS]
   steelyard-comm canary --cpus A,B [--json]
   steelyard-comm stamps [--json]
-  steelyard-comm overhead [--cpus A,B] [--json]
+  steelyard-comm overhead [--cpus A,B] [--messages N] [--json]
 
 The first form starts both endpoints on this host, the second and third one each on two hosts.
 
@@ -41,7 +42,7 @@ Planted costs, to check whether an analysis finds them; busy waiting of the send
   --plant-seed N                  of the noise [1]
 
 `canary` prints the round trip of a cache line between two CPUs [ns], `stamps` what a stamp costs,
-`overhead` also the time of 20 000 messages of 1 B to 10 MB through shared memory, from start to end.
+`overhead` also the time of N [20000] messages of 1 B to 10 MB through shared memory, from start to end.
 
 Exit codes: 0 done, 1 the system refused, 2 wrong request, 3 the other endpoint was lost, 128 + n ended by
 signal n. What was stamped can be read in each case.
@@ -125,8 +126,9 @@ fn overhead(words: &[String], stdout: &mut dyn Write) -> Result<(), CommError> {
     let (is_json, words) = take_json(words);
     let mut given = Given::read(&words)?;
     let cpus = given.take("--cpus");
+    let messages = given.number("--messages", 1, 1_000_000)?.unwrap_or(MESSAGES);
     given.finish()?;
-    let found = crate::overhead::measure(cpus.as_deref())?;
+    let found = crate::overhead::measure(cpus.as_deref(), messages)?;
     if is_json {
         return print(stdout, &format!("{found}\n"));
     }

@@ -8,15 +8,15 @@ use crate::clock::{as_f64, measure_stamps, now_ns};
 use crate::plant::Draws;
 use crate::{CommError, Operation, Plan, Step};
 
-/// Messages of the run, with sizes of 10^U(0, 7) bytes, as in the published comparison of such tools.
-const MESSAGES: usize = 20_000;
+/// Messages of the run unless another number is asked for, with sizes of 10^U(0, DECADES) bytes.
+pub(crate) const MESSAGES: u64 = 20_000;
 const DECADES: f64 = 7.0;
 const SEED: u64 = 1;
 
 /// Executes the run by this program itself and measures it from the first line of the plan to the last record.
-pub(crate) fn measure(cpus: Option<&str>) -> Result<Value, CommError> {
+pub(crate) fn measure(cpus: Option<&str>, messages: u64) -> Result<Value, CommError> {
     let folder = Scratch::create()?;
-    let plan = plan();
+    let plan = plan(messages);
     let path = folder.0.join("plan.csv");
     let failed = |error| CommError::system(format!("writing `{}`", path.display()), error);
     std::fs::write(&path, plan.to_text()).map_err(failed)?;
@@ -34,19 +34,19 @@ pub(crate) fn measure(cpus: Option<&str>) -> Result<Value, CommError> {
     Ok(json!({
         "stamp_cost_ns": stamps.cost_ns,
         "stamp_resolution_ns": stamps.resolution_ns,
-        "messages": MESSAGES,
+        "messages": messages,
         "bytes": bytes,
         "elapsed_s": as_f64(elapsed_ns) * 1e-9,
     }))
 }
 
-fn plan() -> Plan {
+fn plan(messages: u64) -> Plan {
     let mut draws = Draws::new(SEED);
     let step = |_| {
         let size = 10_f64.powf(DECADES * draws.uniform());
         Step { operation: Operation::Stream, size: to_bytes(size) }
     };
-    Plan::from_steps((0..MESSAGES).map(step).collect())
+    Plan::from_steps((0..messages).map(step).collect())
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 10^7")]
@@ -86,13 +86,13 @@ mod tests {
 
     #[test]
     fn sizes_cover_every_decade_evenly() {
-        let plan = plan();
-        assert_eq!(plan.len(), MESSAGES as u64);
+        let plan = plan(MESSAGES);
+        assert_eq!(plan.len(), MESSAGES);
         for decade in 0..7 {
             let (low, high) = (10_u32.pow(decade), 10_u32.pow(decade + 1));
             let count = plan.steps().iter().filter(|step| (low..high).contains(&step.size)).count();
             // A seventh of 20 000 is 2857; 6 standard deviations are 297.
-            assert!(count.abs_diff(MESSAGES / 7) < 297, "{decade}: {count}");
+            assert!(count.abs_diff(20_000 / 7) < 297, "{decade}: {count}");
         }
     }
 

@@ -133,8 +133,14 @@ fn sleep_for(
             asleep.store(0, Relaxed);
             return Ok(found);
         }
-        futex(word, libc::FUTEX_WAIT, found);
+        let woke = futex(word, libc::FUTEX_WAIT, found);
         asleep.store(0, Relaxed);
+        #[cfg(test)]
+        if !woke && is_wanted(word.load(Relaxed)) {
+            LATE.set(LATE.get() + 1);
+        }
+        #[cfg(not(test))]
+        let _ = woke;
         signal::check()?;
         // ORDERING: Acquire: as in `wait_for`. What came before the other one ended counts.
         let found = word.load(Acquire);
@@ -154,13 +160,20 @@ pub(crate) fn wake(word: &AtomicU32, asleep: &AtomicU32, manner: Manner) {
     }
 }
 
-/// The word lies in memory of two processes, so the futex is not a private one.
+/// The word lies in memory of two processes, so the futex is not a private one. Says false when time is over.
 #[cold]
-fn futex(word: &AtomicU32, operation: libc::c_int, value: u32) {
+fn futex(word: &AtomicU32, operation: libc::c_int, value: u32) -> bool {
     let limit = libc::timespec { tv_sec: 0, tv_nsec: LONGEST_SLEEP_NS };
     // SAFETY: the word and the limit are valid until the call returns. Every error means that the word has
     // changed, that a signal came or that time is over, after which the waiter looks again.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, &raw const limit) };
+    let answer = unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, &raw const limit) };
+    answer >= 0 || io::Error::last_os_error().kind() != io::ErrorKind::TimedOut
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Sleeps of this thread that ended by their limit although the word had changed: nobody woke it.
+    pub(super) static LATE: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }
 
 /// A socket whose other end the other endpoint holds and never writes to.

@@ -1,8 +1,8 @@
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::super::sleep::{Barrier, SPIN_NS};
+use super::super::sleep::{Barrier, LATE, SPIN_NS};
 use super::*;
 
 /// Every way of waiting.
@@ -38,32 +38,35 @@ fn byte(message: usize, index: usize) -> u8 {
 }
 
 /// Sends messages of these sizes from one thread to another, starting near a wrap of the numbers, and
-/// checks every byte.
-fn carry(sizes: &[usize], manner: Manner, pause: impl Fn(usize) -> Duration + Sync) {
+/// checks every byte. Gives how often a side slept over what it waited for.
+fn carry(sizes: &[usize], manner: Manner, [write_pause, read_pause]: [Duration; 2]) -> u32 {
     let memory = Mapping::anonymous(2 * RING_BYTES).unwrap();
     // A multiple of the cells below the wrap; a fresh ring has other numbers, so its words are set.
     let first = 0_u32.wrapping_sub(2 * CELLS);
     place(&memory, 1).tail().store(first, Release);
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        LATE.set(0);
+        let writing = scope.spawn(|| {
             let mut writer = Writer { written: first, emptied: first, manner };
             for (message, size) in sizes.iter().enumerate() {
                 let payload: Vec<u8> = (0..*size).map(|index| byte(message, index)).collect();
-                std::thread::sleep(pause(message));
+                std::thread::sleep(write_pause);
                 let done = if message % 3 == 0 { writer.send_some(&memory, 1, &payload, 0) } else { 0 };
                 writer.send_all(&memory, 1, (&payload, done), &Alive).unwrap();
             }
+            LATE.get()
         });
         let mut reader = Reader { read: first, manner };
         for (message, size) in sizes.iter().enumerate() {
             let mut payload = vec![0; *size];
-            std::thread::sleep(pause(message + 1));
+            std::thread::sleep(read_pause);
             reader.receive(&memory, 1, (&mut payload, 0), &Alive).unwrap();
             let is_right = payload.iter().enumerate().all(|(index, found)| *found == byte(message, index));
             assert!(is_right, "message {message} of {size} bytes");
         }
         assert_eq!(reader.arrived(&memory, 1), 0);
-    });
+        writing.join().unwrap() + LATE.get()
+    })
 }
 
 #[test]
@@ -72,26 +75,30 @@ fn sizes_around_every_boundary_arrive_as_they_were() {
         [0, 1, INLINE_BYTES, BODY_BYTES, BODY_BYTES * CELLS as usize, 3 * BODY_BYTES * CELLS as usize];
     let sizes: Vec<usize> = edges.iter().flat_map(|edge| [edge.saturating_sub(1), *edge, edge + 1]).collect();
     for manner in manners() {
-        carry(&sizes, manner, |_| Duration::ZERO);
+        carry(&sizes, manner, [Duration::ZERO; 2]);
     }
 }
 
 #[test]
 fn nobody_sleeps_over_a_message() {
-    // Pauses longer than the spinning put each side to sleep in turn. A wake-up that is lost would cost
-    // the longest sleep, 20 ms, each time.
-    let sizes: Vec<usize> = (0..60).map(|message| message * 997).collect();
+    // Longer than the spinning and one sleep, so that the reader sleeps each time, and then the writer in a
+    // full ring.
+    let pause = Duration::from_millis(30);
+    let small = [100; 12];
+    let large = [BODY_BYTES * CELLS as usize + 1; 12];
     for manner in manners() {
-        let start = Instant::now();
-        carry(&sizes, manner, |message| Duration::from_micros(400 * (message as u64 % 2)));
-        assert!(start.elapsed() < Duration::from_millis(60 * 20), "{:?}", start.elapsed());
+        let late = carry(&small, manner, [pause, Duration::ZERO]);
+        // The limit of a sleep may by chance end just when the message comes.
+        assert!(late <= 4, "the reader slept over {late} of 12 messages");
+        let late = carry(&large, manner, [Duration::ZERO, pause]);
+        assert!(late <= 4, "the writer slept over {late} of 12 messages");
     }
 }
 
 #[test]
 fn many_small_messages_arrive_in_order() {
     let sizes: Vec<usize> = (0..50_000).map(|message| message % 200).collect();
-    carry(&sizes, manners()[0], |_| Duration::ZERO);
+    carry(&sizes, manners()[0], [Duration::ZERO; 2]);
 }
 
 #[test]
@@ -123,6 +130,6 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
     fn any_sizes_arrive_as_they_were(sizes in prop::collection::vec(0_usize..3 * BODY_BYTES * CELLS as usize, 1..6)) {
-        carry(&sizes, manners()[0], |_| Duration::ZERO);
+        carry(&sizes, manners()[0], [Duration::ZERO; 2]);
     }
 }

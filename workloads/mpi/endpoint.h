@@ -116,6 +116,16 @@ static uint64_t run_delay_ns(void) {
 #endif
 }
 
+/* Name of this boot of the host: ranks with the same one share their clock and memory. */
+static void read_boot_id(char *text, size_t room) {
+  FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+  memset(text, 0, room);
+  if (file == NULL) return;
+  if (fgets(text, (int)room, file) == NULL) text[0] = 0;
+  text[strcspn(text, "\n")] = 0;
+  fclose(file);
+}
+
 static uint32_t current_cpu(void) {
 #ifdef STEELYARD_SIMULATED
   return 0;

@@ -158,7 +158,8 @@ static void probe_clocks(struct run *run, uint32_t seq, int count) {
 static struct control agree_to_go_on(const struct run *run) {
   enum { MOST_FAILURES = 3 };
   uint64_t spent = (uint64_t)((double)(now() - run->begin) / STAMPS_PER_MS);
-  struct control control = {run->request.budget_ms == 0 || spent < run->request.budget_ms,
+  int has_time = run->request.budget_ms == 0 || run->executed == 0 || spent < run->request.budget_ms;
+  struct control control = {has_time,
                             run->canary != NULL && run->canary_failures < MOST_FAILURES};
   if (run->rank == 0)
     check(MPI_Send(&control, sizeof control, MPI_BYTE, 1, TAG_CONTROL, MPI_COMM_WORLD));
@@ -184,8 +185,8 @@ static int pass_block(struct run *run, uint64_t seq, int probes) {
 
 static void work_through(struct run *run) {
   uint64_t total = run->plan.count;
-  run->begin = now();
   int goes_on = pass_block(run, 0, FIRST_PROBES);
+  run->begin = now(); /* the budget is for operations */
   while (run->executed < total && goes_on) {
     uint64_t left = total - run->executed;
     uint64_t end = run->executed + (left < run->request.block ? left : run->request.block);
@@ -217,11 +218,11 @@ static int measure(struct run *run) {
   double cost_ns;
   uint64_t resolution;
   if (!give_plan(run)) return STATUS_USAGE;
-  if (!all_ready(make_buffers(run))) return STATUS_FAILED;
   if (!all_ready(make_files(run))) return STATUS_FAILED;
-  share_canary(run);
   judge_clock(&cost_ns, &resolution);
   write_header(run, 0, cost_ns, resolution);
+  if (!all_ready(make_buffers(run))) return STATUS_FAILED;
+  share_canary(run);
   check(MPI_Comm_dup(MPI_COMM_WORLD, &run->quiet));
   run->pending = MPI_REQUEST_NULL;
   if (run->rank == 0) check(MPI_Irecv(NULL, 0, MPI_BYTE, 1, TAG_PENDING, run->quiet, &run->pending));

@@ -67,13 +67,9 @@ static int give_plan(struct run *run) {
 /* Buffers for the largest message, touched. Refused, not tried, where memory is short: the system
  * would give it and later end some process. */
 static int make_buffers(struct run *run) {
-  char boot[2][64] = {"", ""};
+  char boot[2][64];
   uint64_t largest = largest_size(&run->plan);
-  FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
-  if (file != NULL) {
-    if (fgets(boot[0], sizeof boot[0], file) == NULL) boot[0][0] = 0;
-    fclose(file);
-  }
+  read_boot_id(boot[0], sizeof boot[0]);
   check(MPI_Sendrecv(boot[0], sizeof boot[0], MPI_BYTE, 1 - run->rank, TAG_END, boot[1], sizeof boot[1],
                      MPI_BYTE, 1 - run->rank, TAG_END, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
   uint64_t ranks_here = strcmp(boot[0], boot[1]) == 0 ? 2 : 1;
@@ -148,14 +144,20 @@ static void write_header(const struct run *run, int is_complete, double cost_ns,
   write_text(file, "transport", run->request.transport);
   fprintf(file, " \"operations\": %" PRIu64 ",\n \"is_complete\": %s,\n", run->executed,
           is_complete ? "true" : "false");
+  const char *end = run->executed < run->plan.count ? "\"budget\"" : "\"plan\"";
+  fprintf(file, " \"ended_by\": %s,\n", is_complete ? end : "null");
+  write_text(file, "program", "steelyard mpi rank");
   fprintf(file, " \"planned\": %" PRIu64 ",\n \"is_simulated\": %s,\n", run->plan.count, IS_SIMULATED);
   MPI_Get_processor_name(host, &length);
   write_text(file, "host", host);
+  read_boot_id(text, sizeof text);
+  write_text(file, "boot_id", text);
   describe_binding(text, sizeof text);
   write_text(file, "binding", text);
 #if MPI_VERSION >= 3
   MPI_Get_library_version(text, &length);
   text[strcspn(text, "\n")] = 0; /* some say how they were built, in pages */
+  for (char *tab = text; (tab = strchr(tab, '\t')) != NULL;) *tab = ' ';
   write_text(file, "mpi_library", text);
 #endif
   MPI_Get_version(&version, &subversion);
@@ -163,9 +165,12 @@ static void write_header(const struct run *run, int is_complete, double cost_ns,
   fprintf(file, " \"mpi_standard\": \"%d.%d\",\n \"mpi_thread_level\": %d,\n", version, subversion, level);
   write_text(file, "clock", CLOCK_NAME);
   fprintf(file, " \"stamp_unit\": \"%s\",\n", STAMP_UNIT);
-  fprintf(file, " \"clock_resolution_ns\": %" PRIu64 ",\n \"stamp_cost_ns\": %.2f,\n", resolution, cost_ns);
-  fprintf(file, " \"block\": %" PRIu64 ",\n \"recv_delay_us\": %" PRIu64 ",\n", run->request.block,
-          run->request.recv_delay_us);
+  fprintf(file, " \"stamp_resolution_ns\": %" PRIu64 ",\n \"stamp_cost_ns\": %.2f,\n", resolution, cost_ns);
+  fprintf(file, " \"block\": %" PRIu64 ",\n \"probes\": %" PRIu64 ",\n", run->request.block,
+          run->request.probes);
+  fprintf(file, " \"budget_ms\": %" PRIu64 ",\n \"gap_us\": %" PRIu64 ",\n \"recv_delay_us\": %" PRIu64 ",\n",
+          run->request.budget_ms, run->request.gap_us, run->request.recv_delay_us);
+  fprintf(file, " \"is_pinned\": %s,\n", run->request.cpus[0] >= 0 ? "true" : "false");
   fprintf(file, " \"checksum\": \"%016" PRIx64 "\",\n \"has_canary\": %s,\n", run->checksum,
           run->canary ? "true" : "false");
   fprintf(file, " \"pid\": %ld,\n \"cpu\": %" PRIu32 "\n}\n", (long)getpid(), current_cpu());

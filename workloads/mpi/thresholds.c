@@ -7,7 +7,8 @@
  *               the library moves on, nothing is received
  *
  * Both by bisection. One look at a size: the receiver stays in one of the two states for a delay, and
- * MPI_Send came back early when it took less than half of it. Two looks of three decide. A look whose
+ * MPI_Send came back early when it took less than half of it. Two looks of three decide. Where both
+ * ranks have one clock, a send that lies within the receiver's state is proof by itself. A look whose
  * answer a rank's waiting for a CPU may have changed counts only when no better one can be had. Rank 0
  * prints one line of JSON.
  *
@@ -22,77 +23,88 @@
 enum { TAG_MESSAGE = 1, TAG_ORDER, TAG_READY, TAG_REPORT, TAG_NEVER };
 enum state { DETACHED, ASYNCHRONOUS, FINISHED };
 
-enum { MOST_LOOKS = 40 };
+enum { MOST_LOOKS = 12 };
+enum answer { LATE, EARLY, LATE_PERHAPS, EARLY_PERHAPS, EARLY_PROVEN };
 /* Share of the delay that a rank may wait for a CPU before its look is doubted. */
 static const double MOST_WAITING = 0.1;
 
 struct order { int64_t state, size; };
+/* From when to when the receiver was in its state, and its waiting for a CPU meanwhile. */
+struct report { uint64_t begin, end, waited; };
 
 struct search {
   uint64_t largest, delay_us;
   int cpus[2];
   char *buffer;
+  int shares_clock;
   int looks, doubted, undecided;
 };
 
 struct threshold { int64_t bytes; int is_bound; };
 
-/* Whether MPI_Send came back early [1, 0], and whether that is to be doubted.
+/* What one message tells.
  *
  * A sender that was kept from its CPU may have begun too late or come back too late. A receiver that
  * was kept from its own only stays longer in its state, but makes no progress meanwhile: that spoils a
  * late return in the asynchronous state. */
-static int look(struct search *search, enum state state, int64_t size, int *is_doubted) {
+static enum answer look(struct search *search, enum state state, int64_t size) {
   struct order order = {state, size};
-  uint64_t waited_there = 0, delay_ns = search->delay_us * 1000, waited = run_delay_ns();
+  struct report report;
+  uint64_t delay_ns = search->delay_us * 1000, waited = run_delay_ns();
   check(MPI_Send(&order, sizeof order, MPI_BYTE, 1, TAG_ORDER, MPI_COMM_WORLD));
   check(MPI_Recv(NULL, 0, MPI_BYTE, 1, TAG_READY, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+  wait_ns(delay_ns / 20); /* the receiver is in its state by then */
   uint64_t start = now();
   int code = MPI_Send(search->buffer, (int)size, MPI_BYTE, 1, TAG_MESSAGE, MPI_COMM_WORLD);
-  uint64_t duration = now() - start;
+  uint64_t end = now();
   check(code);
-  check(MPI_Recv(&waited_there, sizeof waited_there, MPI_BYTE, 1, TAG_REPORT, MPI_COMM_WORLD,
-                 MPI_STATUS_IGNORE));
+  check(MPI_Recv(&report, sizeof report, MPI_BYTE, 1, TAG_REPORT, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
   waited = run_delay_ns() - waited;
   const double most_ns = MOST_WAITING * (double)delay_ns;
-  int is_early = duration < delay_ns / 2;
+  int is_early = end - start < delay_ns / 2;
   int needs_receiver = state == ASYNCHRONOUS && !is_early;
-  *is_doubted = (double)waited > most_ns || (needs_receiver && (double)waited_there > most_ns);
   search->looks++;
-  search->doubted += *is_doubted;
-  return is_early;
+  if (search->shares_clock && start >= report.begin && end <= report.end) return EARLY_PROVEN;
+  if ((double)waited <= most_ns && !(needs_receiver && (double)report.waited > most_ns))
+    return is_early ? EARLY : LATE;
+  search->doubted++;
+  return is_early ? EARLY_PERHAPS : LATE_PERHAPS;
 }
 
 /* The other side of `look`, until it is told that the search is over. */
 static void be_looked_at(const struct search *search) {
   for (;;) {
     struct order order;
+    struct report report;
     check(MPI_Recv(&order, sizeof order, MPI_BYTE, 0, TAG_ORDER, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     if (order.state == FINISHED) return;
-    uint64_t waited = run_delay_ns();
+    report.waited = run_delay_ns();
     check(MPI_Send(NULL, 0, MPI_BYTE, 0, TAG_READY, MPI_COMM_WORLD));
+    report.begin = now();
     if (order.state == DETACHED) wait_ns(search->delay_us * 1000);
     for (uint64_t end = now() + search->delay_us * 1000; order.state == ASYNCHRONOUS && now() < end;) {
       int flag = 0;
       check(MPI_Iprobe(0, TAG_NEVER, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
     }
-    waited = run_delay_ns() - waited;
+    report.end = now();
+    report.waited = run_delay_ns() - report.waited;
     check(MPI_Recv(search->buffer, (int)order.size, MPI_BYTE, 0, TAG_MESSAGE, MPI_COMM_WORLD,
                    MPI_STATUS_IGNORE));
-    check(MPI_Send(&waited, sizeof waited, MPI_BYTE, 0, TAG_REPORT, MPI_COMM_WORLD));
+    check(MPI_Send(&report, sizeof report, MPI_BYTE, 0, TAG_REPORT, MPI_COMM_WORLD));
   }
 }
 
-/* Two equal looks that are beyond doubt; after many, what most looks said. */
+/* A proof, or two equal looks that are beyond doubt; after many, what most looks said. */
 static int returns_early(struct search *search, enum state state, int64_t size) {
-  int sure[2] = {0, 0}, all[2] = {0, 0};
+  int found[EARLY_PROVEN + 1] = {0};
   for (int i = 0; i < MOST_LOOKS; i++) {
-    int is_doubted, is_early = look(search, state, size, &is_doubted);
-    all[is_early]++;
-    if (!is_doubted && ++sure[is_early] == 2) return is_early;
+    enum answer answer = look(search, state, size);
+    found[answer]++;
+    if (answer == EARLY_PROVEN) return 1;
+    if (answer <= EARLY && found[answer] == 2) return answer == EARLY;
   }
   search->undecided++;
-  return all[1] > all[0];
+  return found[EARLY] + found[EARLY_PERHAPS] > found[LATE] + found[LATE_PERHAPS];
 }
 
 static struct threshold bisect(struct search *search, enum state state) {
@@ -134,7 +146,7 @@ static void find_thresholds(struct search *search) {
 }
 
 static const char *parse_search(struct search *search, int argc, char **argv) {
-  *search = (struct search){4 << 20, 2000, {-1, -1}, NULL, 0, 0, 0};
+  *search = (struct search){4 << 20, 2000, {-1, -1}, NULL, 0, 0, 0, 0};
   for (int i = 1; i < argc; i += 2) {
     const char *value = i + 1 < argc ? argv[i + 1] : "";
     int is_good = 0;
@@ -167,6 +179,11 @@ int main(int argc, char **argv) {
     return STATUS_USAGE;
   }
   if (failed) complain("rank %d stays where it is: CPU %d: %s", rank, search.cpus[rank], strerror(failed));
+  char boot[2][64];
+  read_boot_id(boot[0], sizeof boot[0]);
+  check(MPI_Sendrecv(boot[0], sizeof boot[0], MPI_BYTE, 1 - rank, TAG_ORDER, boot[1], sizeof boot[1],
+                     MPI_BYTE, 1 - rank, TAG_ORDER, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+  search.shares_clock = boot[0][0] != 0 && strcmp(boot[0], boot[1]) == 0;
   memset(search.buffer, rank, (size_t)search.largest);
   if (rank == 0)
     find_thresholds(&search);

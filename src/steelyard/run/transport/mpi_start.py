@@ -8,7 +8,8 @@ leaves folders and shared memory; and where a host cannot be reached it may wait
 - ``{scratch}`` in an argument is a folder in memory for the library's own files. It is removed at the
   end; those of a killed start are removed by the next one.
 - FILE appears when both ranks work: where it does not within N seconds, the start has failed.
-- What the ranks say goes through. What `mpirun` says is kept back, and put in one line if it fails.
+- What the ranks say goes through: lines of JSON, and errors. What `mpirun` says is kept back, and put in
+  one line if it fails.
 - On SIGTERM and SIGINT, and whenever `mpirun` ends, everything it started ends.
 
 Exit status: 0 done, 1 failed, 2 wrong request, 3 a rank was lost, 4 the ranks could not be started,
@@ -148,6 +149,7 @@ def _watch(command: list[str], scratch: Path, started: Path | None, limit_s: flo
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**os.environ, "TMPDIR": str(scratch)},
             process_group=0,
@@ -168,39 +170,64 @@ def _watch(command: list[str], scratch: Path, started: Path | None, limit_s: flo
 
 def _listen(process: subprocess.Popen[bytes], started: Path | None, limit_s: float) -> tuple[str, bool]:
     """Pass on what the ranks say until `mpirun` ends; give what was said, and whether it began in time."""
-    assert process.stderr is not None  # noqa: S101 - a pipe was asked for
-    text = rest = b""
-    end: float | None = None if started is None else time.monotonic() + limit_s
+    text = b""
+    end = None if started is None else time.monotonic() + limit_s
     is_hopeless = False
-    os.set_blocking(process.stderr.fileno(), False)
-    with selectors.DefaultSelector() as selector:
-        selector.register(process.stderr, selectors.EVENT_READ)
+    with _Ears(process) as ears:
         while True:
             if end is not None and started is not None and started.exists():
                 end = None
             if end is not None and time.monotonic() > end:
                 return text.decode(errors="replace"), False
-            # A helper that outlives `mpirun` holds the pipe open: its end is looked for as well.
-            ready = selector.select(0.2)
-            part = os.read(process.stderr.fileno(), KEPT_BYTES) if ready else None
-            if part:
-                rest = _pass_on(rest + part)
-                text = (text + part)[-KEPT_BYTES:]
-                if end is not None and not is_hopeless and re.search(rb"(?:ssh|link agent): ", text):
-                    is_hopeless, end = True, min(end, time.monotonic() + HOPELESS_S)
-            if part == b"" or (part is None and process.poll() is not None):
-                _pass_on(rest + b"\n")
+            # A helper that outlives `mpirun` holds its pipes open: its end is looked for as well.
+            has_ended = process.poll() is not None
+            part = ears.hear(0.0 if has_ended else 0.2)
+            text = (text + part)[-KEPT_BYTES:]
+            if end is not None and not is_hopeless and re.search(rb"(?:ssh|link agent): ", text):
+                is_hopeless, end = True, min(end, time.monotonic() + HOPELESS_S)
+            if has_ended and not part:
                 return text.decode(errors="replace"), True
 
 
-def _pass_on(part: bytes) -> bytes:
-    """Pass on the whole lines of the ranks; give the begin of the last line."""
-    *lines, rest = part.split(b"\n")
-    for line in lines:
-        if line.startswith(b"error: "):
-            sys.stderr.write(line.decode(errors="replace") + "\n")
-            sys.stderr.flush()
-    return rest
+class _Ears:
+    """Both outputs of a process; whole lines of the ranks go through, to where they belong."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._rest: dict[int, bytes] = {}
+        for pipe, start, output in (
+            (process.stdout, b"{", sys.stdout),
+            (process.stderr, b"error: ", sys.stderr),
+        ):
+            if pipe is not None:
+                os.set_blocking(pipe.fileno(), False)
+                self._selector.register(pipe, selectors.EVENT_READ, (start, output))
+                self._rest[pipe.fileno()] = b""
+
+    def __enter__(self) -> _Ears:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._selector.close()
+
+    def hear(self, limit_s: float) -> bytes:
+        """Give what is said within some time, both outputs together."""
+        if not self._selector.get_map():
+            time.sleep(limit_s / 10)
+            return b""
+        heard = b""
+        for key, _ in self._selector.select(limit_s):
+            part = os.read(key.fd, KEPT_BYTES)
+            if not part:
+                self._selector.unregister(key.fileobj)
+            heard += part
+            start, output = key.data
+            *lines, self._rest[key.fd] = (self._rest[key.fd] + (part or b"\n")).split(b"\n")
+            for line in lines:
+                if line.startswith(start):
+                    output.write(line.decode(errors="replace") + "\n")
+            output.flush()
+        return heard
 
 
 def explain(status: int, said: str, folder: Path | None) -> int:

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.model import Estimate, Evidence
 from steelyard.studies.analysis_parts import finding
+from steelyard.studies.communication.model_findings import LEVEL, NORMAL_95
+from steelyard.studies.communication.size_text import size_range
 from steelyard.studies.communication.surroundings import LINK_FACTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from steelyard.model import Finding
+    from steelyard.model.cost_model import CostPiece
     from steelyard.studies.communication.fitted import Fitted
 
 CLOSE_PERCENT: Final = 1.0
@@ -24,10 +27,10 @@ def link_findings(fitted: Fitted) -> Iterator[Finding]:
     facts = _facts_of(fitted)
     truth = facts.get("truth") or {}
     payload = truth.get("payload_bytes_per_s")
-    if isinstance(payload, int | float) and payload > 0:
-        bandwidth = fitted.model.bandwidth_bytes_per_s
+    piece = longest_line(fitted.model.curves["delay"], fitted.largest)
+    if isinstance(payload, int | float) and payload > 0 and piece is not None:
+        bandwidth = 1 / piece.slope
         apart = 100 * (bandwidth / payload - 1)
-        piece = fitted.model.curves["delay"][-1]
         yield finding(
             "link",
             fitted.subject,
@@ -36,13 +39,19 @@ def link_findings(fitted: Fitted) -> Iterator[Finding]:
             else f"{abs(apart):.1f} % {'above' if apart > 0 else 'below'} it",
             estimates={
                 "fitted": Estimate(
-                    bandwidth, "bytes/s", f"one over the slope of the last piece ({piece.kind})"
+                    bandwidth,
+                    "bytes/s",
+                    "one over the slope of the line over most bytes",
+                    *_limits(piece),
+                    fitted.replications,
+                    piece.count,
                 ),
                 "truth": Estimate(float(payload), "bytes/s", "rate of the shaper less headers"),
                 "apart": Estimate(apart, "percent", "fitted over true bandwidth"),
             },
             facts={
                 "accounting": _accounting(truth),
+                "sizes": size_range(piece.low, piece.high),
                 "delay_ns": truth.get("delay_ns") or 0,
                 "rate_bits_per_s": truth.get("rate_bits_per_s"),
             },
@@ -58,6 +67,32 @@ def link_findings(fitted: Fitted) -> Iterator[Finding]:
                 f"{fitted.runs[0].place}/{LINK_FACTS}", {}, ("missing",), "state of the kernel"
             ),
         )
+
+
+def longest_line(pieces: Sequence[CostPiece], largest: float) -> CostPiece | None:
+    """Give the rising line over most bytes: what one more byte costs on the wire.
+
+    Examples
+    --------
+    >>> from steelyard.model.cost_model import CostPiece
+    >>> short, long = CostPiece(-1, 100, "line", 1, 3), CostPiece(100, 900, "line", 1, 2)
+    >>> longest_line([short, long, CostPiece(900, None, "constant", 5, 0)], 1000).slope
+    2
+    """
+    lines = [piece for piece in pieces if piece.kind == "line" and piece.slope > 0]
+
+    def span(piece: CostPiece) -> float:
+        return (largest if piece.high is None else min(piece.high, largest)) - max(piece.low, 0.0)
+
+    return max(lines, key=span, default=None)
+
+
+def _limits(piece: CostPiece) -> tuple[float | None, float | None, float | None]:
+    """Give the 95 % interval of one over a slope, with its level."""
+    error = piece.slope_error
+    if error is None or not piece.slope > NORMAL_95 * error:
+        return None, None, None
+    return 1 / (piece.slope + NORMAL_95 * error), 1 / (piece.slope - NORMAL_95 * error), LEVEL
 
 
 def _facts_of(fitted: Fitted) -> dict[str, Any]:

@@ -60,8 +60,9 @@ PHRASING: Final = Phrasing(
             "model's formula ({subject.transport}, {facts.operations:count} round trips)",
         },
         "link": {
-            "*": "{subject.transport} over {subject.link}: one more byte costs what {estimates.fitted} give; "
-            "the link lets through {estimates.truth} of payload ({facts.accounting}): {verdict}",
+            "*": "{subject.transport} over {subject.link}, {facts.sizes}: fitted {estimates.fitted} "
+            "({estimates.fitted:interval}); the link lets through {estimates.truth} of payload "
+            "({facts.accounting}): {verdict}",
         },
         "link_missing": {
             "*": "{subject.transport} over {subject.link}: {subject.wanted} is missing: {facts.reason}",

@@ -152,3 +152,10 @@ def test_a_wrong_study_file_lists_its_problems(tmp_path: Path, capsys: pytest.Ca
     error = capsys.readouterr().err
     assert "line 2: `isolation[0]`" in error
     assert "did you mean `seed`?" in error
+
+
+def test_a_plan_of_the_communication_study_names_its_transports(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["plan", "communication", "--quick"]) == 0
+    shown = capsys.readouterr().out
+    assert "study communication, quick" in shown
+    assert "transport   pipe, unix, tcp, shm" in shown

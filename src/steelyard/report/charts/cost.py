@@ -14,7 +14,7 @@ from steelyard.report.charts.parts import (
     selector,
     tip,
 )
-from steelyard.report.charts.theme import HIGHLIGHT, MUTED
+from steelyard.report.charts.theme import HIGHLIGHT, MUTED, PALETTE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,6 +28,8 @@ TIME_AXIS: Final[dict[str, Json]] = {
     "format": "~g",
 }
 CHOSEN: Final = "chosen_transport"
+PANEL_WIDTH: Final = 230
+PANELS_IN_A_ROW: Final = 3
 
 
 def cost_curves(colours: Mapping[str, str], transports: Sequence[str]) -> dict[str, Json]:
@@ -226,5 +228,44 @@ def prediction_errors(colours: Mapping[str, str], transports: Sequence[str]) -> 
                 tip("error_percent", "median error [%]", ".3~g"),
                 tip("count", "round trips", ",d"),
             ],
+        },
+    }
+
+
+def diagnostic_panels(panels: Sequence[str], transports: Sequence[str]) -> dict[str, Json]:
+    """Give small panels that show whether a curve may be believed, each with axes of its own.
+
+    Parameters
+    ----------
+    panels : sequence of str
+        Titles, in order.
+    transports : sequence of str
+        Options of the menu.
+
+    Returns
+    -------
+    dict
+        Reads the dataset ``residuals``: ``transport, panel, x, y``.
+    """
+    columns = min(len(panels), PANELS_IN_A_ROW)
+    free: dict[str, Json] = {"scale": {"zero": False}, "type": "quantitative", "title": None}
+    return {
+        "$schema": SCHEMA,
+        "data": {"name": "residuals"},
+        "usermeta": {"panels": len(panels), "columns": columns},
+        "params": [selector(CHOSEN, "Transport", transports)],
+        "transform": [only_chosen("transport", CHOSEN)],
+        "facet": {"field": "panel", "type": "nominal", "title": None, "sort": list(panels)},
+        "columns": columns,
+        "resolve": {"scale": {"x": "independent", "y": "independent"}},
+        "spec": {
+            "width": PANEL_WIDTH,
+            "height": 170,
+            "mark": {"type": "point", "filled": True, "size": 8, "color": PALETTE[0], "opacity": 0.5},
+            "encoding": {
+                "x": {"field": "x", **free},
+                "y": {"field": "y", **free},
+                "tooltip": [tip("x", "x", ".4~g"), tip("y", "y", ".4~g")],
+            },
         },
     }

@@ -61,7 +61,7 @@ def cards(findings: FindingSet) -> tuple[CardGroup, ...]:
 
 def _card(findings: FindingSet, card: Finding) -> Card:
     smallest, bandwidth = card.estimates["smallest"].value, card.estimates["bandwidth"].value
-    value = f"{with_unit(smallest or 0.0, 's')} + {with_unit(bandwidth or 0.0, 'bytes/s')}"
+    value = f"{with_unit(smallest or 0.0, 's')}, {with_unit(bandwidth or 0.0, 'bytes/s')}"
     own = prediction_of(findings, card, "model")
     error = None if own is None else own.estimates["median"].value
     if error is None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from steelyard.report.page import Pairs, Prose, Section
 from steelyard.studies.communication import report_figures as figures
 from steelyard.studies.communication import report_tables as tables
+from steelyard.studies.communication.report_diagnostics import diagnostic_figure
 from steelyard.studies.communication.report_sentences import PHRASING
 from steelyard.studies.report_repeat import identity, repeat_commands
 
@@ -89,7 +90,7 @@ def sections(
         ),
         Section(
             "host",
-            "Did the host stay the same?",
+            "Did the host stay the same, and may the curves be believed?",
             "A model holds in one state of the host; replications of other states have models of their own.",
             _blocks(
                 figures.sequence_figure(shown),
@@ -102,6 +103,7 @@ def sections(
                         *findings.of("quiet_machine"),
                     ]
                 ),
+                diagnostic_figure(shown),
             ),
         ),
         Section(

@@ -75,6 +75,24 @@ class SizePlan:
             raise DesignError(msg, code="design.sizes")
 
 
+def mean_size(plan: SizePlan) -> float:
+    """Give the expected size of a message, bytes.
+
+    Examples
+    --------
+    >>> round(mean_size(SizePlan(SizeLaw.LOG_UNIFORM, 1, 10_000_000, 1, {"send": 1})))
+    620421
+    >>> mean_size(SizePlan(SizeLaw.UNIFORM, 0, 10, 1, {"send": 1}))
+    5.0
+    """
+    low, high = plan.smallest, plan.largest
+    if plan.law is SizeLaw.DOUBLING:
+        return float(doubling_levels(low, high).mean())
+    if plan.law is SizeLaw.UNIFORM or high <= max(low, 1):
+        return (low + high) / 2
+    return (high - max(low, 1)) / math.log(high / max(low, 1))
+
+
 @dataclass(frozen=True, slots=True)
 class OperationList:
     """A list of operations, as both endpoints read it.

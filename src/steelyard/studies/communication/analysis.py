@@ -14,6 +14,7 @@ from steelyard.record.ledger import LEDGER_NAME
 from steelyard.record.seal import hash_tables
 from steelyard.record.tables import RUNS_NAME, read_runs
 from steelyard.record.tables import write_tables as write_recorded
+from steelyard.record.trace_folder import SIMULATIONS_NAME
 from steelyard.studies.analysis_options import AnalysisOptions, read_options, write_options
 from steelyard.studies.analysis_parts import finding
 from steelyard.studies.communication.cells import cell_records
@@ -81,8 +82,8 @@ def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
     records = cell_records(runs)
     fits = tuple((record, fitted) for record in records for fitted in _fits(record, runs, plan))
     if not fits:
-        message = f"`{result}` has no trace that a model can be fitted to"
-        hint = "look at `status` and `message` in runs.parquet; execute the study again"
+        message = f"`{result}` has no trace that a model can be fitted to: {_why_none(runs)}"
+        hint = "raise `--budget` or `--operations`, or lower `--largest`; `runs.parquet` says how runs ended"
         raise AnalysisError(message, hint=hint, code="analysis.no-trace")
     findings = tuple(_claims(result, plan, runs, fits))
     found = FindingSet(plan.study, plan.id, METHOD_VERSION, hash_tables(result), findings)
@@ -90,6 +91,16 @@ def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
     write_tables(result, found)
     found.write(result / "findings.json")
     return found
+
+
+def _why_none(runs: Sequence[RecordedRun]) -> str:
+    """Say how the first run ended that left too little."""
+    if not runs:
+        return "no run is complete"
+    run = runs[0]
+    count = 0 if run.trace is None else len(run.trace.endpoints[0].operations)
+    said = f" ({run.message or run.problem})" if run.message or run.problem else ""
+    return f"{run.levels['transport']} {run.status}{said} after {count} operations"
 
 
 def _fits(record: CellRecord, runs: Sequence[RecordedRun], plan: Plan) -> Iterator[Fitted]:
@@ -118,6 +129,18 @@ def _simulated(result: Path, fitted: Fitted, run: RecordedRun) -> Validation | N
     return simulation_of(result, fitted.file, run, fitted.model)
 
 
+def _outdated(result: Path, fits: Sequence[tuple[CellRecord, Fitted]]) -> str:
+    """Say that models changed since SimGrid was asked; empty as long as it was not asked at all."""
+    asked = [
+        _simulated(result, fitted, run)
+        for record, fitted in fits
+        for run in record.held_out(fitted.model.state)
+    ]
+    if None not in asked or not (result / SIMULATIONS_NAME).is_dir():
+        return ""
+    return "models changed since it was asked; `steelyard run communication --resume --out DIR` asks again"
+
+
 def _claims(
     result: Path, plan: Plan, runs: Sequence[RecordedRun], fits: Sequence[tuple[CellRecord, Fitted]]
 ) -> Iterator[Finding]:
@@ -135,6 +158,8 @@ def _claims(
         yield from threshold_findings([run for run in runs if run.cell == cell])
     yield from absent_findings(plan)
     reason = why_not_simulated(result)
+    if not reason and plan.options.get("validation") is True:
+        reason = _outdated(result, fits)
     if reason:
         yield finding("not_simulated", {}, "absent", facts={"reason": reason})
     yield from ended_findings(runs)

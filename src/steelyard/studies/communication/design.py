@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from steelyard.design.blocks import draw_batches
+from steelyard.design.sizes import mean_size
 from steelyard.errors import CapabilityError, UsageError
 from steelyard.model import Cell, Execution, Plan
 from steelyard.run.host import read_topology
@@ -25,7 +26,14 @@ from steelyard.run.run_files import PLACE
 from steelyard.run.transport.interface import HERE, TraceOptions
 from steelyard.run.transport.mpi import Mpi
 from steelyard.run.transport.registry import transports
-from steelyard.studies.communication.options import HELD_OUT, NO_LINK, given, request_of, settle
+from steelyard.studies.communication.options import (
+    HELD_OUT,
+    NO_LINK,
+    given,
+    request_of,
+    settle,
+    size_plan,
+)
 from steelyard.studies.communication.places import links_of
 from steelyard.studies.communication.transport_facts import THRESHOLDS_FILE
 
@@ -50,6 +58,8 @@ CANARY: Final = Path(f"{PLACE}.canary")
 KEPT_ERROR_BYTES: Final = 4096
 MS_PER_S: Final = 1000
 TWO_ENDPOINTS: Final = 2
+BLOCK_BYTES: Final = 1 << 27
+"""Bytes of a block's messages: a second on a link of 1 Gbit/s."""
 
 _TOGETHER: Final = """{0} & zero=$!
 {1} & one=$!
@@ -189,8 +199,17 @@ def endpoints_command(
 
 
 def trace_options(options: CommunicationOptions, cpus: tuple[int, int] | None) -> TraceOptions:
-    """Give how the endpoints work through their list."""
-    return TraceOptions(budget_ms=round(given(options.budget) * MS_PER_S), canary=CANARY, cpus=cpus)
+    """Give how the endpoints work through their list.
+
+    A budget of time ends a run between two blocks, so blocks of large messages are short.
+    """
+    size = mean_size(size_plan(options))
+    return TraceOptions(
+        block=round(min(max(BLOCK_BYTES / max(size, 1.0), 1), TraceOptions().block)),
+        budget_ms=round(given(options.budget) * MS_PER_S),
+        canary=CANARY,
+        cpus=cpus,
+    )
 
 
 def _with_environment(invocation: Invocation) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ class CommunicationOptions(BaseModel):
     operations: int | None = Field(default=None, ge=200, le=10_000_000)
     sizes: SizeLawName = "log-uniform"
     smallest: Size = 1
-    largest: Size | None = None
+    largest: int | None = Field(default=None, ge=1, le=LARGEST_BYTES)
     mix: dict[OperationName, Annotated[int, Field(ge=0, le=1000)]] | None = None
     replications: int | None = Field(default=None, ge=2, le=1000)
     budget: float | None = Field(default=None, gt=0, le=86_400)

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 MOST_POINTS: Final = 400
 """Points of one panel."""
 
-RESIDUAL: Final = "residual over log10 of the curve [us]"
+RESIDUAL: Final = "residual over curve, log10 us"
 QUANTILES: Final = "residual over normal quantiles"
 SCALE: Final = "scale-location"
 LEVERAGE: Final = "residual over leverage"
 LAG: Final = "next residual over this one"
 AUTOCORRELATION: Final = "autocorrelation over lag"
-SIZES: Final = "messages per tenth of a decade, over log10 of the size"
+SIZES: Final = "messages over log10 size"
 PANELS: Final = (RESIDUAL, QUANTILES, SCALE, LEVERAGE, LAG, AUTOCORRELATION, SIZES)
 
 
@@ -44,8 +44,8 @@ def diagnostic_figure(shown: Sequence[Shown]) -> Figure | None:
         title="May the curve be believed?",
         caption="How to read it: a residual is the logarithm of measured time over the curve. It should lie "
         "around 0 for every size (first panel) and follow no line over the one before it (lag, "
-        "autocorrelation); no single message should pull a piece (leverage). Quantiles that leave the line to "
-        "the right are a heavy tail.",
+        "autocorrelation); no single message should pull a piece (leverage). Quantiles that leave the line "
+        "to the right are a heavy tail.",
         alternative="Residuals over the curve, normal quantiles, scale-location, leverage, lag, sizes",
         spec=diagnostic_panels(PANELS, [each.label for each in shown]),
         datasets={"residuals": dataset(rows)},

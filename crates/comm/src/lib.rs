@@ -27,7 +27,8 @@
 //!
 //! A message larger than what the transport holds cannot have arrived before its receive begins: then `recv`
 //! finds as much as it holds, and the sender's stamps include the receiver's waiting. A blocked endpoint
-//! sleeps in the kernel; in shared memory it looks for 200 us and then sleeps. The interval of `test`,
+//! sleeps in the kernel; in shared memory it looks for 200 us and then sleeps (without `--cpus` it also
+//! offers its CPU meanwhile, and where both have one CPU it sleeps at once). The interval of `test`,
 //! `iprobe` and `wtime` also contains one stamp, whose cost stands in the header.
 //!
 //! # Blocks

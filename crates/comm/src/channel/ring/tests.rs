@@ -2,16 +2,16 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::super::sleep::{Barrier, LATE, SPIN_NS};
+use super::super::sleep::{Barrier, LATE, Patience};
 use super::*;
 
 /// Every way of waiting.
 fn manners() -> [Manner; 3] {
     let barrier = Barrier::register();
     [
-        Manner { barrier, spin_ns: SPIN_NS },
-        Manner { barrier: Barrier::Both, spin_ns: SPIN_NS },
-        Manner { barrier, spin_ns: 0 },
+        Manner { barrier, patience: Patience::Spin },
+        Manner { barrier: Barrier::Both, patience: Patience::Offer },
+        Manner { barrier, patience: Patience::None },
     ]
 }
 

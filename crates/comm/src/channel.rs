@@ -6,6 +6,7 @@ mod sleep;
 mod stream;
 
 pub(crate) use shared::SharedChannel;
+pub(crate) use sleep::Patience;
 pub(crate) use stream::{StreamChannel, tune_tcp};
 
 use crate::CommError;

@@ -6,7 +6,7 @@ mod lead;
 use crate::CommError;
 use crate::canary::Canary;
 use crate::channel::Channel;
-use crate::clock::{measure_stamps, now_ns, wait_until_ns};
+use crate::clock::{measure_stamps, now_ns};
 use crate::header::Header;
 use crate::message::Message;
 use crate::options::{Options, Role};
@@ -200,8 +200,11 @@ impl<C: Channel> Endpoint<'_, C> {
         });
     }
 
-    /// Waits until what the other endpoint has begun has happened.
+    /// Waits until what the other endpoint has begun has happened; it may need this CPU for that.
     fn settle() {
-        wait_until_ns(now_ns() + SETTLE_NS);
+        let end_ns = now_ns() + SETTLE_NS;
+        while now_ns() < end_ns {
+            std::thread::yield_now();
+        }
     }
 }

@@ -92,6 +92,9 @@ impl CommError {
     pub const fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Usage { .. } => Some("`steelyard-comm --help` shows every option and an example"),
+            Self::PeerLost { operations: 0, .. } => {
+                Some("look why the other endpoint ended or did not come, then repeat the run")
+            }
             Self::PeerLost { .. } => {
                 Some("what was stamped so far is kept and can be read; look why the other endpoint ended")
             }

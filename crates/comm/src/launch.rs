@@ -73,7 +73,7 @@ fn launch_both(options: &Options) -> Result<(), CommError> {
             let memory = SharedChannel::create()?;
             let copy = memory.try_clone().map_err(|error| CommError::system("dup", error))?;
             let (own, other) = socket_pair()?;
-            let channel = SharedChannel::join(memory, 0, own, options.shares_cpu(before.len()))?;
+            let channel = SharedChannel::join(memory, 0, own, options.patience(before.len()))?;
             let child = Child::start(options, &[copy, other.into()])?;
             lead_with(channel, child, plan, options)
         }
@@ -104,7 +104,7 @@ fn lead_with(
 }
 
 fn be_child(options: &Options) -> Result<(), CommError> {
-    let shares_cpu = options.shares_cpu(placement::allowed()?.len());
+    let patience = options.patience(placement::allowed()?.len());
     pin(options, 1)?;
     let mut descriptors = options.descriptors.iter().copied();
     let mut next = || {
@@ -128,7 +128,7 @@ fn be_child(options: &Options) -> Result<(), CommError> {
             endpoint::follow(&mut channel, options)
         }
         Transport::Shared => {
-            let mut channel = SharedChannel::join(next()?, 1, UnixStream::from(next()?), shares_cpu)?;
+            let mut channel = SharedChannel::join(next()?, 1, UnixStream::from(next()?), patience)?;
             endpoint::follow(&mut channel, options)
         }
     }

@@ -27,7 +27,8 @@
 //!
 //! A message larger than what the transport holds cannot have arrived before its receive begins: then `recv`
 //! finds as much as it holds, and the sender's stamps include the receiver's waiting. A blocked endpoint
-//! sleeps in the kernel; in shared memory it looks for 200 us and then sleeps. The interval of `test`,
+//! sleeps in the kernel; in shared memory it looks for 200 us and then sleeps (without `--cpus` it also
+//! offers its CPU meanwhile, and where both have one CPU it sleeps at once). The interval of `test`,
 //! `iprobe` and `wtime` also contains one stamp, whose cost stands in the header.
 //!
 //! # Blocks
@@ -35,6 +36,24 @@
 //! Before the first operation, after each `--block` operations and at the end, endpoint 0 says whether to go on,
 //! both time the cache line (`--canary`: the median of 11 batches of 100 round trips, kept by endpoint 0),
 //! probe the clocks (500 times at either end of the run) and keep their CPU and run delay.
+//!
+//! # Planted costs
+//!
+//! So that a study can show that it finds what is there, `--plant-switch BYTES:EXTRA_NS` makes each message of
+//! more than so many bytes cost so much more, at whichever endpoint sends it, and `--plant-noise LAW` makes
+//! endpoint 0 wait before it sends, for a time that is drawn once per operation; half a round trip gets half of
+//! it. Both are busy waiting inside the stamped interval, off by default, and stand in the header. Laws:
+//! log-normal (`scale * exp(sigma * Z)`), Pareto (`scale * U^(-1/alpha)`), Weibull
+//! (`scale * (-ln U)^(1/shape)`); a single draw is cut at 100 ms.
+//!
+//! # Ends
+//!
+//! Records are mapped, of full length and touched before the first stamp, so that whatever was finished is in the
+//! files even after `kill -9`; a header says `"ended_by": null` then. On a disk the kernel may write pages
+//! back during a long run, and the next record on such a page costs a page fault; a folder in memory has
+//! none. Endpoints on one host end together: by the closed connection, in shared memory by a socket that
+//! nobody writes to. Between two hosts a silent peer is lost after 11 to 15 s if the host is gone, and after
+//! 120 s if it is there. Nothing has a name that could be left over but the files of the trace.
 //!
 //! # Example
 //!

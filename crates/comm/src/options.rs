@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::CommError;
+use crate::channel::Patience;
 use crate::plant::{Law, parse_switch};
 
 /// What carries the messages.
@@ -134,9 +135,14 @@ impl Options {
         self.plan.clone().unwrap_or_default()
     }
 
-    /// Whether both endpoints have one CPU; `allowed` is how many this process may use.
-    pub(crate) fn shares_cpu(&self, allowed: usize) -> bool {
-        self.cpus.map_or(allowed < 2, |[first, second]| first == second)
+    /// How endpoints on this host wait for each other; `allowed` is how many CPUs this process may use.
+    pub(crate) fn patience(&self, allowed: usize) -> Patience {
+        match self.cpus {
+            Some([first, second]) if first != second => Patience::Spin,
+            Some(_) => Patience::None,
+            None if allowed < 2 => Patience::None,
+            None => Patience::Offer,
+        }
     }
 
     /// CPU of one endpoint.
@@ -267,6 +273,11 @@ mod tests {
         assert_eq!((options.block, options.probes, options.gap_us), (256, 10, 0));
         assert_eq!(options.budget_ms, Some(5));
         assert_eq!((options.cpu(0), options.cpu(1)), (Some(0), Some(1)));
+        assert_eq!(options.patience(2), Patience::Spin);
+        let shared = parse("--transport shm --plan p --out o --cpus 1,1").unwrap();
+        assert_eq!(shared.patience(2), Patience::None);
+        let free = parse("--transport shm --plan p --out o").unwrap();
+        assert_eq!((free.patience(2), free.patience(1)), (Patience::Offer, Patience::None));
     }
 
     #[test]

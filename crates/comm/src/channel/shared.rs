@@ -7,7 +7,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use super::ring::{BODY_BYTES, CELLS, INLINE_BYTES, RING_BYTES, Reader, Writer};
-use super::sleep::{Barrier, Manner, SPIN_NS};
+use super::sleep::{Barrier, Manner, Patience, SPIN_NS};
 use super::{Channel, Parameters};
 use crate::CommError;
 use crate::mapping::Mapping;
@@ -45,12 +45,11 @@ impl SharedChannel {
     }
 
     /// Joins as endpoint `rank`. The lifeline is a socket whose other end only the other endpoint has.
-    /// Endpoints that share one CPU do not wait actively.
     pub(crate) fn join(
         memory: OwnedFd,
         rank: u32,
         lifeline: UnixStream,
-        shares_cpu: bool,
+        patience: Patience,
     ) -> Result<Self, CommError> {
         let mut memory = Mapping::of_file(&File::from(memory), BYTES)?;
         if rank == 0 {
@@ -59,7 +58,7 @@ impl SharedChannel {
         }
         // Both endpoints run on the same kernel with the same filters, so they come to the same answer.
         let barrier = Barrier::register();
-        let manner = Manner { barrier, spin_ns: if shares_cpu { 0 } else { SPIN_NS } };
+        let manner = Manner { barrier, patience };
         Ok(Self {
             memory,
             own: usize::from(rank != 0),
@@ -124,7 +123,8 @@ impl Channel for SharedChannel {
             ("inline_bytes", INLINE_BYTES as u64),
             ("cell_bytes", BODY_BYTES as u64),
             ("cells", u64::from(CELLS)),
-            ("spin_ns", self.manner.spin_ns),
+            ("spin_ns", if self.manner.patience == Patience::None { 0 } else { SPIN_NS }),
+            ("offers_cpu", u64::from(self.manner.patience == Patience::Offer)),
             ("barrier_per_message", u64::from(self.manner.barrier == Barrier::Both)),
         ]
     }

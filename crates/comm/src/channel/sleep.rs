@@ -73,8 +73,18 @@ fn membarrier(command: libc::c_int) -> libc::c_long {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Manner {
     pub(crate) barrier: Barrier,
-    /// Time before it sleeps [ns]; 0 where the other endpoint needs this CPU.
-    pub(crate) spin_ns: u64,
+    pub(crate) patience: Patience,
+}
+
+/// What an endpoint does before it sleeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// Looks: the other endpoint has a CPU of its own.
+    Spin,
+    /// Looks and offers its CPU, which the other endpoint may happen to need.
+    Offer,
+    /// Nothing: the other endpoint needs this CPU.
+    None,
 }
 
 /// Tells whether the other endpoint lives.
@@ -97,10 +107,10 @@ pub(crate) fn wait_for(
     if is_wanted(found) {
         return Ok(found);
     }
-    if manner.spin_ns == 0 {
+    if manner.patience == Patience::None {
         return sleep_for(word, asleep, manner, lifeline, is_wanted);
     }
-    let end_ns = now_ns() + manner.spin_ns;
+    let end_ns = now_ns() + SPIN_NS;
     loop {
         for _ in 0..LOOKS {
             // ORDERING: Acquire: as above.
@@ -109,6 +119,9 @@ pub(crate) fn wait_for(
                 return Ok(found);
             }
             std::hint::spin_loop();
+        }
+        if manner.patience == Patience::Offer {
+            std::thread::yield_now();
         }
         if now_ns() >= end_ns {
             return sleep_for(word, asleep, manner, lifeline, is_wanted);

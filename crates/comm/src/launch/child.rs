@@ -13,7 +13,7 @@ use crate::CommError;
 use crate::options::Options;
 
 /// Time a child has for ending by itself.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A child that never outlives this value.
 #[derive(Debug)]

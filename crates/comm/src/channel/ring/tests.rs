@@ -2,16 +2,16 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::super::sleep::{Barrier, LATE, SPIN_NS};
+use super::super::sleep::{Barrier, LATE, Patience};
 use super::*;
 
 /// Every way of waiting.
 fn manners() -> [Manner; 3] {
     let barrier = Barrier::register();
     [
-        Manner { barrier, spin_ns: SPIN_NS },
-        Manner { barrier: Barrier::Both, spin_ns: SPIN_NS },
-        Manner { barrier, spin_ns: 0 },
+        Manner { barrier, patience: Patience::Spin },
+        Manner { barrier: Barrier::Both, patience: Patience::Offer },
+        Manner { barrier, patience: Patience::None },
     ]
 }
 
@@ -127,9 +127,9 @@ fn a_message_of_another_size_is_a_disagreement() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
     #[test]
-    fn any_sizes_arrive_as_they_were(sizes in prop::collection::vec(0_usize..3 * BODY_BYTES * CELLS as usize, 1..6)) {
+    fn any_sizes_arrive_as_they_were(sizes in prop::collection::vec(0_usize..3 * BODY_BYTES * CELLS as usize / 2, 1..4)) {
         carry(&sizes, manners()[0], [Duration::ZERO; 2]);
     }
 }

@@ -184,6 +184,12 @@ def test_an_unknown_failure_is_quoted_with_its_status() -> None:
     assert done.stderr.splitlines()[0] == "error: `mpirun` ended with status 77: no fabric here"
 
 
+def test_a_killed_mpirun_is_a_lost_run() -> None:
+    done = start("--", "sh", "-c", "kill -KILL $$")
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[0] == "error: `mpirun` was killed by signal 9"
+
+
 def test_ranks_that_never_begin_are_ended_in_time(tmp_path: Path) -> None:
     begin = time.monotonic()
     started = ["--started", str(tmp_path / "header.0.json"), "--start-limit-s", "0.5"]

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
     from steelyard.run.transport.interface import Invocation
 
+ALLOWED = sorted(os.sched_getaffinity(0))
+CPUS = (ALLOWED[0], ALLOWED[1]) if len(ALLOWED) > 1 else None
+"""Two ranks that spin on one CPU wait for each other by time slices."""
 MEMORY = Path("/dev/shm")  # noqa: S108 - where a library's files in memory are looked for
 OPEN_MPI_HEADER = 56
 """Of each message of Open MPI's, in bytes, before its data; its declared limits include it."""
@@ -106,7 +109,7 @@ def run_plan(
     transport: Mpi, folder: Path, operations: list[tuple[str, int]], options: TraceOptions | None = None
 ) -> tuple[int, str]:
     plan = write_plan(folder, operations)
-    (invocation,) = transport.invocations(plan, folder, options or TraceOptions())
+    (invocation,) = transport.invocations(plan, folder, options or TraceOptions(cpus=CPUS))
     return execute(invocation)
 
 
@@ -133,7 +136,7 @@ def assert_plausible(trace: Trace, operations: list[tuple[str, int]]) -> None:
 
 def test_every_operation_is_recorded_on_both_sides(transport: Mpi, tmp_path: Path) -> None:
     operations = mixed(600)
-    options = TraceOptions(block=100, probes=7, canary=tmp_path / "canary")
+    options = TraceOptions(block=100, probes=7, canary=tmp_path / "canary", cpus=CPUS)
     status, said = run_plan(transport, tmp_path, operations, options)
     assert (status, said) == (0, "")
     trace = read_trace(tmp_path)
@@ -150,7 +153,9 @@ def test_every_operation_is_recorded_on_both_sides(transport: Mpi, tmp_path: Pat
 
 
 def test_the_true_offset_of_one_shared_clock_is_within_the_bounds(transport: Mpi, tmp_path: Path) -> None:
-    status, said = run_plan(transport, tmp_path, [("pingpong", 1)] * 50, TraceOptions(block=10, probes=7))
+    status, said = run_plan(
+        transport, tmp_path, [("pingpong", 1)] * 50, TraceOptions(block=10, probes=7, cpus=CPUS)
+    )
     assert (status, said) == (0, "")
     probes = read_trace(tmp_path).probes
     assert len(probes) == 500 + 4 * 7 + 500
@@ -164,7 +169,7 @@ def test_the_true_offset_of_one_shared_clock_is_within_the_bounds(transport: Mpi
 def test_a_budget_ends_both_ranks_at_a_block(name: str, tmp_path: Path) -> None:
     transport = usable(name)
     operations = [("pingpong", 8)] * 100_000
-    options = TraceOptions(block=50, budget_ms=100, gap_us=100)
+    options = TraceOptions(block=50, budget_ms=100, gap_us=100, cpus=CPUS)
     status, said = run_plan(transport, tmp_path, operations, options)
     assert (status, said) == (0, "")
     trace = read_trace(tmp_path)
@@ -178,7 +183,7 @@ def test_a_budget_ends_both_ranks_at_a_block(name: str, tmp_path: Path) -> None:
 
 def test_thresholds_are_the_declared_limits(transport: Mpi) -> None:
     declared = transport.declared()
-    found = find_thresholds(transport)
+    found = find_thresholds(transport, cpus=CPUS)
     if transport.name == "openmpi":
         expected = (
             int(declared["btl_vader_max_inline_send"]),
@@ -199,7 +204,7 @@ def test_thresholds_are_the_declared_limits(transport: Mpi) -> None:
 def long_run(transport: Mpi, folder: Path) -> subprocess.Popen[str]:
     """Start a run of some hundred seconds, and come back when its ranks exchange messages."""
     plan = write_plan(folder, [("pingpong", 8)] * 200_000)
-    (invocation,) = transport.invocations(plan, folder, TraceOptions(block=16, gap_us=1000))
+    (invocation,) = transport.invocations(plan, folder, TraceOptions(block=16, gap_us=1000, cpus=CPUS))
     process = start(invocation)
     end = time.monotonic() + 30
     while not headers_are_there(folder) or stamped(folder) < 100:

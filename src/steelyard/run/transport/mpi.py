@@ -38,8 +38,9 @@ if TYPE_CHECKING:
 REPAIR: Final = "make deps-communication"
 TRIAL_PLAN: Final = "op,size\npingpong,0\npingpong,100000\nstream,1\n"
 TRIAL_LIMIT_S: Final = 60.0
-SHARED_MEMORY_LAYER_RENAMED: Final = 5
-"""Major version of Open MPI from which its shared-memory layer is called ``sm``."""
+RENAMED: Final = 5
+"""Major version of Open MPI from which its shared-memory layer is called ``sm``, and its starter is PRRTE,
+which has other parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,7 @@ class Mpi(Transport):
     def _options(self, place: Place) -> tuple[str, ...]:
         """Give the options of `mpirun` for two ranks at a place."""
 
-    def _environment(self) -> dict[str, str]:
+    def _environment(self, place: Place) -> dict[str, str]:
         return {}
 
     def invocations(
@@ -198,7 +199,7 @@ class Mpi(Transport):
             "2",
             str(self.folder / program),
         )
-        return Invocation((*command, *place.enter[0], *ranks, *words), self._environment())
+        return Invocation((*command, *place.enter[0], *ranks, *words), self._environment(place))
 
 
 class OpenMpi(Mpi):
@@ -227,8 +228,11 @@ class OpenMpi(Mpi):
         """Name of the layer that moves bytes: ``tcp``, ``vader``, or since version 5 ``sm``."""
         if self.crosses_hosts:
             return "tcp"
-        major = int(self.installation.version.split(".")[0])
-        return "vader" if major < SHARED_MEMORY_LAYER_RENAMED else "sm"
+        return "sm" if self._is_renamed else "vader"
+
+    @property
+    def _is_renamed(self) -> bool:
+        return int(self.installation.version.split(".")[0]) >= RENAMED
 
     def declared(self) -> Mapping[str, str]:
         """Give the limits of the layer in bytes, header included, as ``btl_tcp_eager_limit``."""
@@ -240,28 +244,40 @@ class OpenMpi(Mpi):
         wanted = rf"^mca:btl:{layer}:param:(btl_{layer}_(?:\w*eager_limit|max_\w*send\w*)):value:(\S+)$"
         return dict(re.findall(wanted, answer.output, re.MULTILINE))
 
-    def _environment(self) -> dict[str, str]:
+    def _environment(self, place: Place) -> dict[str, str]:
         # Refused otherwise; harmless for others than root.
-        return {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        variables = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        if self._is_renamed and place.agent is not None:
+            variables["PRTE_MCA_plm_ssh_agent"] = str(place.agent)
+        return variables
 
     def _options(self, place: Place) -> tuple[str, ...]:
-        settings = {"pml": "ob1", "btl": f"{self.layer},self", "orte_tmpdir_base": "{scratch}"}
+        settings = {"pml": "ob1", "btl": f"{self.layer},self"}
         hosts: tuple[str, ...] = ("--host", "localhost:2")
         if not self.crosses_hosts:
             settings[f"btl_{self.layer}_backing_directory"] = "{scratch}"
-        if place == HERE:
-            settings["plm"] = "isolated"
-            if self.crosses_hosts:
-                settings["btl_tcp_if_include"] = "lo"
-        else:
+        if place != HERE:
             hosts = _open_mpi_hosts(place)
-            network = network_of(place)
-            if network is not None:
-                settings |= {"btl_tcp_if_include": network, "oob_tcp_if_include": network}
-            if place.agent is not None:
-                settings |= {"plm": "rsh", "plm_rsh_agent": str(place.agent)}
+        network = network_of(place) if place != HERE else "lo"
+        if network is not None and self.crosses_hosts:
+            settings["btl_tcp_if_include"] = network
+        if not self._is_renamed:
+            settings |= _starter_settings(place)
         chosen = (word for name, value in settings.items() for word in ("--mca", name, value))
         return ("--bind-to", "none", *hosts, *chosen)
+
+
+def _starter_settings(place: Place) -> dict[str, str]:
+    """Give the parameters of the starter of Open MPI before version 5."""
+    settings = {"orte_tmpdir_base": "{scratch}"}
+    if place == HERE:
+        return settings | {"plm": "isolated"}
+    network = network_of(place)
+    if network is not None:
+        settings["oob_tcp_if_include"] = network
+    if place.agent is not None:
+        settings |= {"plm": "rsh", "plm_rsh_agent": str(place.agent)}
+    return settings
 
 
 def _open_mpi_hosts(place: Place) -> tuple[str, ...]:

@@ -239,6 +239,11 @@ def explain(status: int, said: str, folder: Path | None) -> int:
     if cause is not None:
         _say(*cause[1:])
         return cause[0]
+    if status < 0:
+        _say(
+            f"`mpirun` was killed by signal {-status}", "what was stamped until then is kept: repeat the run"
+        )
+        return LOST
     lines = [line for line in said.splitlines() if re.search(r"[a-z]{3}", line)]
     last = f": {lines[-1].strip()}" if lines else ""
     _say(f"`mpirun` ended with status {status}{last}", "try the same by hand with `mpirun -np 2 hostname`")

@@ -27,9 +27,11 @@ def program(folder: Path, name: str, says: str) -> Path:
     return path
 
 
-def placed(transport: Mpich | OpenMpi, monkeypatch: pytest.MonkeyPatch) -> Mpich | OpenMpi:
+def placed(
+    transport: Mpich | OpenMpi, monkeypatch: pytest.MonkeyPatch, version: str = "4.1.4"
+) -> Mpich | OpenMpi:
     """Give a transport that is not asked whether it is installed."""
-    found = Installation(Path("/mpi/bin/mpicc"), Path("/mpi/bin/mpirun"), "4.1.4")
+    found = Installation(Path("/mpi/bin/mpicc"), Path("/mpi/bin/mpirun"), version)
     monkeypatch.setitem(transport.__dict__, "installation", found)
     monkeypatch.setattr(type(transport), "folder", Path("/built"))
     return transport
@@ -86,7 +88,8 @@ def test_shared_memory_does_not_leave_a_host(monkeypatch: pytest.MonkeyPatch) ->
 def test_open_mpi_on_a_link_uses_its_network_and_agent(monkeypatch: pytest.MonkeyPatch) -> None:
     command = command_at(placed(OpenMpi("openmpi-tcp", crosses_hosts=True), monkeypatch), ON_A_LINK)
     assert command.startswith("enter a /mpi/bin/mpirun --bind-to none --host 10.77.0.1:1,10.77.0.2:1 ")
-    assert "--mca btl_tcp_if_include 10.77.0.0/30 --mca oob_tcp_if_include 10.77.0.0/30" in command
+    assert "--mca btl_tcp_if_include 10.77.0.0/30" in command
+    assert "--mca oob_tcp_if_include 10.77.0.0/30" in command
     assert "--mca plm rsh --mca plm_rsh_agent /link/agent" in command
     assert command.endswith(
         "-np 2 /built/rank --transport openmpi-tcp --plan plan.csv --out out --block 256 --probes 10"
@@ -102,11 +105,13 @@ def test_open_mpi_here_asks_for_no_network(monkeypatch: pytest.MonkeyPatch) -> N
     assert "--mca btl_tcp_if_include lo" in through_tcp
 
 
-def test_a_later_open_mpi_calls_its_shared_memory_differently(monkeypatch: pytest.MonkeyPatch) -> None:
-    transport = OpenMpi("openmpi", crosses_hosts=False)
-    found = Installation(Path("/mpi/bin/mpicc"), Path("/mpi/bin/mpirun"), "5.0.3")
-    monkeypatch.setitem(transport.__dict__, "installation", found)
-    assert transport.layer == "sm"
+def test_a_later_open_mpi_has_other_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    through_memory = placed(OpenMpi("openmpi", crosses_hosts=False), monkeypatch, "5.0.3")
+    assert "--mca btl sm,self --mca btl_sm_backing_directory {scratch}" in command_at(through_memory, HERE)
+    through_tcp = placed(OpenMpi("openmpi-tcp", crosses_hosts=True), monkeypatch, "5.0.3")
+    (invocation,) = through_tcp.invocations(Path("plan.csv"), Path("out"), TraceOptions(), ON_A_LINK)
+    assert not {"plm", "plm_rsh_agent", "orte_tmpdir_base"} & set(invocation.command)
+    assert invocation.environment["PRTE_MCA_plm_ssh_agent"] == "/link/agent"
 
 
 def test_mpich_on_a_link_and_with_a_hostfile(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,6 +182,12 @@ def test_an_unknown_failure_is_quoted_with_its_status() -> None:
     done = start("--", "sh", "-c", "echo 'no fabric here' >&2; exit 77")
     assert done.returncode == 1
     assert done.stderr.splitlines()[0] == "error: `mpirun` ended with status 77: no fabric here"
+
+
+def test_a_killed_mpirun_is_a_lost_run() -> None:
+    done = start("--", "sh", "-c", "kill -KILL $$")
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[0] == "error: `mpirun` was killed by signal 9"
 
 
 def test_ranks_that_never_begin_are_ended_in_time(tmp_path: Path) -> None:

@@ -3,8 +3,8 @@
 Goals: 20 000 raw operations (10 000 half round trips) fitted with model choice in 0.2 s, 50 resamples in 3 s;
 boundaries within 0.5 % and none called a switch where none is; the median cost within 1 %, exponents within
 0.02; a switch of the host within 50 operations and none where there is none; disturbed stretches flagged to
-80 %; clocks within 100 ns, covered by their error, and drifts within 2 ppb over 90 s; two data sets of five runs
-agree, and with 5 % less bandwidth differ in the slope of large messages only.
+80 %; clocks within 100 ns, covered by their error, and drifts within 2 ppb over 90 s; two data sets of five
+runs agree, and with 5 % less bandwidth differ in the slope of large messages only.
 """
 
 from __future__ import annotations

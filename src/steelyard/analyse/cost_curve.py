@@ -151,7 +151,7 @@ def search_pieces(x: Vector, y: Vector, options: CurveOptions) -> tuple[CostPiec
     width = max(min(BIN, x.size // (4 * FEWEST)), -(-x.size // BINS), 1)
     places, medians = binned_medians(x, y, width)
     if places.size < FEWEST // 2:
-        return fit_pieces(x, y, [], ["constant"], is_quick=True)
+        return fit_pieces(x, y, [], ["line"], is_quick=True)
     found = _native.fit_segments(
         np.maximum(places, 1.0),
         medians,

@@ -115,6 +115,25 @@ def test_a_switch_of_the_host_is_found_within_fifty_operations(truth, seed):
 
 
 @pytest.mark.parametrize("truth", TRANSPORTS, ids=lambda truth: truth.name)
+@pytest.mark.parametrize("costs", [(2.0, 1.0), (1.0, 2.0)], ids=["small", "large"])
+def test_a_switch_that_only_some_sizes_feel_is_found(truth, costs):
+    there, back = Switch(2000, *costs), Switch(7000, 1 / costs[0], 1 / costs[1])
+    for seed in range(4):
+        found = regimes(truth, Plan(seed=seed, has_carry_over=True, switches=(there, back))).stretches
+        assert [each.state for each in found] == ["fast", "slow", "fast"]
+        assert np.abs(np.array([each.first for each in found[1:]]) - [2000, 7000]).max() <= 50
+        is_small = found[1].small_ratio > found[1].large_ratio
+        assert is_small == (costs[0] > costs[1])
+
+
+@pytest.mark.parametrize("truth", TRANSPORTS, ids=lambda truth: truth.name)
+def test_a_mild_change_is_no_switch(truth):
+    for seed in range(4):
+        found = regimes(truth, Plan(seed=seed, switches=(Switch(4000, 1.12, 1.12),)))
+        assert len(found.stretches) == 1
+
+
+@pytest.mark.parametrize("truth", TRANSPORTS, ids=lambda truth: truth.name)
 def test_a_host_that_does_not_switch_has_one_state(truth):
     for seed in range(8):
         found = regimes(truth, Plan(seed=seed, has_carry_over=True))

@@ -22,7 +22,7 @@ from steelyard.studies.communication.call_costs import call_costs
 from steelyard.studies.communication.carry_over import carry_over
 from steelyard.studies.communication.compare import compare
 from steelyard.studies.communication.diagnostics import diagnostics, size_histogram
-from steelyard.studies.communication.model_fit import FitOptions
+from steelyard.studies.communication.model_fit import FitOptions, model_of
 from steelyard.studies.communication.noise_classes import law_of, noise_classes
 from steelyard.studies.communication.operations import CALLS, operations_of
 from steelyard.studies.communication.outliers import find_outliers, trimmed
@@ -206,3 +206,44 @@ def test_replications_agree_and_a_slower_link_differs_in_its_slope_only():
     assert [(each.coefficient, each.high > 9e6) for each in moved] == [("slope", True)]
     assert moved[0].second / moved[0].first == pytest.approx(1 / 0.95, abs=0.02)
     assert [each.high for each in found.levels if each.verdict == "different"] in ([], [None])
+
+
+def edited(trace, change):
+    endpoints = []
+    for endpoint in trace.endpoints:
+        rows = endpoint.operations.copy()
+        change(rows)
+        endpoints.append(replace(endpoint, operations=rows))
+    return Trace((endpoints[0], endpoints[1]), trace.probes)
+
+
+def doubling(rows):
+    rows["size"] = 2 ** np.floor(np.log2(np.maximum(rows["size"], 1))).astype(np.uint64)
+
+
+def with_zeros(rows):
+    rows["size"] = np.where(rows["seq"] % 2, 0, rows["size"])
+
+
+def constant(rows):
+    rows["end_ns"] = rows["start_ns"] + 1000
+
+
+@pytest.mark.parametrize("change", [doubling, with_zeros, constant], ids=lambda change: change.__name__)
+def test_unusual_plans_have_models_and_equal_themselves(change):
+    trace = edited(planted_trace(TCP, Plan(operations=400)), change)
+    blind = [replace(endpoint, blocks=endpoint.blocks[:0]) for endpoint in trace.endpoints]
+    for each in (trace, Trace((blind[0], blind[1]), trace.probes[:1])):
+        model, _ = model_of([each], FitOptions(resamples=2))
+        assert model.predict(0) > 0
+        assert model.bandwidth_bytes_per_s > 0
+        assert not compare([each], [each, each], FitOptions(resamples=2)).differs
+
+
+@pytest.mark.parametrize("operations", [1, 7])
+def test_too_few_round_trips_are_refused(operations):
+    with pytest.raises(AnalysisError, match="too few for a curve") as caught:
+        model_of([planted_trace(TCP, Plan(operations=operations))])
+    assert "pingpong" in (caught.value.hint or "")
+    with pytest.raises(AnalysisError, match="no trace"):
+        model_of([])

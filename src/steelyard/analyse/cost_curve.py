@@ -116,7 +116,9 @@ def _is_better(power: CostPiece, line: CostPiece, x: Vector, y: Vector) -> bool:
     if float(fits[1].min()) <= 0:
         return True
     losses = [float(np.abs(np.log(y / fit)).sum()) for fit in fits]
-    return losses[0] <= 0 or 2 * x.size * math.log(losses[1] / losses[0]) > STRONG
+    if losses[0] <= 0 or losses[1] <= losses[0]:
+        return losses[1] > losses[0]
+    return 2 * x.size * math.log(losses[1] / losses[0]) > STRONG
 
 
 def sorted_costs(size: ArrayLike, seconds: ArrayLike) -> tuple[Vector, Vector]:
@@ -149,7 +151,7 @@ def search_pieces(x: Vector, y: Vector, options: CurveOptions) -> tuple[CostPiec
     width = max(min(BIN, x.size // (4 * FEWEST)), -(-x.size // BINS), 1)
     places, medians = binned_medians(x, y, width)
     if places.size < FEWEST // 2:
-        return fit_pieces(x, y, [], ["constant"], is_quick=True)
+        return fit_pieces(x, y, [], ["line"], is_quick=True)
     found = _native.fit_segments(
         np.maximum(places, 1.0),
         medians,

@@ -191,7 +191,9 @@ def _evidence(
     finite = np.array([each for each in steps if math.isfinite(each)])
     error = float(finite.std(ddof=1)) if finite.size > 2 else math.nan  # noqa: PLR2004 - a spread of two is none
     recurrence = len(places) / max(resamples, 1)
-    named = next((name for name, size in sorted(declared.items()) if abs(size / at - 1) <= NEAR), "")
+    named = next(
+        (name for name, size in sorted(declared.items()) if abs(size / max(at, 1.0) - 1) <= NEAR), ""
+    )
     is_step = abs(step) > max(SMALLEST_JUMP, SURE * error)
     is_switch = recurrence >= RECURRENT and (is_step or bool(named))
     limits = np.quantile([*places, at], [0.025, 0.975])

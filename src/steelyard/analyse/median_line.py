@@ -103,7 +103,7 @@ def medians_piece(x: Vector, y: Vector, kind: PieceName) -> CostPiece:
     """
     width = max(1, min(BIN, x.size // PIECE_BINS))
     places, medians = binned_medians(x, y, width - 1 + width % 2)
-    if kind == "constant" or places.size <= _LINE or np.ptp(places) == 0:
+    if kind == "constant" or places.size < _LINE or np.ptp(places) == 0:
         return CostPiece(-1.0, None, "constant", float(np.median(y)), 0.0, count=x.size)
     base, slope = _start(*_scales(kind, places, medians), is_share=kind == "line")
     return _checked(CostPiece(-1.0, None, kind, math.exp(base) if kind == "power" else base, slope), x, y)

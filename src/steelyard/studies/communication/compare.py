@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 MARGIN: Final = 0.02
 """Largest share of a cost that counts as no difference."""
 
+ENOUGH: Final = 1000
+"""Round trips in which a switch of the protocol is rarely missed."""
+
 _FEWEST_IN_PIECE: Final = 4 * FEWEST
 
 
@@ -44,8 +47,8 @@ class BoundaryPair:
     first, second : Boundary or None
         ``None`` where there is none within 5 %.
     verdict : str
-        ``same`` if their intervals meet or they lie within the margin, ``different`` if not; where one has
-        none, ``different`` too.
+        ``same`` if their intervals meet or they lie within the margin, ``different`` if not. Where one has
+        none, ``different`` too, unless a data set is so small that it may have missed it: ``undecided``.
     """
 
     first: Boundary | None
@@ -174,7 +177,8 @@ def compare(
         used.curve,
     )
     judged = [judged_delay(half, used)[1] for half in halves]
-    boundaries = _boundaries([tuple(each.boundary for each in side) for side in judged], margin)
+    missing: Verdict = "different" if min(len(half) for half in halves) >= ENOUGH else "undecided"
+    boundaries = _boundaries([tuple(each.boundary for each in side) for side in judged], margin, missing)
     coefficients = _coefficients(halves, pieces, margin)
     return Comparison(
         states=(sides[0].state, sides[1].state),
@@ -187,7 +191,9 @@ def compare(
     )
 
 
-def _boundaries(sides: Sequence[tuple[Boundary, ...]], margin: float) -> tuple[BoundaryPair, ...]:
+def _boundaries(
+    sides: Sequence[tuple[Boundary, ...]], margin: float, missing: Verdict
+) -> tuple[BoundaryPair, ...]:
     found: list[BoundaryPair] = []
     taken: set[float] = set()
     for boundary in sides[0]:
@@ -196,9 +202,10 @@ def _boundaries(sides: Sequence[tuple[Boundary, ...]], margin: float) -> tuple[B
             continue
         if other is not None:
             taken.add(other.at)
-        found.append(BoundaryPair(boundary, other, _met(boundary, other, margin)))
+        verdict = missing if other is None else _met(boundary, other, margin)
+        found.append(BoundaryPair(boundary, other, verdict))
     found += [
-        BoundaryPair(None, each, "different")
+        BoundaryPair(None, each, missing)
         for each in sides[1]
         if each.kind == "protocol" and each.at not in taken
     ]
@@ -206,15 +213,17 @@ def _boundaries(sides: Sequence[tuple[Boundary, ...]], margin: float) -> tuple[B
 
 
 def _nearest(boundary: Boundary, others: Sequence[Boundary]) -> Boundary | None:
-    near = [each for each in others if abs(math.log(each.at / boundary.at)) <= NEAR]
+    near = [each for each in others if _apart(each, boundary) <= NEAR]
     return min(near, key=lambda each: abs(each.at - boundary.at), default=None)
 
 
-def _met(one: Boundary, other: Boundary | None, margin: float) -> Verdict:
-    if other is None:
-        return "different"
-    is_near = abs(math.log(other.at / one.at)) <= margin
+def _met(one: Boundary, other: Boundary, margin: float) -> Verdict:
+    is_near = _apart(one, other) <= margin
     return "same" if is_near or (one.low <= other.high and other.low <= one.high) else "different"
+
+
+def _apart(one: Boundary, other: Boundary) -> float:
+    return abs(math.log(max(one.at, 1.0) / max(other.at, 1.0)))
 
 
 def _coefficients(

@@ -259,4 +259,4 @@ def _bandwidth(delay: tuple[CostPiece, ...], largest: float) -> float:
     low, high = predict(delay, [largest - step, largest])
     last = delay[-1]
     slope = last.slope if last.kind == "line" and last.slope > 0 else float(high - low) / step
-    return 1.0 / slope if slope > 0 else largest / float(high)
+    return 1.0 / slope if slope > 0 else max(largest, 1.0) / float(high)

@@ -62,8 +62,8 @@ def latency_bandwidth(size: Vector, seconds: Vector) -> Predictor:
     x, y = size[order], seconds[order]
     part = max(int(_PEAK * x.size), min(_FEWEST, x.size))
     latency = float(np.median(y[:part]))
-    rate = float(np.median(x[-part:] / y[-part:]))
-    return lambda at: latency + at / rate
+    per_byte = float(np.median(y[-part:] / x[-part:])) if x[-part] > 0 else 0.0
+    return lambda at: latency + at * per_byte
 
 
 def grid_interpolation(size: Vector, seconds: Vector) -> Predictor:

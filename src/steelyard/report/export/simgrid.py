@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from steelyard.errors import DataError
-from steelyard.report.export.lines import LARGEST_BYTES, MOST_LINES, Line, curve_lines
+from steelyard.report.export.lines import LARGEST_BYTES, TOO_MANY, Line, curve_lines
 from steelyard.report.export.simgrid_model import ExportNote, Factor, Overhead, Profile, SimGridModel
 from steelyard.report.export.simgrid_sections import ENVELOPE_BYTES, LEAST_TRANSFER_S, sections
 
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from steelyard.model.cost_model import CostModel
     from steelyard.report.export.simgrid_sections import Section
 
-TOLERANCE: Final = 4e-4
-"""Relative; what is cut is within it, so that an export is well below the promised 0.1 % of its model."""
+TOLERANCES: Final = (4e-4, 9e-4)
+"""Relative; what is cut is within the first, or the second where that needs more than an option can hold.
+Both are below the promised 0.1 % of the model."""
 
 SIMGRID_DETACHED_BYTES: Final = 65536
 """SOURCE: default of ``smpi/send-is-detached-thresh``."""
@@ -28,7 +29,7 @@ SIMGRID_DETACHED_BYTES: Final = 65536
 _NOTHING: Final[tuple[Overhead, ...]] = (Overhead(0, 0.0, 0.0),)
 
 
-def to_simgrid(model: CostModel, profile: Profile = "rtt", *, tolerance: float = TOLERANCE) -> SimGridModel:
+def to_simgrid(model: CostModel, profile: Profile = "rtt") -> SimGridModel:
     """Give the options of SMPI under which half round trips are those of the model.
 
     Parameters
@@ -37,13 +38,12 @@ def to_simgrid(model: CostModel, profile: Profile = "rtt", *, tolerance: float =
         With the curve ``delay``; for the profile ``os`` also ``send`` and a threshold.
     profile : str
         ``rtt`` or ``os``, as `SimGridModel` says.
-    tolerance : float
-        Largest relative distance to half a round trip where a section cannot be exact.
 
     Raises
     ------
     DataError
-        If the model lacks what the profile needs, or says times that are no durations.
+        If the model lacks what the profile needs, says times that are no durations, or needs more sections
+        than SimGrid can be told.
 
     References
     ----------
@@ -62,20 +62,30 @@ def to_simgrid(model: CostModel, profile: Profile = "rtt", *, tolerance: float =
     [6e-06, 1.0001e-05]
     """
     _check_link(model)
+    fine, coarse = TOLERANCES
+    try:
+        return _to_simgrid(model, profile, fine)
+    except DataError as error:
+        if error.code != TOO_MANY:
+            raise
+    return _to_simgrid(model, profile, coarse)
+
+
+def _to_simgrid(model: CostModel, profile: Profile, tolerance: float) -> SimGridModel:
     notes: list[ExportNote] = list(_notes_of_curves(model, profile))
     delay = _lines(model, "delay", tolerance)
     asynchronous, detached = _thresholds(model, profile, notes)
     send = isend = _NOTHING
     transfer = delay
     if profile == "os":
-        charged = _charged(_lines(model, "send", tolerance), detached)
+        charged = _charged(model, "send", tolerance, detached)
         delay, charged = _common_places(delay, charged)
         transfer = _differences(delay, charged, notes)
         delay = _at_places(delay, transfer)
         send = _overheads(charged)
         isend = send
         if model.curves.get("isend"):
-            isend = _overheads(_charged(_lines(model, "isend", tolerance), detached))
+            isend = _overheads(_charged(model, "isend", tolerance, detached))
     found = sections(transfer, delay, tolerance=tolerance)
     notes += _notes_of_sections(transfer, found)
     latency, bandwidth = _factors([each for group in found for each in group], model)
@@ -119,13 +129,13 @@ def _check_link(model: CostModel) -> None:
             raise DataError(msg, hint="state the link in the cost model", code="data.cost-model")
 
 
-def _lines(model: CostModel, curve: str, tolerance: float) -> list[Line]:
+def _lines(model: CostModel, curve: str, tolerance: float, largest: int = LARGEST_BYTES) -> list[Line]:
     pieces = model.curves.get(curve)
     if not pieces:
         msg = f"the model `{model.transport}-{model.state}` has no curve `{curve}`, which this export needs"
         hint = "use the profile `rtt`" if curve != "delay" else "analyse a run with the operation `pingpong`"
         raise DataError(msg, hint=hint, code="data.cost-model")
-    return curve_lines(pieces, tolerance=tolerance)
+    return curve_lines(pieces, tolerance=tolerance, largest=largest)
 
 
 def _thresholds(model: CostModel, profile: Profile, notes: list[ExportNote]) -> tuple[int, int]:
@@ -143,10 +153,10 @@ def _thresholds(model: CostModel, profile: Profile, notes: list[ExportNote]) -> 
     return 0, SIMGRID_DETACHED_BYTES
 
 
-def _charged(send: Sequence[Line], detached: int) -> list[Line]:
+def _charged(model: CostModel, curve: str, tolerance: float, detached: int) -> list[Line]:
     """Give what SMPI charges: the send below the threshold, nothing from there on."""
-    kept = [line.within(line.first, min(line.last, detached - 1)) for line in send if line.first < detached]
-    return [*kept, Line(detached, LARGEST_BYTES, 0.0, 0.0)] if detached <= LARGEST_BYTES else kept
+    charged = _lines(model, curve, tolerance, detached - 1)
+    return [*charged, Line(detached, LARGEST_BYTES, 0.0, 0.0)] if detached <= LARGEST_BYTES else charged
 
 
 def _overheads(lines: Sequence[Line]) -> tuple[Overhead, ...]:
@@ -204,9 +214,6 @@ def _split_at_least(line: Line) -> list[Line]:
 
 
 def _factors(found: Sequence[Section], model: CostModel) -> tuple[tuple[Factor, ...], tuple[Factor, ...]]:
-    if len(found) > MOST_LINES:
-        msg = f"the export needs {len(found)} sections; at most {MOST_LINES} fit into an option"
-        raise DataError(msg, hint="fit fewer power laws and no falling pieces", code="data.cost-model")
     latency: list[Factor] = []
     bandwidth: list[Factor] = []
     for section in found:

@@ -106,3 +106,34 @@ def test_a_tuned_link_is_positive_where_no_link_is_right_at_both() -> None:
     bandwidth, latency = tuned_link(flat)
     assert bandwidth > 0
     assert latency > 0
+
+
+def test_what_a_send_costs_above_the_threshold_is_not_asked() -> None:
+    falling = (CostPiece(-1, 65480, "line", 1e-6, 1e-11), CostPiece(65480, None, "line", 1e-5, -1e-10))
+    model = replace(MODEL, curves={**MODEL.curves, "send": falling, "isend": falling})
+    simgrid = to_simgrid(model, "os")
+    assert simgrid.send_overheads([65480, 65481]) == pytest.approx([1e-6 + 65480e-11, 0])
+    assert fidelity(model, simgrid) <= 1e-3
+
+
+def test_a_model_that_falls_far_gets_coarser_sections_within_the_promise() -> None:
+    # From 1 s to 0.2 s in each of two pieces: with 0.04 % that takes 4000 constants.
+    def falls(low: float, high: float | None) -> CostPiece:
+        width = 1_000_000
+        return CostPiece(low, high, "line", 1 + 0.8 * max(low, 0) / width, -0.8 / width)
+
+    last = CostPiece(2_000_000, None, "constant", 1.0, 0.0)
+    model = replace(MODEL, curves={"delay": (falls(-1, 1_000_000), falls(1_000_000, 2_000_000), last)})
+    simgrid = to_simgrid(model)
+    assert len(simgrid.latency_factors) > 1000
+    assert 4e-4 < fidelity(model, simgrid) <= 1e-3
+
+
+def test_a_model_that_needs_too_many_sections_is_refused() -> None:
+    pieces = [
+        CostPiece(low - 1 if low == 0 else low, low + 1_000_000, "line", 1 + 0.99e-6 * low, -0.99e-6)
+        for low in range(0, 9_000_000, 1_000_000)
+    ]
+    last = CostPiece(9_000_000, None, "constant", 1.0, 0.0)
+    with pytest.raises(DataError, match="fit into an option"):
+        to_simgrid(replace(MODEL, curves={"delay": (*pieces, last)}))

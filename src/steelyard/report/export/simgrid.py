@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -72,23 +73,24 @@ def to_simgrid(model: CostModel, profile: Profile = "rtt") -> SimGridModel:
 
 
 def _to_simgrid(model: CostModel, profile: Profile, tolerance: float) -> SimGridModel:
+    # Errors of chords and of sections add up.
+    of_chords, of_sections = 0.2 * tolerance, 0.75 * tolerance
     notes: list[ExportNote] = list(_notes_of_curves(model, profile))
-    delay = _lines(model, "delay", tolerance)
-    asynchronous, detached = _thresholds(model, profile, notes)
-    send = isend = _NOTHING
-    transfer = delay
+    below = _thresholds(model, profile, notes)
     if profile == "os":
-        charged = _charged(model, "send", tolerance, detached)
-        delay, charged = _common_places(delay, charged)
-        transfer = _differences(delay, charged, notes)
-        delay = _at_places(delay, transfer)
-        send = _overheads(charged)
-        isend = send
-        if model.curves.get("isend"):
-            isend = _overheads(_charged(model, "isend", tolerance, detached))
-    found = sections(transfer, delay, tolerance=tolerance)
-    notes += _notes_of_sections(transfer, found)
+        split = _charge_sends(model, below[0], of_chords)
+        # A send that waits for progress of the receiver may outlast the round trip: it is no early one.
+        if len(below) > 1 and any(note.high >= below[1] for note in split.notes):
+            split = _charge_sends(model, below[1], of_chords)
+            notes.append(ExportNote("threshold-lowered", below[1], below[0] - 1))
+            below = below[1:]
+    else:
+        delay = _lines(model, "delay", of_chords)
+        split = _Split(delay, delay, _NOTHING, _NOTHING, [])
+    found = sections(split.transfer, split.delay, tolerance=of_sections)
+    notes += _joined([*split.notes, *_notes_of_sections(split.transfer, found)])
     latency, bandwidth = _factors([each for group in found for each in group], model)
+    is_measured = not any(note.reason == "threshold-unknown" for note in notes)
     return SimGridModel(
         f"{model.transport}-{model.state}",
         profile,
@@ -96,12 +98,34 @@ def _to_simgrid(model: CostModel, profile: Profile, tolerance: float) -> SimGrid
         model.latency_s,
         latency,
         bandwidth,
-        send,
-        isend,
-        asynchronous,
-        detached,
+        split.send,
+        split.isend,
+        below[0] if is_measured else 0,
+        below[0],
         tuple(notes),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """Half a round trip as transfer and send; `delay` and `transfer` have the same places."""
+
+    delay: list[Line]
+    transfer: list[Line]
+    send: tuple[Overhead, ...]
+    isend: tuple[Overhead, ...]
+    notes: list[ExportNote]
+
+
+def _charge_sends(model: CostModel, below: int, tolerance: float) -> _Split:
+    charged = _charged(model, "send", tolerance, below)
+    delay, charged = _common_places(_lines(model, "delay", tolerance), charged)
+    notes: list[ExportNote] = []
+    transfer = _differences(delay, charged, notes)
+    send = isend = _overheads(charged)
+    if model.curves.get("isend"):
+        isend = _overheads(_charged(model, "isend", tolerance, below))
+    return _Split(_at_places(delay, transfer), transfer, send, isend, notes)
 
 
 def fidelity(model: CostModel, simgrid: SimGridModel) -> float:
@@ -138,19 +162,21 @@ def _lines(model: CostModel, curve: str, tolerance: float, largest: int = LARGES
     return curve_lines(pieces, tolerance=tolerance, largest=largest)
 
 
-def _thresholds(model: CostModel, profile: Profile, notes: list[ExportNote]) -> tuple[int, int]:
-    known = [each for each in (model.asynchronous_bytes, model.detached_bytes) if each is not None]
+def _thresholds(model: CostModel, profile: Profile, notes: list[ExportNote]) -> tuple[int, ...]:
+    """Give the size below which sends return early, and a lower one where that depends on the receiver.
+
+    SimGrid knows no progress of a receiver: what returns once it makes some is taken to return at once.
+    """
+    known = {each for each in (model.asynchronous_bytes, model.detached_bytes) if each is not None}
     if known:
-        # SimGrid knows no progress of the receiver: what returns once it makes progress returns at once.
-        below = min(max(known), LARGEST_BYTES - 1) + 1
-        return below, below
+        return tuple(min(each, LARGEST_BYTES - 1) + 1 for each in sorted(known, reverse=True))
     if profile == "os":
         msg = (
             f"the model `{model.transport}-{model.state}` does not say up to which size a send returns early"
         )
         raise DataError(msg, hint="use the profile `rtt`", code="data.cost-model")
     notes.append(ExportNote("threshold-unknown", SIMGRID_DETACHED_BYTES, LARGEST_BYTES))
-    return 0, SIMGRID_DETACHED_BYTES
+    return (SIMGRID_DETACHED_BYTES,)
 
 
 def _charged(model: CostModel, curve: str, tolerance: float, detached: int) -> list[Line]:
@@ -234,6 +260,18 @@ def _notes_of_curves(model: CostModel, profile: Profile) -> Iterator[ExportNote]
                 yield ExportNote("above-largest", low, max(low, high))
             elif piece.kind == "power":
                 yield ExportNote("chords", low, high)
+
+
+def _joined(notes: Sequence[ExportNote]) -> list[ExportNote]:
+    """Make one note of neighbours with the same reason."""
+    found: list[ExportNote] = []
+    for note in notes:
+        last = found[-1] if found else None
+        if last and last.reason == note.reason and last.high + 1 == note.low:
+            found[-1] = ExportNote(note.reason, last.low, note.high, last.sections + note.sections)
+        else:
+            found.append(note)
+    return found
 
 
 def _notes_of_sections(lines: Sequence[Line], found: Sequence[Sequence[Section]]) -> list[ExportNote]:

@@ -137,3 +137,29 @@ def test_a_model_that_needs_too_many_sections_is_refused() -> None:
     last = CostPiece(9_000_000, None, "constant", 1.0, 0.0)
     with pytest.raises(DataError, match="fit into an option"):
         to_simgrid(replace(MODEL, curves={"delay": (*pieces, last)}))
+
+
+def test_sends_that_wait_for_progress_and_outlast_the_round_trip_are_not_charged() -> None:
+    # As shared memory: up to 256 bytes the send returns by itself, up to 4040 when the receiver looks.
+    sends = (CostPiece(-1, 256, "constant", 1e-7, 0), CostPiece(256, None, "constant", 1.5e-6, 0))
+    model = replace(one_line(1e-6, 1e-10), asynchronous_bytes=4040, detached_bytes=256)
+    model = replace(model, curves={**model.curves, "send": sends})
+    simgrid = to_simgrid(model, "os")
+    assert (simgrid.asynchronous_below, simgrid.detached_below) == (257, 257)
+    assert [(note.reason, note.low, note.high) for note in simgrid.notes] == [
+        ("threshold-lowered", 257, 4040)
+    ]
+    assert fidelity(model, simgrid) < 1e-9
+    assert simgrid.send_durations([256, 257]) == pytest.approx([1e-7, 1.0257e-6])
+    short = (sends[0], CostPiece(256, None, "constant", 5e-7, 0))
+    early = to_simgrid(replace(model, curves={**model.curves, "send": short}), "os")
+    assert early.detached_below == 4041
+    assert early.send_durations([4040]) == pytest.approx([5e-7])
+
+
+def test_neighbouring_remarks_are_one() -> None:
+    steep = (CostPiece(-1, 100_000, "constant", 1e-5, 0), CostPiece(100_000, None, "power", 1e-11, 1.2))
+    simgrid = to_simgrid(replace(one_line(1, 1), curves={"delay": steep}, detached_bytes=0))
+    assert [note.reason for note in simgrid.notes] == ["chords", "re-anchored"]
+    assert simgrid.notes[1].sections == len(simgrid.latency_factors) - 1
+    assert fidelity(replace(one_line(1, 1), curves={"delay": steep}), simgrid) <= 4e-4

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from steelyard import _native
-from steelyard.analyse.median_line import BIN, CUT, binned_medians, evaluate, median_piece, medians_piece
+from steelyard.analyse.median_line import BIN, binned_medians, evaluate, median_piece, medians_piece
 from steelyard.analyse.segments import SegmentOptions
 from steelyard.errors import AnalysisError
 
@@ -65,8 +65,8 @@ def fit_curve(
 
     Values are put in bins by the rank of their size, and the exact search of `_native.fit_segments` runs
     over the bins' medians with noise as a share of the level. Then each boundary is placed between raw
-    values where the sum of log residuals, cut at three times their scale, is smallest, and each piece is
-    fitted again to all its values by `median_piece`.
+    values where the sum of absolute log residuals is smallest, and each piece is fitted again to all its
+    values by `median_piece`.
 
     Parameters
     ----------
@@ -116,7 +116,9 @@ def _is_better(power: CostPiece, line: CostPiece, x: Vector, y: Vector) -> bool:
     if float(fits[1].min()) <= 0:
         return True
     losses = [float(np.abs(np.log(y / fit)).sum()) for fit in fits]
-    return losses[0] <= 0 or 2 * x.size * math.log(losses[1] / losses[0]) > STRONG
+    if losses[0] <= 0 or losses[1] <= losses[0]:
+        return losses[1] > losses[0]
+    return 2 * x.size * math.log(losses[1] / losses[0]) > STRONG
 
 
 def sorted_costs(size: ArrayLike, seconds: ArrayLike) -> tuple[Vector, Vector]:
@@ -213,8 +215,8 @@ def _best_place(x: Vector, y: Vector, sides: tuple[CostPiece, CostPiece]) -> int
     if x.size < _LINE or min(float(fit.min()) for fit in fits) <= 0:
         return 0
     left, right = (np.abs(np.log(y / fit)) for fit in fits)
-    cut = CUT * float(np.median(np.minimum(left, right)))
-    loss = np.concatenate([[0.0], np.cumsum(np.minimum(left, cut) - np.minimum(right, cut))])
+    # No value weighs more than the step between the curves, so that none has to be cut.
+    loss = np.concatenate([[0.0], np.cumsum(left - right)])
     # Only between different sizes can a boundary lie.
     is_border = np.concatenate([[True], np.diff(x) > 0, [True]])
     return int(np.argmin(np.where(is_border, loss, np.inf)))

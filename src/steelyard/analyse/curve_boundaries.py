@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from steelyard.analyse.cost_curve import search_pieces
-from steelyard.analyse.median_line import evaluate, median_piece, predict
-from steelyard.analyse.mixture_zone import mixture_zone
+from steelyard.analyse.median_line import CUT, evaluate, median_piece
+from steelyard.analyse.mixture_zone import zone_end
 from steelyard.model.cost_model import Boundary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
     from steelyard.analyse.cost_curve import CurveOptions
     from steelyard.model.cost_model import CostPiece
@@ -196,9 +195,7 @@ def _evidence(
     is_step = abs(step) > max(SMALLEST_JUMP, SURE * error)
     is_switch = recurrence >= RECURRENT and (is_step or bool(named))
     limits = np.quantile([*places, at], [0.025, 0.975])
-    sides = (_Side(pieces, number, x), _Side(pieces, number + 1, x))
-    scatter = 1.4826 * float(np.median(np.abs(np.log(y[low:high] / predict(pieces, x[low:high])))))
-    zone, count = mixture_zone(*sides, at, (x, y, scatter))
+    zone, count = _mixed(data, (pieces[number], pieces[number + 1]), at, (low, high))
     boundary = Boundary(
         at,
         min(float(limits[0]), at),
@@ -209,19 +206,31 @@ def _evidence(
     return BoundaryEvidence(boundary, step, error, named, zone, count)
 
 
-class _Side:
-    """One piece as the search for a mixture sees it."""
+def _mixed(
+    data: tuple[Vector, Vector], sides: tuple[CostPiece, CostPiece], at: float, rows: tuple[int, int]
+) -> tuple[tuple[float, float] | None, int]:
+    """Find where values follow the curve of the other side, where two curves can be told apart.
 
-    def __init__(self, pieces: Sequence[CostPiece], number: int, x: Vector) -> None:
-        ends = [piece.high for piece in pieces[:-1] if piece.high is not None]
-        rows = list(pairwise([0, *np.searchsorted(x, np.asarray(ends), side="right").tolist(), x.size]))[
-            number
-        ]
-        inside = x[slice(*rows)]
-        self._piece = pieces[number]
-        self.low = float(inside[0]) if inside.size else self._piece.low
-        self.high = float(inside[-1]) if inside.size else self._piece.low
-
-    def predict(self, x: ArrayLike) -> Vector:
-        """Give the curve at x, also outside of the piece."""
-        return evaluate(self._piece, x)
+    A value is astray if it is within three deviations, and less than half of the step, of the other side's
+    curve and no nearer than that to its own. Going away from the boundary, the zone ends where fewer than one
+    in ten of 20 neighbours is.
+    """
+    x, y = (column[slice(*rows)] for column in data)
+    fits = [evaluate(side, x) for side in sides]
+    if x.size == 0 or min(float(fit.min()) for fit in fits) <= 0:
+        return None, 0
+    logs = [np.log(y / fit) for fit in fits]
+    own = np.where(x <= at, *logs)
+    clear = CUT * 1.4826 * float(np.median(np.abs(own)))
+    apart = abs(float(np.log(evaluate(sides[1], [at])[0] / evaluate(sides[0], [at])[0])))
+    if apart < clear:
+        return None, 0
+    reach = min(clear, apart / 2)
+    middle = int(np.searchsorted(x, at, side="right"))
+    left = ((np.abs(logs[1]) <= reach) & (np.abs(logs[0]) > reach))[:middle][::-1]
+    right = ((np.abs(logs[0]) <= reach) & (np.abs(logs[1]) > reach))[middle:]
+    lasts = zone_end(left), zone_end(right)
+    count = int(left[: lasts[0]].sum() + right[: lasts[1]].sum())
+    low = float(x[middle - lasts[0]]) if lasts[0] else at
+    high = float(x[middle + lasts[1] - 1]) if lasts[1] else at
+    return ((low, high), count) if count else (None, 0)

@@ -159,7 +159,7 @@ def median_piece(x: Vector, y: Vector, kind: PieceName) -> CostPiece:
     """
     if kind == "constant" or x[0] == x[-1]:
         level = float(np.median(y))
-        error = level * _sparsity(np.log(y / level)) / math.sqrt(x.size)
+        error = level * median_error(np.log(y / level))
         return CostPiece(-1.0, None, "constant", level, 0.0, error, 0.0, x.size)
     start = medians_piece(x, y, kind)
     if start.kind == "constant":
@@ -184,6 +184,17 @@ def median_piece(x: Vector, y: Vector, kind: PieceName) -> CostPiece:
     if kind == "power":
         base, base_error = math.exp(base), math.exp(base) * base_error
     return _checked(CostPiece(-1.0, None, kind, base, slope, base_error, slope_error), x, y)
+
+
+def median_error(values: Vector) -> float:
+    """Give the standard error of a median: 1 / (2 f sqrt(n)), with the density f at the median.
+
+    Parameters
+    ----------
+    values : ndarray
+        Shape (n,), n >= 1.
+    """
+    return _sparsity(values) / math.sqrt(values.size)
 
 
 def _sparsity(shares: Vector) -> float:

@@ -48,6 +48,8 @@ class FitOptions:
 
     Parameters
     ----------
+    transport : str or None
+        Its name; by default what the traces call it.
     state : str or None
         State of the host whose operations are fitted; by default the one with the most.
     declared : Mapping or None
@@ -62,6 +64,7 @@ class FitOptions:
         Of the boundaries; seed also of the noise laws.
     """
 
+    transport: str | None = None
     state: str | None = None
     declared: Mapping[str, int] | None = None
     bandwidth_bytes_per_s: float | None = None
@@ -129,34 +132,18 @@ def model_of(traces: Sequence[Trace], options: FitOptions | None = None) -> tupl
         If there are too few round trips for a curve, or none in the state that is asked for.
     """
     used = options or FitOptions()
-    if not traces:
-        message = "no trace is given"
-        raise AnalysisError(message, hint="execute the study first")
-    tables, clocks = zip(*(operations_of(trace, run=run) for run, trace in enumerate(traces)), strict=True)
-    table = joined(tables)
-    regimes = regimes_of(traces, table)
-    state = used.state or next(iter(regimes.states))
-    if state not in regimes.states:
-        message = f"no operation was measured in the state `{state}`; there is: {', '.join(regimes.states)}"
-        raise AnalysisError(message, hint="name one of these states")
-    is_used = regimes.usable(state)
-    rows = table.where(is_used)
-    half = rows.where(rows.half_s > 0)
-    delay = _curve(half, half.half_s, used)
-    if delay is None:
-        message = f"{len(half)} round trips are too few for a curve of delays; at least {FEWEST} are needed"
-        raise AnalysisError(
-            message, hint="put more `pingpong` operations into the plan", code="analysis.too-few"
-        )
-    evidence = _boundaries(half, delay, used)
+    seen = measured(traces, used)
+    half = seen.half
+    delay, evidence = judged_delay(half, used)
     switches = [each.boundary.at for each in evidence if each.boundary.kind == "protocol"]
+    rows = seen.table.where(seen.is_used)
     calls = call_costs(traces, rows)
     largest = float(half.size.max())
     ratio = half.half_s / predict(delay, half.size)
-    in_state = table.where((regimes.state == state) & (table.half_s > 0))
+    in_state = seen.table.where((seen.regimes.state == seen.state) & (seen.table.half_s > 0))
     model = CostModel(
-        transport=str(traces[0].endpoints[0].header.get("transport", "unknown")),
-        state=state,
+        transport=used.transport or str(traces[0].endpoints[0].header.get("transport", "unknown")),
+        state=seen.state,
         curves={"delay": delay, **_calls(rows, used)},
         bandwidth_bytes_per_s=used.bandwidth_bytes_per_s or _bandwidth(delay, largest),
         latency_s=used.latency_s or float(predict(delay, [1.0])[0]),
@@ -167,16 +154,83 @@ def model_of(traces: Sequence[Trace], options: FitOptions | None = None) -> tupl
         noise=noise_classes(half.size.astype(np.float64), ratio, switches, seed=used.seed),
     )
     return model, FitDetails(
-        operations=table,
-        is_used=is_used,
-        clocks=clocks,
-        regimes=regimes,
+        operations=seen.table,
+        is_used=seen.is_used,
+        clocks=seen.clocks,
+        regimes=seen.regimes,
         boundaries=evidence,
         calls=calls,
         carry_over=carry_over(half.size, half.previous_size, ratio),
         outliers=find_outliers(in_state, in_state.half_s / predict(delay, in_state.size)),
         errors=held_out_errors(half, used.curve),
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """Operations of some traces, and those of one state of the host.
+
+    Parameters
+    ----------
+    table : Operations
+        All.
+    clocks : tuple of Clocks
+        Of each trace.
+    regimes : Regimes
+        States and disturbances.
+    state : str
+        The chosen one.
+    is_used : ndarray of bool
+        Shape (n,): the operations in it that nothing disturbed.
+    half : Operations
+        The round trips among them.
+    """
+
+    table: Operations
+    clocks: tuple[Clocks, ...]
+    regimes: Regimes
+    state: str
+    is_used: NDArray[np.bool_]
+    half: Operations
+
+
+def measured(traces: Sequence[Trace], options: FitOptions) -> Measured:
+    """Read traces and choose the operations of one state.
+
+    Raises
+    ------
+    AnalysisError
+        If there is no trace, no operation in the state that is asked for, or too few round trips for a curve.
+    """
+    if not traces:
+        message = "no trace is given"
+        raise AnalysisError(message, hint="execute the study first")
+    tables, clocks = zip(*(operations_of(trace, run=run) for run, trace in enumerate(traces)), strict=True)
+    table = joined(tables)
+    regimes = regimes_of(traces, table)
+    state = options.state or next(iter(regimes.states))
+    if state not in regimes.states:
+        message = f"no operation was measured in the state `{state}`; there is: {', '.join(regimes.states)}"
+        raise AnalysisError(message, hint="name one of these states")
+    is_used = regimes.usable(state)
+    half = table.where(is_used & (table.half_s > 0))
+    if len(half) < FEWEST:
+        message = f"{len(half)} round trips are too few for a curve of delays; at least {FEWEST} are needed"
+        hint = "put more `pingpong` operations into the plan"
+        raise AnalysisError(message, hint=hint, code="analysis.too-few")
+    return Measured(table, clocks, regimes, state, is_used, half)
+
+
+def judged_delay(
+    half: Operations, options: FitOptions
+) -> tuple[tuple[CostPiece, ...], tuple[BoundaryEvidence, ...]]:
+    """Fit the curve of delays and judge its boundaries."""
+    delay = fit_curve(half.size, half.half_s, options.curve)
+    order = np.lexsort((half.half_s, half.size))
+    groups = half.run[order] * _MANY + half.block[order]
+    plan = Resampling(groups, half.run[order], options.resamples, options.seed)
+    data = sorted_costs(half.size, half.half_s)
+    return delay, judge_boundaries(data, delay, plan, options.curve, options.declared)
 
 
 def _curve(rows: Operations, seconds: Vector, options: FitOptions) -> tuple[CostPiece, ...] | None:
@@ -197,17 +251,6 @@ def _calls(rows: Operations, options: FitOptions) -> dict[str, tuple[CostPiece, 
         "recv": _curve(receives, receives.receive_s, options),
     }
     return {name: pieces for name, pieces in found.items() if pieces is not None}
-
-
-def _boundaries(
-    half: Operations, delay: tuple[CostPiece, ...], options: FitOptions
-) -> tuple[BoundaryEvidence, ...]:
-    order = np.lexsort((half.half_s, half.size))
-    groups = half.run[order] * _MANY + half.block[order]
-    plan = Resampling(groups, half.run[order], options.resamples, options.seed)
-    return judge_boundaries(
-        sorted_costs(half.size, half.half_s), delay, plan, options.curve, options.declared
-    )
 
 
 def _bandwidth(delay: tuple[CostPiece, ...], largest: float) -> float:

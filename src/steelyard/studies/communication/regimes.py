@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from steelyard.analyse.level_switches import level_switches
 from steelyard.analyse.median_line import binned_medians
 from steelyard.record.trace import Operation
+from steelyard.studies.communication.state_levels import grouped, split_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,12 +19,10 @@ if TYPE_CHECKING:
 
     from steelyard.record.trace import Trace
     from steelyard.studies.communication.operations import Operations
+    from steelyard.studies.communication.state_levels import Level
 
     Vector = NDArray[np.float64]
     Mask = NDArray[np.bool_]
-
-SWITCH: Final = 1.25
-"""Costs that differ by a smaller factor are those of one state; states differ by 1.4 to 5 times."""
 
 SLOW_CANARY_NS: Final = 70.0
 """SOURCE: a cache line goes back and forth in 25 to 31 ns between near cores and in 153 to 175 ns between far
@@ -53,8 +50,9 @@ class Stretch:
     ----------
     run, first, last : int
         Run, first operation and the one after the last.
-    ratio : float
-        Median of measured over the curve of all operations.
+    ratio, small_ratio, large_ratio : float
+        Median of measured over the curve of all operations; of messages up to 4096 B, and beyond (NaN where
+        there are too few).
     state : str
         Name of the state.
     canary_ns : float
@@ -67,6 +65,8 @@ class Stretch:
     first: int
     last: int
     ratio: float
+    small_ratio: float
+    large_ratio: float
     state: str
     canary_ns: float
     delayed: float
@@ -165,15 +165,20 @@ def regimes_of(traces: Sequence[Trace], table: Operations) -> Regimes:
         Of all of them, in order.
     """
     residual = log_residuals(table)
-    raw = [each for run in range(len(traces)) for each in _stretches(run, table, residual)]
-    names = _state_names(raw, traces, table)
+    levels, runs = [], []
+    for run in np.unique(table.run).tolist():
+        found = split_run(np.flatnonzero(table.run == run), table.size, residual)
+        levels += found
+        runs += [run] * len(found)
+    names = _state_names(levels, runs, traces, table)
     state = np.empty(len(table), dtype="U16")
     stretches = []
-    for (run, rows, ratio), name in zip(raw, names, strict=True):
-        state[rows] = name
-        first, last = int(table.seq[rows[0]]), int(table.seq[rows[-1]]) + 1
+    for run, level, name in zip(runs, levels, names, strict=True):
+        state[level.rows] = name
+        first, last = int(table.seq[level.rows[0]]), int(table.seq[level.rows[-1]]) + 1
         canary, delayed = _evidence(traces[run], first, last)
-        stretches.append(Stretch(run, first, last, ratio, name, canary, delayed))
+        ratios = [math.exp(each) for each in (level.log_cost, *level.parts)]
+        stretches.append(Stretch(run, first, last, ratios[0], ratios[1], ratios[2], name, canary, delayed))
     # States were found around one curve for all; what is late is judged within each.
     for name in np.unique(state):
         here = state == name
@@ -188,44 +193,22 @@ def regimes_of(traces: Sequence[Trace], table: Operations) -> Regimes:
     return Regimes(tuple(stretches), disturbances, state, is_disturbed)
 
 
-def _stretches(run: int, table: Operations, residual: Vector) -> list[tuple[int, NDArray[np.int64], float]]:
-    rows = np.flatnonzero(table.run == run)
-    seen = rows[np.isfinite(residual[rows])]
-    if rows.size == 0:
-        return []
-    if seen.size == 0:
-        return [(run, rows, 1.0)]
-    places = level_switches(residual[seen], math.log(SWITCH))
-    borders = [0, *(int(np.searchsorted(rows, seen[place])) for place in places), rows.size]
-    found = []
-    for begin, end in pairwise(borders):
-        inside = rows[begin:end]
-        level = residual[inside]
-        level = level[np.isfinite(level)]
-        found.append((run, inside, float(np.exp(np.median(level))) if level.size else 1.0))
-    return found
-
-
 def _state_names(
-    raw: Sequence[tuple[int, NDArray[np.int64], float]], traces: Sequence[Trace], table: Operations
+    levels: Sequence[Level], runs: Sequence[int], traces: Sequence[Trace], table: Operations
 ) -> list[str]:
     """Name groups of similar costs: by the canary where there is one group, else from fast to slow."""
-    levels = np.array([ratio for _, _, ratio in raw])
-    order = np.argsort(levels, kind="stable")
-    is_next = np.concatenate([[False], np.diff(np.log(levels[order])) > math.log(SWITCH)])
-    group = np.empty(levels.size, dtype=np.int64)
-    group[order] = np.cumsum(is_next)
-    count = int(group.max()) + 1
+    group = grouped(levels)
+    count = max(group) + 1
     if count > 1:
         labels = ["fast", *(["slow"] if count == 2 else [f"slow-{each}" for each in range(1, count)])]  # noqa: PLR2004
         return [labels[each] for each in group]
     canaries = [
-        _evidence(traces[run], int(table.seq[rows[0]]), int(table.seq[rows[-1]]) + 1)[0]
-        for run, rows, _ in raw
+        _evidence(traces[run], int(table.seq[level.rows[0]]), int(table.seq[level.rows[-1]]) + 1)[0]
+        for run, level in zip(runs, levels, strict=True)
     ]
     known = [each for each in canaries if math.isfinite(each)]
     name = "steady" if not known else "fast" if float(np.median(known)) < SLOW_CANARY_NS else "slow"
-    return [name] * levels.size
+    return [name] * len(levels)
 
 
 def _evidence(trace: Trace, first: int, last: int) -> tuple[float, float]:

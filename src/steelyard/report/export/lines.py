@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 LARGEST_BYTES: Final = 2**31 - 1
 """Largest size a curve is followed to: a count of MPI is an ``int``."""
 
-MOST_LINES: Final = 2500
-"""More sections than this make an option longer than one word of a command line may be (128 KiB)."""
+MOST_LINES: Final = 2200
+"""More make ``smpi/os`` longer than one word of a command line may be: 128 KiB, 57 characters each."""
+
+TOO_MANY: Final = "data.sections"
+"""Code of the error about a curve that needs too many lines or sections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class Line:
         return Line(first, last, self.base, self.slope)
 
 
-def curve_lines(pieces: Sequence[CostPiece], *, tolerance: float) -> list[Line]:
+def curve_lines(pieces: Sequence[CostPiece], *, tolerance: float, largest: int = LARGEST_BYTES) -> list[Line]:
     """Give a curve as lines; power laws as chords.
 
     Parameters
@@ -48,11 +51,13 @@ def curve_lines(pieces: Sequence[CostPiece], *, tolerance: float) -> list[Line]:
         The curve.
     tolerance : float
         Largest relative distance between a power law and its chord, positive.
+    largest : int
+        Largest size that matters, from 0.
 
     Returns
     -------
     list of Line
-        Ascending, without gaps, from 0 to `LARGEST_BYTES`. Constants and lines are exact.
+        Ascending, without gaps, from 0 to `largest`. Constants and lines are exact.
 
     Raises
     ------
@@ -62,7 +67,7 @@ def curve_lines(pieces: Sequence[CostPiece], *, tolerance: float) -> list[Line]:
     found: list[Line] = []
     for piece in pieces:
         first = math.floor(piece.low) + 1
-        last = LARGEST_BYTES if piece.high is None else min(math.floor(piece.high), LARGEST_BYTES)
+        last = largest if piece.high is None else min(math.floor(piece.high), largest)
         if first > last:
             continue
         _require_times(piece, first, last)
@@ -97,7 +102,7 @@ def _require_times(piece: CostPiece, first: int, last: int) -> None:
 def _limited(lines: list[Line]) -> list[Line]:
     if len(lines) > MOST_LINES:
         msg = f"the curve needs {len(lines)} lines; at most {MOST_LINES} fit into an option"
-        raise DataError(msg, hint="raise the tolerance", code="data.cost-model")
+        raise DataError(msg, hint="fit fewer power laws", code=TOO_MANY)
     return lines
 
 
@@ -107,27 +112,43 @@ def _chords(piece: CostPiece, first: int, last: int, tolerance: float) -> list[L
         # The law is defined from 1 byte on, below it stays.
         found.append(Line(first, min(1, last), piece.base, 0.0))
         first = 2
+    step = 1
     while first <= last:
-        end = furthest(first, last, partial(_is_close, piece, tolerance, first))
+        end = furthest(first, last, partial(_is_close, piece, tolerance, first), step=step)
         found.append(_chord(piece, first, end))
+        step = end - first + 1
         first = end + 1
         _limited(found)
     return found
 
 
-def furthest(first: int, last: int, is_fine: Callable[[int], bool]) -> int:
-    """Give the largest number up to `last` that is fine, where `first` is and all below a fine one are.
+def furthest(first: int, last: int, is_fine: Callable[[int], bool], *, step: int = 1) -> int:
+    """Give a number up to `last` that is fine and nearly the largest, where all below a fine one are.
+
+    Parameters
+    ----------
+    first, last : int
+        The range; `first` is fine.
+    is_fine : callable
+        Whether a number is.
+    step : int
+        First step, positive: about how far is expected.
+
+    Returns
+    -------
+    int
+        At most 2 % of the way from `first` below the largest.
 
     Examples
     --------
-    >>> furthest(3, 1000, lambda end: end <= 77), furthest(3, 10, lambda end: end <= 77)
-    (77, 10)
+    >>> furthest(3, 1000, lambda end: end <= 50), furthest(3, 10, lambda end: end <= 77)
+    (50, 10)
     """
-    low, step = first, 1
+    low = first
     while low < last and is_fine(min(low + step, last)):
         low, step = min(low + step, last), 2 * step
     high = min(low + step, last)
-    while high - low > 1:
+    while high - low > max(1, (low - first) // 50):
         middle = (low + high) // 2
         low, high = (middle, high) if is_fine(middle) else (low, middle)
     return low

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from steelyard.errors import DataError
-from steelyard.report.export.lines import LARGEST_BYTES, MOST_LINES, Line, curve_lines
+from steelyard.report.export.lines import LARGEST_BYTES, TOO_MANY, Line, curve_lines
 from steelyard.report.export.simgrid_model import ExportNote, Factor, Overhead, Profile, SimGridModel
 from steelyard.report.export.simgrid_sections import ENVELOPE_BYTES, LEAST_TRANSFER_S, sections
 
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
     from steelyard.model.cost_model import CostModel
     from steelyard.report.export.simgrid_sections import Section
 
-TOLERANCE: Final = 4e-4
-"""Relative; what is cut is within it, so that an export is well below the promised 0.1 % of its model."""
+TOLERANCES: Final = (4e-4, 9e-4)
+"""Relative; what is cut is within the first, or the second where that needs more than an option can hold.
+Both are below the promised 0.1 % of the model."""
 
 SIMGRID_DETACHED_BYTES: Final = 65536
 """SOURCE: default of ``smpi/send-is-detached-thresh``."""
@@ -28,7 +30,7 @@ SIMGRID_DETACHED_BYTES: Final = 65536
 _NOTHING: Final[tuple[Overhead, ...]] = (Overhead(0, 0.0, 0.0),)
 
 
-def to_simgrid(model: CostModel, profile: Profile = "rtt", *, tolerance: float = TOLERANCE) -> SimGridModel:
+def to_simgrid(model: CostModel, profile: Profile = "rtt") -> SimGridModel:
     """Give the options of SMPI under which half round trips are those of the model.
 
     Parameters
@@ -37,13 +39,12 @@ def to_simgrid(model: CostModel, profile: Profile = "rtt", *, tolerance: float =
         With the curve ``delay``; for the profile ``os`` also ``send`` and a threshold.
     profile : str
         ``rtt`` or ``os``, as `SimGridModel` says.
-    tolerance : float
-        Largest relative distance to half a round trip where a section cannot be exact.
 
     Raises
     ------
     DataError
-        If the model lacks what the profile needs, or says times that are no durations.
+        If the model lacks what the profile needs, says times that are no durations, or needs more sections
+        than SimGrid can be told.
 
     References
     ----------
@@ -62,23 +63,34 @@ def to_simgrid(model: CostModel, profile: Profile = "rtt", *, tolerance: float =
     [6e-06, 1.0001e-05]
     """
     _check_link(model)
+    fine, coarse = TOLERANCES
+    try:
+        return _to_simgrid(model, profile, fine)
+    except DataError as error:
+        if error.code != TOO_MANY:
+            raise
+    return _to_simgrid(model, profile, coarse)
+
+
+def _to_simgrid(model: CostModel, profile: Profile, tolerance: float) -> SimGridModel:
+    # Errors of chords and of sections add up.
+    of_chords, of_sections = 0.2 * tolerance, 0.75 * tolerance
     notes: list[ExportNote] = list(_notes_of_curves(model, profile))
-    delay = _lines(model, "delay", tolerance)
-    asynchronous, detached = _thresholds(model, profile, notes)
-    send = isend = _NOTHING
-    transfer = delay
+    below = _thresholds(model, profile, notes)
     if profile == "os":
-        charged = _charged(_lines(model, "send", tolerance), detached)
-        delay, charged = _common_places(delay, charged)
-        transfer = _differences(delay, charged, notes)
-        delay = _at_places(delay, transfer)
-        send = _overheads(charged)
-        isend = send
-        if model.curves.get("isend"):
-            isend = _overheads(_charged(_lines(model, "isend", tolerance), detached))
-    found = sections(transfer, delay, tolerance=tolerance)
-    notes += _notes_of_sections(transfer, found)
+        split = _charge_sends(model, below[0], of_chords)
+        # A send that waits for progress of the receiver may outlast the round trip: it is no early one.
+        if len(below) > 1 and any(note.high >= below[1] for note in split.notes):
+            split = _charge_sends(model, below[1], of_chords)
+            notes.append(ExportNote("threshold-lowered", below[1], below[0] - 1))
+            below = below[1:]
+    else:
+        delay = _lines(model, "delay", of_chords)
+        split = _Split(delay, delay, _NOTHING, _NOTHING, [])
+    found = sections(split.transfer, split.delay, tolerance=of_sections)
+    notes += _joined([*split.notes, *_notes_of_sections(split.transfer, found)])
     latency, bandwidth = _factors([each for group in found for each in group], model)
+    is_measured = not any(note.reason == "threshold-unknown" for note in notes)
     return SimGridModel(
         f"{model.transport}-{model.state}",
         profile,
@@ -86,12 +98,34 @@ def to_simgrid(model: CostModel, profile: Profile = "rtt", *, tolerance: float =
         model.latency_s,
         latency,
         bandwidth,
-        send,
-        isend,
-        asynchronous,
-        detached,
+        split.send,
+        split.isend,
+        below[0] if is_measured else 0,
+        below[0],
         tuple(notes),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """Half a round trip as transfer and send; `delay` and `transfer` have the same places."""
+
+    delay: list[Line]
+    transfer: list[Line]
+    send: tuple[Overhead, ...]
+    isend: tuple[Overhead, ...]
+    notes: list[ExportNote]
+
+
+def _charge_sends(model: CostModel, below: int, tolerance: float) -> _Split:
+    charged = _charged(model, "send", tolerance, below)
+    delay, charged = _common_places(_lines(model, "delay", tolerance), charged)
+    notes: list[ExportNote] = []
+    transfer = _differences(delay, charged, notes)
+    send = isend = _overheads(charged)
+    if model.curves.get("isend"):
+        isend = _overheads(_charged(model, "isend", tolerance, below))
+    return _Split(_at_places(delay, transfer), transfer, send, isend, notes)
 
 
 def fidelity(model: CostModel, simgrid: SimGridModel) -> float:
@@ -119,34 +153,36 @@ def _check_link(model: CostModel) -> None:
             raise DataError(msg, hint="state the link in the cost model", code="data.cost-model")
 
 
-def _lines(model: CostModel, curve: str, tolerance: float) -> list[Line]:
+def _lines(model: CostModel, curve: str, tolerance: float, largest: int = LARGEST_BYTES) -> list[Line]:
     pieces = model.curves.get(curve)
     if not pieces:
         msg = f"the model `{model.transport}-{model.state}` has no curve `{curve}`, which this export needs"
         hint = "use the profile `rtt`" if curve != "delay" else "analyse a run with the operation `pingpong`"
         raise DataError(msg, hint=hint, code="data.cost-model")
-    return curve_lines(pieces, tolerance=tolerance)
+    return curve_lines(pieces, tolerance=tolerance, largest=largest)
 
 
-def _thresholds(model: CostModel, profile: Profile, notes: list[ExportNote]) -> tuple[int, int]:
-    known = [each for each in (model.asynchronous_bytes, model.detached_bytes) if each is not None]
+def _thresholds(model: CostModel, profile: Profile, notes: list[ExportNote]) -> tuple[int, ...]:
+    """Give the size below which sends return early, and a lower one where that depends on the receiver.
+
+    SimGrid knows no progress of a receiver: what returns once it makes some is taken to return at once.
+    """
+    known = {each for each in (model.asynchronous_bytes, model.detached_bytes) if each is not None}
     if known:
-        # SimGrid knows no progress of the receiver: what returns once it makes progress returns at once.
-        below = min(max(known), LARGEST_BYTES - 1) + 1
-        return below, below
+        return tuple(min(each, LARGEST_BYTES - 1) + 1 for each in sorted(known, reverse=True))
     if profile == "os":
         msg = (
             f"the model `{model.transport}-{model.state}` does not say up to which size a send returns early"
         )
         raise DataError(msg, hint="use the profile `rtt`", code="data.cost-model")
     notes.append(ExportNote("threshold-unknown", SIMGRID_DETACHED_BYTES, LARGEST_BYTES))
-    return 0, SIMGRID_DETACHED_BYTES
+    return (SIMGRID_DETACHED_BYTES,)
 
 
-def _charged(send: Sequence[Line], detached: int) -> list[Line]:
+def _charged(model: CostModel, curve: str, tolerance: float, detached: int) -> list[Line]:
     """Give what SMPI charges: the send below the threshold, nothing from there on."""
-    kept = [line.within(line.first, min(line.last, detached - 1)) for line in send if line.first < detached]
-    return [*kept, Line(detached, LARGEST_BYTES, 0.0, 0.0)] if detached <= LARGEST_BYTES else kept
+    charged = _lines(model, curve, tolerance, detached - 1)
+    return [*charged, Line(detached, LARGEST_BYTES, 0.0, 0.0)] if detached <= LARGEST_BYTES else charged
 
 
 def _overheads(lines: Sequence[Line]) -> tuple[Overhead, ...]:
@@ -204,9 +240,6 @@ def _split_at_least(line: Line) -> list[Line]:
 
 
 def _factors(found: Sequence[Section], model: CostModel) -> tuple[tuple[Factor, ...], tuple[Factor, ...]]:
-    if len(found) > MOST_LINES:
-        msg = f"the export needs {len(found)} sections; at most {MOST_LINES} fit into an option"
-        raise DataError(msg, hint="fit fewer power laws and no falling pieces", code="data.cost-model")
     latency: list[Factor] = []
     bandwidth: list[Factor] = []
     for section in found:
@@ -227,6 +260,18 @@ def _notes_of_curves(model: CostModel, profile: Profile) -> Iterator[ExportNote]
                 yield ExportNote("above-largest", low, max(low, high))
             elif piece.kind == "power":
                 yield ExportNote("chords", low, high)
+
+
+def _joined(notes: Sequence[ExportNote]) -> list[ExportNote]:
+    """Make one note of neighbours with the same reason."""
+    found: list[ExportNote] = []
+    for note in notes:
+        last = found[-1] if found else None
+        if last and last.reason == note.reason and last.high + 1 == note.low:
+            found[-1] = ExportNote(note.reason, last.low, note.high, last.sections + note.sections)
+        else:
+            found.append(note)
+    return found
 
 
 def _notes_of_sections(lines: Sequence[Line], found: Sequence[Sequence[Section]]) -> list[ExportNote]:

@@ -177,6 +177,8 @@ def note_text(note: ExportNote) -> str:
         "send-above-delay": f"{where}: the send alone takes longer than half a round trip; the transfer "
         "takes 1 ns, and half a round trip is the send",
         "threshold-unknown": f"{where}: sends are taken to wait for their receive, which was not measured",
+        "threshold-lowered": f"{where}: sends return once the receiver makes progress, but outlast half a "
+        "round trip; they are taken to wait for their receive",
         "above-largest": f"{where}: above what SimGrid tells apart",
     }
     return texts[note.reason]

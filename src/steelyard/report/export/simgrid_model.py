@@ -50,6 +50,8 @@ class ExportNote:
         became sections through the origin. ``falling``: times that fall with size became constants.
         ``chords``: a power law became lines. ``send-above-delay``: the send alone takes longer than
         half a round trip; the transfer is 1 ns. ``threshold-unknown``: SimGrid's own is used.
+        ``threshold-lowered``: sends that return only once the receiver makes progress outlast half a
+        round trip, so they are not taken to return early.
         ``above-largest``: a piece begins above the sizes that SimGrid tells apart.
     low, high : int
         Smallest and largest size it concerns [bytes].

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.export.lines import Line, furthest
+from steelyard.errors import DataError
+from steelyard.report.export.lines import TOO_MANY, Line, furthest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +17,9 @@ ENVELOPE_BYTES: Final = 16
 
 LEAST_TRANSFER_S: Final = 1e-9
 """Transfer that is left where the send alone takes longer than half a round trip."""
+
+MOST_SECTIONS: Final = 3500
+"""More make an option longer than one word of a command line may be: 128 KiB, 34 characters each."""
 
 _NEGLIGIBLE: Final = 1e-9
 """Part of a constant that its bandwidth adds: an infinite bandwidth cannot be written."""
@@ -50,8 +54,17 @@ def sections(transfer: Sequence[Line], whole: Sequence[Line], *, tolerance: floa
     -------
     list of list of Section
         For each line its sections, ascending.
+
+    Raises
+    ------
+    DataError
+        If there are more than an option can hold.
     """
-    return [_of_line(line, each, tolerance) for line, each in zip(transfer, whole, strict=True)]
+    found = [_of_line(line, each, tolerance) for line, each in zip(transfer, whole, strict=True)]
+    count = sum(map(len, found))
+    if count > MOST_SECTIONS:
+        raise too_many_sections(count)
+    return found
 
 
 def _of_line(line: Line, whole: Line, tolerance: float) -> list[Section]:
@@ -62,13 +75,22 @@ def _of_line(line: Line, whole: Line, tolerance: float) -> list[Section]:
         return [_constant(line.first, line.last, line.base)]
     is_falling = line.slope < 0
     found: list[Section] = []
-    first = line.first
+    first, step = line.first, 1
     while first <= line.last:
-        last = furthest(first, line.last, partial(_is_close, line, whole, tolerance, first))
+        if len(found) > MOST_SECTIONS:
+            raise too_many_sections(len(found))
+        last = furthest(first, line.last, partial(_is_close, line, whole, tolerance, first), step=step)
         level = _level(line, whole, first, last, is_falling=is_falling)
         found.append(_constant(first, last, level) if is_falling else Section(first - 1, 0.0, level))
+        step = last - first + 1
         first = last + 1
     return found
+
+
+def too_many_sections(count: int) -> DataError:
+    """Give the error about a model that SimGrid cannot be told."""
+    msg = f"the export needs more than {min(count, MOST_SECTIONS)} sections, and no more fit into an option"
+    return DataError(msg, hint="fit fewer power laws and no falling pieces", code=TOO_MANY)
 
 
 def _constant(first: int, last: int, seconds: float) -> Section:

@@ -106,3 +106,60 @@ def test_a_tuned_link_is_positive_where_no_link_is_right_at_both() -> None:
     bandwidth, latency = tuned_link(flat)
     assert bandwidth > 0
     assert latency > 0
+
+
+def test_what_a_send_costs_above_the_threshold_is_not_asked() -> None:
+    falling = (CostPiece(-1, 65480, "line", 1e-6, 1e-11), CostPiece(65480, None, "line", 1e-5, -1e-10))
+    model = replace(MODEL, curves={**MODEL.curves, "send": falling, "isend": falling})
+    simgrid = to_simgrid(model, "os")
+    assert simgrid.send_overheads([65480, 65481]) == pytest.approx([1e-6 + 65480e-11, 0])
+    assert fidelity(model, simgrid) <= 1e-3
+
+
+def test_a_model_that_falls_far_gets_coarser_sections_within_the_promise() -> None:
+    # From 1 s to 0.2 s in each of two pieces: with 0.04 % that takes 4000 constants.
+    def falls(low: float, high: float | None) -> CostPiece:
+        width = 1_000_000
+        return CostPiece(low, high, "line", 1 + 0.8 * max(low, 0) / width, -0.8 / width)
+
+    last = CostPiece(2_000_000, None, "constant", 1.0, 0.0)
+    model = replace(MODEL, curves={"delay": (falls(-1, 1_000_000), falls(1_000_000, 2_000_000), last)})
+    simgrid = to_simgrid(model)
+    assert len(simgrid.latency_factors) > 1000
+    assert 4e-4 < fidelity(model, simgrid) <= 1e-3
+
+
+def test_a_model_that_needs_too_many_sections_is_refused() -> None:
+    pieces = [
+        CostPiece(low - 1 if low == 0 else low, low + 1_000_000, "line", 1 + 0.99e-6 * low, -0.99e-6)
+        for low in range(0, 9_000_000, 1_000_000)
+    ]
+    last = CostPiece(9_000_000, None, "constant", 1.0, 0.0)
+    with pytest.raises(DataError, match="fit into an option"):
+        to_simgrid(replace(MODEL, curves={"delay": (*pieces, last)}))
+
+
+def test_sends_that_wait_for_progress_and_outlast_the_round_trip_are_not_charged() -> None:
+    # As shared memory: up to 256 bytes the send returns by itself, up to 4040 when the receiver looks.
+    sends = (CostPiece(-1, 256, "constant", 1e-7, 0), CostPiece(256, None, "constant", 1.5e-6, 0))
+    model = replace(one_line(1e-6, 1e-10), asynchronous_bytes=4040, detached_bytes=256)
+    model = replace(model, curves={**model.curves, "send": sends})
+    simgrid = to_simgrid(model, "os")
+    assert (simgrid.asynchronous_below, simgrid.detached_below) == (257, 257)
+    assert [(note.reason, note.low, note.high) for note in simgrid.notes] == [
+        ("threshold-lowered", 257, 4040)
+    ]
+    assert fidelity(model, simgrid) < 1e-9
+    assert simgrid.send_durations([256, 257]) == pytest.approx([1e-7, 1.0257e-6])
+    short = (sends[0], CostPiece(256, None, "constant", 5e-7, 0))
+    early = to_simgrid(replace(model, curves={**model.curves, "send": short}), "os")
+    assert early.detached_below == 4041
+    assert early.send_durations([4040]) == pytest.approx([5e-7])
+
+
+def test_neighbouring_remarks_are_one() -> None:
+    steep = (CostPiece(-1, 100_000, "constant", 1e-5, 0), CostPiece(100_000, None, "power", 1e-11, 1.2))
+    simgrid = to_simgrid(replace(one_line(1, 1), curves={"delay": steep}, detached_bytes=0))
+    assert [note.reason for note in simgrid.notes] == ["chords", "re-anchored"]
+    assert simgrid.notes[1].sections == len(simgrid.latency_factors) - 1
+    assert fidelity(replace(one_line(1, 1), curves={"delay": steep}), simgrid) <= 4e-4

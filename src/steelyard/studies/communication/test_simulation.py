@@ -3,7 +3,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,10 +16,7 @@ from steelyard.report.export.simgrid_defaults import default_simgrid
 from steelyard.report.export.simgrid_noise import to_noise
 from steelyard.report.export.test_cost_models import MODEL, with_noise
 from steelyard.studies.communication import simulation
-from steelyard.studies.communication.simulation import simulate
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from steelyard.studies.communication.simulation import simulate, simulate_trace
 
 has_simgrid = shutil.which("smpirun") is not None and shutil.which("smpicc") is not None
 needs_simgrid = pytest.mark.skipif(not has_simgrid, reason="needs SimGrid: `make deps-communication`")
@@ -37,8 +35,13 @@ def only_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def processes_in(folder: Path) -> list[str]:
-    found = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    return [line for line in found.splitlines() if str(folder) in line or "smpimain ./rank" in line]
+    """Give what still executes in a folder, also in one that is gone."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if str((process / "cwd").readlink()).startswith(str(folder)):
+                found.append((process / "cmdline").read_text(encoding="utf-8"))
+    return found
 
 
 @pytest.mark.needs_simgrid
@@ -117,10 +120,33 @@ def test_every_operation_of_a_plan_is_simulated() -> None:
 
 @pytest.mark.needs_simgrid
 @needs_simgrid
-def test_a_simulation_that_takes_too_long_leaves_nothing(only_here: Path) -> None:
+def test_the_operations_of_a_trace_are_simulated_in_their_order() -> None:
+    simgrid = to_simgrid(MODEL)
+    first = simulate(simgrid, [5, 70_000, 3], operations=["pingpong", "stream", "pingpong"])
+    again = simulate_trace(simgrid, first.trace)
+    for name in ("op", "size"):
+        values = [each.trace.endpoints[0].operations[name].tolist() for each in (first, again)]
+        assert values[0] == values[1]
+    assert again.half_round_trips_s[[0, 2]] == pytest.approx(first.half_round_trips_s[[0, 2]], rel=1e-6)
+
+
+@pytest.mark.needs_simgrid
+@needs_simgrid
+def test_a_simulation_that_takes_too_long_leaves_nothing(
+    only_here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    ended = os.killpg
+
+    def look_and_end(group: int, number: int) -> None:
+        seen.extend(processes_in(only_here))
+        ended(group, number)
+
+    monkeypatch.setattr("os.killpg", look_and_end)
     with pytest.raises(RunError, match=r"did not end within 0\.3 s"):
         simulate(to_simgrid(MODEL), np.full(3000, 3_000_000), timeout_s=0.3)
     assert not list(only_here.iterdir())
+    assert seen
     assert not processes_in(only_here)
 
 

@@ -19,7 +19,6 @@ from steelyard.errors import CapabilityError, InternalError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from steelyard.model.cell import NeighbourKind
 
 PACKAGE: Final = Path(__file__).resolve().parent.parent
 
@@ -35,7 +34,6 @@ MPI_FLAGS: Final = ("-std=c99", "-O2")
 _MPI_SOURCES: Final = ("endpoint.h", "plan.h", "run.h", "rank.c", "thresholds.c")
 _SOURCES: Final = ("c/kernels.c", "c/kernels.h", "c/main.c", "java/Qsort.java", "python/qsort.py")
 _BUILD_TIMEOUT_S: Final = 120.0
-_DEFAULT_NEIGHBOUR_S: Final = 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,40 +258,6 @@ def built_programs() -> tuple[BuiltProgram, ...]:
     records = sorted(workloads_path().glob("*/build.json"))
     contents = [json.loads(record.read_text(encoding="utf-8")) for record in records]
     return tuple(BuiltProgram(**{**content, "flags": tuple(content["flags"])}) for content in contents)
-
-
-def neighbour_command(kind: NeighbourKind, longest_s: int = _DEFAULT_NEIGHBOUR_S) -> tuple[str, ...]:
-    """Give the command of one synthetic neighbour on the host: stress-ng, else our own.
-
-    The command ends by itself after `longest_s`, and on SIGTERM.
-
-    Parameters
-    ----------
-    kind : NeighbourKind
-        What it loads.
-    longest_s : int
-        Upper bound on its life [s], at least 1.
-
-    Returns
-    -------
-    tuple of str
-        Program, an absolute path, and arguments; one busy process.
-    """
-    stress_ng = shutil.which("stress-ng")
-    if stress_ng is None:
-        return (str(work_path()), *native_neighbour_command(kind, longest_s)[1:])
-    return (stress_ng, f"--{kind.value}", "1", "--timeout", f"{longest_s}s", "--quiet")
-
-
-def native_neighbour_command(kind: NeighbourKind, longest_s: int = _DEFAULT_NEIGHBOUR_S) -> tuple[str, ...]:
-    """Give the command of one synthetic neighbour that runs inside any isolation.
-
-    Returns
-    -------
-    tuple of str
-        ``{work}`` and arguments.
-    """
-    return ("{work}", "stress", kind.value, "--seconds", str(longest_s))
 
 
 def find_compiler(name: str, *, package: str) -> Path:

@@ -12,7 +12,7 @@ import pytest
 
 from steelyard.errors import CapabilityError, InternalError
 from steelyard.model.cell import NeighbourKind
-from steelyard.run import programs
+from steelyard.run import neighbour_programs, programs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -142,7 +142,7 @@ def test_a_neighbour_is_busy_and_leaves_when_told(
     kind: NeighbourKind, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", path)
-    command = programs.neighbour_command(kind, 30)
+    command = neighbour_programs.neighbour_command(kind, 30)
     assert Path(command[0]).is_absolute()
     neighbour = subprocess.Popen(command, env={})
     try:
@@ -173,7 +173,7 @@ def test_a_stressor_that_is_first_in_its_pid_namespace_leaves(ending: signal.Sig
 
 
 def test_the_neighbour_inside_an_isolation_uses_the_placeholder() -> None:
-    command = programs.native_neighbour_command(NeighbourKind.MEMCPY, 5)
+    command = neighbour_programs.native_neighbour_command(NeighbourKind.MEMCPY, 5)
     assert command == ("{work}", "stress", "memcpy", "--seconds", "5")
 
 

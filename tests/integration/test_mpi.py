@@ -352,6 +352,21 @@ def test_messages_above_the_counts_of_the_library_are_whole(tmp_path: Path) -> N
     assert int(large["end_ns"] - large["start_ns"]) > 2 * size / 100
 
 
+@pytest.mark.parametrize("name", ["mpicc.openmpi", "mpicc.mpich", "smpicc"])
+def test_the_sources_compile_without_a_warning(name: str, tmp_path: Path) -> None:
+    compiler = shutil.which(name)
+    if compiler is None:
+        pytest.skip(f"needs_mpi: `{name}` is not on the PATH")
+    strict = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror", "-Wno-unused-function"]
+    simulated = ["-DSTEELYARD_SIMULATED"] if name == "smpicc" else []
+    sources = programs.PACKAGE / "_workloads" / "mpi"
+    for program in ("rank", "thresholds"):
+        words = [*programs.MPI_FLAGS, *strict, *simulated, "-o", str(tmp_path / program)]
+        command = [compiler, *words, str(sources / f"{program}.c"), "-lm"]
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
 PLATFORM = """<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <platform version="4.1"><zone id="zone" routing="Full">

@@ -57,6 +57,7 @@ class Cause(NamedTuple):
 
 
 HOSTS_HINT = "write one host per line into the hostfile, and try `ssh HOST true` for each"
+REPEAT_HINT = "what was stamped until then is kept: repeat the run"
 CAUSES = (
     Cause(
         r"unable to open (?:the |)host ?file:\s*(\S+)", 2, "the hostfile `{0}` cannot be opened", HOSTS_HINT
@@ -91,19 +92,13 @@ CAUSES = (
         r"process rank (\d+) [\s\S]*exited\s+on signal (\d+)",
         LOST,
         "rank {0} was killed by signal {1}",
-        "what was stamped until then is kept: repeat the run",
+        REPEAT_HINT,
     ),
     Cause(
         r"PID (\d+) RUNNING AT [\s\S]*EXIT STRING: [^\n]*signal (\d+)",
         LOST,
         "{rank} was killed by signal {1}",
-        "what was stamped until then is kept: repeat the run",
-    ),
-    Cause(
-        r"lost connection to|daemon .*(?:died|failed)|[Ss]ocket closed|Connection reset",
-        LOST,
-        "the connection to a rank was lost",
-        "what was stamped until then is kept: repeat the run",
+        REPEAT_HINT,
     ),
 )
 
@@ -161,7 +156,7 @@ def _watch(command: list[str], scratch: Path, started: Path | None, limit_s: flo
     said, is_in_time = _listen(process, started, limit_s)
     if is_in_time:
         status = process.wait()
-        return status if status == 0 else explain(status, said, None if started is None else started.parent)
+        return status if status == 0 else explain(status, said, started)
     cause = find_cause(said)
     what = cause[1] if cause else f"both ranks were not at work within {limit_s:g} s"
     _say(what, cause[2] if cause else "are both hosts reachable, and is the machine overloaded?")
@@ -230,8 +225,9 @@ class _Ears:
         return heard
 
 
-def explain(status: int, said: str, folder: Path | None) -> int:
+def explain(status: int, said: str, started: Path | None) -> int:
     """Say in one line why `mpirun` failed, unless a rank has said it; give the exit status."""
+    folder = None if started is None else started.parent
     spoken = re.search(r"^error: ", said, re.MULTILINE)
     cause = find_cause(said, folder)
     if spoken and cause is None:
@@ -240,12 +236,13 @@ def explain(status: int, said: str, folder: Path | None) -> int:
         _say(*cause[1:])
         return cause[0]
     if status < 0:
-        _say(
-            f"`mpirun` was killed by signal {-status}", "what was stamped until then is kept: repeat the run"
-        )
+        _say(f"`mpirun` was killed by signal {-status}", REPEAT_HINT)
         return LOST
     lines = [line for line in said.splitlines() if re.search(r"[a-z]{3}", line)]
     last = f": {lines[-1].strip()}" if lines else ""
+    if started is not None and started.exists():
+        _say(f"a rank was lost, `mpirun` ended with status {status}{last}", REPEAT_HINT)
+        return LOST
     _say(f"`mpirun` ended with status {status}{last}", "try the same by hand with `mpirun -np 2 hostname`")
     return status if 0 < status <= LOST else 1
 

@@ -184,6 +184,17 @@ def test_an_unknown_failure_is_quoted_with_its_status() -> None:
     assert done.stderr.splitlines()[0] == "error: `mpirun` ended with status 77: no fabric here"
 
 
+def test_a_failure_after_the_begin_is_a_lost_rank(tmp_path: Path) -> None:
+    header = tmp_path / "header.0.json"
+    done = start(
+        "--started", str(header), "--", "sh", "-c", f"touch {header}; echo daemon gone >&2; exit 205"
+    )
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[0] == (
+        "error: a rank was lost, `mpirun` ended with status 205: daemon gone"
+    )
+
+
 def test_a_killed_mpirun_is_a_lost_run() -> None:
     done = start("--", "sh", "-c", "kill -KILL $$")
     assert done.returncode == 3

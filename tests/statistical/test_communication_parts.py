@@ -253,7 +253,7 @@ def test_too_few_round_trips_are_refused(operations):
 
 @pytest.mark.parametrize("truth", TRANSPORTS, ids=lambda truth: truth.name)
 def test_the_lower_envelope_is_the_planted_quantile(truth):
-    table, _ = operations_of(planted_trace(truth, Plan()))
+    table, _ = operations_of(planted_trace(truth, Plan(operations=60_000)))
     pieces = fit_curve(table.size, table.half_s)
     low = predict(envelope(table.size, table.half_s, pieces), table.size)
     assert np.mean(table.half_s < low) == pytest.approx(0.05, abs=0.01)

@@ -16,6 +16,8 @@ from fixtures.communication_traces import (
     planted_trace,
     replications,
 )
+from steelyard.analyse.cost_curve import envelope, fit_curve
+from steelyard.analyse.median_line import predict
 from steelyard.errors import AnalysisError
 from steelyard.record.trace import Operation, Trace
 from steelyard.studies.communication.call_costs import call_costs
@@ -247,3 +249,15 @@ def test_too_few_round_trips_are_refused(operations):
     assert "pingpong" in (caught.value.hint or "")
     with pytest.raises(AnalysisError, match="no trace"):
         model_of([])
+
+
+@pytest.mark.parametrize("truth", TRANSPORTS, ids=lambda truth: truth.name)
+def test_the_lower_envelope_is_the_planted_quantile(truth):
+    table, _ = operations_of(planted_trace(truth, Plan(operations=60_000)))
+    pieces = fit_curve(table.size, table.half_s)
+    low = predict(envelope(table.size, table.half_s, pieces), table.size)
+    assert np.mean(table.half_s < low) == pytest.approx(0.05, abs=0.01)
+    ratio = low / truth.curve(table.size.astype(float))
+    for number, (begin, end) in enumerate([(1, 200), (1000, 8000), (2e6, 1e7)]):
+        here = (table.size > begin) & (table.size < end)
+        assert np.median(ratio[here]) == pytest.approx(truth.noise[number][2], rel=0.05)

@@ -29,6 +29,10 @@ FEWEST: Final = 8
 BINS: Final = 400
 """Medians that a search sees at most."""
 
+ENVELOPE: Final = 0.05
+"""Share of the costs below their lower envelope: of random sizes this quantile agrees within a tenth with the
+best case that benchmarks of one size at a time report."""
+
 STRONG: Final = 6.0
 """A criterion smaller by more is strong evidence (Kass & Raftery 1995, J. Am. Stat. Assoc. 90)."""
 
@@ -119,6 +123,46 @@ def _is_better(power: CostPiece, line: CostPiece, x: Vector, y: Vector) -> bool:
     if losses[0] <= 0 or losses[1] <= losses[0]:
         return losses[1] > losses[0]
     return 2 * x.size * math.log(losses[1] / losses[0]) > STRONG
+
+
+def envelope(
+    size: ArrayLike, seconds: ArrayLike, pieces: Sequence[CostPiece], share: float = ENVELOPE
+) -> tuple[CostPiece, ...]:
+    """Fit the lower envelope of costs: pieces of the same kinds between the same ends, at a small quantile.
+
+    It is what messages cost when nothing gets in their way, which is also what benchmarks of one size at a
+    time report; the rest is noise that only adds.
+
+    Parameters
+    ----------
+    size, seconds : array_like
+        As for `fit_curve`.
+    pieces : sequence of CostPiece
+        The curve of medians.
+    share : float
+        Part of the values below the envelope, in (0, 1).
+
+    Raises
+    ------
+    AnalysisError
+        As `fit_curve`.
+
+    Examples
+    --------
+    >>> sizes = np.arange(1.0, 2001.0)
+    >>> costs = (4e-6 + 1e-9 * sizes) * (1 + np.arange(2000) * 7 % 100 / 100)
+    >>> (piece,) = envelope(sizes, costs, fit_curve(sizes, costs))
+    >>> round(piece.base * 1e6, 1)
+    4.2
+    """
+    x, y = sorted_costs(size, seconds)
+    ends = [piece.high for piece in pieces if piece.high is not None]
+    places = [0, *np.searchsorted(x, np.asarray(ends, dtype=np.float64), side="right").tolist(), x.size]
+    found = []
+    for piece, (begin, end) in zip(pieces, pairwise(places), strict=True):
+        fitted = median_piece(x[begin:end], y[begin:end], piece.kind, share) if end > begin else piece
+        found.append(replace(fitted, low=piece.low, high=piece.high))
+    return tuple(found)
 
 
 def sorted_costs(size: ArrayLike, seconds: ArrayLike) -> tuple[Vector, Vector]:

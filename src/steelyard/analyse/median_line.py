@@ -109,10 +109,10 @@ def medians_piece(x: Vector, y: Vector, kind: PieceName) -> CostPiece:
     return _checked(CostPiece(-1.0, None, kind, math.exp(base) if kind == "power" else base, slope), x, y)
 
 
-def _checked(piece: CostPiece, x: Vector, y: Vector) -> CostPiece:
+def _checked(piece: CostPiece, x: Vector, y: Vector, share: float = 0.5) -> CostPiece:
     """Give a constant instead of a curve that falls."""
     if piece.slope < 0:
-        return median_piece(x, y, "constant")
+        return median_piece(x, y, "constant", share)
     return replace(piece, count=x.size)
 
 
@@ -137,13 +137,15 @@ def _start(x: Vector, y: Vector, *, is_share: bool) -> tuple[float, float]:
     return base, slope
 
 
-def median_piece(x: Vector, y: Vector, kind: PieceName) -> CostPiece:
-    """Fit the median of costs over size, all values alike: least absolute log residuals.
+def median_piece(x: Vector, y: Vector, kind: PieceName, share: float = 0.5) -> CostPiece:
+    """Fit the median, or another quantile, of costs over size: least absolute residuals as shares.
 
     Parameters
     ----------
     x, y : ndarray
         Shape (n,), n >= 1, as `sorted_costs` gives them.
+    share : float
+        Part of the values below the curve, in (0, 1).
 
     Returns
     -------
@@ -158,12 +160,12 @@ def median_piece(x: Vector, y: Vector, kind: PieceName) -> CostPiece:
            residuals at their median, here by a difference quotient over n^(-1/3) (Hall & Sheather 1988).
     """
     if kind == "constant" or x[0] == x[-1]:
-        level = float(np.median(y))
-        error = level * median_error(np.log(y / level))
+        level = float(np.quantile(y, share))
+        error = level * _sparsity(np.log(y / level), share) / math.sqrt(x.size)
         return CostPiece(-1.0, None, "constant", level, 0.0, error, 0.0, x.size)
     start = medians_piece(x, y, kind)
     if start.kind == "constant":
-        return median_piece(x, y, "constant")
+        return median_piece(x, y, "constant", share)
     at, values = _scales(kind, x, y)
     base, slope = (math.log(start.base) if kind == "power" else start.base), start.slope
     errors, shares, smallest = (0.0, 0.0), np.zeros_like(y), np.inf
@@ -171,19 +173,20 @@ def median_piece(x: Vector, y: Vector, kind: PieceName) -> CostPiece:
         fitted = base + slope * at
         unit = np.ones_like(y) if kind == "power" else np.where(fitted > 0, fitted, y)
         shares = (values - fitted) / unit
+        tilt = np.where(shares > 0, 2 * share, 2 * (1 - share))
         size = np.abs(shares)
-        total = float(size.sum())
+        total = float(tilt @ size)
         if total == 0 or abs(smallest - total) <= _SETTLED * total:
             break
         smallest = total
         least = _SETTLED**0.5 * total / size.size
-        base, slope, _ = _weighted_line(at, values, 1.0 / (np.maximum(size, least) * unit**2))
+        base, slope, _ = _weighted_line(at, values, tilt / (np.maximum(size, least) * unit**2))
     _, _, errors = _weighted_line(at, values, 1.0 / unit**2)
-    sparsity = _sparsity(shares)
+    sparsity = _sparsity(shares, share)
     base_error, slope_error = (sparsity * error for error in errors)
     if kind == "power":
         base, base_error = math.exp(base), math.exp(base) * base_error
-    return _checked(CostPiece(-1.0, None, kind, base, slope, base_error, slope_error), x, y)
+    return _checked(CostPiece(-1.0, None, kind, base, slope, base_error, slope_error), x, y, share)
 
 
 def median_error(values: Vector) -> float:
@@ -194,14 +197,14 @@ def median_error(values: Vector) -> float:
     values : ndarray
         Shape (n,), n >= 1.
     """
-    return _sparsity(values) / math.sqrt(values.size)
+    return _sparsity(values, 0.5) / math.sqrt(values.size)
 
 
-def _sparsity(shares: Vector) -> float:
-    """Give half the reciprocal density of residuals at their median."""
-    width = min(0.4, 0.5 * math.pow(shares.size, -1 / 3))
-    low, high = (float(each) for each in np.quantile(shares, [0.5 - width, 0.5 + width]))
-    return (high - low) / (4 * width)
+def _sparsity(values: Vector, share: float) -> float:
+    """Give the standard error of a quantile times sqrt(n): sqrt(p (1 - p)) / density there."""
+    width = 0.8 * min(share, 1 - share, 0.625 * math.pow(values.size, -1 / 3))
+    low, high = (float(each) for each in np.quantile(values, [share - width, share + width]))
+    return math.sqrt(share * (1 - share)) * (high - low) / (2 * width)
 
 
 def _weighted_line(x: Vector, y: Vector, weights: Vector) -> tuple[float, float, tuple[float, float]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from steelyard.analyse.cost_curve import FEWEST, CurveOptions, fit_curve, sorted_costs
+from steelyard.analyse.cost_curve import FEWEST, CurveOptions, envelope, fit_curve, sorted_costs
 from steelyard.analyse.curve_boundaries import Resampling, judge_boundaries
 from steelyard.analyse.median_line import predict
 from steelyard.errors import AnalysisError
@@ -100,6 +100,8 @@ class FitDetails:
         Named predicates over the round trips, disturbed ones included.
     errors : tuple of PredictionError
         Of the pieces and of rival models, on round trips they have not seen.
+    envelope : tuple of CostPiece
+        Lower envelope of the delays: below it are 5 % of them.
     """
 
     operations: Operations
@@ -111,6 +113,7 @@ class FitDetails:
     carry_over: tuple[CarryOver, ...]
     outliers: tuple[Outliers, ...]
     errors: tuple[PredictionError, ...]
+    envelope: tuple[CostPiece, ...]
 
 
 def model_of(traces: Sequence[Trace], options: FitOptions | None = None) -> tuple[CostModel, FitDetails]:
@@ -163,6 +166,7 @@ def model_of(traces: Sequence[Trace], options: FitOptions | None = None) -> tupl
         carry_over=carry_over(half.size, half.previous_size, ratio),
         outliers=find_outliers(in_state, in_state.half_s / predict(delay, in_state.size)),
         errors=held_out_errors(half, used.curve),
+        envelope=envelope(half.size, half.half_s, delay),
     )
 
 

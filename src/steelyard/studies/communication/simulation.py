@@ -219,7 +219,8 @@ def _smpirun(
 @contextmanager
 def _started(command: Sequence[str], folder: Path) -> Iterator[subprocess.Popen[str]]:
     """Start a process in a session of its own, and end all of it in any case."""
-    environment = {**os.environ, "TMPDIR": str(folder)}
+    # Relative, because `smpirun` splits a path with blanks.
+    environment = {**os.environ, "TMPDIR": "."}
     process = subprocess.Popen(
         command,
         cwd=folder,

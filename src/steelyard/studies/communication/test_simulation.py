@@ -28,10 +28,12 @@ SIZES = np.concatenate([BOUNDARIES, np.floor(10 ** GENERATOR.uniform(0, 6.5, 200
 
 @pytest.fixture
 def only_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Let all temporary files be made in one folder."""
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    """Let all temporary files be made in one folder, whose name has a blank."""
+    place = tmp_path / "only here"
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
     monkeypatch.setattr("tempfile.tempdir", None)
-    return tmp_path
+    return place
 
 
 def processes_in(folder: Path) -> list[str]:

@@ -24,11 +24,13 @@ NORMAL_95: Final = 1.959964
 ASYMPTOTIC: Final = "median regression on relative residuals; asymptotic standard error"
 RESAMPLED: Final = "search for breaks; resampled replications and blocks"
 
+ENVELOPE: Final = "envelope"
 CURVES: Final = {
     "delay": "half a round trip",
     "send": "blocking send",
     "isend": "non-blocking send",
     "recv": "receive of a message that is there",
+    "envelope": "lower envelope of half a round trip (5 % lie below)",
 }
 
 
@@ -38,6 +40,8 @@ def model_findings(fitted: Fitted) -> Iterator[Finding]:
     for curve, pieces in fitted.model.curves.items():
         for piece in pieces:
             yield _coefficient(fitted, curve, piece)
+    for piece in fitted.details.envelope:
+        yield _coefficient(fitted, ENVELOPE, piece)
     for boundary in fitted.model.boundaries:
         yield _boundary(fitted, boundary)
     for noise in fitted.model.noise:

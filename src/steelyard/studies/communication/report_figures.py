@@ -11,6 +11,7 @@ from steelyard.report.charts.theme import assign_colours
 from steelyard.report.dataset import Dataset, dataset
 from steelyard.report.page import Figure
 from steelyard.studies.communication.labels import labelled
+from steelyard.studies.communication.model_findings import ENVELOPE
 from steelyard.studies.communication.rivals import latency_bandwidth, three_lines
 from steelyard.studies.communication.size_text import size_range
 
@@ -33,7 +34,13 @@ S_TO_US: Final = 1e6
 MODEL: Final = "model"
 LATENCY_AND_BANDWIDTH: Final = "latency + size / bandwidth"
 THREE_LINES: Final = "three least-squares lines"
-PREFERRED: Final = {MODEL: "#0072B2", LATENCY_AND_BANDWIDTH: "#E69F00", THREE_LINES: "#8C6BB1"}
+LOWER_ENVELOPE: Final = "lower envelope (5 %)"
+PREFERRED: Final = {
+    MODEL: "#0072B2",
+    LATENCY_AND_BANDWIDTH: "#E69F00",
+    THREE_LINES: "#8C6BB1",
+    LOWER_ENVELOPE: "#009E73",
+}
 
 
 def curve_figure(shown: Sequence[Shown], findings: FindingSet) -> Figure | None:
@@ -44,7 +51,7 @@ def curve_figure(shown: Sequence[Shown], findings: FindingSet) -> Figure | None:
     curves: list[Row] = []
     for each in shown:
         points += _points(each)
-        curves += _curves(each)
+        curves += [*_curves(each), *_envelope(each, findings)]
     boundaries: list[Row] = [
         {
             "transport": labelled(finding),
@@ -118,6 +125,28 @@ def _curves(shown: Shown) -> list[Row]:
             for size, seconds in zip(grid, predictor(grid), strict=True)
         ]
     return rows
+
+
+def _envelope(shown: Shown, findings: FindingSet) -> list[Row]:
+    """Draw the lower envelope from its coefficients."""
+    fitted = shown.trips.where(~shown.is_held_out)
+    low, high = max(float(fitted.size.min()), EMPTY_AT), float(fitted.size.max())
+    rows: list[Row] = []
+    for number, finding in enumerate(findings.of("coefficient")):
+        if finding.subject["curve"] != ENVELOPE or labelled(finding) != shown.label:
+            continue
+        begin = max(_number(finding.facts["low_bytes"], low), low)
+        end = min(_number(finding.facts["high_bytes"], high), high)
+        kind, base, slope = finding.verdict, finding.estimates["base"].value, finding.estimates["slope"].value
+        for size in np.geomspace(begin * (1 + 1e-9), max(end, begin), CURVE_POINTS // 8):
+            grown = size ** (slope or 0.0) * (base or 0.0)
+            seconds = grown if kind == "power" else (base or 0.0) + (slope or 0.0) * size
+            rows.append(_curve_row(shown, LOWER_ENVELOPE, float(size), float(seconds), number))
+    return rows
+
+
+def _number(value: object, otherwise: float) -> float:
+    return float(value) if isinstance(value, int | float) else otherwise
 
 
 def _curve_row(shown: Shown, name: str, size: float, seconds: float, piece: int) -> Row:

@@ -71,6 +71,10 @@ deps-isolation: ## install the isolation technologies from packages (root, Debia
 .PHONY: deps-stability
 deps-stability: deps-isolation ## what the stability study can use beyond the bare machine
 
+.PHONY: deps-communication
+deps-communication: ## install MPI, SimGrid and the tools for links from packages (root, Debian-like)
+	@scripts/deps-communication.sh
+
 .PHONY: clean
 clean: ## remove everything that was built
 	@rm -rf .venv .tools target dist src/steelyard/_bin src/steelyard/_workloads src/steelyard/*.so

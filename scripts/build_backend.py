@@ -20,6 +20,7 @@ PROGRAMS = {
     "steelyard-work": "steelyard-work",
     "steelyard-truth": "steelyard-work",
     "steelyard-packets": "steelyard-sync",
+    "steelyard-comm": "steelyard-comm",
 }
 
 

@@ -41,7 +41,9 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/steelyard/guest
-if compgen -G "$cache/vmlinuz-*" >/dev/null; then
+# What the kernel keeps apart from itself and the tests of shaped links need.
+modules=(veth sch_htb sch_tbf sch_netem)
+if compgen -G "$cache/vmlinuz-*" >/dev/null && compgen -G "$cache/modules-*/veth.ko" >/dev/null; then
   say "the guest kernel is there: $(compgen -G "$cache/vmlinuz-*" | tail -1)"
   exit 0
 fi
@@ -62,7 +64,17 @@ say "fetching the guest kernel $kernel"
 (cd "$scratch" && apt-get download -qq "$kernel" 2>/dev/null) || {
   $sudo apt-get update -qq && (cd "$scratch" && apt-get download -qq "$kernel")
 }
-dpkg-deb --fsys-tarfile "$scratch"/*.deb | tar -x -C "$scratch" --wildcards './boot/vmlinuz-*'
+dpkg-deb --fsys-tarfile "$scratch"/*.deb |
+  tar -x -C "$scratch" --wildcards './boot/vmlinuz-*' $(printf -- '*/%s.ko* ' "${modules[@]}")
 mkdir -p "$cache"
 install -m 644 "$scratch"/boot/vmlinuz-* "$cache/"
+place=$cache/modules-$(basename "$scratch"/boot/vmlinuz-* | sed 's/^vmlinuz-//')
+mkdir -p "$place"
+find "$scratch" -name '*.ko*' | while read -r module; do
+  case $module in
+    *.xz) xz -dc "$module" > "$place/$(basename "$module" .xz)" ;;
+    *.zst) zstd -dcq "$module" > "$place/$(basename "$module" .zst)" ;;
+    *) install -m 644 "$module" "$place/" ;;
+  esac || echo "could not unpack $module" >&2
+done
 say "the guest kernel is in $cache"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks crates/sync under loom, Miri and ThreadSanitizer and with many stress rounds, as far as the
-# tools are there, and says which of them were executed.
+# Checks crates/sync under loom, Miri and ThreadSanitizer and with many stress rounds, and the rings of
+# crates/comm under ThreadSanitizer, as far as the tools are there, and says which of them were executed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -41,6 +41,9 @@ if has_component "$NIGHTLY" rust-src; then
         TSAN_OPTIONS="halt_on_error=1" STEELYARD_STRESS_ROUNDS="${STEELYARD_STRESS_ROUNDS:-50}" \
         cargo "+$NIGHTLY" test --locked --quiet -Zbuild-std --target "$host" -p steelyard-sync \
         --lib --test stress
+    check "ThreadSanitizer, transports" env CARGO_TARGET_DIR=target/tsan \
+        RUSTFLAGS="-Zsanitizer=thread --cfg tsan" TSAN_OPTIONS="halt_on_error=1" \
+        cargo "+$NIGHTLY" test --locked --quiet -Zbuild-std --target "$host" -p steelyard-comm --lib -- channel::
 else
     skipped+=("ThreadSanitizer (rustup component add --toolchain $NIGHTLY rust-src)")
 fi

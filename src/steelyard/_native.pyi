@@ -172,7 +172,13 @@ class SegmentValues(TypedDict):
     evaluations: int
 
 # `options` is read by attribute: the fields of `steelyard.analyse.segments.SegmentOptions`.
-def fit_segments(x: NDArray[np.float64], y: NDArray[np.float64], options: object) -> SegmentValues: ...
+# `scales`: noise of each point in common units; its `sigma` is that of a point of scale 1.
+def fit_segments(
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    options: object,
+    scales: NDArray[np.float64] | None = None,
+) -> SegmentValues: ...
 def break_intervals(
     x: NDArray[np.float64],
     y: NDArray[np.float64],

@@ -122,7 +122,12 @@ SEVERAL = QUICK + 'seed = -1\nisolation = ["bare", "vbox"]\nblcks = 3\n[limits]\
 
 CASES: dict[str, tuple[Damage, tuple[str, ...], int, str]] = {
     "unknown isolation": (nothing, ("measure", "--isolation", "vbox", "--", "true"), USAGE, "`bare`"),
-    "unknown study": (nothing, ("run", "stabilty"), USAGE, "allowed: `scaling`, `stability`"),
+    "unknown study": (
+        nothing,
+        ("run", "stabilty"),
+        USAGE,
+        "allowed: `communication`, `scaling`, `stability`",
+    ),
     "wrong seed": (nothing, ("run", "stability", "--seed", "-1"), USAGE, "`--seed -1`: .*allowed: 0 or more"),
     "seed no number": (nothing, ("run", "stability", "--seed", "x"), USAGE, "--seed"),
     "no size": (nothing, ("measure", "--memory", "much", "--", "true"), USAGE, "`--memory much`"),
@@ -149,7 +154,7 @@ CASES: dict[str, tuple[Damage, tuple[str, ...], int, str]] = {
         study_file(""),
         RUN_BAD,
         USAGE,
-        "`study` is missing; allowed: `scaling`, `stability`",
+        "`study` is missing; allowed: `communication`, `scaling`, `stability`",
     ),
     "several problems": (
         study_file(SEVERAL),

@@ -42,15 +42,20 @@ impl From<&Options> for SegmentOptions {
 
 /// Fits a piecewise model; pieces come as (kind, first x, last x, points, base, slope).
 #[pyfunction]
+#[pyo3(signature = (x, y, options, scales = None))]
 pub(crate) fn fit_segments<'py>(
     py: Python<'py>,
     x: PyReadonlyArray1<'py, f64>,
     y: PyReadonlyArray1<'py, f64>,
     options: Options,
+    scales: Option<PyReadonlyArray1<'py, f64>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (x, y) = (x.as_array().to_vec(), y.as_array().to_vec());
+    let scales = scales.map(|each| each.as_array().to_vec()).unwrap_or_default();
     let options = SegmentOptions::from(&options);
-    let fit = py.detach(|| steelyard_stats::fit_segments(&x, &y, &options)).map_err(|error| raise(&error))?;
+    let fit = py
+        .detach(|| steelyard_stats::fit_scaled_segments(&x, &y, &scales, &options))
+        .map_err(|error| raise(&error))?;
     let pieces: Vec<_> = fit
         .pieces
         .iter()

@@ -60,7 +60,8 @@ pub use resample::{Spread, deviation_bootstrap, quantile_resampling};
 pub use sample::Plan;
 pub use scheme::Scheme;
 pub use segment::{
-    NoiseScale, Piece, PieceKind, SegmentOptions, Segmentation, break_intervals, fit_segments,
+    NoiseScale, Piece, PieceKind, SegmentOptions, Segmentation, break_intervals, fit_scaled_segments,
+    fit_segments,
 };
 pub use shift::{Shift, shift_interval};
 pub use special::{normal_cdf, normal_quantile};

@@ -111,8 +111,34 @@ const PASSES: usize = 8;
 /// If fewer than 4 points are given, lengths differ, a value is not finite, a price or floor is not a number of at
 /// least 0, or proportional noise is asked for values that are not positive.
 pub fn fit_segments(x: &[f64], y: &[f64], options: &SegmentOptions) -> Result<Segmentation, StatsError> {
+    fit_scaled_segments(x, y, &[], options)
+}
+
+/// Fits a piecewise model to points whose noise differs by known factors.
+///
+/// `scales` holds the noise of each point in units that are the same for all, which the fit estimates; empty if all have the
+/// same. `Segmentation::sigma` is that of a point of scale 1.
+///
+/// # Errors
+///
+/// As `fit_segments`; if there is not one scale per point, or one is not positive and finite.
+pub fn fit_scaled_segments(
+    x: &[f64],
+    y: &[f64],
+    scales: &[f64],
+    options: &SegmentOptions,
+) -> Result<Segmentation, StatsError> {
     check(x, y, options)?;
-    let groups = Groups::new(x, y);
+    if !scales.is_empty() {
+        check_values(scales, 1)?;
+        if scales.len() != x.len() {
+            return Err(StatsError::Length { found: scales.len(), needed: x.len() });
+        }
+        if let Some(index) = scales.iter().position(|scale| *scale <= 0.0) {
+            return Err(StatsError::NotPositive { name: "scales", index });
+        }
+    }
+    let groups = Groups::scaled(x, y, scales);
     let (weighted, found) = converge(&groups, options);
     Ok(describe(&groups, &weighted, &found, options))
 }
@@ -191,7 +217,7 @@ fn converge(groups: &Groups, options: &SegmentOptions) -> (Weighted, Found) {
             .into_iter()
             .map(|range| piece(groups, &weighted.groups, range, &limits))
             .collect();
-        let settled = settle(groups, &curves, &found, weighted.sigma, options);
+        let settled = settle(groups, &curves, &found, &weighted.spread, options);
         level = levels(groups, &weighted.groups, &settled, smeared, options);
         usable(&mut level, &pilot, groups, options.noise);
     }

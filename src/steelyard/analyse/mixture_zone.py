@@ -38,13 +38,13 @@ def mixture_zone(
             near_x, near_y = near_x[::-1], near_y[::-1]
         mine, others = own.predict(near_x), other.predict(near_x)
         strays = (np.abs(near_y - others) <= clear * np.abs(others)) & (np.abs(near_y - mine) > clear * mine)
-        last = _zone_end(strays)
+        last = zone_end(strays)
         total += int(strays[:last].sum())
         ends.append(float(near_x[last - 1]) if last else (left.high if own is left else right.low))
     return ((ends[0], ends[1]), total) if total else (None, 0)
 
 
-def _zone_end(strays: NDArray[np.bool_], window: int = 20, share: float = 0.1) -> int:
+def zone_end(strays: NDArray[np.bool_], window: int = 20, share: float = 0.1) -> int:
     """Give how many points, counted from the break, belong to the zone: up to its last stray."""
     reach = 0
     while reach < strays.size:

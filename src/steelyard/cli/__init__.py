@@ -62,7 +62,8 @@ def _answer(words: Sequence[str]) -> int:
     if words[0] in {"--version", "-V"}:
         sys.stdout.write(f"steelyard {__version__}\n")
         return _SUCCESS
-    return _execute_verb(words[0], words[1:])
+    length = 2 if " ".join(words[:2]) in VERBS else 1
+    return _execute_verb(" ".join(words[:length]), words[length:])
 
 
 def overview() -> str:

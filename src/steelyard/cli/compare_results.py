@@ -34,7 +34,8 @@ def compare_results(
     """Lay two results over each other and list what changed.
 
     Leaves with exit code 1 when a published class turned round (higher to lesser or back) or a verdict
-    turned into its opposite (slower to faster or back).
+    turned into its opposite (slower to faster or back); for the communication study, when a switch, a
+    coefficient or the cost of a whole regime is different.
 
     Parameters
     ----------
@@ -56,6 +57,8 @@ def compare_results(
         message = f"`{first}` is of study `{before.study}`, `{second}` of study `{after.study}`; both "
         "must be of one study"
         raise UsageError(message, hint="give two result folders of the same study")
+    if before.study == "communication":
+        return _compare_messages(first, second, as_json=as_json)
     flipped = flipped_classes(before, after)
     found = differences(before, after)
     if as_json:
@@ -64,6 +67,21 @@ def compare_results(
         sys.stdout.writelines(f"{line}\n" for line in _as_text(flipped, found, (str(first), str(second))))
     is_flipped = bool(flipped) or any(change.is_reversed for change in found.changed)
     return SOMETHING_FLIPPED if is_flipped else NOTHING_FLIPPED
+
+
+def _compare_messages(first: Path, second: Path, *, as_json: bool) -> int:
+    """Compare the costs of messages regime by regime."""
+    from steelyard.studies.communication.result_comparison import (  # noqa: PLC0415 - start-up time
+        compare_folders,
+    )
+
+    found = compare_folders(first, second)
+    if as_json:
+        sys.stdout.write(json.dumps(found.document(), indent=1, ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.write(f"{first} -> {second}\n")
+        sys.stdout.writelines(f"{line}\n" for line in found.lines())
+    return SOMETHING_FLIPPED if found.differs else NOTHING_FLIPPED
 
 
 def _as_json(flipped: list[FlippedClass], found: Differences) -> str:

@@ -6,7 +6,7 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path  # noqa: TC003 - cyclopts reads annotations at run time
-from typing import Annotated
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 
@@ -14,6 +14,8 @@ from steelyard.errors import UsageError
 from steelyard.record.importers.foreign_importer import ForeignImporter
 from steelyard.record.importers.interface import ImportSummary, importer
 from steelyard.record.importers.reading import ReadOptions
+
+_WITHOUT_UNIT: Final = ("csv", "plogp")
 
 
 def import_results(
@@ -34,7 +36,8 @@ def import_results(
     ----------
     form
         Format of the files: `jmh`, `hyperfine`, `google-benchmark`, `criterion`, `pyperf`,
-        `pytest-benchmark`, `moobench`, `skampi`, `mpi`, `packets`, `csv` or `recodex`;
+        `pytest-benchmark`, `moobench`, `skampi`, `mpi`, `zoo`, `plogp`, `packets`,
+        `csv` or `recodex`;
         `docs/guides/import.md` says what becomes a run and an iteration in each.
     files
         The files, each a block (for `steelyard history`: oldest first); for criterion also its folder.
@@ -44,7 +47,7 @@ def import_results(
         For csv, `ROLE=COLUMN`, repeated; roles: value, run, iteration, workload, phase, metric, block; any
         other role is a factor. Columns by name, or by number from 1 where there is no header.
     unit
-        For csv, the unit of the values: ns, us, ms, s, or any other word.
+        For csv and plogp, the unit of the values: ns, us, ms, s; for csv also any other word.
     as_json
         Print the summary as JSON.
 
@@ -71,8 +74,10 @@ def import_results(
 
 
 def _options(form: str, columns: tuple[str, ...], unit: str) -> ReadOptions:
-    if (columns or unit) and form != "csv":
-        message = f"`--column` and `--unit` are for the format `csv`; `{form}` tells them itself"
+    if (columns and form != "csv") or (unit and form not in _WITHOUT_UNIT):
+        message = (
+            f"`--column` is for the format `csv`, `--unit` for `csv` and `plogp`; `{form}` tells them itself"
+        )
         raise UsageError(message, hint=f"steelyard import {form} FILE... --out DIR")
     mapping: dict[str, str] = {}
     for each in columns:

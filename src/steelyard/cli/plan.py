@@ -37,7 +37,7 @@ def plan(
     Parameters
     ----------
     name
-        Name of the study: `stability` or `scaling`.
+        Name of the study: `stability`, `scaling` or `communication`.
     quick
         A few minutes instead of hours: fewer workloads, loads and iterations.
     study_file
@@ -86,8 +86,9 @@ def describe(sketch: Plan, seconds: float | None) -> list[str]:
     if missing:
         lines += ["", f"{missing.total()} missing cells, NA in every table"]
         lines += [f"  {count:>5}  {reason}" for reason, count in missing.most_common()]
-    first, twin = str(sketch.options["a_a"]).split(",")
-    lines += ["", f"A/A control: cell {twin} repeats cell {first} ({_levels(sketch, int(first))})"]
+    if "a_a" in sketch.options:
+        first, twin = str(sketch.options["a_a"]).split(",")
+        lines += ["", f"A/A control: cell {twin} repeats cell {first} ({_levels(sketch, int(first))})"]
     return lines
 
 

@@ -9,11 +9,12 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from steelyard.run.transport.link_remains import LinkRemoval, remove_abandoned_links
 from steelyard.run.tuning import Outcome, Restoration, Tuning
 
 
 def restore(*, as_json: Annotated[bool, Parameter(name="--json", negative="")] = False) -> int:
-    """Undo machine settings left behind by a killed study.
+    """Undo what a killed study left: machine settings, links.
 
     A study writes down each original value before it changes anything. What a study that is still
     executing has set is left alone, and so is what somebody else has changed since.
@@ -26,7 +27,7 @@ def restore(*, as_json: Annotated[bool, Parameter(name="--json", negative="")] =
     Returns
     -------
     int
-        0 when nothing is left to undo, 1 when the host refused a value.
+        0 when nothing is left to undo, 1 when the host refused something.
 
     Examples
     --------
@@ -34,13 +35,17 @@ def restore(*, as_json: Annotated[bool, Parameter(name="--json", negative="")] =
     steelyard restore --json
     """
     done = Tuning().restore_abandoned()
+    links = remove_abandoned_links()
     if as_json:
-        sys.stdout.write(json_text.dumps([asdict(one) for one in done], indent=1) + "\n")
-    elif not done:
+        records = [asdict(one) for one in done] + [asdict(one) for one in links]
+        sys.stdout.write(json_text.dumps(records, indent=1) + "\n")
+    elif not done and not links:
         sys.stdout.write("nothing to restore\n")
     else:
         sys.stdout.writelines(f"{describe(one)}\n" for one in done)
-    return 1 if any(one.outcome is Outcome.REFUSED for one in done) else 0
+        sys.stdout.writelines(f"{describe_link(one)}\n" for one in links)
+    is_refused = any(one.outcome is Outcome.REFUSED for one in done) or any(one.refused for one in links)
+    return 1 if is_refused else 0
 
 
 def describe(one: Restoration) -> str:
@@ -61,3 +66,14 @@ def describe(one: Restoration) -> str:
     if one.outcome is Outcome.REFUSED:
         return f"{head}: {one.reason} (wanted {one.change.original})"
     return head
+
+
+def describe_link(one: LinkRemoval) -> str:
+    """Write the removal of a namespace or folder of a link as a line.
+
+    Examples
+    --------
+    >>> describe_link(LinkRemoval("steelyard-7-8-9-0-a"))
+    'steelyard-7-8-9-0-a: removed'
+    """
+    return f"{one.name}: removed" if one.refused is None else f"{one.name}: refused: {one.refused}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from steelyard.cli.interruption import interruptible
+from steelyard.cli.messages import FLAGS, NO_MESSAGES, Messages
 from steelyard.errors import InterruptedByUser, UsageError
 from steelyard.record.clock import now_utc
 from steelyard.run.progress import choose_progress
@@ -20,7 +21,7 @@ from steelyard.studies.execution import (
     holds_plan,
     resume_command,
 )
-from steelyard.studies.registry import studies, study
+from steelyard.studies.registry import FollowedStudy, studies, study
 from steelyard.studies.request import requested_options
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def run(  # noqa: PLR0913 - the options of a command line
     seed: int | None = None,
     resume: Annotated[bool, Parameter(negative="")] = False,
     program: Program = OWN_PROGRAM,
+    messages: Messages = NO_MESSAGES,
 ) -> int:
     """Execute a study and write its result folder.
 
@@ -78,7 +80,7 @@ def run(  # noqa: PLR0913 - the options of a command line
     Parameters
     ----------
     name
-        The study: `stability` or `scaling`.
+        The study: `stability`, `scaling` or `communication`.
     quick
         A study of a few minutes instead of one of hours.
     out
@@ -91,6 +93,8 @@ def run(  # noqa: PLR0913 - the options of a command line
         Continue the study in the folder given by `--out`.
     program
         What `scaling` measures.
+    messages
+        What `communication` sends.
 
     Examples
     --------
@@ -106,9 +110,13 @@ def run(  # noqa: PLR0913 - the options of a command line
     How far a program of yours scales on this machine::
 
         steelyard run scaling --command 'prog --threads {workers}'
+
+    What moving n bytes over TCP costs on this machine::
+
+        steelyard run communication --transport tcp --quick
     """
     chosen = study(name)
-    given = {"quick": quick or None, "seed": seed, **asdict(program)}
+    given = {"quick": quick or None, "seed": seed, **asdict(program), **messages.given()}
     _require_taken(chosen, given)
     options = requested_options(chosen, study_file, given)
     result = _result_folder(out, options, name)
@@ -130,7 +138,8 @@ def _require_taken(chosen: Study, given: Mapping[str, object]) -> None:
             takers = ", ".join(
                 f"`{name}`" for name, each in studies().items() if option in each.options.model_fields
             )
-            message = f"`--{option}` is not an option of the study `{chosen.name}`; it is of {takers}"
+            flag = FLAGS.get(option, option)
+            message = f"`--{flag}` is not an option of the study `{chosen.name}`; it is of {takers}"
             raise UsageError(message)
 
 
@@ -138,6 +147,8 @@ def _execute(assignment: Assignment) -> int:
     with choose_progress() as progress:
         summary = execute_study(assignment, progress)
     assignment.study.analyse(assignment.result)
+    if isinstance(assignment.study, FollowedStudy) and assignment.study.follow(assignment.result):
+        assignment.study.analyse(assignment.result)
     _report(assignment.result)
     failed = sum(count for status, count in summary.statuses.items() if status != "completed")
     if failed:

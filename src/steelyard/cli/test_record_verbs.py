@@ -62,7 +62,7 @@ def test_an_unknown_format_is_wrong_usage(tmp_path: Path, capsys: pytest.Capture
     ("words", "part"),
     [
         (["hyperfine"], "no file is given"),
-        (["hyperfine", "t.csv", "--unit", "ms"], "are for the format `csv`"),
+        (["hyperfine", "t.csv", "--unit", "ms"], "`--unit` for `csv` and `plogp`"),
         (["recodex", "t.csv", "t.csv"], "takes one file"),
         (["csv", "t.csv", "--column", "value"], "is not of the form ROLE=COLUMN"),
     ],
@@ -141,7 +141,7 @@ def test_plan_lists_missing_cells_with_their_reason() -> None:
 
 def test_an_unknown_study_names_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["plan", "stabilty"]) == 2
-    assert "allowed: `scaling`, `stability`" in capsys.readouterr().err
+    assert "allowed: `communication`, `scaling`, `stability`" in capsys.readouterr().err
 
 
 def test_a_wrong_study_file_lists_its_problems(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -152,3 +152,10 @@ def test_a_wrong_study_file_lists_its_problems(tmp_path: Path, capsys: pytest.Ca
     error = capsys.readouterr().err
     assert "line 2: `isolation[0]`" in error
     assert "did you mean `seed`?" in error
+
+
+def test_a_plan_of_the_communication_study_names_its_transports(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["plan", "communication", "--quick"]) == 0
+    shown = capsys.readouterr().out
+    assert "study communication, quick" in shown
+    assert "transport   pipe, unix, tcp, shm" in shown

@@ -49,8 +49,18 @@ VERBS: Final[dict[str, Verb]] = {
     "export": Verb(
         "steelyard.cli.exporting:export_results", "Write the measurements of a result folder as CSV."
     ),
+    "export simgrid": Verb(
+        "steelyard.cli.exporting_models:export_simgrid", "Write a cost model as a platform of SimGrid."
+    ),
+    "export model": Verb(
+        "steelyard.cli.exporting_models:export_model",
+        "Write a cost model as JSON, or as a function in Python or Rust.",
+    ),
+    "predict": Verb("steelyard.cli.predict:predict", "Say how long messages of given sizes take."),
     "workload": Verb(
         "steelyard.cli.workload:workload", "Execute a built-in workload program and pass on what it prints."
     ),
-    "restore": Verb("steelyard.cli.restore:restore", "Undo machine settings left behind by a killed study."),
+    "restore": Verb(
+        "steelyard.cli.restore:restore", "Undo what a killed study left: machine settings, links."
+    ),
 }

@@ -19,6 +19,8 @@ class Purpose(Enum):
     """Generated inputs of workloads; one further key per input."""
     RESAMPLING = 3
     """Bootstrap and permutation in the analysis."""
+    MESSAGE_SIZES = 4
+    """Sizes of messages and the order of operations; one further key per replication."""
 
 
 def generator(seed: int, purpose: Purpose, *keys: int) -> np.random.Generator:

@@ -65,7 +65,8 @@ class Execution:
         Program and arguments. ``{work}`` stands for the native workload program, ``{workloads}``
         for the folder of workload sources and built programs, as seen from inside the isolation;
         ``{workers}`` for the number of workers, ``{worker}`` for the worker's index, ``{block}``
-        for the number of the block, from 1.
+        for the number of the block, from 1; ``{files}`` for a folder on the host that the run may read
+        and write, kept in the result folder when it is over.
     workers : int
         Parallel measured workers, at least 1.
     iterations : int
@@ -84,6 +85,8 @@ class Execution:
         Limits of each run.
     working_directory : str or None
         Folder in which the program starts, as seen from inside the isolation; the root by default.
+    kept_error_bytes : int or None
+        Bytes kept of what the program writes to standard error; nothing by default.
     """
 
     isolation: str
@@ -97,6 +100,7 @@ class Execution:
     counters: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     working_directory: str | None = None
+    kept_error_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

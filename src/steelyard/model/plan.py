@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PLAN_SCHEMA: Final = "steelyard/plan/1"
-LATER_FIELDS: Final = ("working_directory",)
+LATER_FIELDS: Final = ("working_directory", "kept_error_bytes")
 """Fields of an execution that came after the schema; they count for the id where they are set."""
 
 

@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING
 
 from steelyard.record.looks import LOOKS_NAME
 from steelyard.record.provenance import PROVENANCE_NAME, read_provenance, write_provenance
+from steelyard.record.trace_folder import trace_files
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 def hash_tables(result: Path) -> dict[str, str]:
-    """Give the SHA-256 of the plan, the looks and each recorded table, by path in the folder."""
+    """Give the SHA-256 of the plan, the looks, each recorded table and trace, by path in the folder."""
     candidates = [
         result / "plan.json",
         result / LOOKS_NAME,
         *sorted(result.glob("*.parquet")),
         *sorted(result.glob("measurements/*.parquet")),
+        *trace_files(result),
     ]
     return {
         path.relative_to(result).as_posix(): hash_file(path)

@@ -17,6 +17,7 @@ Scalar: TypeAlias = "str | int | float | bool | None"
 
 PERCENT_DIGITS: Final = 3
 RATIO_DECIMALS: Final = 4
+RATE_DIGITS: Final = 4
 SMALL_PERCENT: Final = 0.1
 LEAST_PERCENT: Final = 0.001
 
@@ -222,6 +223,24 @@ def _count(value: float) -> str:
     return f"{value:,.0f}".replace(",", " ")
 
 
+def _rate(value: float) -> str:
+    """Write bytes per second in decimal units, as links are sold.
+
+    Examples
+    --------
+    >>> _rate(119_550_859.0)
+    '119.6 MB/s'
+    """
+    for unit, size in (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):
+        if abs(value) >= size:
+            return f"{format_significant(value / size, RATE_DIGITS)} {unit}"
+    return f"{format_significant(value, RATE_DIGITS)} B/s"
+
+
+def _per_byte(value: float) -> str:
+    return f"{format_significant(value * 1e9, RATE_DIGITS)} ns/B"
+
+
 def _workers(value: float) -> str:
     return "1 worker" if value == 1 else f"{_plain(value)} workers"
 
@@ -238,6 +257,8 @@ _WRITERS: Final[dict[str, Callable[[float], str]]] = {
     "ratio": lambda value: f"{value:.{RATIO_DECIMALS}f}",
     "count": _count,
     "workers": _workers,
+    "bytes/s": _rate,
+    "s/byte": _per_byte,
 }
 
 STYLES: Final[dict[str, Callable[[float], str]]] = {

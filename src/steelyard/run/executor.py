@@ -17,9 +17,10 @@ from steelyard.run.clock import translate
 from steelyard.run.isolation.registry import technology
 from steelyard.run.kept import Kept, keep_failed
 from steelyard.run.neighbours import neighbours
-from steelyard.run.outcome import FAILURES, check_output
+from steelyard.run.outcome import FAILURES, check_output, explained
 from steelyard.run.pool import WorkerPool
 from steelyard.run.progress import Estimator, Progress, Silent
+from steelyard.run.run_files import RunFiles, files_name, files_of, in_folder, leaves_files
 from steelyard.run.ticket import in_block, run_specification, with_barrier
 
 if TYPE_CHECKING:
@@ -92,6 +93,8 @@ class ExecutionOptions:
         Told what happens.
     patience_s : float
         Time a worker may be silent beyond its limits [s].
+    files : RunFiles or None
+        Where the files of runs are kept; ``None`` for plans whose runs leave none.
     """
 
     placement: Placement
@@ -101,6 +104,7 @@ class ExecutionOptions:
     retries: int = 0
     progress: Progress = field(default_factory=Silent)
     patience_s: float = PATIENCE_S
+    files: RunFiles | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +219,7 @@ class _Executor:
         statuses: Counter[str] = Counter()
 
         def keep(worker: int, outcome: Document) -> None:
-            checked = check_output(outcome, execution.expected_output)
+            checked = explained(check_output(outcome, execution.expected_output))
             self._sink.record(batch.number, attempt, worker, checked)
             statuses[checked["status"]] += 1
             if checked["status"] in FAILURES:
@@ -226,7 +230,8 @@ class _Executor:
             reason = f"{execution.isolation} stopped working: {self._broken[execution.isolation]}"
             keep_failed(execution, run_id, reason, keep)
         else:
-            failure = self._attempt_batch(execution, run_id, pool, keep)
+            with self._with_files(batch, attempt, execution) as furnished:
+                failure = self._attempt_batch(furnished, run_id, pool, keep)
             self._judge(execution.isolation, failure)
         reasons = self._options.disturbances()
         if reasons:
@@ -237,6 +242,21 @@ class _Executor:
         self._statuses += statuses
         self._sink.complete(batch.number, attempt, execution.workers * execution.iterations)
         return False
+
+    @contextmanager
+    def _with_files(self, batch: Batch, attempt: int, execution: Execution) -> Iterator[Execution]:
+        """Give the execution with its folder for files, where its command names one."""
+        if not leaves_files(execution):
+            yield execution
+            return
+        files = self._options.files
+        if files is None:
+            message = f"batch {batch.number} leaves files, and nobody said where they are kept"
+            raise RunError(message, hint="execute it through `steelyard run`", code="run.files")
+        name = files_name(batch.number, attempt)
+        scratch = self._session.shared / name
+        with files_of(batch, scratch, files.kept / name, files):
+            yield in_folder(execution, scratch)
 
     def _attempt_batch(
         self, execution: Execution, run_id: str, pool: WorkerPool, keep: Callable[[int, Document], None]

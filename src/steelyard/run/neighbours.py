@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import RunError
-from steelyard.run.programs import neighbour_command
+from steelyard.run.neighbour_programs import neighbour_command
 from steelyard.run.remains import SESSION_VARIABLE
 
 if TYPE_CHECKING:

@@ -59,6 +59,23 @@ def failed_outcome(run_id: str, iteration: int, message: str) -> Document:
     }
 
 
+def explained(outcome: Document) -> Document:
+    r"""Give a failed outcome whose message ends with the last line the program wrote to standard error.
+
+    Examples
+    --------
+    >>> said = {"text": "warming up\nno such host\n"}
+    >>> explained({"status": "nonzero_exit", "message": None, "standard_error": said})["message"]
+    'no such host'
+    """
+    said = ((outcome.get("standard_error") or {}).get("text") or "").strip()
+    if outcome["status"] not in FAILURES or not said:
+        return outcome
+    last = without_secrets(said.splitlines()[-1].strip())
+    message = outcome["message"]
+    return {**outcome, "message": f"{message}: {last}" if message else last}
+
+
 def check_output(outcome: Document, expected: str | None) -> Document:
     """Fail a run whose output is wrong.
 

@@ -19,7 +19,6 @@ from steelyard.errors import CapabilityError, InternalError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from steelyard.model.cell import NeighbourKind
 
 PACKAGE: Final = Path(__file__).resolve().parent.parent
 
@@ -29,9 +28,12 @@ C_FLAGS: Final = ("-std=c11", "-O0", "-ffp-contract=off")
 JAVA_FLAGS: Final = ("--release", "11")
 """Class files for every Java that is still supported."""
 
+MPI_FLAGS: Final = ("-std=c99", "-O2")
+"""What stands between two stamps is the library's; the ranks themselves add little, and optimised."""
+
+_MPI_SOURCES: Final = ("endpoint.h", "plan.h", "run.h", "rank.c", "thresholds.c")
 _SOURCES: Final = ("c/kernels.c", "c/kernels.h", "c/main.c", "java/Qsort.java", "python/qsort.py")
 _BUILD_TIMEOUT_S: Final = 120.0
-_DEFAULT_NEIGHBOUR_S: Final = 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,17 @@ def packets_program() -> Path:
         If the installation lacks it.
     """
     return _installed("_bin/steelyard-packets")
+
+
+def comm_program() -> Path:
+    """Give the program of both endpoints of a native transport, a static program.
+
+    Raises
+    ------
+    InternalError
+        If the installation lacks it.
+    """
+    return _installed("_bin/steelyard-comm")
 
 
 def _installed(name: str) -> Path:
@@ -200,45 +213,51 @@ def build_java() -> Path:
     return program
 
 
+def build_mpi(compiler: Path, version: str, *, flags: tuple[str, ...] = ()) -> Path:
+    """Build the MPI programs if they are not built yet, and give their folder.
+
+    Parameters
+    ----------
+    compiler : Path
+        An MPI library's compiler, as ``mpicc``, or SimGrid's ``smpicc``.
+    version : str
+        What the library says of itself; another version gets another folder.
+    flags : tuple of str
+        Flags on top of `MPI_FLAGS`, as ``-DSTEELYARD_SIMULATED``.
+
+    Returns
+    -------
+    Path
+        Folder that holds ``rank``, ``thresholds`` and ``build.json``.
+
+    Raises
+    ------
+    CapabilityError
+        If the compiler fails or the cache cannot be written.
+    """
+    all_flags = (*MPI_FLAGS, *flags)
+    content = hashlib.sha256(repr((str(compiler), version, all_flags)).encode())
+    for name in _MPI_SOURCES:
+        content.update(_source(f"mpi/{name}").read_bytes())
+    folder = _cache_folder() / "workloads" / f"mpi-{content.hexdigest()[:16]}"
+    with _writing_to(folder), tempfile.TemporaryDirectory(dir=_made(folder)) as scratch:
+        for name in ("thresholds", "rank"):
+            if (folder / name).exists():
+                continue
+            built = Path(scratch) / name
+            source = str(_source(f"mpi/{name}.c"))
+            answer = _compile([str(compiler), *all_flags, "-o", str(built), source, "-lm"])
+            if answer.returncode != 0:
+                raise _compiler_failed(compiler, answer.stderr)
+            _finish(built, folder / name, BuiltProgram("c", str(compiler), version, all_flags))
+    return folder
+
+
 def built_programs() -> tuple[BuiltProgram, ...]:
     """Give what is built on this host and how, for the provenance."""
     records = sorted(workloads_path().glob("*/build.json"))
     contents = [json.loads(record.read_text(encoding="utf-8")) for record in records]
     return tuple(BuiltProgram(**{**content, "flags": tuple(content["flags"])}) for content in contents)
-
-
-def neighbour_command(kind: NeighbourKind, longest_s: int = _DEFAULT_NEIGHBOUR_S) -> tuple[str, ...]:
-    """Give the command of one synthetic neighbour on the host: stress-ng, else our own.
-
-    The command ends by itself after `longest_s`, and on SIGTERM.
-
-    Parameters
-    ----------
-    kind : NeighbourKind
-        What it loads.
-    longest_s : int
-        Upper bound on its life [s], at least 1.
-
-    Returns
-    -------
-    tuple of str
-        Program, an absolute path, and arguments; one busy process.
-    """
-    stress_ng = shutil.which("stress-ng")
-    if stress_ng is None:
-        return (str(work_path()), *native_neighbour_command(kind, longest_s)[1:])
-    return (stress_ng, f"--{kind.value}", "1", "--timeout", f"{longest_s}s", "--quiet")
-
-
-def native_neighbour_command(kind: NeighbourKind, longest_s: int = _DEFAULT_NEIGHBOUR_S) -> tuple[str, ...]:
-    """Give the command of one synthetic neighbour that runs inside any isolation.
-
-    Returns
-    -------
-    tuple of str
-        ``{work}`` and arguments.
-    """
-    return ("{work}", "stress", kind.value, "--seconds", str(longest_s))
 
 
 def find_compiler(name: str, *, package: str) -> Path:

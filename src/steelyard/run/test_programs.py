@@ -12,7 +12,7 @@ import pytest
 
 from steelyard.errors import CapabilityError, InternalError
 from steelyard.model.cell import NeighbourKind
-from steelyard.run import programs
+from steelyard.run import neighbour_programs, programs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,8 +28,14 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize(
     "locate",
-    [programs.launcher_path, programs.work_path, programs.truth_path, programs.packets_program],
-    ids=["launch", "work", "truth", "packets"],
+    [
+        programs.launcher_path,
+        programs.work_path,
+        programs.truth_path,
+        programs.packets_program,
+        programs.comm_program,
+    ],
+    ids=["launch", "work", "truth", "packets", "comm"],
 )
 def test_programs_are_installed_and_static(locate: Callable[[], Path]) -> None:
     path = locate()
@@ -136,7 +142,7 @@ def test_a_neighbour_is_busy_and_leaves_when_told(
     kind: NeighbourKind, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", path)
-    command = programs.neighbour_command(kind, 30)
+    command = neighbour_programs.neighbour_command(kind, 30)
     assert Path(command[0]).is_absolute()
     neighbour = subprocess.Popen(command, env={})
     try:
@@ -167,5 +173,43 @@ def test_a_stressor_that_is_first_in_its_pid_namespace_leaves(ending: signal.Sig
 
 
 def test_the_neighbour_inside_an_isolation_uses_the_placeholder() -> None:
-    command = programs.native_neighbour_command(NeighbourKind.MEMCPY, 5)
+    command = neighbour_programs.native_neighbour_command(NeighbourKind.MEMCPY, 5)
     assert command == ("{work}", "stress", "memcpy", "--seconds", "5")
+
+
+def fake_mpicc(folder: Path, name: str = "mpicc") -> Path:
+    """Give a compiler that counts its calls."""
+    path = folder / name
+    path.write_text(
+        '#!/bin/sh\necho call >> "$0.calls"\n'
+        'while [ $# -gt 0 ]; do [ "$1" != -o ] || echo built > "$2"; shift; done\n',
+        encoding="utf-8",
+    )
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.usefixtures("cache")
+def test_the_mpi_programs_are_built_once_per_compiler_version_and_flags(tmp_path: Path) -> None:
+    compiler = fake_mpicc(tmp_path)
+    first = programs.build_mpi(compiler, "MPI 1.0")
+    assert sorted(entry.name for entry in first.iterdir()) == ["build.json", "rank", "thresholds"]
+    assert programs.build_mpi(compiler, "MPI 1.0") == first
+    calls = tmp_path / "mpicc.calls"
+    assert calls.read_text(encoding="utf-8").count("call") == 2
+    others = {
+        programs.build_mpi(compiler, "MPI 2.0"),
+        programs.build_mpi(compiler, "MPI 1.0", flags=("-DSTEELYARD_SIMULATED",)),
+        programs.build_mpi(fake_mpicc(tmp_path, "other"), "MPI 1.0"),
+    }
+    assert len(others | {first}) == 4
+
+
+@pytest.mark.usefixtures("cache")
+def test_an_mpi_compiler_that_fails_is_quoted_and_leaves_no_program(tmp_path: Path) -> None:
+    broken = tmp_path / "mpicc"
+    broken.write_text("#!/bin/sh\necho no mpi.h here >&2\nexit 1\n", encoding="utf-8")
+    broken.chmod(0o755)
+    with pytest.raises(CapabilityError, match=r"no mpi\.h here"):
+        programs.build_mpi(broken, "MPI 1.0")
+    assert not list(tmp_path.rglob("rank"))

@@ -50,6 +50,8 @@ def run_specification(execution: Execution, worker: Worker, run_id: str) -> Docu
     }
     if execution.working_directory is not None:
         spec["working_directory"] = execution.working_directory
+    if execution.kept_error_bytes is not None:
+        spec["standard_error"] = {"to": "capture", "limit_bytes": execution.kept_error_bytes}
     if execution.expected_output is not None:
         limit = len(execution.expected_output.encode()) + CAPTURE_SLACK_BYTES
         spec["standard_output"] = {"to": "capture", "limit_bytes": limit}

@@ -20,6 +20,7 @@ from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
 from steelyard.record.schema import PLAN_KEY, RUNS_SCHEMA
 from steelyard.record.seal import altered_tables, hash_tables
 from steelyard.record.table_file import read_metadata
+from steelyard.record.trace_folder import SIMULATIONS_NAME, TRACES_NAME
 from steelyard.report.html import render_html
 from steelyard.share.originals import compare_figures, compare_ledger
 
@@ -29,7 +30,16 @@ if TYPE_CHECKING:
     from steelyard.model import Finding, FindingSet, Plan
     from steelyard.report.page import Page
 
-RAW: Final = ("plan.json", PROVENANCE_NAME, "analysis.json", LOOKS_NAME, "runs.parquet", "measurements")
+RAW: Final = (
+    "plan.json",
+    PROVENANCE_NAME,
+    "analysis.json",
+    LOOKS_NAME,
+    "runs.parquet",
+    "measurements",
+    TRACES_NAME,
+    SIMULATIONS_NAME,
+)
 """What the analysis reads; everything else in a result folder is derived."""
 
 _REPORT: Final = "report.html"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -22,6 +22,7 @@ from steelyard.record.provenance import (
     write_provenance,
 )
 from steelyard.record.tables import write_tables
+from steelyard.record.trace_folder import TRACES_NAME
 from steelyard.run.affinity import memory_nodes_of, place
 from steelyard.run.executor import ExecutionOptions, execute
 from steelyard.run.gate import Policy
@@ -29,17 +30,19 @@ from steelyard.run.host import read_fingerprint, read_topology
 from steelyard.run.isolation.registry import sweep_all, technologies
 from steelyard.run.isolation.root_view import folders_needed
 from steelyard.run.preparation import Wishes, machine_prepared
+from steelyard.run.run_files import RunFiles, furnish_nothing
 from steelyard.run.secrecy import without_secrets
 from steelyard.run.session import open_session
+from steelyard.studies.registry import FurnishingStudy
 from steelyard.studies.request import differing_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from pydantic import BaseModel
 
-    from steelyard.model import Plan
+    from steelyard.model import Batch, Plan
     from steelyard.record.provenance import Provenance
     from steelyard.run.executor import ExecutionSummary
     from steelyard.run.isolation.interface import Availability
@@ -148,6 +151,7 @@ def _execute_claimed(assignment: Assignment, progress: Progress) -> ExecutionSum
     shown = folders_needed(needed)
     resume = f"`{resume_command(assignment.study.name, assignment.result)}` goes on"
     with (
+        _furnished(assignment.study, plan) as furnish,
         machine_prepared(_wishes(plan), progress=progress.calibrated) as machine,
         Ledger(assignment.result / LEDGER_NAME, plan.id, when_full=resume) as ledger,
     ):
@@ -164,6 +168,7 @@ def _execute_claimed(assignment: Assignment, progress: Progress) -> ExecutionSum
             disturbances=machine.gate.close,
             retries=int(plan.options.get("gate_retries") or 0),
             progress=progress,
+            files=RunFiles(assignment.result / TRACES_NAME, furnish),
         )
         try:
             with open_session(assignment.result / "logs", sweep_all, shown) as session:
@@ -176,6 +181,15 @@ def _execute_claimed(assignment: Assignment, progress: Progress) -> ExecutionSum
         machine.release()
         write_provenance(assignment.result, _ended(provenance, machine))
         return summary
+
+
+@contextmanager
+def _furnished(study: Study, plan: Plan) -> Iterator[Callable[[Batch, Path], None]]:
+    if not isinstance(study, FurnishingStudy):
+        yield furnish_nothing
+        return
+    with study.furnished(plan) as furnish:
+        yield furnish
 
 
 def _wishes(plan: Plan) -> Wishes:

@@ -7,21 +7,27 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from steelyard.errors import InternalError, UsageError
+from steelyard.studies.communication import STUDY as COMMUNICATION
 from steelyard.studies.scaling import STUDY as SCALING
 from steelyard.studies.stability import STUDY as STABILITY
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
+    from contextlib import AbstractContextManager
     from pathlib import Path
     from types import ModuleType
 
     from pydantic import BaseModel
 
-    from steelyard.model import FindingSet, Plan
+    from steelyard.model import Batch, FindingSet, Plan
     from steelyard.studies.stability.missing import Technology
 
 ENTRY_POINTS: Final = "steelyard.studies"
-_BUILT_IN: Final[dict[str, Study]] = {"stability": STABILITY, "scaling": SCALING}
+_BUILT_IN: Final[dict[str, Study]] = {
+    "stability": STABILITY,
+    "scaling": SCALING,
+    "communication": COMMUNICATION,
+}
 
 
 @runtime_checkable
@@ -55,6 +61,22 @@ class Study(Protocol):
 
     def analyse(self, result: Path) -> FindingSet:
         """Compute the findings of a result folder and write its tables as CSV."""
+
+
+@runtime_checkable
+class FurnishingStudy(Protocol):
+    """A study whose runs read files of their own, or need something around them that is made and removed."""
+
+    def furnished(self, plan: Plan) -> AbstractContextManager[Callable[[Batch, Path], None]]:
+        """Make what the runs need around them, and give what lays files into the folder of a batch."""
+
+
+@runtime_checkable
+class FollowedStudy(Protocol):
+    """A study whose findings lead to something more that is recorded, as a simulation with its models."""
+
+    def follow(self, result: Path) -> bool:
+        """Record what follows from the findings, if it was asked for; say whether to analyse again."""
 
 
 def studies() -> dict[str, Study]:
@@ -101,6 +123,7 @@ ANALYSES: Final = {
     "imported": "steelyard.studies.imported",
     "compare": "steelyard.studies.comparison",
     "scaling": "steelyard.studies.scaling",
+    "communication": "steelyard.studies.communication",
 }
 """Packages of the studies whose results can be analysed and reported: modules ``analysis`` and ``report``."""
 

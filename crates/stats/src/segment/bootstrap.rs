@@ -108,7 +108,7 @@ impl Scene<'_> {
         let whole = &self.weighted.groups[group];
         let values = self.groups.values(group);
         let level = self.level[group];
-        let cut = |value: f64| cut_value(value, level, self.weighted.sigma, self.options);
+        let cut = |value: f64| cut_value(value, level, self.weighted.spread[group], self.options);
         let drawn: u32 = times[..values.len()].iter().sum();
         if drawn == 0 {
             return Both::default();

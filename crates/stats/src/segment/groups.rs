@@ -13,16 +13,34 @@ pub(super) struct Groups {
     pub(super) starts: Vec<usize>,
     /// Values in the order of x.
     pub(super) y: Vec<f64>,
+    /// Noise of each group, in units that are the same for all: 1 where nothing else is known.
+    pub(super) scale: Vec<f64>,
 }
 
 impl Groups {
     pub(super) fn new(x: &[f64], y: &[f64]) -> Self {
+        Self::scaled(x, y, &[])
+    }
+
+    /// With the noise of each point; without any, all have the same. Points at one x share the largest.
+    pub(super) fn scaled(x: &[f64], y: &[f64], scales: &[f64]) -> Self {
+        let mut found = Self::of(x, y);
+        found.scale = vec![if scales.is_empty() { 1.0 } else { 0.0 }; found.x.len()];
+        for (place, &scale) in x.iter().zip(scales) {
+            let group = found.x.partition_point(|each| each < place);
+            found.scale[group] = found.scale[group].max(scale);
+        }
+        found
+    }
+
+    fn of(x: &[f64], y: &[f64]) -> Self {
         let mut order: Vec<(f64, f64)> = x.iter().copied().zip(y.iter().copied()).collect();
         if !order.is_sorted_by(|a, b| a.0 <= b.0) {
             // The values join the key, so that the result does not depend on the order of the input.
             order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
         }
-        let mut found = Self { x: Vec::new(), starts: Vec::new(), y: Vec::with_capacity(order.len()) };
+        let mut found =
+            Self { x: Vec::new(), starts: Vec::new(), y: Vec::with_capacity(order.len()), scale: Vec::new() };
         for (position, &(place, value)) in order.iter().enumerate() {
             #[expect(clippy::float_cmp, reason = "ties are exact")]
             if found.x.last().is_none_or(|&last| last != place) {
@@ -85,18 +103,24 @@ pub(super) struct Weighted {
     pub(super) groups: Vec<Both>,
     /// Scale of the noise: a share of the level, or a number in the unit of y.
     pub(super) sigma: f64,
+    /// The same for each group, where points differ in their noise.
+    pub(super) spread: Vec<f64>,
 }
 
 impl Weighted {
     pub(super) fn new(groups: &Groups, level: &[f64], options: &SegmentOptions) -> Self {
-        let scale = noise_scale(groups, level, options.noise);
-        let sigma = scale.hypot(options.floor);
+        let noise = noise_scale(groups, level, options.noise);
         // Data that the level describes exactly: any positive scale gives the same partition.
-        let sigma = if sigma > 0.0 { sigma } else { 1e-12 * (1.0 + largest(level, options.noise)) };
+        let least = 1e-12 * (1.0 + largest(level, options.noise));
+        let joined = |noise: f64| {
+            let sigma = noise.hypot(options.floor);
+            if sigma > 0.0 { sigma } else { least }
+        };
+        let spread: Vec<f64> = groups.scale.iter().map(|scale| joined(noise * scale)).collect();
         let each = (0..groups.count())
-            .map(|group| gather(groups.x[group], groups.values(group), level[group], sigma, options))
+            .map(|group| gather(groups.x[group], groups.values(group), level[group], spread[group], options))
             .collect();
-        Self { groups: each, sigma }
+        Self { groups: each, sigma: joined(noise), spread }
     }
 }
 
@@ -107,12 +131,12 @@ fn largest(level: &[f64], noise: NoiseScale) -> f64 {
     }
 }
 
-/// 1.4826 times the median absolute residual, as a share of the level where noise is proportional.
+/// 1.4826 times the median absolute residual, as a share of the level where noise is proportional, over the point's own scale.
 fn noise_scale(groups: &Groups, level: &[f64], noise: NoiseScale) -> f64 {
     const TO_SIGMA: f64 = 1.482_602_218_505_602;
     let mut sizes: Vec<f64> = Vec::with_capacity(groups.y.len());
     for (group, &centre) in level.iter().enumerate() {
-        let unit = if noise == NoiseScale::Proportional { centre } else { 1.0 };
+        let unit = groups.scale[group] * if noise == NoiseScale::Proportional { centre } else { 1.0 };
         sizes.extend(groups.values(group).iter().map(|value| ((value - centre) / unit).abs()));
     }
     let middle = sizes.len() / 2;

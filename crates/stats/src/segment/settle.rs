@@ -15,7 +15,7 @@ pub(super) fn settle(
     groups: &Groups,
     pieces: &[Piece],
     breaks: &[usize],
-    sigma: f64,
+    spread: &[f64],
     options: &SegmentOptions,
 ) -> Vec<usize> {
     let mut settled = breaks.to_vec();
@@ -30,8 +30,8 @@ pub(super) fn settle(
             continue;
         }
         let gain = |group: usize| {
-            loss(groups, group, &pieces[index], sigma, options)
-                - loss(groups, group, &pieces[index + 1], sigma, options)
+            loss(groups, group, &pieces[index], spread[group], options)
+                - loss(groups, group, &pieces[index + 1], spread[group], options)
         };
         // What it costs to move the break from `low` up, one x at a time.
         let (mut cost, mut least, mut best) = (0.0, 0.0, low);

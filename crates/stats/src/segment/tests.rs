@@ -1,5 +1,7 @@
 use super::search::search;
-use super::{NoiseScale, PieceKind, SegmentOptions, Weighted, break_intervals, fit_segments};
+use super::{
+    NoiseScale, PieceKind, SegmentOptions, Weighted, break_intervals, fit_scaled_segments, fit_segments,
+};
 use crate::sample::{Plan, real};
 use crate::segment::exact::best_partition;
 use crate::segment::groups::Groups;
@@ -159,6 +161,26 @@ fn degenerate_inputs_have_clear_answers() {
     assert!(fit_segments(&[1.0; 5], &[1.0, 2.0, f64::NAN, 1.0, 2.0], &OPTIONS).is_err());
     let negative = SegmentOptions { break_penalty: -1.0, ..OPTIONS };
     assert!(fit_segments(&[1.0; 5], &[1.0; 5], &negative).is_err());
+}
+
+#[test]
+fn known_noise_keeps_a_noisy_range_from_being_cut_up() {
+    let mut generator = stream(5, 0, 0);
+    let scales: Vec<f64> = (0..400).map(|place| if place < 200 { 40.0 } else { 1.0 }).collect();
+    let x: Vec<f64> = (1..=400).map(f64::from).collect();
+    let noise: Vec<f64> = scales
+        .iter()
+        .map(|scale| 1.0 + 0.005 * scale * normal_quantile(open_uniform(&mut generator)).tanh())
+        .collect();
+    let y: Vec<f64> =
+        x.iter().zip(&noise).map(|(x, noise)| noise * if *x <= 300.0 { 1.0 } else { 1.03 }).collect();
+    let plain = fit_segments(&x, &y, &OPTIONS).unwrap();
+    let known = fit_scaled_segments(&x, &y, &scales, &OPTIONS).unwrap();
+    let ends: Vec<f64> = known.pieces.iter().map(|piece| piece.x_range.1).collect();
+    assert_eq!(ends, [300.0, 400.0]);
+    assert_ne!(plain.pieces.len(), 2, "one noise for all sees no step of 3 %, or too many");
+    assert!(fit_scaled_segments(&x, &y, &scales[1..], &OPTIONS).is_err());
+    assert!(fit_scaled_segments(&x, &y, &[0.0; 400], &OPTIONS).is_err());
 }
 
 proptest! {

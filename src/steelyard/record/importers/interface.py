@@ -24,6 +24,8 @@ _BUILT_IN: Final = {
     "moobench": "steelyard.record.importers.moobench:IMPORTER",
     "skampi": "steelyard.record.importers.skampi:IMPORTER",
     "mpi": "steelyard.record.importers.mpi:IMPORTER",
+    "zoo": "steelyard.record.importers.zoo:IMPORTER",
+    "plogp": "steelyard.record.importers.plogp:IMPORTER",
     "packets": "steelyard.record.importers.packets:IMPORTER",
     "csv": "steelyard.record.importers.table:IMPORTER",
 }

@@ -246,6 +246,66 @@ def test_shared_moobench_mpi_and_skampi_files_are_taken_whole(tmp_path: Path) ->
     assert read_provenance(tmp_path / "s").origin.facts["version"] == "5.0.4 rev. 355"  # type: ignore[union-attr]
 
 
+def test_calls_of_mpi_are_taken_with_and_without_a_heading(tmp_path: Path) -> None:
+    rows = "MPI_Send,1024,0.5,3.2e-06\nMPI_Send,1024,0.75,4e-06\nMPI_Recv,8,0.5,1e-6\n"
+    for name, heading in (("bare", ""), ("short", "op,size,start,duration\n")):
+        (tmp_path / f"{name}.csv").write_text(heading + rows, encoding="utf-8")
+        importing("mpi", [tmp_path / f"{name}.csv"], tmp_path / name)
+    found = rows_of(tmp_path / "short")
+    assert found == rows_of(tmp_path / "bare")
+    assert [(row["workload"], row["size_bytes"], row["m_metric"], row["m_value"]) for row in found] == [
+        ("MPI_Send", "1024", "time", 3200.0),
+        ("MPI_Send", "1024", "start", 5e8),
+        ("MPI_Send", "1024", "time", 4000.0),
+        ("MPI_Send", "1024", "start", 7.5e8),
+        ("MPI_Recv", "8", "time", 1000.0),
+        ("MPI_Recv", "8", "start", 5e8),
+    ]
+
+
+def test_a_message_of_two_ranks_is_a_send_and_a_receive(tmp_path: Path) -> None:
+    # A begin may be negative: clocks are synchronised to a zero somewhere in the run.
+    text = "65536 MPI_Send 0.1 0.1000042 MPI_Recv -0.05 0.2\n"
+    (tmp_path / "zoo.dat").write_text(text, encoding="utf-8")
+    importing("zoo", [tmp_path / "zoo.dat"], tmp_path / "r")
+    assert [
+        (row["workload"], row["size_bytes"], row["m_metric"], row["m_value"])
+        for row in rows_of(tmp_path / "r")
+    ] == [
+        ("MPI_Send", "65536", "time", 4200.0),
+        ("MPI_Send", "65536", "start", 1e8),
+        ("MPI_Recv", "65536", "time", 2.5e8),
+        ("MPI_Recv", "65536", "start", -5e7),
+    ]
+
+
+def test_parameters_of_plogp_need_a_unit(tmp_path: Path) -> None:
+    path = tmp_path / "logp.dat"
+    path.write_text("# bytes os or g\n0: 5.1 6.2 9 0.5\n1024 5.3 6.9 12.5\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="allowed: `ns`, `us`, `ms`, `s`"):
+        importing("plogp", [path], tmp_path / "r")
+    found = importing("plogp", [path], tmp_path / "r", ReadOptions(unit="us"))
+    assert "columns behind the gap were not taken, in 1 lines" in found.notes
+    assert [(row["workload"], row["size_bytes"], row["m_value"]) for row in rows_of(tmp_path / "r")] == [
+        ("os", "0", 5100.0),
+        ("or", "0", 6200.0),
+        ("g", "0", 9000.0),
+        ("os", "1024", 5300.0),
+        ("or", "1024", 6900.0),
+        ("g", "1024", 12500.0),
+    ]
+
+
+@needs_shared
+def test_two_columns_are_a_table(tmp_path: Path) -> None:
+    source = SHARED / "communication/griffon/pingpong-in.dat"
+    (tmp_path / "part.dat").write_text("".join(source.read_text().splitlines(keepends=True)[:200]))
+    columns = ReadOptions({"size_bytes": "1", "value": "2"}, "us")
+    found = importing("csv", [tmp_path / "part.dat"], tmp_path / "r", columns)
+    assert found.measurements == 200
+    assert [row["m_value"] for row in rows_of(tmp_path / "r")][:3] == [98_000.0, 100_000.0, 100_000.0]
+
+
 CRITERION = {"sampling_mode": "Linear", "iters": [1.0, 3.0], "times": [10.0, 31.0]}
 
 
@@ -367,6 +427,12 @@ def test_a_table_without_unit_or_with_an_unknown_column_is_refused(tmp_path: Pat
         ("moobench", "0;1\n0;x\n1\n", "line 2: response time is `x`"),
         ("skampi", "count= 1 1 2.0\n", "line 1: `count= 1 1 2.0` is no result"),
         ("mpi", "MPI_Send,1,2.0,3.0\nLimit, Name\n", "line 2: 2 fields; expected 4"),
+        ("mpi", "op,size,start,duration\nMPI_Send,1.5,2.0,3.0\n", "line 2: size is `1.5`"),
+        ("mpi", "MPI_Send,1,2.0,3.0\nMPI_Send,1,x,-1\n", "line 2: start is `x`"),
+        ("mpi", "op,size,start,duration\n", "no value in the file"),
+        ("zoo", "1 MPI_Send 0 1 MPI_Recv 0\n", "line 1: 6 fields; expected 7"),
+        ("zoo", "# x\n1 MPI_Send 0 1 MPI_Recv 3 2\n", "line 2: MPI_Recv ends at 2 before it starts at 3"),
+        ("plogp", "1: 2 3 4\n1: 2 3\n", "line 2: 3 fields; expected at least 4"),
         ("csv", "value\n1\nfast\n", "line 3: value is `fast`; expected a number"),
         ("hyperfine", '{"results": []}', "no value in the file"),
         ("hyperfine", "[" * 100_000, "nested too deeply|not JSON"),
@@ -377,7 +443,12 @@ def test_damage_is_named_with_its_place_and_the_format(
 ) -> None:
     (tmp_path / "x").write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=part) as caught:
-        importing(form, [tmp_path / "x"], tmp_path / "r", ReadOptions(unit="ms") if form == "csv" else None)
+        importing(
+            form,
+            [tmp_path / "x"],
+            tmp_path / "r",
+            ReadOptions(unit="ms") if form in {"csv", "plogp"} else None,
+        )
     assert str(tmp_path / "x") in caught.value.message
     assert (caught.value.hint or "").startswith("expected ")
     assert not (tmp_path / "r").exists()

@@ -50,6 +50,8 @@ class GuestJob:
         ``NAME=VALUE`` for the program, without blanks and quotes.
     tools : Path or None
         Static busybox that gives the guest a shell.
+    files : tuple of Entry
+        Further files and folders of the guest.
     """
 
     program: Path
@@ -60,6 +62,7 @@ class GuestJob:
     memory_mib: int = 1024
     environment: tuple[str, ...] = ()
     tools: Path | None = None
+    files: tuple[Entry, ...] = ()
 
 
 def execute_in_guest(job: GuestJob, output: TextIO) -> int:
@@ -79,7 +82,7 @@ def execute_in_guest(job: GuestJob, output: TextIO) -> int:
     RunError
         If the guest does not end in time, or ends without saying how the program ended.
     """
-    extra = [Entry.file(PLACE, _static_content(job.program), 0o755), *_tools(job.tools)]
+    extra = [Entry.file(PLACE, _static_content(job.program), 0o755), *_tools(job.tools), *job.files]
     _check_words(job.arguments + job.environment)
     archive = pack(guest_entries(launcher_path().parent, workloads_path(), extra))
     accelerator, _ = choose_accelerator()

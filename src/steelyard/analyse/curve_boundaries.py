@@ -1,0 +1,238 @@
+"""Which boundaries of a curve of costs are switches and which only approximate a bend, by resampling."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from steelyard.analyse.cost_curve import search_pieces
+from steelyard.analyse.median_line import CUT, evaluate, median_piece
+from steelyard.analyse.mixture_zone import zone_end
+from steelyard.model.cost_model import Boundary
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from steelyard.analyse.cost_curve import CurveOptions
+    from steelyard.model.cost_model import CostPiece
+
+    Vector = NDArray[np.float64]
+    Whole = NDArray[np.int64]
+
+NEAR: Final = 0.05
+"""Boundaries that differ by less, as a share, are the same; a declared parameter that near explains one."""
+
+RECURRENT: Final = 0.9
+"""A switch is found in at least this share of resamples."""
+
+SMALLEST_JUMP: Final = 0.05
+"""Steps of the cost that are smaller, as a log ratio, are none."""
+
+SURE: Final = 4.0
+"""A step is larger than so many of its standard errors: its place was chosen among many."""
+
+WINDOW: Final = 300
+"""Values on either side that a step is judged by, at most."""
+
+_FEWEST: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class BoundaryEvidence:
+    """What is known about one boundary.
+
+    Parameters
+    ----------
+    boundary : Boundary
+        As the model keeps it.
+    step, step_error : float
+        Logarithm of the cost right of it over the cost left of it, by the values on either side alone, and
+        its standard error.
+    declared : str
+        Parameter of the library that lies near; empty where none does.
+    mixed : tuple of float or None
+        Smallest and largest size between which values of both sides were seen.
+    mixed_count : int
+        How many values there belong to the other side's curve.
+    """
+
+    boundary: Boundary
+    step: float
+    step_error: float
+    declared: str
+    mixed: tuple[float, float] | None
+    mixed_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """How values are drawn again.
+
+    Parameters
+    ----------
+    groups : ndarray of int
+        Shape (n,): block of each value; blocks are drawn whole, so that what neighbours share stays.
+    runs : ndarray of int
+        Shape (n,): run of each value; from 3 runs on, runs are drawn first, then blocks of each.
+    resamples, seed : int
+        Draws, and the seed of their generator.
+    """
+
+    groups: Whole
+    runs: Whole
+    resamples: int = 50
+    seed: int = 0
+
+
+def judge_boundaries(
+    data: tuple[Vector, Vector],
+    pieces: Sequence[CostPiece],
+    plan: Resampling,
+    options: CurveOptions,
+    declared: Mapping[str, int] | None = None,
+) -> tuple[BoundaryEvidence, ...]:
+    """Judge the boundaries between pieces.
+
+    A boundary is a ``protocol`` switch if at least 90 % of the resamples have one within 5 % of it, and the
+    cost has a step there or a declared parameter lies within 5 %. Everything else is a ``knot``.
+
+    Parameters
+    ----------
+    data : tuple of ndarray
+        Sizes and costs, shape (n,), as `sorted_costs` gives them; `plan` is in the same order.
+    pieces : sequence of CostPiece
+        As `fit_curve` gives them.
+    declared : Mapping or None
+        Bytes by name: limits that the library declares.
+
+    Returns
+    -------
+    tuple of BoundaryEvidence
+        One per boundary, ascending; intervals hold the middle 95 % of the resamples that found it.
+
+    References
+    ----------
+    .. [1] Davison & Hinkley (1997), section 3.8: resampling of nested groups.
+    """
+    x, y = data
+    ends = [piece.high for piece in pieces if piece.high is not None]
+    if not ends:
+        return ()
+    generator = np.random.default_rng(plan.seed)
+    windows = [_window(x, ends, number) for number in range(len(ends))]
+    places: list[list[float]] = [[] for _ in ends]
+    steps: list[list[float]] = [[] for _ in ends]
+    for _ in range(plan.resamples):
+        times = _drawn(plan, generator)
+        rows = np.repeat(np.arange(x.size), times)
+        found = [piece.high for piece in search_pieces(x[rows], y[rows], options) if piece.high is not None]
+        for number, end in enumerate(ends):
+            near = [other for other in found if abs(math.log(max(other, 1.0) / max(end, 1.0))) <= NEAR]
+            if near:
+                places[number].append(min(near, key=lambda other: abs(other - end)))
+            low, high = windows[number]
+            here = np.repeat(np.arange(low, high), times[low:high])
+            steps[number].append(_step(x[here], y[here], end))
+    return tuple(
+        _evidence(data, pieces, number, (places[number], steps[number], plan.resamples), declared or {})
+        for number in range(len(ends))
+    )
+
+
+def _window(x: Vector, ends: Sequence[float], number: int) -> tuple[int, int]:
+    """Give the rows around a boundary that belong to its two pieces, at most `WINDOW` on either side."""
+    before = ends[number - 1] if number else -1.0
+    after = ends[number + 1] if number + 1 < len(ends) else math.inf
+    low, at, high = np.searchsorted(x, [before, ends[number], after], side="right")
+    return max(int(low), int(at) - WINDOW), min(int(high), int(at) + WINDOW)
+
+
+def _drawn(plan: Resampling, generator: np.random.Generator) -> Whole:
+    """Give how often each value is drawn."""
+    runs = np.unique(plan.runs)
+    chosen = generator.choice(runs, runs.size) if runs.size > 2 else runs  # noqa: PLR2004 - of 2 runs half of the draws lack one
+    times = np.zeros(plan.groups.size, dtype=np.int64)
+    for run in chosen:
+        inside = plan.runs == run
+        groups, place = np.unique(plan.groups[inside], return_inverse=True)
+        counts = np.bincount(generator.integers(0, groups.size, groups.size), minlength=groups.size)
+        times[inside] += counts[place]
+    return times
+
+
+def _step(x: Vector, y: Vector, end: float) -> float:
+    """Give the log ratio of power laws fitted to either side, at the boundary."""
+    at = int(np.searchsorted(x, end, side="right"))
+    if min(at, x.size - at) < _FEWEST:
+        return math.nan
+    sides = [median_piece(x[:at], y[:at], "power"), median_piece(x[at:], y[at:], "power")]
+    left, right = (side.at(end) for side in sides)
+    return math.log(right / left)
+
+
+def _evidence(
+    data: tuple[Vector, Vector],
+    pieces: Sequence[CostPiece],
+    number: int,
+    drawn: tuple[list[float], list[float], int],
+    declared: Mapping[str, int],
+) -> BoundaryEvidence:
+    places, steps, resamples = drawn
+    x, y = data
+    ends = [piece.high for piece in pieces if piece.high is not None]
+    at = ends[number]
+    low, high = _window(x, ends, number)
+    step = _step(x[low:high], y[low:high], at)
+    finite = np.array([each for each in steps if math.isfinite(each)])
+    error = float(finite.std(ddof=1)) if finite.size > 2 else math.nan  # noqa: PLR2004 - a spread of two is none
+    recurrence = len(places) / max(resamples, 1)
+    named = next(
+        (name for name, size in sorted(declared.items()) if abs(size / max(at, 1.0) - 1) <= NEAR), ""
+    )
+    is_step = abs(step) > max(SMALLEST_JUMP, SURE * error)
+    is_switch = recurrence >= RECURRENT and (is_step or bool(named))
+    limits = np.quantile([*places, at], [0.025, 0.975])
+    zone, count = _mixed(data, (pieces[number], pieces[number + 1]), at, (low, high))
+    boundary = Boundary(
+        at,
+        min(float(limits[0]), at),
+        max(float(limits[1]), at),
+        recurrence,
+        "protocol" if is_switch else "knot",
+    )
+    return BoundaryEvidence(boundary, step, error, named, zone, count)
+
+
+def _mixed(
+    data: tuple[Vector, Vector], sides: tuple[CostPiece, CostPiece], at: float, rows: tuple[int, int]
+) -> tuple[tuple[float, float] | None, int]:
+    """Find where values follow the curve of the other side, where two curves can be told apart.
+
+    A value is astray if it is within three deviations, and less than half of the step, of the other side's
+    curve and no nearer than that to its own. Going away from the boundary, the zone ends where fewer than one
+    in ten of 20 neighbours is.
+    """
+    x, y = (column[slice(*rows)] for column in data)
+    fits = [evaluate(side, x) for side in sides]
+    if x.size == 0 or min(float(fit.min()) for fit in fits) <= 0:
+        return None, 0
+    logs = [np.log(y / fit) for fit in fits]
+    own = np.where(x <= at, *logs)
+    clear = CUT * 1.4826 * float(np.median(np.abs(own)))
+    apart = abs(float(np.log(evaluate(sides[1], [at])[0] / evaluate(sides[0], [at])[0])))
+    if apart < clear:
+        return None, 0
+    reach = min(clear, apart / 2)
+    middle = int(np.searchsorted(x, at, side="right"))
+    left = ((np.abs(logs[1]) <= reach) & (np.abs(logs[0]) > reach))[:middle][::-1]
+    right = ((np.abs(logs[0]) <= reach) & (np.abs(logs[1]) > reach))[middle:]
+    lasts = zone_end(left), zone_end(right)
+    count = int(left[: lasts[0]].sum() + right[: lasts[1]].sum())
+    low = float(x[middle - lasts[0]]) if lasts[0] else at
+    high = float(x[middle + lasts[1] - 1]) if lasts[1] else at
+    return ((low, high), count) if count else (None, 0)

@@ -1,0 +1,78 @@
+"""Options of the command line that say which messages the communication study sends, and over what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Flag = Annotated[bool, Parameter(negative="")]
+Words = Annotated[tuple[str, ...] | None, Parameter(negative="")]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """Messages of the communication study.
+
+    Parameters
+    ----------
+    transport
+        For `communication`: pipe, unix, tcp, shm, openmpi, openmpi-tcp or mpich; several times for several.
+        By default all that work here.
+    link
+        For `communication`: a link between two network namespaces, such as `rate=1gbit,delay=50us`; several
+        times for several. Needs root.
+    hostfile
+        For `communication`: a file with two hosts that are reached by ssh, one per line.
+    operations
+        For `communication`: operations of a replication.
+    sizes
+        For `communication`: how sizes are drawn: doubling, uniform or log-uniform.
+    smallest
+        For `communication`: smallest message [bytes].
+    largest
+        For `communication`: largest message [bytes].
+    replications
+        For `communication`: launches per transport; the last one is held out, to judge the model by.
+    budget
+        For `communication`: time a launch may take [s]; it ends at the next block.
+    validate
+        For `communication`: let SimGrid simulate the held-out operations with the model, and compare.
+    """
+
+    transport: Words = None
+    link: Words = None
+    hostfile: str | None = None
+    operations: int | None = None
+    sizes: str | None = None
+    smallest: int | None = None
+    largest: int | None = None
+    replications: int | None = None
+    budget: float | None = None
+    validate: Flag = False
+
+    def given(self) -> Mapping[str, object]:
+        """Give what was said, by key of the study file."""
+        return {
+            "transport": self.transport or None,
+            "link": self.link or None,
+            "hostfile": self.hostfile,
+            "operations": self.operations,
+            "sizes": self.sizes,
+            "smallest": self.smallest,
+            "largest": self.largest,
+            "replications": self.replications,
+            "budget": self.budget,
+            "validation": self.validate or None,
+        }
+
+
+FLAGS = {"validation": "validate"}
+"""Options whose name on the command line is not that of the study file."""
+
+NO_MESSAGES = Messages()

@@ -1,0 +1,81 @@
+"""``steelyard predict``: what a message of n bytes takes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from bisect import bisect_left
+from pathlib import Path  # noqa: TC003 - cyclopts reads annotations at run time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from cyclopts import Parameter
+
+from steelyard.cli.amounts import parse_bytes
+from steelyard.report.export.recorded_models import recorded_model
+from steelyard.units import format_bytes, format_seconds
+
+if TYPE_CHECKING:
+    from steelyard.model.cost_model import CostModel
+
+_LOW, _HIGH = 0.05, 0.95
+
+
+def predict(
+    result: Path,
+    *,
+    size: str,
+    curve: str = "delay",
+    model: str = "",
+    as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
+) -> None:
+    """Say how long messages of given sizes take.
+
+    A model holds in one state of the host, which is printed with it.
+
+    Parameters
+    ----------
+    result
+        Result folder of a communication study, or the file of a cost model.
+    size
+        Bytes, several separated by commas; K, M, G are powers of 1024, as in `64KiB`.
+    curve
+        `delay` (half a round trip), or another curve of the model: `send`, `isend`, `recv`.
+    model
+        Name of the model, where the folder holds several.
+    as_json
+        Print JSON.
+
+    Examples
+    --------
+    steelyard predict results/communication --size 1,64KiB,1M --model tcp-fast
+    """
+    name, cost = recorded_model(result, model)
+    sizes = [parse_bytes(word, "--size") for word in size.split(",")]
+    rows = [_row(cost, each, curve) for each in sizes]
+    if as_json:
+        content = {"model": name, "state": cost.state, "curve": curve, "predictions": rows}
+        sys.stdout.write(json.dumps(content) + "\n")
+        return
+    sys.stdout.write(f"{name}: {curve}, while the host is in the state `{cost.state}`\n")
+    sys.stdout.writelines(f"{_text(row)}\n" for row in rows)
+
+
+def _row(model: CostModel, size: int, curve: str) -> dict[str, Any]:
+    seconds = model.predict(size, curve=curve)
+    row: dict[str, Any] = {"size_bytes": size, "seconds": seconds, "p5_seconds": None, "p95_seconds": None}
+    if curve == "delay" and model.noise:
+        ends = [each.high for each in model.noise[:-1] if each.high is not None]
+        ratios = model.noise[bisect_left(ends, size)].quantiles
+        place = np.linspace(0, 1, len(ratios))
+        low, high = np.interp([_LOW, _HIGH], place, ratios)
+        row |= {"p5_seconds": seconds * float(low), "p95_seconds": seconds * float(high)}
+    return row
+
+
+def _text(row: dict[str, Any]) -> str:
+    shown = f"{format_bytes(row['size_bytes']):>12}  {format_seconds(row['seconds']):>10}"
+    if row["p5_seconds"] is None:
+        return f"{shown}  (median; its spread is not part of the model)"
+    low, high = format_seconds(row["p5_seconds"]), format_seconds(row["p95_seconds"])
+    return f"{shown}  (median; 9 of 10 messages: {low} to {high})"

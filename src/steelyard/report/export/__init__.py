@@ -1,0 +1,1 @@
+"""Cost models as what other programs read: SimGrid platforms, Python, Rust."""

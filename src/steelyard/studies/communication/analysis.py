@@ -1,0 +1,179 @@
+"""Analysis of the communication study: from the traces of a result to models and every claim."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from steelyard.errors import AnalysisError
+from steelyard.model import FindingSet
+from steelyard.record.ledger import LEDGER_NAME
+from steelyard.record.seal import hash_tables
+from steelyard.record.tables import RUNS_NAME, read_runs
+from steelyard.record.tables import write_tables as write_recorded
+from steelyard.record.trace_folder import SIMULATIONS_NAME
+from steelyard.studies.analysis_options import AnalysisOptions, read_options, write_options
+from steelyard.studies.analysis_parts import finding
+from steelyard.studies.communication.cells import cell_records
+from steelyard.studies.communication.fitted import Fitted
+from steelyard.studies.communication.link_findings import link_findings
+from steelyard.studies.communication.model_files import model_file, write_models
+from steelyard.studies.communication.model_findings import model_findings
+from steelyard.studies.communication.model_fit import FitOptions, model_of
+from steelyard.studies.communication.prediction_findings import prediction_findings
+from steelyard.studies.communication.recorded import read_recorded
+from steelyard.studies.communication.replication_findings import replication_findings
+from steelyard.studies.communication.run_findings import (
+    absent_findings,
+    clock_finding,
+    coverage_finding,
+    ended_findings,
+)
+from steelyard.studies.communication.simulated import simulation_of, why_not_simulated
+from steelyard.studies.communication.state_findings import state_findings
+from steelyard.studies.communication.surroundings import options_of
+from steelyard.studies.communication.tables import write_tables
+from steelyard.studies.communication.transport_facts import threshold_findings, transport_facts
+from steelyard.studies.quiet_machine import quiet_machine
+from steelyard.studies.study_plan import plan_of_study
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from steelyard.model import Finding, Plan
+    from steelyard.studies.communication.cells import CellRecord
+    from steelyard.studies.communication.recorded import RecordedRun
+    from steelyard.studies.communication.transport_facts import TransportFacts
+    from steelyard.studies.communication.validation import Validation
+
+METHOD_VERSION: Final = 1
+"""Raised whenever a change of the analysis alters numbers."""
+
+
+def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
+    """Compute models and findings of a result folder.
+
+    Writes ``models/*.json``, ``findings.json`` and ``tables/*.csv``.
+
+    Parameters
+    ----------
+    result : Path
+        Result folder that ``steelyard run communication`` wrote.
+    options : AnalysisOptions or None
+        Settings to use and keep beside the result; ``None`` uses those kept there, else those of the plan.
+
+    Raises
+    ------
+    DataError
+        If the tables are absent, damaged or of another study.
+    AnalysisError
+        If no run left a trace that a model can be fitted to.
+    """
+    plan = plan_of_study(result, "communication")
+    if (result / LEDGER_NAME).exists() and not (result / RUNS_NAME).exists():
+        write_recorded(result)
+    if options is not None:
+        write_options(result, plan, options)
+    runs = read_recorded(result, plan)
+    records = cell_records(runs)
+    fits = tuple((record, fitted) for record in records for fitted in _fits(record, runs, plan))
+    if not fits:
+        message = f"`{result}` has no trace that a model can be fitted to: {_why_none(runs)}"
+        hint = "raise `--budget` or `--operations`, or lower `--largest`; `runs.parquet` says how runs ended"
+        raise AnalysisError(message, hint=hint, code="analysis.no-trace")
+    findings = tuple(_claims(result, plan, runs, fits))
+    found = FindingSet(plan.study, plan.id, METHOD_VERSION, hash_tables(result), findings)
+    write_models(result, [(fitted.file, fitted.model) for _, fitted in fits])
+    write_tables(result, found)
+    found.write(result / "findings.json")
+    return found
+
+
+def _why_none(runs: Sequence[RecordedRun]) -> str:
+    """Say how the first run ended that left too little."""
+    if not runs:
+        return "no run is complete"
+    run = runs[0]
+    count = 0 if run.trace is None else len(run.trace.endpoints[0].operations)
+    said = f" ({run.message or run.problem})" if run.message or run.problem else ""
+    return f"{run.levels['transport']} {run.status}{said} after {count} operations"
+
+
+def _fits(record: CellRecord, runs: Sequence[RecordedRun], plan: Plan) -> Iterator[Fitted]:
+    facts = transport_facts([run for run in runs if run.cell == record.runs[0].cell])
+    for state in record.states:
+        members = record.fitted(state)
+        traces = [run.trace for run in members if run.trace is not None]
+        try:
+            model, details = model_of(traces, _known_before(facts, plan))
+        except AnalysisError:
+            continue  # too few round trips: the runs behind it are named among those that ended early
+        model = replace(model, state=state)
+        yield Fitted(model, details, members, model_file(members[0].levels, state))
+
+
+def _known_before(facts: TransportFacts, plan: Plan) -> FitOptions:
+    return FitOptions(
+        seed=plan.seed,
+        declared=facts.declared,
+        asynchronous_bytes=facts.bytes_of("asynchronous"),
+        detached_bytes=facts.bytes_of("detached"),
+    )
+
+
+def _simulated(result: Path, fitted: Fitted, run: RecordedRun) -> Validation | None:
+    return simulation_of(result, fitted.file, run, fitted.model)
+
+
+def _outdated(result: Path, fits: Sequence[tuple[CellRecord, Fitted]]) -> str:
+    """Say that models changed since SimGrid was asked; empty as long as it was not asked at all."""
+    asked = [
+        _simulated(result, fitted, run)
+        for record, fitted in fits
+        for run in record.held_out(fitted.model.state)
+    ]
+    if None not in asked or not (result / SIMULATIONS_NAME).is_dir():
+        return ""
+    return "models changed since it was asked; `steelyard run communication --resume --out DIR` asks again"
+
+
+def _claims(
+    result: Path, plan: Plan, runs: Sequence[RecordedRun], fits: Sequence[tuple[CellRecord, Fitted]]
+) -> Iterator[Finding]:
+    settings = read_options(result, plan)
+    for record, fitted in fits:
+        yield from model_findings(fitted)
+        yield from prediction_findings(fitted, record, partial(_simulated, result, fitted))
+        yield from link_findings(fitted)
+        yield from replication_findings(fitted, settings.margin_percent / 100)
+    for record in dict.fromkeys(record for record, _ in fits):
+        yield from state_findings(record)
+        for run, clocks in zip(record.runs, record.clocks, strict=True):
+            yield clock_finding(run, clocks)
+    for cell in sorted({run.cell for run in runs}):
+        yield from threshold_findings([run for run in runs if run.cell == cell])
+    yield from absent_findings(plan)
+    reason = why_not_simulated(result)
+    if not reason and plan.options.get("validation") is True:
+        reason = _outdated(result, fits)
+    if reason:
+        yield finding("not_simulated", {}, "absent", facts={"reason": reason})
+    yield from ended_findings(runs)
+    sizes = [size for record, _ in fits for size in record.operations.size.tolist()]
+    yield coverage_finding(plan, options_of(plan).sizes, sizes)
+    yield from quiet_machine(result, pl.DataFrame(read_runs(result).select(["steal_ns", "wall_ns"])))
+    yield finding(
+        "settings",
+        {},
+        "stated",
+        facts={
+            "margin_percent": settings.margin_percent,
+            "seed": plan.seed,
+            "replications": plan.blocks,
+            "held_out": int(plan.options.get("held_out") or 0),
+        },
+    )

@@ -1,0 +1,124 @@
+"""The noise of messages, by classes of size: measured over the curve."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from steelyard.analyse.noise import noise_model, pareto_tail
+from steelyard.analyse.quantile_table import hill_index, quantile_table
+from steelyard.model.cost_model import NoiseClass
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from steelyard.analyse.noise import ParetoTail
+
+    Vector = NDArray[np.float64]
+
+EDGES: Final = (256.0, 4096.0, 65_536.0, 1_048_576.0)
+"""Ends of the classes [bytes]; one that lies near a switch of the protocol moves there."""
+
+FEWEST: Final = 100
+"""A class with fewer messages joins its neighbour."""
+
+FOR_A_LAW: Final = 500
+"""Messages of a class that laws are fitted to, evenly spaced in time: enough to refute most wrong ones."""
+
+FOR_A_TAIL: Final = 5000
+"""Messages of a class that the tail is fitted to."""
+
+_NEAR: Final = 2.0
+
+
+def class_edges(size: Vector, switches: Sequence[float]) -> tuple[float, ...]:
+    """Give the ends of the classes but the last, ascending.
+
+    Examples
+    --------
+    >>> class_edges(np.logspace(0, 6, 1000), [65_480.0])
+    (256.0, 4096.0, 65480.0)
+    """
+    edges = []
+    for edge in EDGES:
+        near = [each for each in switches if edge / _NEAR <= each <= edge * _NEAR]
+        edges.append(min(near, key=lambda each: abs(math.log(each / edge)), default=edge))
+    kept: list[float] = []
+    ascending = np.sort(size)
+    begin = 0
+    for edge in sorted(set(edges)):
+        end = int(np.searchsorted(ascending, edge, side="right"))
+        if end - begin >= FEWEST and size.size - end >= FEWEST:
+            kept.append(float(edge))
+            begin = end
+    return tuple(kept)
+
+
+def noise_classes(
+    size: Vector, ratio: Vector, switches: Sequence[float] = (), *, seed: int = 0
+) -> tuple[NoiseClass, ...]:
+    """Describe the noise of each class.
+
+    Parameters
+    ----------
+    size, ratio : ndarray
+        Shape (n,), n >= 1, in the order of measuring: bytes, and measured over the curve.
+    switches : sequence of float
+        Where the protocol switches [bytes].
+    seed : int
+        Of the tests of the laws.
+    """
+    edges = class_edges(size, switches)
+    place = np.searchsorted(np.asarray(edges), size, side="left")
+    found = []
+    for number, (low, high) in enumerate(zip((-1.0, *edges), (*edges, None), strict=True)):
+        here = ratio[place == number]
+        found.append(NoiseClass(low, high, quantile_table(here), hill_index(here), law_of(here, seed=seed)))
+    return tuple(found)
+
+
+def law_of(ratio: Vector, *, seed: int = 0) -> str:
+    """Say which law ratios follow, if any, and which tail they have.
+
+    Examples
+    --------
+    >>> generator = np.random.default_rng(1)
+    >>> law_of(0.9 + generator.lognormal(-2.3, 0.5, 1500)).split(" (")[0]
+    'lognormal'
+    """
+    model = noise_model(ratio[:: -(-ratio.size // FOR_A_LAW)], lowest=0.0, seed=seed)
+    if model.reason:
+        return f"none named: {model.reason}"
+    chosen = model.chosen
+    if chosen is not None:
+        values = ", ".join(f"{each.name} {each.estimate:.3g}" for each in chosen.parameters)
+        name = f"{chosen.kind.value} ({values})"
+        alike = [law.kind.value for law in model.alike]
+        name += f", not told from {' or '.join(alike)}" if alike else ""
+    else:
+        nearest = model.nearest
+        name = (
+            f"none fits, nearest {nearest.kind.value} (off by {nearest.distance:.2f} of the distribution)"
+            if nearest is not None
+            else "none fits"
+        )
+    tail = pareto_tail(ratio[:: -(-ratio.size // FOR_A_TAIL)], seed=seed)
+    return f"{name}; {_tail_text(tail)}"
+
+
+def _tail_text(tail: ParetoTail | None) -> str:
+    if tail is None:
+        return "too few values for a tail"
+    if not tail.holds:
+        return "no Pareto tail"
+    shape = tail.shape
+    if not tail.is_heavy:
+        return f"tail not surely heavier than exponential (shape {shape.estimate:.2f})"
+    return (
+        f"heavy Pareto tail beyond {tail.threshold:.3g} ({tail.share:.1%} of the values), "
+        f"index {1 / shape.estimate:.2f} [{1 / shape.high:.2f}, {1 / shape.low:.2f}]"
+    )

@@ -1,0 +1,188 @@
+"""A trace as columns: what each operation cost, in seconds, with both endpoints on one clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import polars as pl
+
+from steelyard.analyse.clock_offset import clock_model
+from steelyard.errors import AnalysisError
+from steelyard.record.trace import Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from steelyard.analyse.clock_offset import ClockModel
+    from steelyard.record.trace import Trace
+
+    Whole = NDArray[np.int64]
+    Vector = NDArray[np.float64]
+
+BLOCK: Final = 256
+"""Operations of a block where a trace does not say."""
+
+SURE: Final = 3.0
+"""One-way times below so many errors of the clocks are withheld."""
+
+CALLS: Final = (Operation.TEST, Operation.IPROBE, Operation.WTIME)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operations:
+    """Operations of one or several traces, one row each, in the order of measuring.
+
+    Parameters
+    ----------
+    run, seq, block, op, size, previous_size : ndarray of int
+        Shape (n,): number of the trace from 0, operation and block in it, kind, bytes; and the bytes of the
+        message before (-1: there was none).
+    begin_s : ndarray
+        Begin on endpoint 0 [s] since the trace's first operation.
+    half_s : ndarray
+        Half a round trip; NaN but for ``pingpong``.
+    send_s, receive_s : ndarray
+        Duration of the sending call on endpoint 0, of the receiving call on endpoint 1; NaN where none is.
+    one_way_s : ndarray
+        End of the receive less begin of what was begun last, send or receive, by the mapped clocks. NaN
+        where it is shorter than three errors of the clocks.
+    call_s : ndarray
+        Duration of ``test``, ``iprobe`` and ``wtime``.
+    """
+
+    run: Whole
+    seq: Whole
+    block: Whole
+    op: Whole
+    size: Whole
+    previous_size: Whole
+    begin_s: Vector
+    half_s: Vector
+    send_s: Vector
+    receive_s: Vector
+    one_way_s: Vector
+    call_s: Vector
+
+    def __len__(self) -> int:
+        """Give the number of operations."""
+        return int(self.seq.size)
+
+    def where(self, mask: NDArray[np.bool_]) -> Operations:
+        """Give the rows of a mask."""
+        return Operations(*(getattr(self, each.name)[mask] for each in fields(self)))
+
+    def frame(self) -> pl.DataFrame:
+        """Give the table as a Polars frame with one column per field."""
+        return pl.DataFrame({each.name: getattr(self, each.name) for each in fields(self)})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clocks:
+    """What is known about the clocks of one trace.
+
+    Parameters
+    ----------
+    model : ClockModel
+        From clock 1 to clock 0.
+    withheld : int
+        One-way times that are not given.
+    reason : str
+        Why; empty where none is.
+    """
+
+    model: ClockModel
+    withheld: int
+    reason: str
+
+
+def operations_of(trace: Trace, *, run: int = 0) -> tuple[Operations, Clocks]:
+    """Put the records of both endpoints side by side.
+
+    Parameters
+    ----------
+    trace : Trace
+        Also of endpoints that were killed: operations that either of them did not finish are left out.
+    run : int
+        Number given to the trace.
+
+    Raises
+    ------
+    AnalysisError
+        If no operation was finished, or the trace has no clock probe.
+    """
+    first, second = (endpoint.operations for endpoint in trace.endpoints)
+    if first.size == 0:
+        message = "endpoint 0 finished no operation"
+        raise AnalysisError(message, hint="repeat the run; its header says why it ended")
+    probes = trace.probes
+    clock = clock_model(probes["seq"], probes["send0"], probes["time1"], probes["recv0"])
+    kind = first["op"].astype(np.int64)
+    at, is_there = _partners(first["seq"], second["seq"])
+    begin1, mid1, end1 = (clock.to_clock_0(second[name])[at] for name in ("start_ns", "mid_ns", "end_ns"))
+    kept = is_there | np.isin(kind, CALLS)
+    begin, mid, end = (first[name].astype(np.int64) for name in ("start_ns", "mid_ns", "end_ns"))
+    is_round = kind == Operation.PINGPONG
+    is_message = ~is_round & ~np.isin(kind, CALLS)
+    sent = np.where(is_round | (kind == Operation.ISEND), mid, end) - begin
+    received = np.where(is_round, mid1, end1)
+    one_way = np.where(is_there, received - np.maximum(begin, begin1), -1).astype(np.float64)
+    shortest = SURE * clock.error_ns
+    is_sure = one_way >= shortest
+    withheld = int(np.sum(is_there & kept & ~is_sure))
+    columns = {
+        "run": np.full(first.size, run),
+        "seq": first["seq"].astype(np.int64),
+        "block": _block_numbers(trace, first["seq"]),
+        "op": kind,
+        "size": first["size"].astype(np.int64),
+        "previous_size": _previous(kind, first["size"].astype(np.int64)),
+        "begin_s": (begin - begin[0]) * 1e-9,
+        "half_s": np.where(is_round, (end - begin) * 0.5e-9, np.nan),
+        "send_s": np.where(is_round | is_message, sent * 1e-9, np.nan),
+        "receive_s": np.where(is_message & is_there, (end1 - begin1) * 1e-9, np.nan),
+        "one_way_s": np.where(is_sure, one_way * 1e-9, np.nan),
+        "call_s": np.where(np.isin(kind, CALLS), (end - begin) * 1e-9, np.nan),
+    }
+    reason = (
+        f"{withheld} one-way times are below {SURE:g} errors of the clocks ({shortest:.0f} ns)"
+        if withheld
+        else ""
+    )
+    table = Operations(**{name: column[kept] for name, column in columns.items()})
+    return table, Clocks(clock, withheld, reason)
+
+
+def _partners(first: NDArray[np.void], second: NDArray[np.void]) -> tuple[Whole, NDArray[np.bool_]]:
+    """Give for each operation of endpoint 0 the row of endpoint 1, or 0, and whether it exists."""
+    if second.size == 0:
+        message = "endpoint 1 finished no operation"
+        raise AnalysisError(message, hint="repeat the run; its header says why it ended")
+    at = np.minimum(np.searchsorted(second, first), second.size - 1)
+    is_there = second[at] == first
+    return np.where(is_there, at, 0), is_there
+
+
+def _block_numbers(trace: Trace, seq: NDArray[np.void]) -> Whole:
+    starts = np.unique(trace.endpoints[0].blocks["seq"]).astype(np.int64)
+    if starts.size < 2:  # noqa: PLR2004 - one mark divides nothing
+        return np.asarray(seq.astype(np.int64) // BLOCK)
+    return np.asarray(np.searchsorted(starts, seq.astype(np.int64), side="right") - 1)
+
+
+def _previous(kind: Whole, size: Whole) -> Whole:
+    """Give the size of the last message before; calls without a message are passed over."""
+    is_message = ~np.isin(kind, CALLS)
+    last = np.maximum.accumulate(np.where(is_message, np.arange(kind.size), -1))
+    before = np.concatenate([[-1], last[:-1]])
+    return np.where(before >= 0, size[before], -1)
+
+
+def joined(tables: Sequence[Operations]) -> Operations:
+    """Put the tables of several traces below each other."""
+    return Operations(
+        *(np.concatenate([getattr(table, each.name) for table in tables]) for each in fields(Operations))
+    )

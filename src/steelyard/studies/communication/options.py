@@ -1,0 +1,145 @@
+"""What a study file and the command line may say about the communication study."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Final, Literal, TypeVar, get_args
+
+from pydantic import BaseModel, Field
+
+from steelyard.design.sizes import LARGEST_BYTES, SizeLaw, SizePlan
+from steelyard.errors import InternalError, UsageError
+from steelyard.studies.option_types import (
+    CLOSED,
+    MOST_RETRIES,
+    GatePolicy,
+    LimitOptions,
+    TuningName,
+)
+
+TransportName = Literal["pipe", "unix", "tcp", "shm", "openmpi", "openmpi-tcp", "mpich"]
+OperationName = Literal["pingpong", "stream", "send", "recv", "isend", "test", "iprobe", "wtime"]
+SizeLawName = Literal["doubling", "uniform", "log-uniform"]
+Size = Annotated[int, Field(ge=0, le=LARGEST_BYTES)]
+
+EVERY_TRANSPORT: Final = get_args(TransportName)
+NO_LINK: Final = "none"
+HELD_OUT: Final = 1
+"""Replications that no model is fitted to: what the models predict is compared with them."""
+
+MIX: Final[dict[OperationName, int]] = {
+    "pingpong": 10,
+    "send": 3,
+    "recv": 3,
+    "isend": 2,
+    "stream": 2,
+    "test": 1,
+    "iprobe": 1,
+    "wtime": 1,
+}
+"""Half of the messages go both ways: half a round trip is what the curve of delays is fitted to."""
+
+T = TypeVar("T")
+
+
+class CommunicationOptions(BaseModel):
+    """Everything a study file may say; what it does not say depends on `quick`.
+
+    The meaning, range and default of each key stand in ``docs/reference/study-file.md``.
+    """
+
+    model_config = CLOSED
+
+    study: Literal["communication"] = "communication"
+    seed: int = Field(default=1, ge=0, le=2**63 - 1)
+    quick: bool = False
+    transport: tuple[TransportName, ...] | None = Field(default=None, min_length=1)
+    link: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    hostfile: str | None = Field(default=None, min_length=1)
+    operations: int | None = Field(default=None, ge=200, le=10_000_000)
+    sizes: SizeLawName = "log-uniform"
+    smallest: Size = 1
+    largest: int | None = Field(default=None, ge=1, le=LARGEST_BYTES)
+    mix: dict[OperationName, Annotated[int, Field(ge=0, le=1000)]] | None = None
+    replications: int | None = Field(default=None, ge=2, le=1000)
+    budget: float | None = Field(default=None, gt=0, le=86_400)
+    validation: bool = False
+    margin_percent: float = Field(default=5.0, gt=0, lt=100)
+    limits: LimitOptions = LimitOptions()
+    gate: GatePolicy = "record"
+    gate_retries: int | None = Field(default=None, ge=0, le=MOST_RETRIES)
+    tuning: tuple[TuningName, ...] = ()
+    out: str | None = Field(default=None, min_length=1)
+
+
+_FULL: Final[dict[str, Any]] = {
+    "operations": 10_000,
+    "largest": 10_000_000,
+    "replications": 5,
+    "budget": 60.0,
+    "gate_retries": 0,
+}
+"""No launch is repeated because of other load: the analysis finds the blocks that were disturbed."""
+
+_QUICK: Final[dict[str, Any]] = {
+    "operations": 3000,
+    "largest": 1_000_000,
+    "replications": 3,
+    "budget": 10.0,
+    "gate_retries": 0,
+}
+
+
+def settle(options: BaseModel) -> CommunicationOptions:
+    """Fill in what was left open; ``transport`` stays open for the design.
+
+    Raises
+    ------
+    UsageError
+        If options contradict each other.
+    """
+    asked = CommunicationOptions.model_validate(options.model_dump())
+    defaults = {**(_QUICK if asked.quick else _FULL), "mix": dict(MIX)}
+    settled = asked.model_copy(
+        update={name: value for name, value in defaults.items() if getattr(asked, name) is None}
+    )
+    _check(settled)
+    return settled
+
+
+def _check(settled: CommunicationOptions) -> None:
+    largest, mix = given(settled.largest), given(settled.mix)
+    if settled.smallest > largest:
+        msg = f"`--smallest {settled.smallest}` is above `--largest {largest}`"
+        raise UsageError(msg, hint="give a range of sizes in bytes, e.g. --smallest 1 --largest 1000000")
+    if mix.get("pingpong", 0) == 0:
+        msg = "`mix` has no `pingpong`, and the curve of delays is fitted to half of its round trips"
+        raise UsageError(msg, hint="give `pingpong` a weight of 1 or more")
+    if settled.hostfile is not None and settled.link:
+        msg = "`--hostfile` names two hosts with a network between them, `--link` makes one on this host"
+        raise UsageError(msg, hint="give one of them")
+
+
+def size_plan(settled: CommunicationOptions) -> SizePlan:
+    """Give what the list of operations of a replication is drawn from."""
+    return SizePlan(
+        SizeLaw(settled.sizes),
+        settled.smallest,
+        given(settled.largest),
+        given(settled.operations),
+        {str(name): weight for name, weight in given(settled.mix).items()},
+    )
+
+
+def request_of(options: BaseModel) -> str:
+    """Write what was asked for, so that a stopped study is resumed by the same request only."""
+    asked = settle(options).model_dump(mode="json", exclude={"out"})
+    return json.dumps(asked, sort_keys=True)
+
+
+def given(value: T | None) -> T:
+    """Give a value that settling has filled in."""
+    if value is None:
+        message = "an option of the communication study was not settled"
+        raise InternalError(message, code="internal.options")
+    return value

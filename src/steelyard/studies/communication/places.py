@@ -1,0 +1,84 @@
+"""What lies between the two endpoints of a cell: nothing, a link made for the study, or a real network."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from steelyard.run.transport.hostfile import first_pair, read_hostfile
+from steelyard.run.transport.hosts import Hosts
+from steelyard.run.transport.interface import HERE
+from steelyard.run.transport.link import Link
+from steelyard.run.transport.link_options import parse_link
+from steelyard.studies.communication.options import NO_LINK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from steelyard.run.transport.interface import Place
+    from steelyard.studies.communication.options import CommunicationOptions
+
+HOSTS: Final = "hosts"
+"""Level of two real hosts with a network between them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where the endpoints of a cell are.
+
+    Parameters
+    ----------
+    place : Place
+        As a transport takes it.
+    facts : mapping
+        What is known of it, kept beside each trace.
+    is_here : bool
+        Whether both endpoints see this host's files and CPUs; else what the other one wrote is fetched.
+    """
+
+    place: Place
+    facts: Mapping[str, object]
+    is_here: bool = True
+
+
+def links_of(options: CommunicationOptions) -> tuple[str, ...]:
+    """Give the levels of the factor ``link``, each written in one way.
+
+    Raises
+    ------
+    UsageError
+        If a link, or the file of hosts, cannot be read.
+    """
+    if options.hostfile is not None:
+        first_pair(read_hostfile(Path(options.hostfile)), options.hostfile)
+        return (HOSTS,)
+    written = (text if text == NO_LINK else str(parse_link(text)) for text in options.link)
+    return tuple(dict.fromkeys(written)) or (NO_LINK,)
+
+
+@contextmanager
+def sites_of(options: CommunicationOptions) -> Iterator[dict[str, Site]]:
+    """Make every link and reach every host; links are removed at the end.
+
+    Raises
+    ------
+    UsageError
+        If a link, or the file of hosts, cannot be read.
+    CapabilityError
+        If this host cannot make a link, or a host cannot be reached.
+    """
+    with ExitStack() as stack:
+        sites = {}
+        for level in links_of(options):
+            if level == NO_LINK:
+                sites[level] = Site(HERE, {})
+                continue
+            if level == HOSTS:
+                hosts = stack.enter_context(Hosts(Path(str(options.hostfile))))
+                sites[level] = Site(hosts.place(), hosts.facts(), is_here=False)
+                continue
+            link = stack.enter_context(Link(parse_link(level)))
+            sites[level] = Site(link.place(), link.facts())
+        yield sites

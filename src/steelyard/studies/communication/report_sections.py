@@ -1,0 +1,154 @@
+"""Sections of the communication report, in order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from steelyard.report.page import Pairs, Prose, Section
+from steelyard.studies.communication import report_figures as figures
+from steelyard.studies.communication import report_tables as tables
+from steelyard.studies.communication.report_diagnostics import diagnostic_figure
+from steelyard.studies.communication.report_sentences import PHRASING
+from steelyard.studies.report_repeat import identity, repeat_commands
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from steelyard.model import Finding, FindingSet, Plan
+    from steelyard.record.provenance import Provenance
+    from steelyard.report.page import Block
+    from steelyard.studies.communication.report_data import Shown
+
+NOTABLE_PERCENT: Final = 10.0
+"""Carry-over that explains less of the scatter is not told in a sentence."""
+
+GLOSSARY: Final = Pairs(
+    "",
+    (
+        ("half a round trip", "half of the time from a send to its reply: what one way costs"),
+        ("piece", "a part of a curve: a constant, a line, or a power law; pieces need not meet"),
+        ("switch", "a boundary at which something else begins, such as another protocol of a library"),
+        ("bend", "a boundary at which pieces only approximate a curve"),
+        ("state of the host", "what everything between two CPUs costs, as long as it stays the same"),
+        ("canary", "a cache line sent back and forth between the CPUs of the endpoints, before and between"),
+        ("held out", "a replication no model is fitted to: predictions are compared with it"),
+        ("carry-over", "what a message costs more or less because of the one before it"),
+        ("replication", "one launch of both endpoints, with a list of operations of its own"),
+    ),
+)
+
+
+def sections(
+    findings: FindingSet, plan: Plan, provenance: Provenance | None, shown: Sequence[Shown]
+) -> tuple[Section, ...]:
+    """Give all sections that have something to show."""
+    made = (
+        Section(
+            "cost",
+            "What does a message cost?",
+            "",
+            _blocks(
+                figures.curve_figure(shown, findings),
+                tables.card_table(findings),
+                _said(findings.of("link")),
+            ),
+        ),
+        Section(
+            "predict",
+            "Does the model predict?",
+            "What the models say of a replication that none of them has seen, beside what simpler models and "
+            "a simulator's default factors say.",
+            _blocks(
+                figures.error_figure(findings),
+                tables.prediction_table(findings),
+                _said([*findings.of("fidelity"), *findings.of("not_simulated")]),
+                tables.distance_table(findings),
+                tables.crossed_table(findings),
+            ),
+        ),
+        Section(
+            "switches",
+            "Where does it change?",
+            "",
+            _blocks(
+                tables.boundary_table(findings),
+                tables.threshold_table(findings),
+                tables.coefficient_table(findings),
+            ),
+        ),
+        Section(
+            "noise",
+            "How much does it scatter?",
+            "",
+            _blocks(
+                figures.noise_figure(shown),
+                tables.noise_table(findings),
+                _said(_notable(findings)),
+                tables.carry_over_table(findings),
+                _said([each for each in findings.of("outliers") if each.facts["count"]]),
+            ),
+        ),
+        Section(
+            "host",
+            "Did the host stay the same, and may the curves be believed?",
+            "A model holds in one state of the host; replications of other states have models of their own.",
+            _blocks(
+                figures.sequence_figure(shown),
+                _said(
+                    [
+                        *findings.of("host_state"),
+                        *findings.of("replications"),
+                        *findings.of("mixed_run"),
+                        *findings.of("disturbed"),
+                        *findings.of("quiet_machine"),
+                    ]
+                ),
+                diagnostic_figure(shown),
+            ),
+        ),
+        Section(
+            "calls",
+            "What do calls and clocks cost?",
+            "",
+            _blocks(tables.call_table(findings), tables.clock_table(findings)),
+        ),
+        Section(
+            "limits",
+            "What this report cannot say",
+            "",
+            _blocks(
+                _said(
+                    [
+                        *findings.of("coverage"),
+                        *findings.of("absent"),
+                        *findings.of("link_missing"),
+                        *findings.of("ended_early"),
+                    ]
+                )
+            ),
+        ),
+        Section(
+            "repeat",
+            "How to repeat this",
+            "",
+            _blocks(repeat_commands(provenance), _said(findings.of("settings")), identity(findings, plan)),
+        ),
+        Section("words", "Words used here", "", (GLOSSARY,)),
+    )
+    return tuple(section for section in made if section.blocks)
+
+
+def _notable(findings: FindingSet) -> list[Finding]:
+    return [
+        each
+        for each in findings.of("carry_over")
+        if (each.estimates["explained"].value or 0.0) >= NOTABLE_PERCENT
+    ]
+
+
+def _blocks(*blocks: Block | None) -> tuple[Block, ...]:
+    return tuple(block for block in blocks if block is not None)
+
+
+def _said(chosen: Sequence[Finding]) -> Block | None:
+    return Prose(PHRASING.say_all(chosen), is_list=True) if chosen else None

@@ -1,0 +1,101 @@
+"""Sentences of the communication report."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from steelyard.report.sentence import Phrasing
+
+PHRASING: Final = Phrasing(
+    {
+        "model": {
+            "*": "a message of {facts.smallest_bytes:count} B takes {estimates.smallest} one way and one of "
+            "{facts.largest_bytes:count} B {estimates.largest}[, with a switch at {facts.switch_text} B]",
+        },
+        "boundary": {
+            "protocol": "at {estimates.at} something switches: found again in "
+            "{facts.recurrence_percent:percent} of the resamples ({estimates.at:interval})",
+            "*": "at {estimates.at} the model only follows a bend",
+        },
+        "prediction": {
+            "*": "{subject.predictor} predicts the held-out replication with a median error of "
+            "{estimates.median} (mean {estimates.mean})",
+        },
+        "carry_over": {
+            "*": "{subject.transport}, {subject.sizes}: the size of the message before explains "
+            "{estimates.explained} of the scatter; after {facts.costliest} messages cost "
+            "{estimates.spread.value:number} times as much as after {facts.cheapest}",
+        },
+        "outliers": {
+            "share something": "{subject.transport}: {facts.count:count} of {facts.of:count} round trips "
+            "have {subject.predicate}; they share {facts.shared}",
+            "*": "{subject.transport}: {facts.count:count} of {facts.of:count} round trips have "
+            "{subject.predicate}; they share nothing that could be shown",
+        },
+        "host_state": {
+            "the only one": "{subject.transport}: the host was in one state (`{subject.state}`)"
+            "[; a cache line went back and forth between the two CPUs in {estimates.canary}]",
+            "*": "{subject.transport}: {facts.runs} replications in the state `{subject.state}`"
+            "[, in which a cache line goes back and forth between the two CPUs in {estimates.canary}]",
+        },
+        "mixed_run": {
+            "*": "{subject.transport}, replication {subject.replication}: the state of the host changed too "
+            "often; no model rests on it",
+        },
+        "disturbed": {
+            "left out": "{subject.transport}: in {estimates.share} of the operations something else ran "
+            "(an endpoint waited for a CPU, or too many operations were late); models rest on the others",
+            "*": "{subject.transport}: in {estimates.share} of the operations something else ran; that was "
+            "the rule, so nothing is left out",
+        },
+        "absent": {
+            "*": "{subject.transport} was not measured: {facts.reason}",
+        },
+        "not_simulated": {
+            "*": "SimGrid was not asked: {facts.reason}; predictions are those of the model's formula, which "
+            "is what SimGrid computes",
+        },
+        "fidelity": {
+            "*": "SimGrid {facts.simgrid} with the exported model answers within {estimates.gap} of the "
+            "model's formula ({subject.transport}, {facts.operations:count} round trips)",
+        },
+        "link": {
+            "*": "{subject.transport} over {subject.link}, {facts.sizes}: fitted {estimates.fitted} "
+            "({estimates.fitted:interval}); the link lets through {estimates.truth} of payload "
+            "({facts.accounting}): {verdict}",
+        },
+        "link_missing": {
+            "*": "{subject.transport} over {subject.link}: {subject.wanted} is missing: {facts.reason}",
+        },
+        "replications": {
+            "differ": "{subject.transport}: odd and even replications differ in {facts.different} of "
+            "{facts.compared} regimes and coefficients by surely more than {facts.margin_percent:percent}; "
+            "at most by {estimates.largest}",
+            "*": "{subject.transport}: odd and even replications {verdict} within "
+            "{facts.margin_percent:percent}, regime by regime; the largest difference is {estimates.largest} "
+            "({estimates.largest:interval})",
+        },
+        "ended_early": {
+            "out of time": "{subject.transport}, replication {subject.replication}: the budget of time ended "
+            "it after {facts.operations:count}[ of {facts.planned:count}] operations",
+            "no trace": "{subject.transport}, replication {subject.replication}: {facts.message}",
+            "*": "{subject.transport}, replication {subject.replication}: {verdict}"
+            "[ ({facts.message})]; {facts.operations:count} operations were recorded and are kept in "
+            "`{facts.trace}`",
+        },
+        "coverage": {
+            "*": "sizes are {subject.law}: {facts.bias} ({facts.text})",
+        },
+        "quiet_machine": {
+            "quiet": "the machine was quiet: none of {facts.batches:count} launches began beside other load"
+            "[, the hypervisor took {facts.stolen_percent:percent} of the run time]",
+            "*": "the machine was {verdict}: {facts.noisy_batches:count} of {facts.batches:count} launches "
+            "began beside other load[ ({facts.culprits})][, the hypervisor took "
+            "{facts.stolen_percent:percent} of the run time]",
+        },
+        "settings": {
+            "*": "{facts.replications} replications, the last of each state of the host held out; sizes and "
+            "order are drawn from seed {facts.seed}",
+        },
+    }
+)

@@ -1,0 +1,165 @@
+"""Two results of the communication study side by side, regime by regime."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from steelyard.errors import AnalysisError, UsageError
+from steelyard.studies.communication.canary_groups import GAP_RATIO, canary_ns
+from steelyard.studies.communication.cells import cell_records
+from steelyard.studies.communication.compare import compare
+from steelyard.studies.communication.labels import label_of
+from steelyard.studies.communication.recorded import read_recorded
+from steelyard.studies.communication.size_text import size_range
+from steelyard.studies.study_plan import plan_of_study
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from steelyard.record.trace import Trace
+    from steelyard.studies.communication.compare import Comparison
+
+DIFFERENT: Final = "different"
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One transport in one state, in both results.
+
+    Parameters
+    ----------
+    label : str
+        Transport, link, state.
+    comparison : Comparison
+        Regime by regime.
+    """
+
+    label: str
+    comparison: Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class ResultComparison:
+    """Two results.
+
+    Parameters
+    ----------
+    compared : tuple of Compared
+        What both have.
+    alone : tuple of str
+        What one has, or what is too short to compare, with the reason.
+    """
+
+    compared: tuple[Compared, ...]
+    alone: tuple[str, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether anything is different."""
+        return any(each.comparison.differs for each in self.compared)
+
+    def document(self) -> dict[str, Any]:
+        """Give it as JSON values."""
+        content: dict[str, Any] = {
+            "schema": "steelyard/communication-differences/1",
+            "differs": self.differs,
+            "compared": [{"what": each.label, **asdict(each.comparison)} for each in self.compared],
+            "alone": list(self.alone),
+        }
+        return {key: _finite(value) for key, value in content.items()}
+
+    def lines(self) -> Iterator[str]:
+        """Give it as text."""
+        for each in self.compared:
+            yield f"{each.label}: {'different' if each.comparison.differs else 'nothing is surely different'}"
+            yield from _lines(each.comparison)
+        for name in self.alone:
+            yield f"not compared: {name}"
+
+
+def compare_folders(first: Path, second: Path) -> ResultComparison:
+    """Compare two results of the communication study.
+
+    Raises
+    ------
+    DataError
+        If a folder is of another study, or damaged.
+    UsageError
+        If they have no transport in a common state of the host.
+    """
+    sides = [_most_common(folder) for folder in (first, second)]
+    compared, alone = [], []
+    for label in dict.fromkeys((*sides[0], *sides[1])):
+        if not all(label in side for side in sides):
+            alone.append(f"{label} is in one result alone")
+            continue
+        one, other = sides[0][label], sides[1][label]
+        if is_apart(one, other):
+            alone.append(
+                f"{label}: the CPUs were near to each other in one result and far apart in the other"
+            )
+            continue
+        try:
+            compared.append(Compared(label, compare(one, other)))
+        except AnalysisError as error:
+            alone.append(f"{label}: {error.message}")
+    if not compared:
+        message = f"`{first}` and `{second}` have nothing in common to compare: {'; '.join(alone)}"
+        raise UsageError(message, hint="measure the same transports, with the host in the same state")
+    return ResultComparison(tuple(compared), tuple(alone))
+
+
+def is_apart(first: Sequence[Trace], second: Sequence[Trace]) -> bool:
+    """Tell whether the canary says that the host was in two states."""
+    medians = [
+        float(np.median(known))
+        for traces in (first, second)
+        if (known := [value for value in map(canary_ns, traces) if value is not None])
+    ]
+    return len(medians) == 2 and max(medians) > GAP_RATIO * min(medians)  # noqa: PLR2004 - two results
+
+
+def _most_common(folder: Path) -> dict[str, list[Trace]]:
+    """Give the traces of each transport and link, in the state that most of them were measured in.
+
+    Names of states hold within one result: of two results the canary says whether states are alike.
+    """
+    plan = plan_of_study(folder, "communication")
+    found: dict[str, list[Trace]] = {}
+    for record in cell_records(read_recorded(folder, plan)):
+        label = label_of(record.runs[0].levels)
+        for state in record.states:
+            traces = [run.trace for run in record.runs if run.state == state and run.trace is not None]
+            if len(traces) > len(found.get(label, ())):
+                found[label] = traces
+    return found
+
+
+def _finite(value: Any) -> Any:
+    """Replace numbers that JSON cannot say by nothing."""
+    if isinstance(value, dict):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _lines(comparison: Comparison) -> Iterator[str]:
+    for pair in comparison.boundaries:
+        places = [f"{side.at:.0f} B" if side is not None else "none" for side in (pair.first, pair.second)]
+        yield f"  switch {places[0]} -> {places[1]}: {pair.verdict}"
+    for level in comparison.levels:
+        change = level.difference
+        yield (
+            f"  {size_range(level.low, level.high)}: cost {100 * change.value:+.2f} % "
+            f"({100 * change.low:+.2f} to {100 * change.high:+.2f} %): {level.verdict}"
+        )
+        for each in comparison.coefficients:
+            if each.low == level.low and each.verdict == DIFFERENT:
+                share = f"{100 * each.difference.value:+.2f} % of the cost"
+                yield f"    {each.coefficient} {each.first:.5g} -> {each.second:.5g} ({share})"

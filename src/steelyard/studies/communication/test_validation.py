@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from steelyard.errors import AnalysisError
+from steelyard.record.trace import BLOCK, OPERATION, PROBE, Endpoint, Operation, Trace
+from steelyard.report.export.test_cost_models import MODEL, with_noise
+from steelyard.studies.communication.validation import HeldOut, kolmogorov_distance, validate
+
+if TYPE_CHECKING:
+    from steelyard.model.cost_model import CostModel
+
+has_simgrid = shutil.which("smpirun") is not None and shutil.which("g++") is not None
+NOISY = with_noise(MODEL)
+
+
+def measured(model: CostModel, count: int, *, seed: int = 3, sigma: float = 0.05) -> HeldOut:
+    """Draw what somebody measures on a host that follows the model, with its noise."""
+    generator = np.random.default_rng(seed)
+    sizes = np.floor(10 ** generator.uniform(0, 7, count)).astype(np.int64)
+    place = np.linspace(0, 1, 101)
+    ratio = np.where(
+        sizes <= 1000,
+        np.interp(generator.random(count), place, NOISY.noise[0].quantiles),
+        np.interp(generator.random(count), place, NOISY.noise[1].quantiles),
+    )
+    half = np.array([model.predict(int(size)) for size in sizes])
+    send = np.array([model.predict(int(size), curve="send") for size in sizes])
+    return HeldOut(sizes, half * ratio, send * generator.lognormal(0, sigma, count))
+
+
+def test_the_true_model_is_right_and_its_rivals_are_not() -> None:
+    found = validate(MODEL, measured(MODEL, 8000), simulates=False)
+    # The median of 50 with sigma 0.1 (above 1000 bytes) or 0.4 is off by about 1.4 % or 5.7 % (one sigma).
+    assert found.of("native").overall.median < 0.03
+    assert found.of("native-os", "send").overall.median < 0.02
+    assert found.of("native-os").overall.median == pytest.approx(found.of("native").overall.median, abs=2e-3)
+    for rival in ("line", "defaults", "tuned-defaults"):
+        assert found.of(rival).overall.median > 3 * found.of("native").overall.median
+    assert found.of("native").overall.bins == 160
+    assert sum(each.errors.bins for each in found.of("native").decades) == 160
+    assert [each.low for each in found.of("native").decades] == [0, 10, 100, 1000, 10**4, 10**5, 10**6]
+    assert found.simgrid is None
+    assert found.native_gap is None
+
+
+def test_a_host_that_is_a_fifth_slower_is_seen_as_such() -> None:
+    slower = replace(
+        MODEL,
+        curves={
+            name: tuple(replace(piece, base=1.25 * piece.base, slope=_slope(piece)) for piece in pieces)
+            for name, pieces in MODEL.curves.items()
+        },
+    )
+    found = validate(MODEL, measured(slower, 8000), simulates=False)
+    assert found.of("native").overall.median == pytest.approx(0.2, abs=0.02)
+    assert found.of("native-os", "send").overall.median == pytest.approx(0.2, abs=0.02)
+
+
+def _slope(piece: object) -> float:
+    kind, slope = piece.kind, piece.slope  # type: ignore[attr-defined]
+    return float(slope if kind == "power" else 1.25 * slope)
+
+
+@pytest.mark.needs_simgrid
+@pytest.mark.skipif(not has_simgrid, reason="needs SimGrid: `make deps-communication`")
+def test_simgrid_predicts_as_the_formula_and_draws_the_measured_noise() -> None:
+    held_out = measured(NOISY, 4000)
+    found = validate(NOISY, held_out)
+    assert found.native_gap is not None
+    assert found.native_gap <= 1e-6
+    for suffix in ("", "-os"):
+        simulated, native = found.of(f"simulated{suffix}").overall, found.of(f"native{suffix}").overall
+        assert simulated.median == pytest.approx(native.median, abs=1e-6)
+    assert [each.operations for each in found.noise] == [
+        int(np.sum(held_out.sizes <= 1000)),
+        int(np.sum(held_out.sizes > 1000)),
+    ]
+    for each in found.noise:
+        # Two samples of one law exceed 1.95 sqrt(2 / n) once in 1000.
+        assert each.distance <= 1.95 * np.sqrt(2 / each.operations)
+        assert each.noiseless_distance > 0.45
+        assert each.p95_ratio == pytest.approx(1, abs=0.15)
+
+
+def test_too_few_round_trips_are_refused() -> None:
+    with pytest.raises(AnalysisError, match="49 held-out round trips; at least 50"):
+        validate(MODEL, measured(MODEL, 49), simulates=False)
+
+
+def test_held_out_round_trips_are_those_of_a_trace_that_are_kept() -> None:
+    records = np.zeros(3, dtype=OPERATION)
+    records["op"] = [Operation.PINGPONG, Operation.STREAM, Operation.PINGPONG]
+    records["size"] = [5, 6, 7]
+    records["start_ns"], records["mid_ns"], records["end_ns"] = 100, 130, 500
+    endpoint = Endpoint({}, records, np.zeros(0, dtype=BLOCK))
+    trace = Trace((endpoint, endpoint), np.zeros(0, dtype=PROBE))
+    found = HeldOut.of_trace(trace)
+    assert found.sizes.tolist() == [5, 7]
+    assert found.half_round_trips_s == pytest.approx([2e-7, 2e-7])
+    assert found.send_durations_s == pytest.approx([3e-8, 3e-8])
+    assert HeldOut.of_trace(trace, np.array([False, True, True])).sizes.tolist() == [7]
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.5, 2.0])
+def test_the_distance_of_two_uniform_samples_is_their_shift(shift: float) -> None:
+    sample = np.linspace(0, 1, 1001)
+    assert kolmogorov_distance(sample, sample + shift) == pytest.approx(min(shift, 1.0), abs=2e-3)

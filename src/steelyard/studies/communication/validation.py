@@ -1,0 +1,371 @@
+"""How well a model predicts measurements it has not seen, beside what others would say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+from steelyard.errors import AnalysisError, DataError
+from steelyard.record.trace import Operation
+from steelyard.report.export.simgrid import to_simgrid
+from steelyard.report.export.simgrid_defaults import default_simgrid, tuned_link
+from steelyard.report.export.simgrid_noise import to_noise
+from steelyard.studies.communication.simulation import simgrid_version, simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from steelyard.model.cost_model import CostModel
+    from steelyard.record.trace import Trace
+    from steelyard.report.export.simgrid_model import Profile
+
+    Vector = NDArray[np.float64]
+    Mask = NDArray[np.bool_]
+
+Response = Literal["half_round_trip", "send"]
+
+BIN_OPERATIONS: Final = 50
+"""Operations of similar size whose median is predicted: one operation is mostly noise."""
+_FEWEST_OPERATIONS: Final = 50
+_NS: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldOut:
+    """Measured round trips that a model was not fitted to.
+
+    Parameters
+    ----------
+    sizes : ndarray
+        Shape (n,), bytes, whole numbers.
+    half_round_trips_s, send_durations_s : ndarray
+        Shape (n,), positive.
+    """
+
+    sizes: NDArray[np.int64]
+    half_round_trips_s: Vector
+    send_durations_s: Vector
+
+    @classmethod
+    def of_trace(cls, trace: Trace, keep: Mask | None = None) -> HeldOut:
+        """Take the round trips of a trace.
+
+        Parameters
+        ----------
+        trace : Trace
+            Measured.
+        keep : ndarray, optional
+            Shape (operations of endpoint 0,): which of them, as those in one state of the host.
+        """
+        records = trace.endpoints[0].operations
+        if keep is not None:
+            records = records[keep]
+        records = records[records["op"] == Operation.PINGPONG]
+        return cls(
+            records["size"].astype(np.int64),
+            (records["end_ns"] - records["start_ns"]) * (_NS / 2),
+            (records["mid_ns"] - records["start_ns"]) * _NS,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorSummary:
+    """Relative errors of the medians of bins; `bins` of them."""
+
+    bins: int
+    median: float
+    mean: float
+    p90: float
+
+
+@dataclass(frozen=True, slots=True)
+class DecadeErrors:
+    """Errors of the bins whose median size is in [low, 10 low) bytes; the first decade begins at 0."""
+
+    low: int
+    errors: ErrorSummary
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionErrors:
+    """How far a predictor is off.
+
+    Parameters
+    ----------
+    predictor : str
+        ``simulated``: our export in SimGrid. ``native``: our formula. ``line``: latency +
+        size / bandwidth. ``defaults``: SMPI's own factors on the nominal link. ``tuned-defaults``: the
+        same on a link that is right at 1 byte and at the largest message.
+    response : str
+        ``half_round_trip`` or ``send`` (only messages whose send returns early).
+    overall : ErrorSummary
+        Over all bins.
+    decades : tuple of DecadeErrors
+        By size.
+    """
+
+    predictor: str
+    response: Response
+    overall: ErrorSummary
+    decades: tuple[DecadeErrors, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseDistance:
+    """Kolmogorov-Smirnov distance of measured and simulated ratios to the curve, for sizes in (low, high].
+
+    Parameters
+    ----------
+    low, high : float or None
+        Bytes, as in the noise class.
+    operations : int
+        Measured ones.
+    distance, noiseless_distance : float
+        With drawn noise, and with the curve alone.
+    p95_ratio : float
+        Simulated over measured 95 % quantile.
+    """
+
+    low: float | None
+    high: float | None
+    operations: int
+    distance: float
+    noiseless_distance: float
+    p95_ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """Table of prediction errors.
+
+    Parameters
+    ----------
+    model : str
+        Name of the model.
+    simgrid : str or None
+        Version that simulated; ``None`` where nothing was simulated.
+    operations : int
+        Held-out round trips.
+    errors : tuple of PredictionErrors
+        Round trips of the profile ``rtt`` and, where the model has sends, of the profile ``os`` with the
+        predictors ``simulated-os`` and ``native-os``.
+    noise : tuple of NoiseDistance
+        By noise class; empty without noise or simulation.
+    native_gap : float or None
+        Largest relative distance between the formula and SimGrid beyond the rounding of its stamps.
+    """
+
+    model: str
+    simgrid: str | None
+    operations: int
+    errors: tuple[PredictionErrors, ...]
+    noise: tuple[NoiseDistance, ...]
+    native_gap: float | None
+
+    def of(self, predictor: str, response: Response = "half_round_trip") -> PredictionErrors:
+        """Give the row of a predictor.
+
+        Raises
+        ------
+        KeyError
+            If there is none.
+        """
+        for each in self.errors:
+            if (each.predictor, each.response) == (predictor, response):
+                return each
+        raise KeyError(predictor)
+
+
+def validate(
+    model: CostModel,
+    held_out: HeldOut,
+    *,
+    nominal: tuple[float, float] | None = None,
+    simulates: bool = True,
+    seed: int = 1,
+) -> Validation:
+    """Predict held-out round trips in every way, and say how far each is off.
+
+    Parameters
+    ----------
+    model : CostModel
+        Fitted to other data.
+    held_out : HeldOut
+        At least 50 round trips, in the model's state of the host.
+    nominal : tuple of float, optional
+        Bandwidth [bytes/s] and latency [s] of the link as its maker states them; the model's by default.
+    simulates : bool
+        Whether SimGrid is asked too.
+    seed : int
+        Of the drawn noise.
+
+    Raises
+    ------
+    AnalysisError
+        If there are too few round trips.
+    CapabilityError, RunError
+        If SimGrid is missing, or fails.
+    DataError
+        If the model cannot be exported.
+    """
+    if len(held_out.sizes) < _FEWEST_OPERATIONS:
+        message = f"{len(held_out.sizes)} held-out round trips; at least {_FEWEST_OPERATIONS} are needed"
+        raise AnalysisError(message, hint="measure more round trips, in the state of the model")
+    sizes = held_out.sizes
+    errors = [
+        prediction_errors(name, "half_round_trip", sizes, held_out.half_round_trips_s, predicted)
+        for name, predicted in _rivals(model, sizes, nominal).items()
+    ]
+    gaps: list[float] = []
+    for profile in _profiles(model):
+        simgrid = to_simgrid(model, profile)
+        suffix = "" if profile == "rtt" else "-os"
+        answers = {"native": (simgrid.half_round_trips(sizes), simgrid.send_durations(sizes))}
+        if simulates:
+            found = simulate(simgrid, sizes)
+            answers["simulated"] = (found.half_round_trips_s, found.send_durations_s)
+            apart = np.abs(found.half_round_trips_s - answers["native"][0]) - found.seconds_per_stamp / 2
+            gaps.append(float(np.max(np.maximum(apart, 0) / answers["native"][0])))
+        is_early = sizes < simgrid.detached_below
+        for name, (half, send) in answers.items():
+            errors.append(
+                prediction_errors(name + suffix, "half_round_trip", sizes, held_out.half_round_trips_s, half)
+            )
+            if profile == "os" and np.count_nonzero(is_early) >= _FEWEST_OPERATIONS:
+                early = (sizes[is_early], held_out.send_durations_s[is_early], send[is_early])
+                errors.append(prediction_errors(name + suffix, "send", *early))
+    noise = _noise_distances(model, held_out, seed) if simulates and model.noise else ()
+    return Validation(
+        f"{model.transport}-{model.state}",
+        ".".join(map(str, simgrid_version())) if simulates else None,
+        len(sizes),
+        tuple(errors),
+        noise,
+        max(gaps, default=None),
+    )
+
+
+def prediction_errors(
+    predictor: str,
+    response: Response,
+    sizes: NDArray[np.int64],
+    measured_s: Vector,
+    predicted_s: Vector,
+) -> PredictionErrors:
+    """Compare the medians of bins of 50 operations of similar size.
+
+    Parameters
+    ----------
+    predictor, response : str
+        Names, as `PredictionErrors` says.
+    sizes, measured_s, predicted_s : ndarray
+        Shape (n,), n at least 1; operation by operation.
+
+    Returns
+    -------
+    PredictionErrors
+        ``|predicted median / measured median - 1|`` of each bin; what is left of a full bin belongs to
+        the last one.
+
+    Examples
+    --------
+    >>> sizes = np.arange(1, 201)
+    >>> found = prediction_errors("line", "half_round_trip", sizes, np.full(200, 2.0), np.full(200, 2.1))
+    >>> found.overall.bins, round(found.overall.median, 3), [each.low for each in found.decades]
+    (4, 0.05, [10, 100])
+    """
+    order = np.argsort(sizes, kind="stable")
+    count = max(len(order) // BIN_OPERATIONS, 1)
+    bins = np.split(order, np.arange(1, count) * BIN_OPERATIONS)
+    errors = np.array([abs(np.median(predicted_s[each]) / np.median(measured_s[each]) - 1) for each in bins])
+    middle = np.array([np.median(sizes[each]) for each in bins])
+    decade = np.where(middle < 10, 0, np.floor(np.log10(np.maximum(middle, 1))))  # noqa: PLR2004 - ten is a decade
+    decades = tuple(
+        DecadeErrors(int(10**each) if each else 0, _summary(errors[decade == each]))
+        for each in np.unique(decade)
+    )
+    return PredictionErrors(predictor, response, _summary(errors), decades)
+
+
+def _summary(errors: Vector) -> ErrorSummary:
+    median, p90 = np.quantile(errors, [0.5, 0.9])
+    return ErrorSummary(len(errors), float(median), float(errors.mean()), float(p90))
+
+
+def _profiles(model: CostModel) -> tuple[Profile, ...]:
+    knows_threshold = model.detached_bytes is not None or model.asynchronous_bytes is not None
+    return ("rtt", "os") if knows_threshold and model.curves.get("send") else ("rtt",)
+
+
+def _rivals(
+    model: CostModel, sizes: NDArray[np.int64], nominal: tuple[float, float] | None
+) -> Mapping[str, Vector]:
+    bandwidth, latency = nominal or (model.bandwidth_bytes_per_s, model.latency_s)
+    tuned_bandwidth, tuned_latency = tuned_link(model, largest_bytes=max(int(sizes.max()), 2))
+    as_is = default_simgrid("defaults", bandwidth_bytes_per_s=bandwidth, latency_s=latency)
+    tuned = default_simgrid("tuned", bandwidth_bytes_per_s=tuned_bandwidth, latency_s=tuned_latency)
+    return {
+        "line": latency + sizes / bandwidth,
+        "defaults": as_is.half_round_trips(sizes),
+        "tuned-defaults": tuned.half_round_trips(sizes),
+    }
+
+
+def _noise_distances(model: CostModel, held_out: HeldOut, seed: int) -> tuple[NoiseDistance, ...]:
+    simgrid = to_simgrid(model)
+    sizes = held_out.sizes
+    curve = simgrid.half_round_trips(sizes)
+    drawn = simulate(simgrid, sizes, noise=to_noise(model, seed=seed)).half_round_trips_s / curve
+    measured = held_out.half_round_trips_s / curve
+    found = []
+    for each in model.noise:
+        inside = np.ones(len(sizes), dtype=np.bool_)
+        if each.low is not None:
+            inside &= sizes > each.low
+        if each.high is not None:
+            inside &= sizes <= each.high
+        if not inside.any():
+            continue
+        truth = measured[inside]
+        found.append(
+            NoiseDistance(
+                each.low,
+                each.high,
+                len(truth),
+                kolmogorov_distance(truth, drawn[inside]),
+                kolmogorov_distance(truth, np.ones(1)),
+                float(np.quantile(drawn[inside], 0.95) / np.quantile(truth, 0.95)),
+            )
+        )
+    return tuple(found)
+
+
+def kolmogorov_distance(first: Vector, second: Vector) -> float:
+    """Give the largest difference of two empirical distribution functions.
+
+    Raises
+    ------
+    DataError
+        If a sample is empty.
+
+    References
+    ----------
+    .. [1] Smirnov (1948), Table for estimating the goodness of fit of empirical distributions.
+
+    Examples
+    --------
+    >>> round(kolmogorov_distance(np.array([1.0, 2.0, 3.0]), np.array([2.5, 9.0])), 9)
+    0.666666667
+    """
+    if not (len(first) and len(second)):
+        message = "a sample is empty"
+        raise DataError(message)
+    values = np.concatenate([first, second])
+    below = [
+        np.searchsorted(np.sort(sample), values, side="right") / len(sample) for sample in (first, second)
+    ]
+    return float(np.max(np.abs(below[0] - below[1])))

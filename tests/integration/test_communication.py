@@ -21,6 +21,7 @@ from steelyard.model.finding import read_findings
 from steelyard.model.plan import read_plan
 from steelyard.record.tables import read_runs
 from steelyard.record.trace import read_trace
+from steelyard.run.transport.link_remains import NAMESPACES
 from steelyard.share.verify import verify
 from steelyard.studies.communication.recorded import read_recorded
 
@@ -151,6 +152,27 @@ def test_a_killed_endpoint_keeps_what_was_stamped_and_the_study_goes_on(tmp_path
     ended = [each for each in read_findings(result / "findings.json").findings if each.claim == "ended_early"]
     assert ended[0].facts["operations"] == len(first.trace.endpoints[0].operations)
     assert read_trace(first.folder).endpoints[0].header["rank"] == 0
+
+
+@pytest.mark.needs_root
+@pytest.mark.needs_tc
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs the rights of root, to make network namespaces")
+@pytest.mark.skipif(shutil.which("tc") is None, reason="needs `tc`: make deps-communication")
+def test_a_study_over_a_link_knows_its_truth_and_leaves_no_namespace(tmp_path: Path) -> None:
+    result = tmp_path / "result"
+    short = ("--operations", "600", "--replications", "2", "--largest", "200000", "--quick")
+    words = ["run", "communication", "--transport", "tcp", "--link", "rate=1gbit", *short]
+    before = set(NAMESPACES.glob("*"))
+    assert execute([*words, "--out", str(result)]) == 0
+    assert set(NAMESPACES.glob("*")) <= before
+    runs = read_recorded(result, read_plan(result / "plan.json"))
+    assert [run.status for run in runs] == ["completed", "completed"]
+    truth = json.loads((runs[0].folder / "link.json").read_text())["truth"]
+    assert truth["rate_bits_per_s"] == 1_000_000_000
+    links = read_findings(result / "findings.json").of("link")
+    assert links
+    assert all(each.estimates["truth"].value == truth["payload_bytes_per_s"] for each in links)
+    assert verify(result) == []
 
 
 @pytest.mark.parametrize(

@@ -220,6 +220,7 @@ def prediction_errors(colours: Mapping[str, str], transports: Sequence[str]) -> 
                 "sort": {"field": "order"},
                 "axis": {"labelAngle": 0, "grid": True},
             },
+            "xOffset": {"field": "predictor", "scale": {"domain": list(colours)}},
             "y": numeric("error_percent", "median error [%]", type="log"),
             "color": coloured("predictor", colours),
             "tooltip": [

@@ -221,7 +221,9 @@ def sequence_figure(shown: Sequence[Shown]) -> Figure | None:
 def error_figure(findings: FindingSet) -> Figure | None:
     """Give the errors of predictions of the held-out replication, by decade of size."""
     chosen = [
-        each for each in findings.of("prediction_by_size") if each.subject["response"] == "half_round_trip"
+        each
+        for each in findings.of("prediction_by_size")
+        if each.subject["response"] == "half_round_trip" and not each.subject["predictor"].endswith("sends")
     ]
     if not chosen:
         return None

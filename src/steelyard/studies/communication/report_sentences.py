@@ -57,7 +57,8 @@ PHRASING: Final = Phrasing(
         },
         "fidelity": {
             "*": "SimGrid {facts.simgrid} with the exported model answers within {estimates.gap} of the "
-            "model's formula ({subject.transport}, {facts.operations:count} round trips)",
+            "model's formula, beyond the rounding of its stamps ({subject.transport}, "
+            "{facts.operations:count} round trips)",
         },
         "link": {
             "*": "{subject.transport} over {subject.link}, {facts.sizes}: fitted {estimates.fitted} "

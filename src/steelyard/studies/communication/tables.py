@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from steelyard.studies.finding_tables import write_claim_tables
+from steelyard.studies.finding_tables import FOLDER, write_claim_tables
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,6 +40,8 @@ IF_FOUND: Final = {
 
 
 def write_tables(result: Path, findings: FindingSet) -> None:
-    """Write the tables; the same findings give the same bytes."""
+    """Write the tables, and remove those of an earlier analysis; the same findings give the same bytes."""
     found = {claim: name for claim, name in IF_FOUND.items() if findings.of(claim)}
+    for name in set(IF_FOUND.values()) - set(found.values()):
+        (result / FOLDER / f"{name}.csv").unlink(missing_ok=True)
     write_claim_tables(result, findings, {**ALWAYS, **found})

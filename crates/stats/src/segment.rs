@@ -188,11 +188,62 @@ fn limits(points: usize, options: &SegmentOptions) -> Limits {
     }
 }
 
-/// Pilot, search, then weights and cuts around what was found.
+/// Points up to which a second start is tried. Among more, the window of the pilot is a small part.
+const FEW: usize = 2000;
+
+/// Search from the pilot; among few points also from the best partition without cuts.
+///
+/// A pilot whose window spans much of the points is far from a steep curve at their end. Residuals are then cut around
+/// the wrong curve, and the next round finds it again. The better of both ends is the one with the smaller cost around
+/// its own curve.
 fn converge(groups: &Groups, options: &SegmentOptions) -> (Weighted, Found) {
-    let limits = limits(groups.y.len(), options);
     let pilot = groups.pilot();
-    let mut level = pilot.clone();
+    let first = rounds(groups, options, &pilot, groups.window());
+    if !options.robust || groups.y.len() > FEW {
+        return first;
+    }
+    let uncut = SegmentOptions { robust: false, ..*options };
+    let (weighted, found) = rounds(groups, &uncut, &pilot, groups.window());
+    let mut start = levels(groups, &weighted.groups, &found.breaks, 0, &uncut);
+    usable(&mut start, &pilot, groups, options.noise);
+    let second = rounds(groups, options, &start, 0);
+    let sigma = first.0.sigma.min(second.0.sigma);
+    let is_better = own_cost(groups, &second, sigma, options) < own_cost(groups, &first, sigma, options);
+    if is_better { second } else { first }
+}
+
+/// Cost of a partition around its own curves, residuals cut, for a given noise.
+fn own_cost(
+    groups: &Groups,
+    (weighted, found): &(Weighted, Found),
+    sigma: f64,
+    options: &SegmentOptions,
+) -> f64 {
+    let limits = limits(groups.y.len(), options);
+    let pieces = ranges(&found.breaks, groups.count()).into_iter().map(|range| {
+        let own = piece(groups, &weighted.groups, range, &limits);
+        let loss: f64 = (range.0..range.1)
+            .map(|group| {
+                let spread = weighted.spread[group] * sigma / weighted.sigma;
+                settle::loss(groups, group, &own, spread, options)
+            })
+            .sum();
+        let slope = match own.kind {
+            PieceKind::Constant => limits.prices.constant,
+            PieceKind::Line => limits.prices.line,
+            PieceKind::Power => limits.prices.power,
+        };
+        loss + slope
+    });
+    pieces.sum::<f64>() + limits.penalty * real(found.breaks.len())
+}
+
+/// Search, then weights and cuts around what was found, until nothing moves any more.
+///
+/// `smeared` is over how many points a jump is smeared in `start`.
+fn rounds(groups: &Groups, options: &SegmentOptions, start: &[f64], smeared: usize) -> (Weighted, Found) {
+    let limits = limits(groups.y.len(), options);
+    let mut level = start.to_vec();
     let mut before: Option<Vec<usize>> = None;
     let mut pass = 0;
     loop {
@@ -211,15 +262,13 @@ fn converge(groups: &Groups, options: &SegmentOptions) -> (Weighted, Found) {
             guessed
         };
         before = Some(found.clone());
-        // The pilot is smeared over half a window on either side of a jump.
-        let smeared = if pass == 1 { groups.window() } else { 0 };
         let curves: Vec<Piece> = ranges(&found, groups.count())
             .into_iter()
             .map(|range| piece(groups, &weighted.groups, range, &limits))
             .collect();
         let settled = settle(groups, &curves, &found, &weighted.spread, options);
-        level = levels(groups, &weighted.groups, &settled, smeared, options);
-        usable(&mut level, &pilot, groups, options.noise);
+        level = levels(groups, &weighted.groups, &settled, if pass == 1 { smeared } else { 0 }, options);
+        usable(&mut level, start, groups, options.noise);
     }
 }
 

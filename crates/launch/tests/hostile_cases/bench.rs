@@ -94,8 +94,9 @@ pub(crate) fn processes_of(user_id: u32) -> BTreeSet<String> {
         .filter(|name| is_process(name))
         .filter(|name| {
             let status = std::fs::read_to_string(format!("/proc/{name}/status")).unwrap_or_default();
-            // A launcher makes this process a subreaper: orphans of a killed one wait here as zombies.
-            status.contains(&format!("\nUid:\t{user_id}\t")) && !status.contains("\nState:\tZ")
+            // A launcher makes this process a subreaper: orphans of a killed one wait here as zombies. A process
+            // on its way there has given up its memory before it leaves its group.
+            status.contains(&format!("\nUid:\t{user_id}\t")) && status.contains("\nVmSize:")
         })
         .collect()
 }

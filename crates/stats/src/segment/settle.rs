@@ -49,7 +49,13 @@ pub(super) fn settle(
 }
 
 /// Cut squares of the residuals of one x around a curve.
-fn loss(groups: &Groups, group: usize, piece: &Piece, sigma: f64, options: &SegmentOptions) -> f64 {
+pub(super) fn loss(
+    groups: &Groups,
+    group: usize,
+    piece: &Piece,
+    sigma: f64,
+    options: &SegmentOptions,
+) -> f64 {
     let level = piece.at(groups.x[group]);
     let unit = if options.noise == NoiseScale::Proportional { sigma * level.abs() } else { sigma };
     let most = if options.robust { CUT * CUT } else { f64::INFINITY };

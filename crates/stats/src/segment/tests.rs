@@ -219,3 +219,62 @@ fn a_budget_that_ends_too_early_leaves_an_honest_gap() {
     let complete = fit_segments(&x, &y, &OPTIONS).expect("fits");
     assert!(cut_short.bound <= cut_short.cost && cut_short.evaluations < complete.evaluations * 2);
 }
+
+/// Size, median and its relative error of round trips over a shaped link as they were measured: a level, then a steep line that
+/// only the last quarter of the points follows. The pilot's window spans a quarter of all points.
+const SHAPED: [(f64, f64, f64); 40] = [
+    (1.0, 45.90, 0.0829),
+    (2.0, 59.13, 0.0993),
+    (4.0, 50.91, 0.1198),
+    (6.0, 43.44, 0.1009),
+    (9.0, 45.43, 0.1172),
+    (12.0, 51.19, 0.1268),
+    (16.0, 48.41, 0.1045),
+    (19.5, 48.17, 0.0993),
+    (27.0, 61.74, 0.1252),
+    (37.0, 47.33, 0.1143),
+    (52.0, 50.36, 0.1120),
+    (69.5, 47.51, 0.1153),
+    (102.5, 49.98, 0.1131),
+    (131.5, 41.94, 0.1314),
+    (212.0, 53.22, 0.1091),
+    (281.0, 45.15, 0.1282),
+    (372.0, 53.47, 0.1153),
+    (487.0, 51.84, 0.1060),
+    (656.0, 45.58, 0.1001),
+    (887.0, 42.63, 0.1285),
+    (1284.0, 46.25, 0.0931),
+    (1681.0, 58.80, 0.1097),
+    (2640.0, 53.99, 0.1074),
+    (3886.0, 51.24, 0.0801),
+    (6564.0, 65.49, 0.0920),
+    (8690.0, 50.13, 0.0742),
+    (11429.0, 88.95, 0.0877),
+    (15412.0, 120.68, 0.0719),
+    (20517.0, 99.85, 0.0649),
+    (31110.0, 269.42, 0.0648),
+    (46936.0, 396.65, 0.0309),
+    (58234.0, 494.12, 0.0310),
+    (75230.0, 607.49, 0.0283),
+    (93393.0, 784.86, 0.0244),
+    (135084.0, 1137.84, 0.0222),
+    (173574.0, 1559.55, 0.0181),
+    (240681.0, 2040.37, 0.0130),
+    (334247.0, 2880.94, 0.0160),
+    (486586.0, 4095.41, 0.0130),
+    (716334.0, 6166.92, 0.0132),
+];
+
+#[test]
+fn a_steep_line_at_the_end_of_few_points_is_found() {
+    let x: Vec<f64> = SHAPED.iter().map(|row| row.0).collect();
+    let y: Vec<f64> = SHAPED.iter().map(|row| row.1).collect();
+    let errors: Vec<f64> = SHAPED.iter().map(|row| row.2).collect();
+    let options = SegmentOptions { break_penalty: 3.0, floor: 0.01, ..OPTIONS };
+    let found = fit_scaled_segments(&x, &y, &errors, &options).unwrap();
+    let last = found.pieces.last().unwrap();
+    assert!(last.x_range.0 < 60_000.0 && last.kind != PieceKind::Constant, "{found:?}");
+    for (place, value, _) in SHAPED.into_iter().filter(|row| row.0 >= last.x_range.0) {
+        assert!((last.at(place) / value - 1.0).abs() < 0.1, "{place}: {found:?}");
+    }
+}

@@ -29,6 +29,8 @@ class Column:
         Sentences, which may be broken into lines.
     explanation : str
         One sentence for people who do not know the word; empty when there is none.
+    in_terminal : bool
+        Whether the summary in a terminal has room for it.
     """
 
     key: str
@@ -36,6 +38,7 @@ class Column:
     is_number: bool = False
     is_prose: bool = False
     explanation: str = ""
+    in_terminal: bool = True
 
 
 @dataclass(frozen=True, slots=True)

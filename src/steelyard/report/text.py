@@ -89,11 +89,12 @@ def _print_statement(console: Console, statement: Statement) -> None:
 def _print_table(console: Console, table: Table) -> None:
     console.print(Text(table.title, style="bold"))
     grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for column in table.columns:
+    shown = [place for place, column in enumerate(table.columns) if column.in_terminal]
+    for column in (table.columns[place] for place in shown):
         heading = Text(column.key).append(f"\n[{column.unit}]" if column.unit else "")
         grid.add_column(heading, justify="right" if column.is_number else "left", overflow="fold")
     for row in table.rows[:KEY_ROWS]:
-        grid.add_row(*(_cell(value) for value in row))
+        grid.add_row(*(_cell(row[place]) for place in shown))
     console.print(grid)
     hidden = len(table.rows) - KEY_ROWS
     if hidden > 0:

@@ -69,6 +69,9 @@ def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[No
     absent = findings.of("absent")
     if absent:
         yield Notice("Not measured here", tuple(PHRASING.say(each).text for each in absent))
+    missing = dict.fromkeys(PHRASING.say(each).text for each in findings.of("link_missing"))
+    if missing:
+        yield Notice("Missing from the link", tuple(missing), tone="warn")
     changed = [each for each in findings.of("host_state") if each.verdict == "one of several"]
     if changed:
         text = (

@@ -49,9 +49,24 @@ def card_table(findings: FindingSet) -> Table | None:
         Column(
             "error", is_number=True, explanation="median error of predicting a replication it has not seen"
         ),
-        Column("two numbers", is_number=True, explanation="the same error of latency + size / bandwidth"),
-        Column("replications", is_number=True, explanation="launches the model is fitted to"),
-        Column("round trips", is_number=True, explanation="behind the curve of delays"),
+        Column(
+            "two numbers",
+            is_number=True,
+            explanation="the same error of latency + size / bandwidth",
+            in_terminal=False,
+        ),
+        Column(
+            "replications",
+            is_number=True,
+            explanation="launches the model is fitted to",
+            in_terminal=False,
+        ),
+        Column(
+            "round trips",
+            is_number=True,
+            explanation="behind the curve of delays",
+            in_terminal=False,
+        ),
     )
     return _table("models", "Model cards", columns, rows, is_key=True)
 

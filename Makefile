@@ -50,6 +50,16 @@ fuzz: ## feed every parser of foreign bytes with damaged ones, FUZZ_SECONDS each
 verify-sync: ## check locks and queues under loom, Miri and ThreadSanitizer, with 1000 stress rounds
 	@scripts/verify-sync.sh
 
+.PHONY: bench-communication
+bench-communication: setup ## print how well communication is measured, modelled and simulated, beside the goals
+	@status=0; \
+	$(BIN)/python benches/communication_fit.py || status=1; \
+	$(BIN)/python benches/communication_planted.py || status=1; \
+	$(BIN)/python benches/simgrid_export.py || status=1; \
+	$(BIN)/python benches/mpi_transports.py || status=1; \
+	src/steelyard/_bin/steelyard-comm overhead; \
+	exit $$status
+
 .PHONY: truth
 truth: setup ## compute the page that says how often intervals and verdicts are right
 	@cd tests && ../$(BIN)/python -m statistical.truth --write ../docs/concepts/coverage.md

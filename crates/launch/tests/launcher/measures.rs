@@ -283,7 +283,9 @@ fn waiting_is_flagged(layout: Layout) {
         let waited = outcome.value(Metric::RunDelayNs).unwrap();
         assert!(outcome.flags.contains(&Flag::Preempted), "{waited}: {:?}", outcome.flags);
         if let Some(pressure) = outcome.value(Metric::CpuPressureNs) {
-            assert!(pressure.abs_diff(waited) < 5_000_000, "{pressure} against {waited}");
+            // The kernel counts pressure at switches and ticks, which come late where all is emulated.
+            let apart_ns = 5_000_000 * u64::from(time_scale().min(4));
+            assert!(pressure.abs_diff(waited) < apart_ns, "{pressure} against {waited}");
         }
     }
 }

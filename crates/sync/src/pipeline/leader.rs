@@ -73,7 +73,8 @@ impl<L: Lock> Table<L> {
 /// to draw the next half of a queue.
 ///
 /// SOURCE: D. C. Schmidt et al., "Leader/Followers", Pattern Languages of Programs 2000. Own deviation:
-/// the leader takes several packets and is follower to itself.
+/// the leader takes several packets and is follower to itself, and no more workers than cores take part: nobody
+/// ever waits for packets, so a further one could only take a core from whoever has some.
 pub(super) fn execute<L: Lock>(load: &Load, settings: &Settings) -> Result<Outcome, SyncError> {
     pin::require(&settings.cpus)?;
     let sources = load.open();
@@ -81,6 +82,7 @@ pub(super) fn execute<L: Lock>(load: &Load, settings: &Settings) -> Result<Outco
     let table = Table::<L>::new(sources, load.packet_limit(), settings.workers);
     let stop = Padded(StopFlag::default());
     let start = Barrier::new(settings.workers + 1);
+    let cores = thread::available_parallelism().map_or(1, usize::from);
     let (shares, times) = thread::scope(|scope| {
         let (table, stop, start) = (&table, &stop, &start);
         let workers: Vec<_> = (0..settings.workers)
@@ -88,6 +90,9 @@ pub(super) fn execute<L: Lock>(load: &Load, settings: &Settings) -> Result<Outco
                 scope.spawn(move || {
                     pin::apply(&settings.cpus, worker);
                     start.wait();
+                    if worker >= cores {
+                        return Share::new(load.sources as usize);
+                    }
                     work(table, stop, load.sources as usize, settings.depth)
                 })
             })

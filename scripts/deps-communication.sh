@@ -15,32 +15,6 @@ for word in "$@"; do
   esac
 done
 
-say() { [ -n "$quiet" ] || echo "$@" >&2; }
-sudo=
-[ "$(id -u)" = 0 ] || sudo=sudo
-
-if ! command -v apt-get >/dev/null; then
-  echo "error: apt-get is not here; install by your system's means: ${packages[*]}" >&2
-  exit 3
-fi
-
-is_installed() { dpkg-query --show --showformat='${db:Status-Status}' "$1" 2>/dev/null | grep -qx installed; }
-
-missing=()
-for package in "${packages[@]}"; do
-  is_installed "$package" || missing+=("$package")
-done
-if [ ${#missing[@]} -eq 0 ]; then
-  say "everything is there: ${packages[*]}"
-  exit 0
-fi
-say "installing ${missing[*]}"
-$sudo apt-get update -qq || say "the package lists are not fresh"
-status=0
-for package in "${missing[@]}"; do
-  DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "$package" >/dev/null || {
-    echo "could not install $package" >&2
-    status=3
-  }
-done
-exit $status
+. "$(dirname "$0")/packages.sh"
+install_packages
+[ ${#missing[@]} -gt 0 ] || say "everything is there: ${packages[*]}"

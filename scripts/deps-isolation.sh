@@ -16,29 +16,9 @@ for word in "$@"; do
   esac
 done
 
-say() { [ -n "$quiet" ] || echo "$@" >&2; }
-sudo=
-[ "$(id -u)" = 0 ] || sudo=sudo
-
-if ! command -v apt-get >/dev/null; then
-  echo "error: apt-get is not here; install by your system's means: ${packages[*]}" >&2
-  exit 3
-fi
-
-is_installed() { dpkg-query --show --showformat='${db:Status-Status}' "$1" 2>/dev/null | grep -qx installed; }
-
-missing=()
-for package in "${packages[@]}"; do
-  is_installed "$package" || missing+=("$package")
-done
-if [ ${#missing[@]} -gt 0 ]; then
-  say "installing ${missing[*]}"
-  $sudo apt-get update -qq || say "the package lists are not fresh"
-  for package in "${missing[@]}"; do
-    DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "$package" >/dev/null ||
-      echo "could not install $package" >&2
-  done
-fi
+. "$(dirname "$0")/packages.sh"
+# What could not be installed is named, and the technologies that need it are absent.
+install_packages || true
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/steelyard/guest
 # What the kernel keeps apart from itself and the tests of shaped links need.

@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
     Mask = NDArray[np.bool_]
 
-SLOW_CANARY_NS: Final = 70.0
-"""SOURCE: a cache line goes back and forth in 25 to 31 ns between near cores and in 153 to 175 ns between far
-ones (measured on a guest with 2 CPUs); this is the geometric middle."""
+SLOW_CANARY_NS: Final = 140.0
+"""Round trip of a cache line from which CPUs are far apart.
+
+SOURCE: own measurement on a guest with 2 CPUs, by both rank programs: 62 to 82 ns between near cores, 295 to
+315 between far ones; this is the geometric middle."""
 
 DELAYED: Final = 0.05
 """A block is disturbed if an endpoint waited for a CPU for a larger share of it."""

@@ -33,9 +33,9 @@ PHRASING: Final = Phrasing(
             "{subject.predicate}; they share nothing that could be shown",
         },
         "host_state": {
-            "the only one": "{subject.transport}: the host was in one state (`{subject.state}`)"
+            "the only one": "{subject.transport}: the host was in one state ({subject.state})"
             "[; a cache line went back and forth between the two CPUs in {estimates.canary}]",
-            "*": "{subject.transport}: {facts.runs} replications in the state `{subject.state}`"
+            "*": "{subject.transport}: {facts.runs} replications in the state {subject.state}"
             "[, in which a cache line goes back and forth between the two CPUs in {estimates.canary}]",
         },
         "mixed_run": {
@@ -82,7 +82,7 @@ PHRASING: Final = Phrasing(
             "no trace": "{subject.transport}, replication {subject.replication}: {facts.message}",
             "*": "{subject.transport}, replication {subject.replication}: {verdict}"
             "[ ({facts.message})]; {facts.operations:count} operations were recorded and are kept in "
-            "`{facts.trace}`",
+            "{facts.trace}",
         },
         "coverage": {
             "*": "sizes are {subject.law}: {facts.bias} ({facts.text})",

@@ -31,6 +31,8 @@ class Messages:
         For `communication`: a file with two hosts that are reached by ssh, one per line.
     operations
         For `communication`: operations of a replication.
+    warm_up
+        For `communication`: operations at the begin of each launch that are kept, and that no model sees.
     sizes
         For `communication`: how sizes are drawn: doubling, uniform or log-uniform.
     smallest
@@ -49,6 +51,7 @@ class Messages:
     link: Words = None
     hostfile: str | None = None
     operations: int | None = None
+    warm_up: int | None = None
     sizes: str | None = None
     smallest: int | None = None
     largest: int | None = None
@@ -63,6 +66,7 @@ class Messages:
             "link": self.link or None,
             "hostfile": self.hostfile,
             "operations": self.operations,
+            "warm_up": self.warm_up,
             "sizes": self.sizes,
             "smallest": self.smallest,
             "largest": self.largest,

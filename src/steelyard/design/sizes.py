@@ -114,7 +114,7 @@ class OperationList:
         return f"{HEADING}\n{''.join(rows)}"
 
 
-def draw_operations(plan: SizePlan, seed: int, replication: int) -> OperationList:
+def draw_operations(plan: SizePlan, seed: int, replication: int, *, warm_up: int = 0) -> OperationList:
     """Draw the list of one replication.
 
     Kinds share the list as their weights say, up to whole operations; each kind gets sizes over the whole
@@ -128,6 +128,8 @@ def draw_operations(plan: SizePlan, seed: int, replication: int) -> OperationLis
         The study's seed; stream `Purpose.MESSAGE_SIZES` with the number of the replication.
     replication : int
         From 0. A replication does not depend on how many others there are.
+    warm_up : int
+        Operations drawn alike and put before the list, which stays the same whatever their number.
 
     Examples
     --------
@@ -136,9 +138,17 @@ def draw_operations(plan: SizePlan, seed: int, replication: int) -> OperationLis
     ['pingpong', 'pingpong', 'pingpong', 'send']
     """
     stream = generator(seed, Purpose.MESSAGE_SIZES, replication)
+    found = _draw(plan, plan.operations, stream)
+    if warm_up == 0:
+        return found
+    first = _draw(plan, warm_up, stream)
+    return OperationList(first.names + found.names, np.concatenate([first.sizes, found.sizes]))
+
+
+def _draw(plan: SizePlan, operations: int, stream: np.random.Generator) -> OperationList:
     names: list[str] = []
     sizes: list[Sizes] = []
-    for name, count in _shares(plan.mix, plan.operations).items():
+    for name, count in _shares(plan.mix, operations).items():
         names += [name] * count
         sizes.append(draw_sizes(plan.law, count, (plan.smallest, plan.largest), stream))
     order = stream.permutation(len(names))

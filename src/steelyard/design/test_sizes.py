@@ -122,3 +122,11 @@ def test_a_range_without_a_power_of_two_is_refused() -> None:
 
 def test_every_law_says_what_it_hides() -> None:
     assert len({sampling_bias(law) for law in SizeLaw}) == len(SizeLaw)
+
+
+def test_a_warm_up_stands_before_the_list_and_leaves_it_as_it_is() -> None:
+    few = SizePlan(SizeLaw.LOG_UNIFORM, 1, 1000, 40, {"pingpong": 3, "send": 1})
+    plain, warmed = draw_operations(few, 1, 0), draw_operations(few, 1, 0, warm_up=12)
+    assert warmed.names[12:] == plain.names
+    assert warmed.sizes[12:].tolist() == plain.sizes.tolist()
+    assert Counter(warmed.names[:12]) == {"pingpong": 9, "send": 3}

@@ -70,3 +70,11 @@ def test_operations_out_of_order_are_refused(tmp_path: Path) -> None:
     write_trace(tmp_path, trace)
     with pytest.raises(DataError, match="out of order"):
         read_trace(tmp_path)
+
+
+def test_a_warm_up_is_left_out_of_both_endpoints() -> None:
+    trace = _trace(3, 3)
+    kept = trace.after(1)
+    assert [each.operations["seq"].tolist() for each in kept.endpoints] == [[1, 2], [1, 2]]
+    assert [each.operations["seq"].tolist() for each in trace.endpoints] == [[0, 1, 2], [0, 1, 2]]
+    assert trace.after(0) is trace

@@ -36,7 +36,7 @@ wtime        cost of one reading of the library's clock, endpoint 0 only
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -132,6 +132,22 @@ class Trace:
     def is_complete(self) -> bool:
         """Whether both endpoints came to the end of what they had to do."""
         return all(endpoint.header.get("is_complete") is True for endpoint in self.endpoints)
+
+    def after(self, warm_up: int) -> Trace:
+        """Give the trace without its first operations.
+
+        Parameters
+        ----------
+        warm_up : int
+            How many; operations are counted from 0 by both endpoints.
+        """
+        if warm_up == 0:
+            return self
+        first, second = (
+            replace(endpoint, operations=endpoint.operations[endpoint.operations["seq"] >= warm_up])
+            for endpoint in self.endpoints
+        )
+        return Trace((first, second), self.probes)
 
 
 def read_trace(folder: Path) -> Trace:

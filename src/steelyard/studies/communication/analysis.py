@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from steelyard.studies.communication.transport_facts import TransportFacts
     from steelyard.studies.communication.validation import Validation
 
-METHOD_VERSION: Final = 1
+METHOD_VERSION: Final = 2
 """Raised whenever a change of the analysis alters numbers."""
 
 
@@ -175,5 +175,6 @@ def _claims(
             "seed": plan.seed,
             "replications": plan.blocks,
             "held_out": int(plan.options.get("held_out") or 0),
+            "warm_up": int(plan.options.get("warm_up") or 0) or None,
         },
     )

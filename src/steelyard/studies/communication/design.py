@@ -136,6 +136,7 @@ def plan(
             "mode": "quick" if options.quick else "full",
             "origin": "executed",
             "held_out": HELD_OUT,
+            "warm_up": given(options.warm_up),
             "margin_percent": options.margin_percent,
             "gate": options.gate,
             "gate_retries": options.gate_retries,

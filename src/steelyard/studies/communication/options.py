@@ -57,6 +57,7 @@ class CommunicationOptions(BaseModel):
     link: tuple[Annotated[str, Field(min_length=1)], ...] = ()
     hostfile: str | None = Field(default=None, min_length=1)
     operations: int | None = Field(default=None, ge=200, le=10_000_000)
+    warm_up: int | None = Field(default=None, ge=0, le=1_000_000)
     sizes: SizeLawName = "log-uniform"
     smallest: Size = 1
     largest: int | None = Field(default=None, ge=1, le=LARGEST_BYTES)
@@ -74,6 +75,7 @@ class CommunicationOptions(BaseModel):
 
 _FULL: Final[dict[str, Any]] = {
     "operations": 10_000,
+    "warm_up": 500,
     "largest": 10_000_000,
     "replications": 5,
     "budget": 60.0,
@@ -83,6 +85,7 @@ _FULL: Final[dict[str, Any]] = {
 
 _QUICK: Final[dict[str, Any]] = {
     "operations": 3000,
+    "warm_up": 200,
     "largest": 1_000_000,
     "replications": 3,
     "budget": 10.0,

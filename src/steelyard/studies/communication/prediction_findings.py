@@ -38,6 +38,9 @@ SMIRNOV: Final = "Kolmogorov-Smirnov distance of measured and simulated ratios t
 METHOD: Final = f"medians of {BIN_OPERATIONS} round trips of neighbouring sizes"
 
 
+HALVES: Final = "half the distance between the medians of the halves of a bin; median over the bins"
+
+
 def held_out_of(record: CellRecord, run: RecordedRun) -> HeldOut:
     """Give the round trips of a held-out run in its state that nothing disturbed."""
     rows = record.operations.where(record.rows_of(run))
@@ -129,6 +132,9 @@ def _overall(about: dict[str, str], errors: PredictionErrors, found: Validation,
             "median": _percent(overall.median, overall.bins, found.operations),
             "mean": _percent(overall.mean, overall.bins, found.operations),
             "p90": _percent(overall.p90, overall.bins, found.operations),
+            "floor": Estimate(
+                100 * overall.floor, "percent", HALVES, units=overall.bins, measurements=found.operations
+            ),
         },
         facts={
             "bins": overall.bins,

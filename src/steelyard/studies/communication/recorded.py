@@ -33,7 +33,8 @@ class RecordedRun:
     folder : Path
         Its trace.
     trace : Trace or None
-        ``None`` where the endpoints came to write none, or it cannot be read.
+        Without the operations that warmed the launch up. ``None`` where the endpoints came to write none,
+        or it cannot be read.
     problem : str
         Why there is no trace; empty where there is one.
     state : str
@@ -70,9 +71,10 @@ def read_recorded(result: Path, plan: Plan) -> tuple[RecordedRun, ...]:
     columns = ["cell", "block", "batch", "attempt", "status", "message"]
     rows = read_runs(result).select(columns).to_pylist()
     found = []
+    warm_up = int(plan.options.get("warm_up") or 0)
     for row in sorted(rows, key=lambda row: (row["cell"], row["block"])):
         folder = result / TRACES_NAME / files_name(row["batch"], row["attempt"])
-        trace, problem = _trace_of(folder)
+        trace, problem = _trace_of(folder, warm_up)
         found.append(
             RecordedRun(
                 row["cell"],
@@ -88,11 +90,11 @@ def read_recorded(result: Path, plan: Plan) -> tuple[RecordedRun, ...]:
     return tuple(found)
 
 
-def _trace_of(folder: Path) -> tuple[Trace | None, str]:
+def _trace_of(folder: Path, warm_up: int) -> tuple[Trace | None, str]:
     try:
-        trace = read_trace(folder)
+        trace = read_trace(folder).after(warm_up)
     except DataError as error:
         return None, error.message
     if not all(len(endpoint.operations) for endpoint in trace.endpoints):
-        return None, "no operation was finished"
+        return None, "no operation was finished" + (" after the warm-up" if warm_up else "")
     return trace, ""

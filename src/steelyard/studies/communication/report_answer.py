@@ -36,7 +36,9 @@ def _of_model(findings: FindingSet, card: Finding) -> Statement:
         parts += [
             "; a replication it has not seen is predicted with a median error of ",
             fill("{estimates.median}", own),
-            " (latency + size / bandwidth: ",
+            " (what was measured there is itself uncertain by ",
+            fill("{estimates.floor}", own),
+            "; latency + size / bandwidth: ",
             fill("{estimates.median}", rival),
             ")",
         ]

@@ -19,7 +19,8 @@ PHRASING: Final = Phrasing(
         },
         "prediction": {
             "*": "{subject.predictor} predicts the held-out replication with a median error of "
-            "{estimates.median} (mean {estimates.mean})",
+            "{estimates.median} (mean {estimates.mean}); what was measured there is itself uncertain by "
+            "{estimates.floor}",
         },
         "carry_over": {
             "*": "{subject.transport}, {subject.sizes}: the size of the message before explains "
@@ -96,7 +97,8 @@ PHRASING: Final = Phrasing(
         },
         "settings": {
             "*": "{facts.replications} replications, the last of each state of the host held out; sizes and "
-            "order are drawn from seed {facts.seed}",
+            "order are drawn from seed {facts.seed}[; the first {facts.warm_up:count} operations of each "
+            "launch warm it up: they are kept, and no model sees them]",
         },
     }
 )

@@ -198,7 +198,7 @@ def prediction_table(findings: FindingSet) -> Table | None:
             _who(each),
             Value(str(each.facts["response_text"])),
             Value(each.subject["predictor"], finding=each.id),
-            *(estimate_value(each, role) for role in ("median", "mean", "p90")),
+            *(estimate_value(each, role) for role in ("median", "mean", "p90", "floor")),
             fact_value(each, "bins"),
         )
         for each in findings.of("prediction")
@@ -210,6 +210,7 @@ def prediction_table(findings: FindingSet) -> Table | None:
         Column("median", is_number=True),
         Column("mean", is_number=True),
         Column("p90", is_number=True, explanation="nine of ten bins are predicted better"),
+        Column("floor", is_number=True, explanation="median error that the medians measured have themselves"),
         Column("bins", is_number=True, explanation="of 50 round trips of neighbouring sizes"),
     )
     return _table("prediction_errors", "Errors of predicting the held-out replication", columns, rows)

@@ -20,7 +20,7 @@ from steelyard.studies.communication.design import (
     trace_options,
     two_cores,
 )
-from steelyard.studies.communication.options import NO_LINK, CommunicationOptions, settle, size_plan
+from steelyard.studies.communication.options import NO_LINK, CommunicationOptions, given, settle, size_plan
 from steelyard.studies.communication.places import sites_of
 from steelyard.studies.communication.transport_facts import write_facts
 
@@ -58,7 +58,9 @@ def furnished(plan: Plan) -> Iterator[Callable[[Batch, Path], None]]:
     with sites_of(options) as sites:
 
         def furnish(batch: Batch, folder: Path) -> None:
-            drawn = draw_operations(size_plan(options), plan.seed, batch.block)
+            drawn = draw_operations(
+                size_plan(options), plan.seed, batch.block, warm_up=given(options.warm_up)
+            )
             (folder / PLAN_FILE).write_text(drawn.csv(), encoding="ascii")
             levels = plan.cell_of(batch).levels
             name = levels["transport"]

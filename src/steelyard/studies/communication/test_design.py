@@ -108,7 +108,7 @@ def test_links_are_written_in_one_way_and_wrong_ones_are_refused() -> None:
 
 
 def test_replications_get_lists_of_their_own_and_cells_of_one_replication_the_same(tmp_path: Path) -> None:
-    found = designed(operations=200, replications=2, seed=9)
+    found = designed(operations=200, warm_up=30, replications=2, seed=9)
     texts: dict[tuple[int, int], str] = {}
     with furnished(found) as furnish:
         for batch in found.batches:
@@ -118,7 +118,7 @@ def test_replications_get_lists_of_their_own_and_cells_of_one_replication_the_sa
             texts[batch.block, batch.cell] = (folder / "plan.csv").read_text()
     assert texts[0, 0] == texts[0, 1] != texts[1, 0] == texts[1, 1]
     assert texts[0, 0].splitlines()[0] == "op,size"
-    assert len(texts[0, 0].splitlines()) == 201
+    assert len(texts[0, 0].splitlines()) == 231
 
 
 def test_the_options_of_a_plan_are_read_back_from_its_file(tmp_path: Path) -> None:

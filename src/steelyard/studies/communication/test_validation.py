@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -10,7 +11,12 @@ import pytest
 from steelyard.errors import AnalysisError
 from steelyard.record.trace import BLOCK, OPERATION, PROBE, Endpoint, Operation, Trace
 from steelyard.report.export.test_cost_models import MODEL, with_noise
-from steelyard.studies.communication.validation import HeldOut, kolmogorov_distance, validate
+from steelyard.studies.communication.validation import (
+    HeldOut,
+    kolmogorov_distance,
+    prediction_errors,
+    validate,
+)
 
 if TYPE_CHECKING:
     from steelyard.model.cost_model import CostModel
@@ -111,3 +117,20 @@ def test_held_out_round_trips_are_those_of_a_trace_that_are_kept() -> None:
 def test_the_distance_of_two_uniform_samples_is_their_shift(shift: float) -> None:
     sample = np.linspace(0, 1, 1001)
     assert kolmogorov_distance(sample, sample + shift) == pytest.approx(min(shift, 1.0), abs=2e-3)
+
+
+def test_the_floor_of_an_error_is_the_scatter_of_what_was_measured() -> None:
+    generator = np.random.default_rng(5)
+    sizes = np.floor(10 ** generator.uniform(0, 6, 20_000)).astype(np.int64)
+    predicted = np.asarray(1e-6 + sizes * 1e-9, dtype=np.float64)
+    scattered = np.asarray(predicted * generator.lognormal(0, 0.2, sizes.size), dtype=np.float64)
+    found = prediction_errors("native", "half_round_trip", sizes, scattered, predicted).overall
+    # The median of 50 values of this law is off by sqrt(pi / 2) * 0.2 / sqrt(50), and half of the time by
+    # more than 0.6745 of that.
+    assert found.floor == pytest.approx(0.6745 * math.sqrt(math.pi / 2) * 0.2 / math.sqrt(50), rel=0.15)
+    assert found.median == pytest.approx(found.floor, rel=0.2)
+    exact = prediction_errors(
+        "native", "half_round_trip", sizes, predicted + predicted / 10, predicted
+    ).overall
+    assert exact.floor == pytest.approx(0.0, abs=1e-12)
+    assert exact.median == pytest.approx(1 / 11)

@@ -74,12 +74,22 @@ class HeldOut:
 
 @dataclass(frozen=True, slots=True)
 class ErrorSummary:
-    """Relative errors of the medians of bins; `bins` of them."""
+    """Relative errors of the medians of bins; `bins` of them.
+
+    Parameters
+    ----------
+    median, mean, p90 : float
+        Over the bins.
+    floor : float
+        Median error that the best of all predictors would show here: what the medians of bins are off by
+        themselves, because each is of 50 operations only.
+    """
 
     bins: int
     median: float
     mean: float
     p90: float
+    floor: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +279,8 @@ def prediction_errors(
     -------
     PredictionErrors
         ``|predicted median / measured median - 1|`` of each bin; what is left of a full bin belongs to
-        the last one.
+        the last one. Half the relative distance between the medians of the two halves of a bin is spread
+        like the error of the bin's own median: its median over the bins is the floor.
 
     Examples
     --------
@@ -284,16 +295,27 @@ def prediction_errors(
     errors = np.array([abs(np.median(predicted_s[each]) / np.median(measured_s[each]) - 1) for each in bins])
     middle = np.array([np.median(sizes[each]) for each in bins])
     decade = np.where(middle < 10, 0, np.floor(np.log10(np.maximum(middle, 1))))  # noqa: PLR2004 - ten is a decade
+    halves = np.array([_half_distance(measured_s[each] / predicted_s[each]) for each in bins])
     decades = tuple(
-        DecadeErrors(int(10**each) if each else 0, _summary(errors[decade == each]))
+        DecadeErrors(int(10**each) if each else 0, _summary(errors[decade == each], halves[decade == each]))
         for each in np.unique(decade)
     )
-    return PredictionErrors(predictor, response, _summary(errors), decades)
+    return PredictionErrors(predictor, response, _summary(errors, halves), decades)
 
 
-def _summary(errors: Vector) -> ErrorSummary:
+def _half_distance(ratios: Vector) -> float:
+    """Give half the relative distance between the medians of every second ratio and of the others."""
+    if len(ratios) < 2:  # noqa: PLR2004 - one has no second half
+        return 0.0
+    one, other = np.median(ratios[::2]), np.median(ratios[1::2])
+    return float(abs(one - other) / (one + other))
+
+
+def _summary(errors: Vector, halves: Vector) -> ErrorSummary:
     median, p90 = np.quantile(errors, [0.5, 0.9])
-    return ErrorSummary(len(errors), float(median), float(errors.mean()), float(p90))
+    return ErrorSummary(
+        len(errors), float(median), float(errors.mean()), float(p90), float(np.median(halves))
+    )
 
 
 def _profiles(model: CostModel) -> tuple[Profile, ...]:

@@ -264,3 +264,9 @@ def _read(path: str) -> bytes:
         return Path(path).read_bytes()
     except OSError:
         return b""
+
+
+def test_an_unknown_transport_is_named_as_it_was_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["run", "communication", "--transport", "openmpi-shm"]) == 2
+    said = capsys.readouterr().err
+    assert '`--transport openmpi-shm`: is `"openmpi-shm"` (did you mean `openmpi`?)' in said

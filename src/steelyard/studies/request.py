@@ -60,7 +60,9 @@ def _wrong_option(error: ValidationError, update: Mapping[str, object], model: t
     details = error.errors(include_url=False)[0]
     name = str(details["loc"][0])
     option = f"--{name.replace('_', '-')}"
-    message = f"`{option} {update[name]}`: {describe_problem(details, (name,), model)}"
+    value = update[name]
+    shown = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    message = f"`{option} {shown}`: {describe_problem(details, (name,), model)}"
     return UsageError(message, hint="docs/reference/study-file.md lists every key with its range")
 
 

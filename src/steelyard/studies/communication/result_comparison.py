@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 DIFFERENT: Final = "different"
 
+Way = tuple[str, str]
+"""Transport and link."""
+
 
 @dataclass(frozen=True, slots=True)
 class Compared:
@@ -92,26 +95,82 @@ def compare_folders(first: Path, second: Path) -> ResultComparison:
     UsageError
         If they have no transport in a common state of the host.
     """
-    sides = [_most_common(folder) for folder in (first, second)]
+    sides = [_states(folder) for folder in (first, second)]
     compared, alone = [], []
-    for label in dict.fromkeys((*sides[0], *sides[1])):
-        if not all(label in side for side in sides):
-            alone.append(f"{label} is in one result alone")
+    for one, other in pairs_of(list(sides[0]), list(sides[1])):
+        if one is None or other is None:
+            alone.append(f"{_label(one or other)} is in one result alone")
             continue
-        one, other = sides[0][label], sides[1][label]
-        if is_apart(one, other):
+        label = _label(one) if one == other else f"{_label(one)} -> {_label(other)}"
+        pair = alike(sides[0][one], sides[1][other])
+        if pair is None:
             alone.append(
                 f"{label}: the CPUs were near to each other in one result and far apart in the other"
             )
             continue
         try:
-            compared.append(Compared(label, compare(one, other)))
+            compared.append(Compared(label, compare(*pair)))
         except AnalysisError as error:
             alone.append(f"{label}: {error.message}")
     if not compared:
         message = f"`{first}` and `{second}` have nothing in common to compare: {'; '.join(alone)}"
         raise UsageError(message, hint="measure the same transports, with the host in the same state")
     return ResultComparison(tuple(compared), tuple(alone))
+
+
+def pairs_of(first: Sequence[Way], second: Sequence[Way]) -> list[tuple[Way | None, Way | None]]:
+    """Lay what two results measured beside each other.
+
+    The same transport over the same link belongs together; and, where nothing is the same, a transport that
+    each result measured over one link: what the link is worth is then the question.
+
+    Parameters
+    ----------
+    first, second : sequence of (str, str)
+        Transport and link, each once.
+
+    Examples
+    --------
+    >>> pairs_of([("tcp", "a"), ("unix", "none")], [("tcp", "b")])
+    [(('tcp', 'a'), ('tcp', 'b')), (('unix', 'none'), None)]
+    """
+    found: list[tuple[Way | None, Way | None]] = [(each, each) for each in first if each in second]
+    left, right = ([each for each in side if (each, each) not in found] for side in (first, second))
+    for one in left:
+        links = [each for each in left if each[0] == one[0]]
+        others = [each for each in right if each[0] == one[0]]
+        found.append((one, others[0] if len(links) == len(others) == 1 else None))
+    taken = [other for _, other in found]
+    return found + [(None, each) for each in right if each not in taken]
+
+
+def _label(way: Way | None) -> str:
+    transport, link = way or ("", "")
+    return label_of({"transport": transport, "link": link})
+
+
+def alike(
+    first: Sequence[Sequence[Trace]], second: Sequence[Sequence[Trace]]
+) -> tuple[Sequence[Trace], Sequence[Trace]] | None:
+    """Choose the state of each result in which they are compared.
+
+    Parameters
+    ----------
+    first, second : sequence of sequence of Trace
+        The replications of each state of the two results.
+
+    Returns
+    -------
+    tuple or None
+        The two states alike by the canary with the most replications: the fewer of the two count first,
+        then both together. ``None`` where no state of one is alike to one of the other.
+    """
+    pairs = [(one, other) for one in first for other in second if not is_apart(one, other)]
+    return max(
+        pairs,
+        key=lambda pair: (min(map(len, pair)), sum(map(len, pair))),
+        default=None,
+    )
 
 
 def is_apart(first: Sequence[Trace], second: Sequence[Trace]) -> bool:
@@ -124,19 +183,19 @@ def is_apart(first: Sequence[Trace], second: Sequence[Trace]) -> bool:
     return len(medians) == 2 and max(medians) > GAP_RATIO * min(medians)  # noqa: PLR2004 - two results
 
 
-def _most_common(folder: Path) -> dict[str, list[Trace]]:
-    """Give the traces of each transport and link, in the state that most of them were measured in.
+def _states(folder: Path) -> dict[Way, list[list[Trace]]]:
+    """Give the traces of each transport and link, by the state that they were measured in.
 
     Names of states hold within one result: of two results the canary says whether states are alike.
     """
     plan = plan_of_study(folder, "communication")
-    found: dict[str, list[Trace]] = {}
+    found: dict[Way, list[list[Trace]]] = {}
     for record in cell_records(read_recorded(folder, plan)):
-        label = label_of(record.runs[0].levels)
+        levels = record.runs[0].levels
         for state in record.states:
             traces = [run.trace for run in record.runs if run.state == state and run.trace is not None]
-            if len(traces) > len(found.get(label, ())):
-                found[label] = traces
+            if traces:
+                found.setdefault((levels["transport"], levels["link"]), []).append(traces)
     return found
 
 

@@ -1,4 +1,4 @@
-"""The colocation study: does a scheduling policy protect a service from best-effort jobs beside it?"""
+"""The colocation study: whether a policy protects a service from best-effort jobs."""
 
 from __future__ import annotations
 

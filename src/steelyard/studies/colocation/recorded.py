@@ -2,7 +2,7 @@
 
 The levels of a cell are ``policy`` (name of the policy) and ``load`` (percent of the CPUs that the requests
 alone ask for). A block is one repetition: it holds each cell once, and all of its trials are sent the same
-arrivals. The plan's option ``a_a`` names two cells of the same levels, ``first,twin``; the twin is the last cell.
+arrivals. The plan's option ``a_a`` names two cells of the same levels, ``first,twin``; the twin is the last.
 """
 
 from __future__ import annotations

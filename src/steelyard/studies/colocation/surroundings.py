@@ -1,0 +1,68 @@
+"""What the trials need around them: control groups below which they make their own, and their plans."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from steelyard.run.cpu_groups import cpu_controller, groups_for_trials
+from steelyard.run.scheduling import read_scheduling
+from steelyard.studies.colocation.options import ColocationOptions, settle
+from steelyard.studies.colocation.policies import POLICIES, Place
+from steelyard.studies.colocation.trial_plan import TRIAL_FILE, Site, seed_of, trial_document
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from steelyard.model import Batch, Plan
+
+
+@contextmanager
+def furnished(plan: Plan) -> Iterator[Callable[[Batch, Path], None]]:
+    """Make the control groups of a study, and give what lays the plan of a trial into the folder of a batch.
+
+    Raises
+    ------
+    CapabilityError
+        If this host cannot make groups, and a policy uses them.
+    """
+    options = options_of(plan)
+    if options.in_vm:
+        yield _furnish(plan, options, _site(plan))
+        return
+    executed = (cell for cell in plan.cells if cell.execution is not None)
+    if not any(POLICIES[cell.levels["policy"]].uses_groups for cell in executed):
+        yield _furnish(plan, options, _site(plan))
+        return
+    controller = cpu_controller()
+    with groups_for_trials(controller) as group:
+        yield _furnish(plan, options, _site(plan, group, controller.version))
+
+
+def _furnish(plan: Plan, options: ColocationOptions, site: Site) -> Callable[[Batch, Path], None]:
+    def furnish(batch: Batch, folder: Path) -> None:
+        levels = plan.cell_of(batch).levels
+        seed = seed_of(plan.seed, batch.block)
+        document = trial_document(options, POLICIES[levels["policy"]], int(levels["load"]), seed, site)
+        (folder / TRIAL_FILE).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+    return furnish
+
+
+def _site(plan: Plan, groups: Path | None = None, version: int = 2) -> Site:
+    place = Place(_numbers(plan, "cpus"), _numbers(plan, "client_cpus"), is_whole=False)
+    iterations = plan.options["work_iterations"]
+    programs = {} if plan.options["in_vm"] else read_scheduling().programs
+    return Site(place, int(iterations or 0), groups, version, programs)
+
+
+def _numbers(plan: Plan, option: str) -> tuple[int, ...]:
+    return tuple(int(word) for word in str(plan.options[option]).split(",") if word)
+
+
+def options_of(plan: Plan) -> ColocationOptions:
+    """Give the options a plan was designed from."""
+    asked = json.loads(str(plan.options["request"]))
+    return settle(ColocationOptions.model_validate(asked, strict=False))

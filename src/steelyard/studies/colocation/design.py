@@ -19,6 +19,7 @@ from steelyard.model import Cell, Execution, Plan
 from steelyard.run.host import read_topology
 from steelyard.run.resident import program_environment
 from steelyard.studies.colocation.ground import own_host
+from steelyard.studies.colocation.guest_ground import guest_host
 from steelyard.studies.colocation.options import BASELINE, given, request_of, settle
 from steelyard.studies.colocation.policies import POLICIES, Need, Place, absence
 from steelyard.studies.colocation.trial_plan import trial_seconds
@@ -55,10 +56,8 @@ def plan_here(options: BaseModel, technologies: Mapping[str, Technology]) -> Pla
     """
     technologies.get(ISOLATION)  # is tried, and stands in the provenance
     settled = settle(options)
-    if settled.in_vm:
-        message = "trials in a virtual machine are not part of this installation"
-        raise CapabilityError(message, hint="leave `--in-vm` out", code="capability.guest-trials")
-    return plan(settled, own_host(settled, place_here(settled, read_topology())))
+    ground = guest_host(settled) if settled.in_vm else own_host(settled, place_here(settled, read_topology()))
+    return plan(settled, ground)
 
 
 def plan(options: ColocationOptions, ground: Ground) -> Plan:

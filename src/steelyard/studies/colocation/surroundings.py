@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.run.cpu_groups import cpu_controller, groups_for_trials
+from steelyard.run.guest.trials import GUEST_GROUPS
 from steelyard.run.scheduling import read_scheduling
+from steelyard.studies.colocation.guest_ground import GROUPS_VERSION, IN_GUEST
 from steelyard.studies.colocation.options import ColocationOptions, settle
 from steelyard.studies.colocation.policies import POLICIES, Place
 from steelyard.studies.colocation.trial_plan import TRIAL_FILE, Site, seed_of, trial_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from steelyard.model import Batch, Plan
 
@@ -54,8 +56,9 @@ def _furnish(plan: Plan, options: ColocationOptions, site: Site) -> Callable[[Ba
 def _site(plan: Plan, groups: Path | None = None, version: int = 2) -> Site:
     place = Place(_numbers(plan, "cpus"), _numbers(plan, "client_cpus"), is_whole=False)
     iterations = plan.options["work_iterations"]
-    programs = {} if plan.options["in_vm"] else read_scheduling().programs
-    return Site(place, int(iterations or 0), groups, version, programs)
+    if plan.options["in_vm"]:
+        return Site(place, int(iterations or 0), Path(GUEST_GROUPS), GROUPS_VERSION, IN_GUEST)
+    return Site(place, int(iterations or 0), groups, version, read_scheduling().programs)
 
 
 def _numbers(plan: Plan, option: str) -> tuple[int, ...]:

@@ -20,7 +20,7 @@ from steelyard.run.host import read_topology
 from steelyard.run.resident import program_environment
 from steelyard.studies.colocation.ground import own_host
 from steelyard.studies.colocation.guest_ground import guest_host
-from steelyard.studies.colocation.options import BASELINE, given, request_of, settle
+from steelyard.studies.colocation.options import BASELINE, given, options_of, request_of, settle
 from steelyard.studies.colocation.policies import POLICIES, Need, Place, absence
 from steelyard.studies.colocation.trial_plan import trial_seconds
 
@@ -39,6 +39,11 @@ ISOLATION: Final = "bare"
 KEPT_ERROR_BYTES: Final = 4096
 MOST_SHARED_CPUS: Final = 4
 """SOURCE: cores of the source's experiments; further CPUs are left to the client."""
+
+AROUND_TRIAL_S: Final = 1.5
+GUEST_BOOT_S: Final = 10.0
+GUEST_SLOWNESS_PER_CPU: Final = 0.4
+"""Seconds of a core of ours for a second of the guest and each of its processors, as seen with QEMU 10."""
 
 REAL_TIME_BOUND_US: Final = 2_000_000
 """CPU time after which a real-time thread that never waits is ended: it would starve the machine."""
@@ -170,3 +175,15 @@ def _cell(number: int, policy: Policy, load_percent: int, options: ColocationOpt
 
 def _bound(command: Sequence[str]) -> tuple[str, ...]:
     return ("prlimit", f"--rttime={REAL_TIME_BOUND_US}", *command)
+
+
+def trials_seconds(plan: Plan) -> float:
+    """Give the expected time of executing a plan [s].
+
+    A guest is booted for each trial, and a second of it takes longer the more processors it has.
+    """
+    options = options_of(plan)
+    each_s = trial_seconds(options)
+    if options.in_vm:
+        return len(plan.batches) * (GUEST_BOOT_S + each_s * GUEST_SLOWNESS_PER_CPU * options.vcpus)
+    return len(plan.batches) * (AROUND_TRIAL_S + each_s)

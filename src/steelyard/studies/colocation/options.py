@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Final, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, Field
 
@@ -15,6 +15,9 @@ from steelyard.studies.option_types import (
     LimitOptions,
     TuningName,
 )
+
+if TYPE_CHECKING:
+    from steelyard.model import Plan
 
 PolicyName = Literal[
     "none",
@@ -171,6 +174,12 @@ def request_of(options: BaseModel) -> str:
     """Write what was asked for, so that a stopped study is resumed by the same request only."""
     asked = settle(options).model_dump(mode="json", exclude={"out"})
     return json.dumps(asked, sort_keys=True)
+
+
+def options_of(plan: Plan) -> ColocationOptions:
+    """Give the options a plan was designed from."""
+    asked = json.loads(str(plan.options["request"]))
+    return settle(ColocationOptions.model_validate(asked, strict=False))
 
 
 def given(value: T | None) -> T:

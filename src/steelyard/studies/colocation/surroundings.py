@@ -11,7 +11,7 @@ from steelyard.run.cpu_groups import cpu_controller, groups_for_trials
 from steelyard.run.guest.trials import GUEST_GROUPS
 from steelyard.run.scheduling import read_scheduling
 from steelyard.studies.colocation.guest_ground import GROUPS_VERSION, IN_GUEST
-from steelyard.studies.colocation.options import ColocationOptions, settle
+from steelyard.studies.colocation.options import options_of
 from steelyard.studies.colocation.policies import POLICIES, Place
 from steelyard.studies.colocation.trial_plan import TRIAL_FILE, Site, seed_of, trial_document
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from steelyard.model import Batch, Plan
+    from steelyard.studies.colocation.options import ColocationOptions
 
 
 @contextmanager
@@ -63,9 +64,3 @@ def _site(plan: Plan, groups: Path | None = None, version: int = 2) -> Site:
 
 def _numbers(plan: Plan, option: str) -> tuple[int, ...]:
     return tuple(int(word) for word in str(plan.options[option]).split(",") if word)
-
-
-def options_of(plan: Plan) -> ColocationOptions:
-    """Give the options a plan was designed from."""
-    asked = json.loads(str(plan.options["request"]))
-    return settle(ColocationOptions.model_validate(asked, strict=False))

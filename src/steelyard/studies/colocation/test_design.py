@@ -14,10 +14,16 @@ from steelyard.run.isolation.interface import Availability
 from steelyard.run.scheduling import Scheduling
 from steelyard.studies.colocation.design import place_here, plan
 from steelyard.studies.colocation.ground import Ground, conducting
-from steelyard.studies.colocation.options import EVERY_POLICY, ColocationOptions, request_of, settle
+from steelyard.studies.colocation.options import (
+    EVERY_POLICY,
+    ColocationOptions,
+    options_of,
+    request_of,
+    settle,
+)
 from steelyard.studies.colocation.policies import POLICIES, Place, absence
 from steelyard.studies.colocation.recorded import twin_of
-from steelyard.studies.colocation.surroundings import furnished, options_of
+from steelyard.studies.colocation.surroundings import furnished
 from steelyard.studies.colocation.trial_plan import Site, rate_per_s, seed_of, trial_document
 
 if TYPE_CHECKING:

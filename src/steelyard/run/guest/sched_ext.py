@@ -75,11 +75,11 @@ def find_sched_ext_kernel() -> Path:
         If there is none.
     """
     named = os.environ.get(KERNEL_VARIABLE)
-    candidates = [Path(named)] if named else sorted(sched_ext_folder().glob("vmlinux-*"))
+    candidates = [Path(named)] if named else sorted(sched_ext_folder().glob("vmlinuz-*"))
     for path in candidates:
         if os.access(path, os.R_OK):
             return bootable(path)
-    message = f"there is no guest kernel with sched_ext: `{named or sched_ext_folder() / 'vmlinux-*'}`"
+    message = f"there is no guest kernel with sched_ext: `{named or sched_ext_folder() / 'vmlinuz-*'}`"
     raise CapabilityError(message, hint=REPAIR, code="capability.sched-ext-kernel")
 
 

@@ -60,6 +60,20 @@ VERBS: Final[dict[str, Verb]] = {
     "workload": Verb(
         "steelyard.cli.workload:workload", "Execute a built-in workload program and pass on what it prints."
     ),
+    "background": Verb(
+        "steelyard.cli.background:background",
+        "Execute a command best-effort: it stands back wherever something else wants to run.",
+        takes_command=True,
+    ),
+    "scheduler start": Verb(
+        "steelyard.cli.scheduler:start", "Start the scheduling class, or a governor where the host has none."
+    ),
+    "scheduler stop": Verb(
+        "steelyard.cli.scheduler:stop", "End the scheduling class and the governor, and restore everything."
+    ),
+    "scheduler status": Verb(
+        "steelyard.cli.scheduler:status", "Say how far best-effort commands stand back, and what was counted."
+    ),
     "restore": Verb(
         "steelyard.cli.restore:restore", "Undo what a killed study left: machine settings, links."
     ),

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FORMAT: Final = "steelyard/trial/1"
+_HINT: Final = "the file is damaged, or the trial was interrupted: repeat it"
 
 REQUEST: Final = np.dtype(
     [
@@ -164,12 +165,10 @@ def _read_json(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         message = f"`{path}` cannot be read: {error}"
-        raise DataError(
-            message, hint="a trial that was interrupted is executed again", code="trial.file"
-        ) from error
+        raise DataError(message, hint=_HINT, code="trial.file") from error
     if not isinstance(content, dict):
         message = f"`{path}` is no JSON object"
-        raise DataError(message, hint="a trial that was interrupted is executed again", code="trial.file")
+        raise DataError(message, hint=_HINT, code="trial.file")
     return content
 
 
@@ -177,9 +176,9 @@ def _read_records(path: Path, kind: np.dtype[np.void]) -> NDArray[np.void]:
     try:
         content = path.read_bytes()
     except OSError as error:
-        message = f"`{path}` cannot be read: {error}"
-        raise DataError(
-            message, hint="a trial that was interrupted is executed again", code="trial.file"
-        ) from error
-    whole = len(content) - len(content) % kind.itemsize
-    return np.frombuffer(content[:whole], dtype=kind)
+        message = f"`{path}` cannot be read: {error.strerror}"
+        raise DataError(message, hint=_HINT, code="trial.file") from error
+    if len(content) % kind.itemsize:
+        message = f"`{path}` has {len(content)} bytes; expected a multiple of {kind.itemsize}"
+        raise DataError(message, hint=_HINT, code="trial.file")
+    return np.frombuffer(content, dtype=kind)

@@ -18,14 +18,16 @@ from steelyard.errors import CapabilityError, UsageError
 from steelyard.model import Cell, Execution, Plan
 from steelyard.run.host import read_topology
 from steelyard.run.resident import program_environment
+from steelyard.run.run_files import PLACE
+from steelyard.studies.colocation.bounded import BOUND_FILE
 from steelyard.studies.colocation.ground import own_host
 from steelyard.studies.colocation.guest_ground import guest_host
 from steelyard.studies.colocation.options import BASELINE, given, options_of, request_of, settle
-from steelyard.studies.colocation.policies import POLICIES, Need, Place, absence
+from steelyard.studies.colocation.policies import POLICIES, Place, absence
 from steelyard.studies.colocation.trial_plan import trial_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from pydantic import BaseModel
 
@@ -44,9 +46,6 @@ AROUND_TRIAL_S: Final = 1.5
 GUEST_BOOT_S: Final = 10.0
 GUEST_SLOWNESS_PER_CPU: Final = 0.4
 """Seconds of a core of ours for a second of the guest and each of its processors, as seen with QEMU 10."""
-
-REAL_TIME_BOUND_US: Final = 2_000_000
-"""CPU time after which a real-time thread that never waits is ended: it would starve the machine."""
 
 
 def plan_here(options: BaseModel, technologies: Mapping[str, Technology]) -> Plan:
@@ -161,20 +160,16 @@ def _cell(number: int, policy: Policy, load_percent: int, options: ColocationOpt
     missing = absence(policy, load_percent, ground.place, ground.host)
     if missing is not None:
         return Cell(number, levels, None, missing)
-    is_bound = Need.REAL_TIME in policy.needs and not options.in_vm
+    is_bound = policy.is_real_time and not options.in_vm
     execution = Execution(
         isolation=ISOLATION,
-        command=_bound(ground.command) if is_bound else ground.command,
+        command=("sh", f"{PLACE}/{BOUND_FILE}") if is_bound else ground.command,
         environment=program_environment(()),
         limits=options.limits.limits(),
         working_directory="/",
         kept_error_bytes=KEPT_ERROR_BYTES,
     )
     return Cell(number, levels, execution)
-
-
-def _bound(command: Sequence[str]) -> tuple[str, ...]:
-    return ("prlimit", f"--rttime={REAL_TIME_BOUND_US}", *command)
 
 
 def trials_seconds(plan: Plan) -> float:

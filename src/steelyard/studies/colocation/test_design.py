@@ -98,7 +98,7 @@ def test_a_real_time_service_never_holds_every_cpu_at_high_load(tmp_path: Path) 
     assert absence(fifo, 95, ROOMY, host) is None
     made = designed(tmp_path, policies=("fifo",), loads=(95,))
     assert made.cells[0].execution is not None
-    assert made.cells[0].execution.command[:2] == ("prlimit", "--rttime=2000000")
+    assert made.cells[0].execution.command == ("sh", "{files}/bounded.sh")
 
 
 def test_policies_without_groups_are_there_where_groups_are_not() -> None:

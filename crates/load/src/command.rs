@@ -23,6 +23,7 @@ Usage:
   steelyard-load request --connect ADDRESS --rate X --duration-ms N [--arrivals poisson|uniform] [--seed N]
                  [--connections N] [--closed-loop N] [--long-share X] [--drain-ms N] [--spin-us N]
                  [--out FILE] [--json]
+  steelyard-load resize --out FILE [--threads N] [--duration-ms N] [--seed N]
   steelyard-load spin --out FILE [--threads N] [--duration-ms N]
   steelyard-load calibrate --work-us N [--cpus LIST]
 
@@ -32,7 +33,8 @@ ADDRESS is `unix:@NAME`, `unix:PATH` or `tcp:IP:PORT` of the loopback device.
 `serve` executes a loop of fixed length per request; `--work-us` finds the length that takes so long here.
 `request` sends when requests are due, whatever the answers do, and prints percentiles; `--closed-loop N`
 lets N clients wait for their answers instead, to show what such a client hides.
-`spin` works without end; every finished iteration is stamped.
+`resize` scales an image of 1024 x 768 pixels to 320 x 240 again and again, and compares every result with
+the first; `spin` executes a loop. Every finished iteration is stamped. SIGTERM ends both.
 `calibrate` prints how long the loop of a request must be to take a given time here, the best of many.
 
 Exit codes: 0 done, 1 the system refused, 2 wrong request, 3 this machine cannot do it, 4 a part failed,
@@ -43,7 +45,7 @@ Example:
   steelyard-load request --connect unix:@demo --rate 200 --duration-ms 3000
 ";
 
-const COMMANDS: &str = "trial, serve, request, spin, calibrate";
+const COMMANDS: &str = "trial, serve, request, resize, spin, calibrate";
 
 /// Executes one command line, without the program's name.
 ///
@@ -61,6 +63,7 @@ pub fn execute(words: &[String], stdout: &mut dyn Write) -> Result<(), LoadError
         Some("trial") => crate::trial::command(rest),
         Some("serve") => serve(rest),
         Some("request") => request(rest, stdout),
+        Some("resize") => job(JobKind::Resize, rest),
         Some("spin") => job(JobKind::Spin, rest),
         Some("calibrate") => calibrate_work(rest, stdout),
         Some(other) => Err(LoadError::usage(format!("`{other}` is no command; allowed: {COMMANDS}"))),
@@ -178,6 +181,7 @@ fn job(kind: JobKind, words: &[String]) -> Result<(), LoadError> {
         kind,
         number: given.count("--job", 0, 0)?,
         threads: given.count("--threads", 1, 1)?.min(MOST_THREADS),
+        seed: given.number("--seed", 0, u64::MAX)?.unwrap_or(1),
         path: given.need("--out", "the file for the stamps of finished iterations")?.into(),
         counter: counter.and_then(|number| i32::try_from(number).ok()),
         duration_ns: given.number("--duration-ms", 0, 86_400_000)?.unwrap_or(0) * 1_000_000,

@@ -189,6 +189,7 @@ impl Conductor<'_> {
                 plan.kind.name().to_owned(),
                 format!("--job={job}"),
                 format!("--threads={}", plan.threads),
+                format!("--seed={}", self.plan.seed),
                 format!("--counter={}", log.counter.number()),
                 format!("--out={}", self.folder.join("iterations.bin").display()),
             ];

@@ -18,10 +18,10 @@ struct Counted<'a> {
     longest_idle_while_waiting_ns: u64,
 }
 
-fn columns<'py, const WIDTH: usize>(
-    py: Python<'py>,
+fn columns<const WIDTH: usize>(
+    py: Python<'_>,
     rows: impl Iterator<Item = [u64; WIDTH]>,
-) -> PyResult<Bound<'py, PyArray2<u64>>> {
+) -> PyResult<Bound<'_, PyArray2<u64>>> {
     let words: Vec<u64> = rows.flatten().collect();
     let count = words.len() / WIDTH;
     PyArray1::from_vec(py, words).reshape([count, WIDTH])

@@ -21,6 +21,7 @@ PROGRAMS = {
     "steelyard-truth": "steelyard-work",
     "steelyard-packets": "steelyard-sync",
     "steelyard-comm": "steelyard-comm",
+    "steelyard-load": "steelyard-load",
 }
 
 

@@ -113,6 +113,17 @@ def comm_program() -> Path:
     return _installed("_bin/steelyard-comm")
 
 
+def load_program() -> Path:
+    """Give the program of the service, its client and the best-effort jobs, a static program.
+
+    Raises
+    ------
+    InternalError
+        If the installation lacks it.
+    """
+    return _installed("_bin/steelyard-load")
+
+
 def _installed(name: str) -> Path:
     path = PACKAGE / name
     if not path.exists():

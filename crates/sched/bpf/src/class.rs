@@ -2,6 +2,7 @@
 
 use std::mem::MaybeUninit;
 use std::path::Path;
+use std::time::Duration;
 
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, OpenObject};
@@ -15,7 +16,7 @@ use crate::topology::{MAX_CPUS, Topology};
 /// The class while it is loaded; dropped: the kernel goes back to its own.
 pub(crate) struct AttachedClass<'object> {
     skeleton: ClassSkel<'object>,
-    _link: Link,
+    _links: Vec<Link>,
 }
 
 impl<'object> AttachedClass<'object> {
@@ -29,7 +30,10 @@ impl<'object> AttachedClass<'object> {
         let mut skeleton = open.load().map_err(|error| refused("be loaded", &error))?;
         let link = skeleton.maps.steelyard_be.attach_struct_ops();
         let link = link.map_err(|error| refused("be attached", &error))?;
-        Ok(Self { skeleton, _link: link })
+        let mut links = vec![link];
+        // Without it a signal is seen a little later.
+        links.extend(skeleton.progs.note_signal.attach().ok());
+        Ok(Self { skeleton, _links: links })
     }
 
     /// What the kernel said when it threw the class out.
@@ -50,6 +54,7 @@ impl<'object> AttachedClass<'object> {
             for (sum, count) in counters.counts.iter_mut().zip(cpu.counters) {
                 *sum += count;
             }
+            counters.parked_ns += cpu.parked_ns;
             for (sums, counts) in counters.histograms_ns.iter_mut().zip(cpu.histograms) {
                 for (sum, count) in sums.iter_mut().zip(counts) {
                     *sum += count;
@@ -80,10 +85,16 @@ fn configure(open: &mut OpenClassSkel<'_>, options: &StartOptions) -> Result<(),
     settings.cpu_order[..possible].copy_from_slice(&topology.cpu_order);
     settings.llc_of[..possible].copy_from_slice(&topology.llc_of);
     settings.llc_first[..topology.llc_first.len()].copy_from_slice(&topology.llc_first);
+    settings.heartbeat_ns = nanoseconds(options.heartbeat);
+    settings.freeze_after_ns = options.freeze_after.map_or(0, nanoseconds);
     settings.check_local = options.switches.local;
     settings.check_entry = options.switches.entry;
     settings.check_exit = options.switches.exit;
     Ok(())
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn refused(what: &str, error: &libbpf_rs::Error) -> SchedulerError {

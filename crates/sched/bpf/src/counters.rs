@@ -13,7 +13,7 @@ use crate::options::Switches;
 pub const FORMAT: &str = "steelyard/scheduler-counters/1";
 
 /// Names of the counters, in the order of `enum counter` in `state.bpf.h`.
-pub const COUNTERS: [&str; 11] = [
+pub const COUNTERS: [&str; 12] = [
     "scheduling_events",
     "entry_runs",
     "entry_successes",
@@ -25,6 +25,7 @@ pub const COUNTERS: [&str; 11] = [
     "heartbeat_blinks",
     "reenqueues",
     "migrations",
+    "lent",
 ];
 
 /// Names of the histograms, in the order of `enum check`.

@@ -21,7 +21,7 @@ start:
   --no-local              without the local check (for ablation)
   --no-entry              without the entry check
   --no-exit               without the exit check
-  --heartbeat-ms N        age at which a starved task gets a moment, 100 to 20000 (10000)
+  --heartbeat-ms N        age at which a starved task gets a moment, 100 to 20000 (20000)
   --freeze-after-s N      freeze control groups starved for longer, 0: never (60)
   --counters FILE         write the counters there every second and at the end
 watch:
@@ -183,7 +183,7 @@ impl Parsed {
     }
 
     fn start(&mut self) -> Result<StartOptions, SchedulerError> {
-        let heartbeat_ms = self.number("--heartbeat-ms", 100..=20_000, 10_000)?;
+        let heartbeat_ms = self.number("--heartbeat-ms", 100..=20_000, 20_000)?;
         let freeze_after_s = self.number("--freeze-after-s", 0..=86_400, 60)?;
         Ok(StartOptions {
             is_foreground: self.flag("--foreground"),

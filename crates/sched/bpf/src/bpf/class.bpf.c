@@ -6,125 +6,15 @@
  * Queues: LC tasks wait in one queue per last-level cache, ordered by virtual time; those bound to one CPU wait
  * in a queue of that CPU. BE tasks have a queue per last-level cache, too.
  */
-#include "kernel.bpf.h"
-#include "marker.bpf.h"
-#include "state.bpf.h"
+#include "moment.bpf.h"
 
 /* The kernel takes a scheduler only from a program that may be had under the GPL. */
 char _license[] SEC("license") = "Dual MIT/GPL";
 
-#define LC_QUEUE 0x10000ULL
-#define PINNED_QUEUE 0x20000ULL
-#define BE_QUEUE 0x30000ULL
-#define RETRIES 2
-#define WEIGHT_USUAL 100 /* SCX_TASK weight of nice 0 */
-
-const volatile u32 nr_cpus = 1;
-const volatile u32 nr_llcs = 1;
-/* CPUs ordered so that those sharing a cache stand together; and where in it each cache's begin. */
-const volatile u16 cpu_order[MAX_CPUS];
-const volatile u16 llc_of[MAX_CPUS];
-const volatile u16 llc_first[MAX_CPUS];
-const volatile bool check_local = true;
-const volatile bool check_entry = true;
-const volatile bool check_exit = true;
-const volatile u64 lc_slice_ns = 10000000;
-const volatile u64 be_slice_ns = 10000000;
-
-/* Moves with every LC task that is put into a queue: whoever looked before must look again. */
-u64 lc_seq __attribute__((aligned(128)));
-
+s32 exit_kind;
 s64 exit_code;
 char exit_reason[128];
 char exit_message[1024];
-
-static __always_inline u32 llc_of_cpu(s32 cpu)
-{
-	u64 index = (u32)cpu;
-
-	barrier_var(index);
-	return llc_of[index & (MAX_CPUS - 1)] & (MAX_CPUS - 1);
-}
-
-static __always_inline s32 nth_cpu(u32 position)
-{
-	u64 index = position;
-
-	barrier_var(index);
-	return cpu_order[index & (MAX_CPUS - 1)];
-}
-
-static __always_inline void set_slice(struct task_struct *p, u64 slice_ns)
-{
-	if (bpf_ksym_exists(scx_bpf_task_set_slice))
-		scx_bpf_task_set_slice(p, slice_ns);
-	else
-		p->scx.slice = slice_ns;
-}
-
-static __always_inline void set_vtime(struct task_struct *p, u64 vtime)
-{
-	if (bpf_ksym_exists(scx_bpf_task_set_dsq_vtime))
-		scx_bpf_task_set_dsq_vtime(p, vtime);
-	else
-		p->scx.dsq_vtime = vtime;
-}
-
-/* Reads with a full barrier: pairs with the addition in `enqueue`. */
-static __always_inline u64 lc_seq_now(void)
-{
-	return __sync_fetch_and_add(&lc_seq, 0);
-}
-
-/* A task that slept long gets no credit for it; one that came from elsewhere is not set back without bound. */
-static __always_inline u64 vtime_in(const struct task_struct *p, u32 llc, bool is_be)
-{
-	u64 slice = is_be ? be_slice_ns : lc_slice_ns, now = llc_state(llc)->vtime[is_be];
-	u64 vtime = p->scx.dsq_vtime;
-
-	if ((s64)(vtime - now) < 0)
-		return now;
-	if ((s64)(vtime - now) > (s64)(slice * WEIGHT_USUAL))
-		return now + slice * WEIGHT_USUAL;
-	return vtime;
-}
-
-static __always_inline bool claim(s32 cpu, const struct task_struct *p)
-{
-	struct cpu_state *c = cpu_state(cpu);
-
-	return c->be_running && bpf_cpumask_test_cpu(cpu, p->cpus_ptr) &&
-	       __sync_val_compare_and_swap(&c->be_running, 1, 0) == 1;
-}
-
-/* Entry check: a CPU that runs BE and that this LC task may use, near ones first; -1: none. */
-static s32 claim_be_cpu(struct task_struct *p, s32 home)
-{
-	u64 start_ns = bpf_ktime_get_ns();
-	u32 first = llc_of_cpu(home);
-	s32 found = -1, i;
-	u64 index = first;
-
-	barrier_var(index);
-	first = llc_first[index & (MAX_CPUS - 1)];
-	count(COUNT_ENTRY_RUNS);
-	bpf_for(i, 0, nr_cpus) {
-		u32 position = first + i;
-		s32 cpu;
-
-		if (position >= nr_cpus)
-			position -= nr_cpus;
-		cpu = nth_cpu(position);
-		if (claim(cpu, p)) {
-			found = cpu;
-			break;
-		}
-	}
-	if (found >= 0)
-		count(COUNT_ENTRY_SUCCESSES);
-	note_duration(CHECK_ENTRY, start_ns);
-	return found;
-}
 
 SEC("struct_ops/be_select_cpu")
 s32 BPF_PROG(be_select_cpu, struct task_struct *p, s32 previous, u64 wake_flags)
@@ -138,11 +28,41 @@ s32 BPF_PROG(be_select_cpu, struct task_struct *p, s32 previous, u64 wake_flags)
 	return cpu;
 }
 
-static __always_inline void enqueue_be(struct task_struct *p, s32 home)
+/* A debt of virtual time shrinks by the time asleep: a task that sleeps more than it runs owes nothing. */
+static __always_inline void forgive(struct task_struct *p, struct task_state *t)
+{
+	u64 slept_ns;
+
+	if (!t->sleep_start_ns)
+		return;
+	slept_ns = bpf_ktime_get_ns() - t->sleep_start_ns;
+	t->sleep_start_ns = 0;
+	set_vtime(p, p->scx.dsq_vtime - slept_ns);
+}
+
+static __always_inline void enqueue_be(struct task_struct *p, struct task_state *t, s32 home)
 {
 	u32 llc = llc_of_cpu(home);
+	u64 now = bpf_ktime_get_ns();
 	s32 idle;
 
+	if (t) {
+		if (!t->park_start_ns)
+			t->park_start_ns = now;
+		t->wait_start_ns = now;
+		/* Others, LC among them, may wait for the end of what it reads: it is to get there. */
+		if (is_reader(p) && t->reader_blinks < READER_BLINKS) {
+			t->reader_blinks++;
+			t->is_blink = 1;
+			count(COUNT_LENT);
+			scx_bpf_dsq_insert(p, MOMENT_QUEUE + home, MOMENT_NS, 0);
+			scx_bpf_kick_cpu(home, VALUE(scx_kick_flags, SCX_KICK_PREEMPT));
+			return;
+		}
+		t->reader_blinks = 0;
+	}
+	if (has_to_react(p))
+		attention = 1;
 	scx_bpf_dsq_insert_vtime(p, BE_QUEUE + llc, be_slice_ns, vtime_in(p, llc, true), 0);
 	idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 	if (idle >= 0)
@@ -153,12 +73,17 @@ SEC("struct_ops/be_enqueue")
 void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 {
 	s32 home = scx_bpf_task_cpu(p), target = -1;
+	struct task_state *t = task_state(p);
 	bool is_bound = p->nr_cpus_allowed == 1 || is_migration_disabled(p);
 	u32 llc;
 
 	count(COUNT_SCHEDULING_EVENTS);
-	if (is_best_effort(p)) {
-		enqueue_be(p, home);
+	if (t) {
+		t->is_blink = 0;
+		forgive(p, t);
+	}
+	if (is_be_now(p, t)) {
+		enqueue_be(p, t, home);
 		return;
 	}
 	if (is_bound && (p->flags & PF_KTHREAD)) {
@@ -275,43 +200,91 @@ static __always_inline bool take_be(struct cpu_state *c, s32 cpu, u32 llc, struc
 	return false;
 }
 
+/* The LC task that was taken will say in `running` whether it was local or came by the exit check. */
+static __always_inline void note_pick(struct cpu_state *c, u32 llc, bool prev_is_be, u64 start_ns)
+{
+	c->pick_ns = bpf_ktime_get_ns() - start_ns;
+	c->pick = prev_is_be || scx_bpf_dsq_nr_queued(BE_QUEUE + llc) > 0 ? 2 : 1;
+}
+
 SEC("struct_ops/be_dispatch")
 void BPF_PROG(be_dispatch, s32 cpu, struct task_struct *prev)
 {
 	struct cpu_state *c = cpu_state(cpu);
 	u32 llc = llc_of_cpu(cpu);
-	bool prev_is_be = prev && is_best_effort(prev), found;
+	bool prev_is_be = prev && is_be_now(prev, task_state(prev));
 	u64 start_ns = bpf_ktime_get_ns();
 
 	c->seen_seq = lc_seq_now();
+	c->pick = 0;
+	if (scx_bpf_dsq_move_to_local(MOMENT_QUEUE + cpu))
+		return;
 	if (!check_local && c->kind_ns[1] < c->kind_ns[0] && take_be(c, cpu, llc, prev_is_be ? prev : NULL)) {
 		count(COUNT_BE_PICKS);
 		return;
 	}
-	found = take_lc(c, cpu, llc);
-	note_duration(CHECK_LOCAL, start_ns);
-	if (found)
+	if (take_lc(c, cpu, llc)) {
+		note_pick(c, llc, prev_is_be, start_ns);
 		return;
+	}
 	if (prev && !prev_is_be && (prev->scx.flags & VALUE(scx_ent_flags, SCX_TASK_QUEUED))) {
 		set_slice(prev, lc_slice_ns);
 		return;
 	}
-	if (check_exit && nr_llcs > 1) {
-		start_ns = bpf_ktime_get_ns();
-		count(COUNT_EXIT_RUNS);
-		found = steal_lc(cpu, llc);
-		note_duration(CHECK_EXIT, start_ns);
-		if (found) {
-			count(COUNT_EXIT_SUCCESSES);
-			return;
-		}
+	if (check_exit && steal_lc(cpu, llc)) {
+		note_pick(c, llc, prev_is_be, start_ns);
+		return;
 	}
+	start_ns = bpf_ktime_get_ns() - start_ns;
 	if (take_be(c, cpu, llc, prev_is_be ? prev : NULL)) {
 		count(COUNT_BE_PICKS);
+		if (check_exit) {
+			count(COUNT_EXIT_RUNS);
+			note_duration(CHECK_EXIT, start_ns);
+		}
 		return;
 	}
 	if (!check_exit)
 		balance_lc(cpu);
+}
+
+static __always_inline void note_lc_start(struct cpu_state *c, s32 cpu, struct task_state *t)
+{
+	bool is_local = !t || !t->last_cpu || t->last_cpu == cpu + 1;
+
+	c->be_running = 0;
+	c->retries = 0;
+	if (!c->pick)
+		return;
+	if (is_local) {
+		count(COUNT_LOCAL_LC_PICKS);
+		note_duration(CHECK_LOCAL, c->pick_ns);
+	} else {
+		count(COUNT_MIGRATIONS);
+		if (c->pick == 2) {
+			count(COUNT_EXIT_RUNS);
+			count(COUNT_EXIT_SUCCESSES);
+			note_duration(CHECK_EXIT, c->pick_ns);
+		}
+	}
+	c->pick = 0;
+}
+
+static __always_inline void note_be_start(struct cpu_state *c, s32 cpu, struct task_state *t, u64 now)
+{
+	if (!t) {
+		offer(c, cpu);
+		return;
+	}
+	if (t->wait_start_ns && now - t->wait_start_ns > PARKED_AFTER_NS)
+		c->parked_ns += now - t->wait_start_ns;
+	t->wait_start_ns = 0;
+	if (t->is_blink) {
+		start_moment(c, cpu);
+		return;
+	}
+	t->park_start_ns = 0;
+	offer(c, cpu);
 }
 
 SEC("struct_ops/be_running")
@@ -319,30 +292,41 @@ void BPF_PROG(be_running, struct task_struct *p)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_state *c = cpu_state(cpu);
-	bool is_be = is_best_effort(p);
+	struct task_state *t = task_state(p);
+	bool is_be = is_be_now(p, t);
 	struct llc_state *llc = llc_state(llc_of_cpu(cpu));
+	u64 now = bpf_ktime_get_ns();
 
-	c->run_start_ns = bpf_ktime_get_ns();
+	c->run_start_ns = now;
+	c->is_blink = 0;
 	if ((s64)(p->scx.dsq_vtime - llc->vtime[is_be]) > 0)
 		llc->vtime[is_be] = p->scx.dsq_vtime;
-	if (is_be) {
-		offer(c, cpu);
-	} else {
-		c->be_running = 0;
-		c->retries = 0;
-	}
+	if (is_be)
+		note_be_start(c, cpu, t, now);
+	else
+		note_lc_start(c, cpu, t);
+	if (t)
+		t->last_cpu = cpu + 1;
 }
 
 SEC("struct_ops/be_stopping")
 void BPF_PROG(be_stopping, struct task_struct *p, bool runnable)
 {
 	struct cpu_state *c = cpu_state(scx_bpf_task_cpu(p));
-	u64 used_ns = bpf_ktime_get_ns() - c->run_start_ns;
-	bool is_be = is_best_effort(p);
+	struct task_state *t = task_state(p);
+	u64 now = bpf_ktime_get_ns(), used_ns = now - c->run_start_ns;
+	bool is_be = is_be_now(p, t);
 	u32 weight = p->scx.weight;
 
 	c->be_running = 0;
 	set_vtime(p, p->scx.dsq_vtime + used_ns * WEIGHT_USUAL / (weight ? weight : 1));
+	if (is_be && !c->is_blink)
+		c->be_ns += used_ns;
+	c->is_blink = 0;
+	if (t && !runnable) {
+		t->sleep_start_ns = now;
+		t->park_start_ns = 0;
+	}
 	if (!check_local) {
 		c->kind_ns[is_be] += used_ns;
 		/* A kind that was away for long does not come back to the CPU alone. */
@@ -357,7 +341,7 @@ void BPF_PROG(be_tick, struct task_struct *p)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
 
-	if (!check_local || !check_exit || !cpu_state(cpu)->be_running)
+	if (!check_local || !check_entry || !check_exit || !cpu_state(cpu)->be_running)
 		return;
 	if (scx_bpf_dsq_nr_queued(LC_QUEUE + llc_of_cpu(cpu)) > 0 || scx_bpf_dsq_nr_queued(PINNED_QUEUE + cpu) > 0)
 		set_slice(p, 0);
@@ -388,6 +372,21 @@ void BPF_PROG(be_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
 	cpu_state(cpu)->counters[COUNT_REENQUEUES] += moved;
 }
 
+SEC("struct_ops/be_init_task")
+s32 BPF_PROG(be_init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+	return bpf_task_storage_get(&tasks, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE) ? 0 : -12; /* ENOMEM */
+}
+
+/* A signal for a waiting BE task: the patrol need not wait for its next full look. */
+SEC("tp_btf/signal_generate")
+int BPF_PROG(note_signal, int signal, void *info, struct task_struct *p)
+{
+	if (p->policy == POLICY_IDLE || is_idle_group(p))
+		attention = 1;
+	return 0;
+}
+
 SEC("struct_ops.s/be_init")
 s32 BPF_PROG(be_init)
 {
@@ -395,6 +394,8 @@ s32 BPF_PROG(be_init)
 
 	bpf_for(i, 0, nr_cpus) {
 		error = scx_bpf_create_dsq(PINNED_QUEUE + nth_cpu(i), -1);
+		if (!error)
+			error = scx_bpf_create_dsq(MOMENT_QUEUE + nth_cpu(i), -1);
 		if (error)
 			return error;
 	}
@@ -405,12 +406,13 @@ s32 BPF_PROG(be_init)
 		if (error)
 			return error;
 	}
-	return 0;
+	return start_patrol();
 }
 
 SEC("struct_ops/be_exit")
 void BPF_PROG(be_exit, struct scx_exit_info *info)
 {
+	exit_kind = info->kind;
 	exit_code = info->exit_code;
 	bpf_probe_read_kernel_str(exit_reason, sizeof(exit_reason), info->reason);
 	bpf_probe_read_kernel_str(exit_message, sizeof(exit_message), info->msg);
@@ -425,6 +427,7 @@ struct sched_ext_ops steelyard_be = {
 	.running = (void *)be_running,
 	.stopping = (void *)be_stopping,
 	.update_idle = (void *)be_update_idle,
+	.init_task = (void *)be_init_task,
 	.enable = (void *)be_enable,
 	.cpu_release = (void *)be_cpu_release,
 	.init = (void *)be_init,

@@ -35,8 +35,9 @@ enum bpf_map_type_used {
 enum {
 	BPF_F_NO_PREALLOC = 1,
 	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
-	CLOCK_MONOTONIC_ID = 1,
+	BPF_F_TIMER_CPU_PIN = 2,
 };
+#define CLOCK_MONOTONIC 1
 
 /* Sizes are part of the helpers' contract; the content is the kernel's. */
 struct bpf_timer {
@@ -94,12 +95,17 @@ struct task_struct {
 	sigset_t blocked;
 	struct sched_ext_entity scx;
 };
+enum scx_exit_kind {
+	SCX_EXIT_ERROR = 1024,
+};
 struct scx_exit_info {
+	enum scx_exit_kind kind;
 	s64 exit_code;
 	const char *reason;
 	char *msg;
 };
 struct scx_cpu_release_args;
+struct scx_init_task_args;
 
 enum scx_enq_flags {
 	SCX_ENQ_HEAD = 1ULL,
@@ -117,9 +123,6 @@ enum scx_dsq_id_flags {
 	SCX_DSQ_LOCAL = 1ULL << 63 | 2,
 	SCX_DSQ_LOCAL_ON = 3ULL << 62,
 };
-enum scx_exit_kind {
-	SCX_EXIT_ERROR = 1024,
-};
 
 /* Only the callbacks that are used; the loader matches them by name with the kernel's own structure. */
 struct sched_ext_ops {
@@ -132,6 +135,7 @@ struct sched_ext_ops {
 	void (*update_idle)(s32, bool);
 	void (*enable)(struct task_struct *);
 	void (*cpu_release)(s32, struct scx_cpu_release_args *);
+	s32 (*init_task)(struct task_struct *, struct scx_init_task_args *);
 	s32 (*init)(void);
 	void (*exit)(struct scx_exit_info *);
 	u64 flags;
@@ -150,6 +154,7 @@ struct sched_ext_ops {
 #define PF_EXITING 0x00000004	    /* linux/sched.h */
 #define PF_KTHREAD 0x00200000	    /* linux/sched.h */
 #define SIGNAL_GROUP_EXIT 0x00000004 /* linux/sched/signal.h */
+#define JOBCTL_MOMENT (1UL << 17 | 1UL << 19 | 1UL << 20 | 1UL << 23) /* linux/sched/jobctl.h: stops, freezer */
 #define SIGKILL_BIT (1UL << 8)	    /* signal 9 */
 
 extern s32 scx_bpf_select_cpu_dfl(struct task_struct *, s32, u64, bool *) __ksym;
@@ -164,6 +169,15 @@ extern bool scx_bpf_dsq_move_to_local(u64) __ksym;
 extern u32 scx_bpf_reenqueue_local(void) __ksym;
 extern bool scx_bpf_task_set_slice(struct task_struct *, u64) __ksym __weak;
 extern bool scx_bpf_task_set_dsq_vtime(struct task_struct *, u64) __ksym __weak;
+extern int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *, u64, u64) __ksym;
+extern struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *) __ksym;
+extern void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *) __ksym;
+extern void scx_bpf_dsq_move_set_slice(struct bpf_iter_scx_dsq *, u64) __ksym;
+extern void scx_bpf_dsq_move_set_vtime(struct bpf_iter_scx_dsq *, u64) __ksym;
+extern bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *, struct task_struct *, u64, u64) __ksym;
+extern bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *, struct task_struct *, u64, u64) __ksym;
+extern struct task_struct *bpf_task_from_pid(s32) __ksym;
+extern void bpf_task_release(struct task_struct *) __ksym;
 extern bool bpf_cpumask_test_cpu(u32, const struct cpumask *) __ksym;
 extern int bpf_iter_num_new(struct bpf_iter_num *, int, int) __ksym;
 extern int *bpf_iter_num_next(struct bpf_iter_num *) __ksym;

@@ -31,6 +31,12 @@ static __always_inline bool is_migration_disabled(const struct task_struct *p)
 	return depth > 0;
 }
 
+/* Inside of a read-side critical section; the trampoline again is one of its own. */
+static __always_inline bool is_reader(const struct task_struct *p)
+{
+	return p->rcu_read_lock_nesting > (bpf_get_current_task_btf() == p ? 1 : 0);
+}
+
 /*
  * Kernel threads, tasks on their way out, killed tasks and tasks that cannot leave their CPU at the moment are
  * never best-effort: others wait for what they hold.

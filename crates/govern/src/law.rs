@@ -3,6 +3,9 @@ use serde::Serialize;
 #[cfg(test)]
 mod tests;
 
+/// Who uses less than this part of the smallest quota is no cause of anybody's waiting.
+const NEGLIGIBLE: f64 = 0.2;
+
 /// Numbers of the control law. All of them are own choices, explained in `docs/guides/best-effort.md`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
@@ -172,9 +175,8 @@ impl Law {
     }
 
     fn throttled(&mut self, seen: Observation) -> State {
-        // A quota would take nothing from somebody who uses less than the smallest one.
-        if self.state == State::Free && seen.used_cpus.is_some_and(|used| used < self.settings.smallest_cpus)
-        {
+        let negligible_cpus = self.settings.smallest_cpus * NEGLIGIBLE;
+        if self.state == State::Free && seen.used_cpus.is_some_and(|used| used < negligible_cpus) {
             return State::Free;
         }
         let quota = match self.state {

@@ -4,19 +4,22 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::GovernError;
 use crate::home::{Home, children};
 use crate::text_file::look;
 
-/// Windows over which the kernel looks for pressure [us]: the shortest it takes, and the one it asks of
-/// users without `CAP_SYS_RESOURCE`.
-/// SOURCE: `WINDOW_MIN_US` and the check for a multiple of two seconds in the kernel's `sched/psi.c`.
-const WINDOWS_US: [f64; 2] = [500_000.0, 2_000_000.0];
+/// Window over which the kernel looks for pressure [us]. Users without `CAP_SYS_RESOURCE` get windows of
+/// two seconds and more only: too late, so there one looks regularly.
+/// SOURCE: the check of `window_us` in `psi_trigger_create` of the kernel's `sched/psi.c`.
+const WINDOW_US: f64 = 500_000.0;
 
-/// A look at every thread of the host may take this share of the time.
-const LOOK_SHARE: u32 = 50;
+/// Pressure of everything, best-effort commands included.
+const SYSTEM_PRESSURE: &str = "/proc/pressure/cpu";
+
+/// A look may take one part in this many of the time: at every thread of a host it takes long.
+const LOOK_PARTS: u32 = 50;
 
 /// How a service's waiting for CPUs is known.
 #[derive(Debug)]
@@ -24,6 +27,7 @@ pub struct Watch {
     source: Source,
     triggers: Vec<File>,
     last: Option<Instant>,
+    cost: Duration,
 }
 
 #[derive(Debug)]
@@ -31,7 +35,12 @@ enum Source {
     /// `cpu.pressure` of version 2 groups: file, and total at the last look [us].
     Pressure(Vec<(PathBuf, Option<u64>)>),
     /// Time runnable but not executing of each thread at the last look [ns].
-    Waiting { of: Threads, seen: HashMap<i32, u64> },
+    Waiting {
+        of: Threads,
+        seen: HashMap<i32, u64>,
+        /// Pressure of the whole system at the last look [us]: where it has not grown nobody has waited.
+        system_us: Option<u64>,
+    },
 }
 
 #[derive(Debug)]
@@ -73,12 +82,15 @@ impl Watch {
                     "use a kernel with CONFIG_PSI or CONFIG_SCHED_INFO",
                 ));
             }
-            (Source::Waiting { of, seen: HashMap::new() }, vec![PathBuf::from("/proc/pressure/cpu")])
+            (
+                Source::Waiting { of, seen: HashMap::new(), system_us: None },
+                vec![PathBuf::from(SYSTEM_PRESSURE)],
+            )
         };
         let triggers = watched.iter().map_while(|file| trigger(file, high)).collect::<Vec<_>>();
         // Without all of them something would go unnoticed.
         let triggers = if triggers.len() == watched.len() { triggers } else { Vec::new() };
-        Ok(Self { source, triggers, last: None })
+        Ok(Self { source, triggers, last: None, cost: Duration::ZERO })
     }
 
     /// What becomes readable with urgent data when somebody waits; empty where one must look regularly.
@@ -117,8 +129,14 @@ impl Watch {
             Source::Pressure(files) => {
                 files.iter_mut().map(|(file, last)| grown_us(file, last)).fold(0.0, f64::max)
             }
-            Source::Waiting { of, seen } => grown_waits_us(of, seen),
+            Source::Waiting { of, seen, system_us } => {
+                let before = *system_us;
+                *system_us = total_us(Path::new(SYSTEM_PRESSURE));
+                // Without pressure information one cannot know better than to look.
+                if system_us.is_some() && *system_us == before { 0.0 } else { grown_waits_us(of, seen) }
+            }
         };
+        self.cost = now.elapsed();
         match elapsed_us {
             Some(elapsed_us) if elapsed_us > 0.0 => (waited_us / elapsed_us).min(1.0),
             _ => 0.0,
@@ -128,27 +146,20 @@ impl Watch {
     /// Least time between two looks, so that looking costs little.
     #[must_use]
     pub fn least_pause_ns(&self) -> u64 {
-        match (&self.source, self.last) {
-            (Source::Waiting { .. }, Some(begin)) => {
-                u64::try_from((begin.elapsed() * LOOK_SHARE).as_nanos()).unwrap_or(u64::MAX)
-            }
-            _ => 0,
-        }
+        u64::try_from((self.cost * LOOK_PARTS).as_nanos()).unwrap_or(u64::MAX)
     }
 }
 
 /// Asks the kernel to tell when the share of waiting within a window reaches `high`.
 fn trigger(file: &Path, high: f64) -> Option<File> {
-    WINDOWS_US.iter().find_map(|window_us| {
-        let stall_us = (window_us * high).max(1.0);
-        let attempt = || -> io::Result<File> {
-            let mut opened =
-                OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(file)?;
-            opened.write_all(format!("some {stall_us:.0} {window_us:.0}\0").as_bytes())?;
-            Ok(opened)
-        };
-        attempt().ok()
-    })
+    let stall_us = (WINDOW_US * high).max(1.0);
+    let attempt = || -> io::Result<File> {
+        let mut opened =
+            OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(file)?;
+        opened.write_all(format!("some {stall_us:.0} {WINDOW_US:.0}\0").as_bytes())?;
+        Ok(opened)
+    };
+    attempt().ok()
 }
 
 fn total_us(file: &Path) -> Option<u64> {
@@ -262,8 +273,8 @@ mod tests {
     fn without_a_service_every_thread_counts() {
         let mut watch = Watch::new(&[], &Home::default(), 0.05).unwrap();
         watch.measure();
+        assert!(watch.least_pause_ns() > 0);
         let Source::Waiting { seen, .. } = &watch.source else { panic!("by threads") };
         assert!(seen.contains_key(&i32::try_from(std::process::id()).unwrap()));
-        assert!(watch.least_pause_ns() > 0);
     }
 }

@@ -68,6 +68,17 @@ fn the_first_quota_is_below_what_is_used() {
 }
 
 #[test]
+fn who_uses_nothing_is_left_alone() {
+    let mut law = Law::new(settings());
+    for now_ns in 0..50 {
+        let look = Observation { now_ns: now_ns * TICK_NS, pressure: 1.0, used_cpus: Some(0.009) };
+        assert_eq!(law.decide(look).allowance, Allowance::Free);
+    }
+    let look = Observation { now_ns: 50 * TICK_NS, pressure: 1.0, used_cpus: Some(0.011) };
+    assert_eq!(law.decide(look).allowance, Allowance::Limited(0.5));
+}
+
+#[test]
 fn between_the_thresholds_nothing_changes() {
     let mut law = Law::new(settings());
     follow(&mut law, 0, 2 * TICK_NS, |_| 0.9);

@@ -56,9 +56,9 @@ PHRASING: Final = Phrasing(
         },
         "settings": {
             "*": "isolated means: the mean latency from {facts.beside_from_s:number} s to "
-            "{facts.beside_to_s:number} s, beside the jobs, is at most "
-            "{facts.tolerance_percent:percent} above that from {facts.before_from_s:number} s to {facts.before_to_s:number} s, before them; the jobs "
-            "start at {facts.jobs_start_s:number} s and stop at {facts.jobs_stop_s:number} s",
+            "{facts.beside_to_s:number} s, beside the jobs, is at most {facts.tolerance_percent:percent} "
+            "above that from {facts.before_from_s:number} s to {facts.before_to_s:number} s, before them; "
+            "the jobs start at {facts.jobs_start_s:number} s and stop at {facts.jobs_stop_s:number} s",
         },
     }
 )

@@ -27,6 +27,10 @@ LARGEST_SHARES: Final = 262_144
 """SOURCE: `MAX_SHARES` in the kernel's ``sched/sched.h``."""
 LARGEST_WEIGHT: Final = 10_000
 """SOURCE: `CGROUP_WEIGHT_MAX` in the kernel's ``cgroup.h``."""
+REAL_TIME_FILE: Final = "cpu.rt_runtime_us"
+REAL_TIME_RUNTIME_US: Final = 800_000
+"""Real-time time that all in a group get of each second of a CPU: the rest stays to everybody else."""
+
 PROBE_SUFFIX: Final = ".probe"
 
 
@@ -124,6 +128,8 @@ def _prepare(group: Path, version: int) -> None:
         (group / name).write_text(str(weight), encoding="ascii")
         if version > 1:
             (group / HANDED_DOWN).write_text(f"+{CONTROLLER}", encoding="ascii")
+        if (group / REAL_TIME_FILE).exists():
+            (group / REAL_TIME_FILE).write_text(str(REAL_TIME_RUNTIME_US), encoding="ascii")
     except OSError as error:
         message = f"the control group `{group}` cannot be set up: {error.strerror}"
         raise CapabilityError(message, hint="execute as root", code="capability.cpu-groups") from error

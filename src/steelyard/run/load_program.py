@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import RunError
 from steelyard.run.isolation.attempt import attempt
-from steelyard.run.programs import load_program
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-__all__ = ["calibrated_iterations", "load_program"]
 
 CALIBRATION_S: Final = 60.0
 

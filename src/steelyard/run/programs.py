@@ -124,6 +124,23 @@ def load_program() -> Path:
     return _installed("_bin/steelyard-load")
 
 
+def govern_program() -> Path:
+    """Give the program that executes commands best-effort and governs them, a static program.
+
+    Raises
+    ------
+    InternalError
+        If the installation lacks it.
+    """
+    return _installed("_bin/steelyard-govern")
+
+
+def scheduler_program() -> Path | None:
+    """Give the loader of the scheduling class; nothing where it was not built (``make scheduler``)."""
+    path = PACKAGE / "_bin" / "steelyard-scheduler"
+    return path if path.exists() else None
+
+
 def _installed(name: str) -> Path:
     path = PACKAGE / name
     if not path.exists():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from steelyard.run.cpu_groups import CpuController, cpu_controller
 from steelyard.run.isolation.attempt import attempt
 from steelyard.run.isolation.interface import Availability
-from steelyard.run.programs import PACKAGE
+from steelyard.run.programs import scheduler_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +20,7 @@ SCHEDULER_NAME: Final = "steelyard-scheduler"
 THROTTLE: Final = Path("proc/sys/kernel/sched_rt_runtime_us")
 LOADABLE: Final = Path("sys/kernel/sched_ext")
 KERNEL_REPAIR: Final = "Linux 6.12 or newer built with CONFIG_SCHED_CLASS_EXT, or `--in-vm`"
-PROGRAM_REPAIR: Final = "`make scheduler` in a checkout, or `--in-vm`"
+PROGRAM_REPAIR: Final = "make scheduler"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +64,13 @@ def read_scheduling(root: Path = Path("/")) -> Scheduling:
         Folder under which ``/proc`` and ``/sys`` lie.
     """
     groups = cpu_controller(root)
-    program = PACKAGE / "_bin" / SCHEDULER_NAME
+    program = scheduler_program()
     return Scheduling(
         groups=groups,
         idle_groups=_idle_groups(groups),
         real_time=_real_time(root),
         loadable=_loadable(root, program),
-        programs={SCHEDULER_NAME: str(program)} if program.exists() else {},
+        programs={SCHEDULER_NAME: str(program)} if program is not None else {},
     )
 
 
@@ -102,10 +102,10 @@ def _real_time(root: Path) -> Availability:
     return Availability.yes(f"throttled at {runtime_us} us of each period")
 
 
-def _loadable(root: Path, program: Path) -> Availability:
+def _loadable(root: Path, program: Path | None) -> Availability:
     if not (root / LOADABLE).is_dir():
         return Availability.no("this kernel has no sched_ext", KERNEL_REPAIR)
-    if not program.exists():
+    if program is None:
         return Availability.no(f"`{SCHEDULER_NAME}` is not built", PROGRAM_REPAIR)
     answer = attempt([program, "probe", "--json"], timeout_s=30)
     try:

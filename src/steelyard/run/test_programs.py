@@ -34,8 +34,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         programs.truth_path,
         programs.packets_program,
         programs.comm_program,
+        programs.load_program,
     ],
-    ids=["launch", "work", "truth", "packets", "comm"],
+    ids=["launch", "work", "truth", "packets", "comm", "load"],
 )
 def test_programs_are_installed_and_static(locate: Callable[[], Path]) -> None:
     path = locate()

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from steelyard.errors import CapabilityError
-from steelyard.run.guest.kernel import bootable, cache_folder
+from steelyard.run.guest.kernel import bootable, cache_folder, unpack
 
 REPAIR: Final = "make deps-colocation"
 KERNEL_VARIABLE: Final = "STEELYARD_SCHED_EXT_KERNEL"
@@ -67,7 +67,7 @@ def sched_ext_folder() -> Path:
 
 
 def find_sched_ext_kernel() -> Path:
-    """Give a kernel with sched_ext: the one named by the environment, else the one fetched.
+    """Give a kernel with sched_ext: the one named by the environment, else the one fetched, unpacked.
 
     Raises
     ------
@@ -75,12 +75,39 @@ def find_sched_ext_kernel() -> Path:
         If there is none.
     """
     named = os.environ.get(KERNEL_VARIABLE)
-    candidates = [Path(named)] if named else sorted(sched_ext_folder().glob("vmlinux-*"))
+    candidates = [Path(named)] if named else sorted(sched_ext_folder().glob("vmlinuz-*"))
     for path in candidates:
         if os.access(path, os.R_OK):
-            return bootable(path)
-    message = f"there is no guest kernel with sched_ext: `{named or sched_ext_folder() / 'vmlinux-*'}`"
+            return bootable(path) if named else _unpacked(path)
+    message = f"there is no guest kernel with sched_ext: `{named or sched_ext_folder() / 'vmlinuz-*'}`"
     raise CapabilityError(message, hint=REPAIR, code="capability.sched-ext-kernel")
+
+
+def kernel_configuration(kernel: Path) -> tuple[str, bytes] | None:
+    """Give the release and the configuration of a kernel, where the configuration lies beside it.
+
+    Examples
+    --------
+    >>> kernel_configuration(Path("/nowhere/vmlinux-6.18.15")) is None
+    True
+    """
+    release = kernel.name.partition("-")[2]
+    configuration = kernel.with_name(f"config-{release}")
+    return (release, configuration.read_bytes()) if configuration.is_file() else None
+
+
+def _unpacked(image: Path) -> Path:
+    """Give the kernel unpacked beside its image, by the same release."""
+    place = image.with_name(image.name.replace("vmlinuz", "vmlinux"))
+    if not place.exists() or place.stat().st_mtime_ns < image.stat().st_mtime_ns:
+        temporary = place.with_name(f".{place.name}.{os.getpid()}")
+        try:
+            temporary.write_bytes(unpack(image.read_bytes()))
+        except (ValueError, OSError) as error:
+            message = f"`{image}` cannot be unpacked: {error}"
+            raise CapabilityError(message, hint=REPAIR, code="capability.sched-ext-kernel") from error
+        temporary.replace(place)
+    return place
 
 
 def find_emulator() -> Emulator:

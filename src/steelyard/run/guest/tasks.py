@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -21,7 +21,7 @@ from steelyard.errors import CapabilityError, RunError, UsageError
 from steelyard.run.guest.initramfs import Entry, is_static_program, pack
 from steelyard.run.guest.libraries import program_entries
 from steelyard.run.guest.machine import choose_accelerator
-from steelyard.run.guest.sched_ext import find_emulator, find_sched_ext_kernel
+from steelyard.run.guest.sched_ext import find_emulator, find_sched_ext_kernel, kernel_configuration
 from steelyard.run.guest.task_init import TASKS, task_entries
 from steelyard.run.guest.task_stream import TaskOutcome, TaskStream, last_lines
 from steelyard.run.guest.virtual_time import clock_shift
@@ -133,12 +133,13 @@ def execute_tasks(
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="steelyard-guest-") as scratch:
         initramfs = Path(scratch) / "initramfs.cpio"
-        programs = program_entries(guest.programs)
+        kernel = guest.kernel or find_sched_ext_kernel()
+        programs = [*program_entries(guest.programs), *_configuration(kernel)]
         initramfs.write_bytes(pack(task_entries(_busybox(), programs, _task_files(tasks))))
         stream, console = Path(scratch) / "stream", out / CONSOLE
         for path in (stream, console):
             path.write_bytes(b"")
-        command, environment = guest_command(guest, initramfs, console, stream)
+        command, environment = guest_command(replace(guest, kernel=kernel), initramfs, console, stream)
         reader = TaskStream(stream, out)
         _watch(command, environment, guest.timeout_s, console, reader, progress)
     return reader.outcomes
@@ -195,6 +196,15 @@ def _task_files(tasks: Sequence[GuestTask]) -> list[Entry]:
         entries.append(Entry.file(f"{place}/script", script.encode(), 0o755))
         entries += [Entry.file(f"{place}/{name}", content) for name, content in sorted(task.files.items())]
     return entries
+
+
+def _configuration(kernel: Path) -> list[Entry]:
+    """Give the kernel's configuration where programs look for it."""
+    found = kernel_configuration(kernel)
+    if found is None:
+        return []
+    release, content = found
+    return [Entry.folder("boot"), Entry.file(f"boot/config-{release}", content)]
 
 
 def _busybox() -> bytes:

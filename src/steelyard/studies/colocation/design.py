@@ -18,13 +18,16 @@ from steelyard.errors import CapabilityError, UsageError
 from steelyard.model import Cell, Execution, Plan
 from steelyard.run.host import read_topology
 from steelyard.run.resident import program_environment
+from steelyard.run.run_files import PLACE
+from steelyard.studies.colocation.bounded import BOUND_FILE
 from steelyard.studies.colocation.ground import own_host
-from steelyard.studies.colocation.options import BASELINE, given, request_of, settle
-from steelyard.studies.colocation.policies import POLICIES, Need, Place, absence
+from steelyard.studies.colocation.guest_ground import guest_host
+from steelyard.studies.colocation.options import BASELINE, given, options_of, request_of, settle
+from steelyard.studies.colocation.policies import POLICIES, Place, absence
 from steelyard.studies.colocation.trial_plan import trial_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from pydantic import BaseModel
 
@@ -39,8 +42,10 @@ KEPT_ERROR_BYTES: Final = 4096
 MOST_SHARED_CPUS: Final = 4
 """SOURCE: cores of the source's experiments; further CPUs are left to the client."""
 
-REAL_TIME_BOUND_US: Final = 2_000_000
-"""CPU time after which a real-time thread that never waits is ended: it would starve the machine."""
+AROUND_TRIAL_S: Final = 1.5
+GUEST_BOOT_S: Final = 10.0
+GUEST_SLOWNESS_PER_CPU: Final = 0.4
+"""Seconds of a core of ours for a second of the guest and each of its processors, as seen with QEMU 10."""
 
 
 def plan_here(options: BaseModel, technologies: Mapping[str, Technology]) -> Plan:
@@ -55,10 +60,8 @@ def plan_here(options: BaseModel, technologies: Mapping[str, Technology]) -> Pla
     """
     technologies.get(ISOLATION)  # is tried, and stands in the provenance
     settled = settle(options)
-    if settled.in_vm:
-        message = "trials in a virtual machine are not part of this installation"
-        raise CapabilityError(message, hint="leave `--in-vm` out", code="capability.guest-trials")
-    return plan(settled, own_host(settled, place_here(settled, read_topology())))
+    ground = guest_host(settled) if settled.in_vm else own_host(settled, place_here(settled, read_topology()))
+    return plan(settled, ground)
 
 
 def plan(options: ColocationOptions, ground: Ground) -> Plan:
@@ -157,10 +160,10 @@ def _cell(number: int, policy: Policy, load_percent: int, options: ColocationOpt
     missing = absence(policy, load_percent, ground.place, ground.host)
     if missing is not None:
         return Cell(number, levels, None, missing)
-    is_bound = Need.REAL_TIME in policy.needs and not options.in_vm
+    is_bound = policy.is_real_time and not options.in_vm
     execution = Execution(
         isolation=ISOLATION,
-        command=_bound(ground.command) if is_bound else ground.command,
+        command=("sh", f"{PLACE}/{BOUND_FILE}") if is_bound else ground.command,
         environment=program_environment(()),
         limits=options.limits.limits(),
         working_directory="/",
@@ -169,5 +172,13 @@ def _cell(number: int, policy: Policy, load_percent: int, options: ColocationOpt
     return Cell(number, levels, execution)
 
 
-def _bound(command: Sequence[str]) -> tuple[str, ...]:
-    return ("prlimit", f"--rttime={REAL_TIME_BOUND_US}", *command)
+def trials_seconds(plan: Plan) -> float:
+    """Give the expected time of executing a plan [s].
+
+    A guest is booted for each trial, and a second of it takes longer the more processors it has.
+    """
+    options = options_of(plan)
+    each_s = trial_seconds(options)
+    if options.in_vm:
+        return len(plan.batches) * (GUEST_BOOT_S + each_s * GUEST_SLOWNESS_PER_CPU * options.vcpus)
+    return len(plan.batches) * (AROUND_TRIAL_S + each_s)

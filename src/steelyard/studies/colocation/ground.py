@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from steelyard.run.load_program import calibrated_iterations, load_program
+from steelyard.run.load_program import calibrated_iterations
+from steelyard.run.programs import load_program
 from steelyard.run.run_files import PLACE
 from steelyard.run.scheduling import read_scheduling
 from steelyard.studies.colocation.trial_plan import TRIAL_FILE

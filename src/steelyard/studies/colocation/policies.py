@@ -57,6 +57,11 @@ class Policy:
         """Whether service and jobs are in control groups of their own."""
         return Need.GROUPS in self.needs
 
+    @property
+    def is_real_time(self) -> bool:
+        """Whether the service has real-time priority."""
+        return Need.REAL_TIME in self.needs
+
 
 HEAVIEST, LIGHTEST = 10_000, 1
 """SOURCE: the source's weights, the ends of the range of ``cpu.weight``."""
@@ -145,7 +150,7 @@ def absence(policy: Policy, load_percent: int, place: Place, host: Scheduling) -
         found = _offer(need, host)
         if not found.available:
             return f"{found.reason}{f' (repair: {found.repair})' if found.repair else ''}"
-    if Need.REAL_TIME in policy.needs and place.is_whole and load_percent > UNSHARED_LOAD_PERCENT:
+    if policy.is_real_time and place.is_whole and load_percent > UNSHARED_LOAD_PERCENT:
         return (
             f"above {UNSHARED_LOAD_PERCENT} % load a service in SCHED_FIFO on every CPU could stop it "
             f"(repair: `--in-vm`, or `--loads {UNSHARED_LOAD_PERCENT}`, or leave a CPU out of --cpus)"

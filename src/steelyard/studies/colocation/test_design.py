@@ -14,10 +14,16 @@ from steelyard.run.isolation.interface import Availability
 from steelyard.run.scheduling import Scheduling
 from steelyard.studies.colocation.design import place_here, plan
 from steelyard.studies.colocation.ground import Ground, conducting
-from steelyard.studies.colocation.options import EVERY_POLICY, ColocationOptions, request_of, settle
+from steelyard.studies.colocation.options import (
+    EVERY_POLICY,
+    ColocationOptions,
+    options_of,
+    request_of,
+    settle,
+)
 from steelyard.studies.colocation.policies import POLICIES, Place, absence
 from steelyard.studies.colocation.recorded import twin_of
-from steelyard.studies.colocation.surroundings import furnished, options_of
+from steelyard.studies.colocation.surroundings import furnished
 from steelyard.studies.colocation.trial_plan import Site, rate_per_s, seed_of, trial_document
 
 if TYPE_CHECKING:
@@ -92,7 +98,7 @@ def test_a_real_time_service_never_holds_every_cpu_at_high_load(tmp_path: Path) 
     assert absence(fifo, 95, ROOMY, host) is None
     made = designed(tmp_path, policies=("fifo",), loads=(95,))
     assert made.cells[0].execution is not None
-    assert made.cells[0].execution.command[:2] == ("prlimit", "--rttime=2000000")
+    assert made.cells[0].execution.command == ("sh", "{files}/bounded.sh")
 
 
 def test_policies_without_groups_are_there_where_groups_are_not() -> None:

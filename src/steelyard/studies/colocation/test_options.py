@@ -1,18 +1,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
-from steelyard.cli.colocation import Colocation
 from steelyard.errors import UsageError
 from steelyard.studies.colocation.options import ColocationOptions, settle
 from steelyard.studies.registry import study
 from steelyard.studies.request import requested_options
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SHARED = ("seed", "quick", "gate", "gate_retries", "tuning", "out", "limits")
 
@@ -43,31 +38,10 @@ def test_the_documented_defaults_are_the_real_ones(section: str) -> None:
         assert f"| {said[0]} | {said[1]} |" in line
 
 
-def test_a_study_file_says_what_the_command_line_says(tmp_path: Path) -> None:
-    path = tmp_path / "study.toml"
-    path.write_text(
-        'study = "colocation"\npolicies = ["none", "idle"]\nloads = [85]\nlong_share = 0.02\n',
-        encoding="utf-8",
-    )
-    said = Colocation(loads="85,95%", cpus="0-1,3", long_share="5%").given()
-    options = requested_options(study("colocation"), path, said)
-    assert isinstance(options, ColocationOptions)
-    assert (options.policies, options.loads) == (("none", "idle"), (85, 95))
-    assert (options.cpus, options.long_share, options.in_vm) == ((0, 1, 3), 0.05, False)
-
-
 @pytest.mark.parametrize("given", [{"repetitions": 0}, {"loads": (0,)}, {"policies": ("be", "luck")}])
 def test_what_is_out_of_range_is_refused(given: dict[str, object]) -> None:
     with pytest.raises(UsageError, match=f"--{next(iter(given))}"):
         requested_options(study("colocation"), None, given)
-
-
-@pytest.mark.parametrize(
-    "given", [Colocation(loads="high"), Colocation(cpus="a-b"), Colocation(long_share="x%")]
-)
-def test_what_is_no_number_is_refused(given: Colocation) -> None:
-    with pytest.raises(UsageError, match="allowed"):
-        given.given()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,204 @@
+"""Findings about the service: slowed down or not, its tail, and whether a queue grows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from steelyard.model import Estimate, Evidence
+from steelyard.studies.analysis_parts import FEW_UNITS, finding, finite
+from steelyard.studies.colocation.effects import (
+    ENOUGH_TRIALS,
+    MEAN,
+    P99,
+    P999,
+    combined,
+    mean_over_trials,
+    trial_ratio,
+)
+from steelyard.studies.colocation.policies import POLICIES
+from steelyard.studies.colocation.trend import trend_of
+from steelyard.studies.colocation.verdicts import Isolation, agreed, isolation, tail_verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from steelyard.model import Finding
+    from steelyard.studies.colocation.effects import Ratio
+    from steelyard.studies.colocation.observed import Observed
+
+ONE_TRIAL: Final = "one trial: the interval says nothing about other trials"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellTrials:
+    """The trials of one policy at one load.
+
+    Parameters
+    ----------
+    policy, load : str
+        Levels.
+    trials : tuple of Observed
+        By block; at least one.
+    """
+
+    policy: str
+    load: str
+    trials: tuple[Observed, ...]
+
+    @property
+    def subject(self) -> dict[str, str]:
+        """What its findings are about."""
+        return {"policy": self.policy, "load": self.load}
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether there were best-effort jobs."""
+        return any(trial.jobs_count != 0 for trial in self.trials)
+
+    def evidence(self, columns: tuple[str, ...], statistic: str, file: str = "requests.bin") -> Evidence:
+        """Give the query behind a finding."""
+        first = self.trials[0]
+        if first.trial is None:
+            return Evidence(first.place, {"cell": str(first.cell), "phase": "measure"}, ("value",), statistic)
+        folders = " ".join(trial.place for trial in self.trials)
+        return Evidence(f"traces/*/{file}", {"folder": folders}, columns, statistic)
+
+
+def cells_of(trials: Sequence[Observed]) -> tuple[CellTrials, ...]:
+    """Group the trials by load and policy, in the order of the policies; the A/A twin is none of them."""
+    order = list(POLICIES)
+    groups: dict[tuple[str, str], list[Observed]] = {}
+    for trial in trials:
+        if not trial.is_twin:
+            groups.setdefault((trial.policy, trial.load), []).append(trial)
+            if trial.policy not in order:
+                order.append(trial.policy)
+    keys = sorted(groups, key=lambda key: (len(key[1]), key[1], order.index(key[0])))
+    return tuple(CellTrials(*key, tuple(groups[key])) for key in keys)
+
+
+def isolation_finding(cell: CellTrials, *, tolerance: float, seed: int) -> Finding | None:
+    """Say whether the jobs slow the service down on average; ``None`` where there is too little to say."""
+    ratios = _ratios(cell, MEAN, seed)
+    if not ratios:
+        return None
+    ratio = combined(ratios)
+    trends = [
+        (trend_of(each, each.phases.before), trend_of(each, each.phases.beside)) for each in cell.trials
+    ]
+    growing = [sum(pair[place].is_growing for pair in trends) for place in (0, 1)]
+    lost = [_lost(cell, place) for place in (0, 1)]
+    verdict, warnings = _judged(ratios, ratio, tolerance, sum(lost))
+    if 2 * growing[0] > len(trends):
+        verdict = Isolation.OVERLOAD
+    slopes = [mean_over_trials([p[at].slope for p in trends], "s/s", "line through fifths") for at in (0, 1)]
+    return finding(
+        "isolation",
+        cell.subject,
+        verdict.value,
+        estimates={
+            "before": mean_over_trials([each.before for each in ratios], "s", "mean of the latencies"),
+            "beside": mean_over_trials([each.beside for each in ratios], "s", "mean of the latencies"),
+            "ratio": ratio,
+            "slope_before": slopes[0],
+            "slope_beside": slopes[1],
+        },
+        facts={
+            "trials": len(cell.trials),
+            "tolerance_percent": 100 * tolerance,
+            "smallest_ratio": min(each.ratio for each in ratios),
+            "largest_ratio": max(each.ratio for each in ratios),
+            "requests_before": sum(each.sizes[0] for each in ratios),
+            "requests_beside": sum(each.sizes[1] for each in ratios),
+            "unanswered_before": lost[0],
+            "unanswered_beside": lost[1],
+            "growing_before": growing[0],
+            "growing_beside": growing[1],
+            "rise_before_ms": _milliseconds(slopes[0]),
+            "rise_beside_ms": _milliseconds(slopes[1]),
+            "growth": _growth(cell, trends) if sum(growing) else "",
+            "origin": cell.trials[0].origin.value,
+        },
+        evidence=cell.evidence(("intended_ns", "received_ns"), "mean beside the jobs over mean before them"),
+        warnings=warnings,
+    )
+
+
+def _milliseconds(slope: Estimate) -> float | None:
+    return None if slope.value is None else finite(1000 * slope.value)
+
+
+def _ratios(cell: CellTrials, statistic: str, seed: int) -> list[Ratio]:
+    found = [trial_ratio(each, statistic, seed + each.block) for each in cell.trials]
+    return [each for each in found if each is not None]
+
+
+def _judged(
+    ratios: Sequence[Ratio], ratio: Estimate, tolerance: float, lost: int
+) -> tuple[Isolation, tuple[str, ...]]:
+    """Judge by the interval over the trials; with few of them also by what each trial says by itself."""
+    verdict = isolation(ratio.low, ratio.high, tolerance, lost=lost)
+    if len(ratios) == 1:
+        return verdict, (ONE_TRIAL,)
+    if len(ratios) >= ENOUGH_TRIALS:
+        return verdict, ()
+    if verdict is Isolation.INCONCLUSIVE:
+        single = [isolation(finite(r.low), finite(r.high), tolerance, lost=lost) for r in ratios]
+        verdict = agreed(single)
+        if verdict is not Isolation.INCONCLUSIVE:
+            text = f"{len(ratios)} trials: the verdict is what each of them says by itself"
+            return verdict, (f"{FEW_UNITS}: {text}",)
+    return verdict, (f"{FEW_UNITS}: {len(ratios)} trials, {ENOUGH_TRIALS} are needed for a sure interval",)
+
+
+def _lost(cell: CellTrials, place: int) -> int:
+    total = 0
+    for each in cell.trials:
+        if each.requests is not None:
+            window = (each.phases.before, each.phases.beside)[place]
+            total += int((window.holds(each.requests.intended_s) & ~each.requests.is_answered).sum())
+    return total
+
+
+def _growth(cell: CellTrials, trends: Sequence[tuple[object, object]]) -> str:
+    """Say in how many trials a queue grows, and when."""
+    total = len(cell.trials)
+    parts = []
+    for place, words in ((0, "before the jobs"), (1, "beside them")):
+        count = sum(bool(getattr(pair[place], "is_growing", False)) for pair in trends)
+        if count:
+            parts.append(f"{words} in {count} of {total} trials")
+    return " and ".join(parts)
+
+
+def tail_findings(cell: CellTrials, *, tolerance: float, seed: int) -> Iterator[Finding]:
+    """Say for high quantiles whether they grow beside the jobs."""
+    lost = _lost(cell, 0) + _lost(cell, 1)
+    for statistic in (P99, P999):
+        ratios = _ratios(cell, statistic, seed)
+        if not ratios:
+            continue
+        ratio = combined(ratios)
+        is_binned = cell.trials[0].requests is None
+        method = "mean of the quantiles of bins" if is_binned else "quantile of the latencies"
+        yield finding(
+            "tail",
+            {**cell.subject, "quantile": statistic},
+            tail_verdict(ratio, tolerance, lost),
+            estimates={
+                "before": mean_over_trials([each.before for each in ratios], "s", method),
+                "beside": mean_over_trials([each.beside for each in ratios], "s", method),
+                "ratio": ratio,
+            },
+            facts={
+                "trials": len(ratios),
+                "tolerance_percent": 100 * tolerance,
+                "largest_ratio": finite(max((each.ratio for each in ratios), default=math.nan)),
+            },
+            evidence=cell.evidence(
+                ("intended_ns", "received_ns"), f"{statistic} beside the jobs over {statistic} before them"
+            ),
+            warnings=(ONE_TRIAL,) if len(ratios) == 1 else (),
+        )

@@ -15,10 +15,15 @@ from steelyard.record.tables import write_tables as write_recorded
 from steelyard.studies.analysis_options import AnalysisOptions, read_options, write_options
 from steelyard.studies.analysis_parts import RUNS, finding
 from steelyard.studies.colocation.best_effort import best_effort_findings
+from steelyard.studies.colocation.checks import check_findings
+from steelyard.studies.colocation.client import client_findings
+from steelyard.studies.colocation.controls import twin_finding
+from steelyard.studies.colocation.head_of_line import head_of_line_finding
 from steelyard.studies.colocation.isolation_findings import cells_of, isolation_finding, tail_findings
 from steelyard.studies.colocation.observed import observe
 from steelyard.studies.colocation.recorded import twin_of
 from steelyard.studies.colocation.tables import write_tables
+from steelyard.studies.colocation.usage import usage_findings
 from steelyard.studies.quiet_machine import quiet_machine
 from steelyard.studies.study_plan import plan_of_study
 
@@ -89,6 +94,16 @@ def _claims(
     for cell in cells:
         yield from tail_findings(cell, tolerance=tolerance, seed=plan.seed)
     yield from best_effort_findings(cells, plan.seed)
+    for cell in cells:
+        yield from usage_findings(cell)
+        yield from check_findings(cell)
+        yield from client_findings(cell)
+        blocked = head_of_line_finding(cell)
+        if blocked is not None:
+            yield blocked
+    twins = twin_finding(trials, tolerance, plan.seed)
+    if twins is not None:
+        yield twins
     yield from _availability(plan)
     yield from _ended(failed)
     if plan.options.get("mode") != "import":

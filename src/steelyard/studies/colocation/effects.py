@@ -42,7 +42,7 @@ P99: Final = "p99"
 P999: Final = "p99.9"
 PROBABILITIES: Final = {P99: 0.99, P999: 0.999}
 
-SERIES: Final = "neighbours of the series"
+NORMAL: Final = float(special.ndtri((1 + LEVEL) / 2))
 OVER_TRIALS: Final = "Student's t over the trials"
 
 
@@ -72,6 +72,13 @@ class Ratio:
     method: str
     is_guaranteed: bool
     sizes: tuple[int, int]
+
+    @property
+    def log_error(self) -> float:
+        """Standard error of the logarithm of the ratio, as its limits tell; infinite without limits."""
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low > 0):
+            return math.inf
+        return (math.log(self.high) - math.log(self.low)) / (2 * NORMAL)
 
 
 def latencies(observed: Observed, window: Window, statistic: str) -> Vector:
@@ -147,8 +154,10 @@ def ratio_of(before: Vector, beside: Vector, statistic: str, seed: int) -> Ratio
 def combined(ratios: Sequence[Ratio]) -> Estimate:
     """Give the ratio over the trials of a cell.
 
-    With several trials the trial is the unit: Student's t on the logarithms of their ratios. The limits of a
-    single trial come from its series and say nothing about other trials.
+    With five trials the trial is the unit: Student's t on the logarithms of their ratios. With two to four,
+    whose scatter is hardly known, the limits allow for both levels, the scatter over the trials and the
+    errors of the series inside each; they are not guaranteed. The limits of a single trial come from its series and
+    say nothing about other trials.
 
     Parameters
     ----------
@@ -173,7 +182,23 @@ def combined(ratios: Sequence[Ratio]) -> Estimate:
             measurements=measurements,
             guaranteed=only.is_guaranteed,
         )
-    return over_trials(np.log([each.ratio for each in ratios]), measurements)
+    logarithms = np.log([each.ratio for each in ratios])
+    inside = math.sqrt(mean(np.array([each.log_error**2 for each in ratios])))
+    if len(ratios) >= ENOUGH_TRIALS or not math.isfinite(inside):
+        return over_trials(logarithms, measurements)
+    half = NORMAL * math.hypot(standard_deviation(logarithms), inside) / math.sqrt(len(ratios))
+    centre = mean(logarithms)
+    return Estimate(
+        exponential(centre),
+        "ratio",
+        "scatter over the trials and inside them, on the logarithm",
+        finite(exponential(centre - half)),
+        finite(exponential(centre + half)),
+        LEVEL,
+        units=len(ratios),
+        measurements=measurements,
+        guaranteed=False,
+    )
 
 
 def over_trials(logarithms: NDArray[np.float64], measurements: int) -> Estimate:

@@ -19,7 +19,8 @@ from steelyard.studies.colocation.effects import (
 )
 from steelyard.studies.colocation.policies import POLICIES
 from steelyard.studies.colocation.trend import trend_of
-from steelyard.studies.colocation.verdicts import Isolation, agreed, isolation, tail_verdict
+from steelyard.studies.colocation.verdicts import Isolation, isolation, tail_verdict
+from steelyard.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,6 +29,13 @@ if TYPE_CHECKING:
     from steelyard.studies.colocation.effects import Ratio
     from steelyard.studies.colocation.observed import Observed
 
+SLOW_ALONE: Final = 2.0
+"""A service alone that takes so many times its work already shares its CPUs, or is asked for too much."""
+
+SLOW_BASELINE: Final = (
+    "the service alone already takes more than twice its work: something else slows it down"
+)
+MS_PER_S: Final = 1000.0
 ONE_TRIAL: Final = "one trial: the interval says nothing about other trials"
 
 
@@ -91,15 +99,19 @@ def isolation_finding(cell: CellTrials, *, tolerance: float, seed: int) -> Findi
     growing = [sum(pair[place].is_growing for pair in trends) for place in (0, 1)]
     lost = [_lost(cell, place) for place in (0, 1)]
     verdict, warnings = _judged(ratios, ratio, tolerance, sum(lost))
+    before = mean_over_trials([each.before for each in ratios], "s", "mean of the latencies")
+    work_ms = _work_ms(cell)
     if 2 * growing[0] > len(trends):
         verdict = Isolation.OVERLOAD
+    elif work_ms is not None and (before.value or 0.0) > SLOW_ALONE * work_ms / MS_PER_S:
+        warnings = (*warnings, SLOW_BASELINE)
     slopes = [mean_over_trials([p[at].slope for p in trends], "s/s", "line through fifths") for at in (0, 1)]
     return finding(
         "isolation",
         cell.subject,
         verdict.value,
         estimates={
-            "before": mean_over_trials([each.before for each in ratios], "s", "mean of the latencies"),
+            "before": before,
             "beside": mean_over_trials([each.beside for each in ratios], "s", "mean of the latencies"),
             "ratio": ratio,
             "slope_before": slopes[0],
@@ -118,7 +130,8 @@ def isolation_finding(cell: CellTrials, *, tolerance: float, seed: int) -> Findi
             "growing_beside": growing[1],
             "rise_before_ms": _milliseconds(slopes[0]),
             "rise_beside_ms": _milliseconds(slopes[1]),
-            "growth": _growth(cell, trends) if sum(growing) else "",
+            "growth": _growth(growing, len(trends)),
+            "work_ms": work_ms,
             "origin": cell.trials[0].origin.value,
         },
         evidence=cell.evidence(("intended_ns", "received_ns"), "mean beside the jobs over mean before them"),
@@ -138,18 +151,15 @@ def _ratios(cell: CellTrials, statistic: str, seed: int) -> list[Ratio]:
 def _judged(
     ratios: Sequence[Ratio], ratio: Estimate, tolerance: float, lost: int
 ) -> tuple[Isolation, tuple[str, ...]]:
-    """Judge by the interval over the trials; with few of them also by what each trial says by itself."""
+    """Judge by the interval over the trials; with few of them no trial by itself may say the opposite."""
     verdict = isolation(ratio.low, ratio.high, tolerance, lost=lost)
     if len(ratios) == 1:
         return verdict, (ONE_TRIAL,)
     if len(ratios) >= ENOUGH_TRIALS:
         return verdict, ()
-    if verdict is Isolation.INCONCLUSIVE:
-        single = [isolation(finite(r.low), finite(r.high), tolerance, lost=lost) for r in ratios]
-        verdict = agreed(single)
-        if verdict is not Isolation.INCONCLUSIVE:
-            text = f"{len(ratios)} trials: the verdict is what each of them says by itself"
-            return verdict, (f"{FEW_UNITS}: {text}",)
+    alone = {isolation(finite(each.low), finite(each.high), tolerance, lost=lost) for each in ratios}
+    if alone - {verdict, Isolation.INCONCLUSIVE}:
+        verdict = Isolation.INCONCLUSIVE
     return verdict, (f"{FEW_UNITS}: {len(ratios)} trials, {ENOUGH_TRIALS} are needed for a sure interval",)
 
 
@@ -162,15 +172,20 @@ def _lost(cell: CellTrials, place: int) -> int:
     return total
 
 
-def _growth(cell: CellTrials, trends: Sequence[tuple[object, object]]) -> str:
-    """Say in how many trials a queue grows, and when."""
-    total = len(cell.trials)
-    parts = []
-    for place, words in ((0, "before the jobs"), (1, "beside them")):
-        count = sum(bool(getattr(pair[place], "is_growing", False)) for pair in trends)
-        if count:
-            parts.append(f"{words} in {count} of {total} trials")
-    return " and ".join(parts)
+def _growth(growing: Sequence[int], total: int) -> str:
+    """Say when a queue grows in most trials; in a few it may seem so by chance."""
+    words = ("before the jobs", "beside them")
+    return " and ".join(each for count, each in zip(growing, words, strict=True) if 2 * count > total)
+
+
+def _work_ms(cell: CellTrials) -> float | None:
+    """Give the mean work of a request, where the trials say it."""
+    trial = cell.trials[0].trial
+    if trial is None or not trial.header.get("work_ns"):
+        return None
+    service = trial.plan["service"]
+    more = float(service.get("long_share") or 0) * (float(service.get("long_factor") or 1) - 1)
+    return float(trial.header["work_ns"]) / NS_PER_MS * (1 + more)
 
 
 def tail_findings(cell: CellTrials, *, tolerance: float, seed: int) -> Iterator[Finding]:

@@ -57,7 +57,38 @@ def sections(
             "price",
             "What do the jobs get done?",
             "",
-            _blocks(tables.work_table(findings)),
+            _blocks(
+                tables.work_table(findings),
+                tables.usage_table(findings),
+                _said(
+                    [
+                        *findings.of("throttled"),
+                        *(each for each in findings.of("drain") if each.verdict == "not drained"),
+                    ]
+                ),
+            ),
+        ),
+        Section(
+            "checks",
+            "How does the scheduler keep its rule?",
+            "No best-effort thread runs while a thread of the service waits for a CPU that it may use.",
+            _blocks(tables.check_table(findings), _said(findings.of("strictness"))),
+        ),
+        Section(
+            "head",
+            "Do short requests wait behind long ones?",
+            "",
+            _blocks(tables.head_table(findings)),
+        ),
+        Section(
+            "client",
+            "May the latencies be believed?",
+            "A client that sends late, or that waits for answers before it sends again, hides what it should "
+            "measure; and what two cells that are alike seem to differ by, no policy may be credited with.",
+            _blocks(
+                tables.client_table(findings),
+                _said([*findings.of("waiting_client"), *findings.of("a_a")]),
+            ),
         ),
         Section(
             "limits",

@@ -39,6 +39,58 @@ PHRASING: Final = Phrasing(
             "inconclusive": "the work of the jobs against {subject.reference} is not decided: "
             "{estimates.ratio:change} ({estimates.ratio:change_interval})",
         },
+        "utilisation": {
+            "*": "{subject.policy} at {subject.load} %: beside the jobs the service uses "
+            "{estimates.service_beside} of the CPUs and the jobs {estimates.jobs_beside}",
+        },
+        "drain": {
+            "not drained": "{subject.policy} at {subject.load} %: {facts.unanswered:count} requests were "
+            "never answered; the last one that counts had waited {estimates.time}",
+            "*": "{subject.policy} at {subject.load} %: after the last request the service needs "
+            "{estimates.time} to answer everything",
+        },
+        "throttled": {
+            "throttled": "{subject.policy} at {subject.load} %: the kernel throttles the real-time service; "
+            "in {estimates.share} of the time the jobs ran while it waited",
+            "*": "{subject.policy} at {subject.load} %: the real-time service was not throttled",
+        },
+        "check": {
+            "off": "{subject.policy} at {subject.load} %: the {subject.check} check is off",
+            "*": "{subject.policy} at {subject.load} %: the {subject.check} check ran "
+            "{facts.runs:count} times in {facts.events:count} scheduling events"
+            "[, {facts.successes:count} times with success ({estimates.success})]",
+        },
+        "strictness": {
+            "*": "{subject.policy} at {subject.load} %: a thread of the service waited while jobs ran "
+            "{facts.violations:count} times, {estimates.mean} on average and {estimates.longest} at most: "
+            "{verdict}[; the class was ejected ({facts.last_exit})]",
+        },
+        "client_error": {
+            "on time": "{subject.policy} at {subject.load} %: the client sent in time, 99 % of the requests "
+            "within {estimates.p99}",
+            "*": "{subject.policy} at {subject.load} %: the client sent late, 99 % of the requests within "
+            "{estimates.p99} (at most {facts.limit_us:number} us count as in time); latencies count from the "
+            "time a request was due all the same",
+        },
+        "waiting_client": {
+            "hides": "{subject.policy} at {subject.load} %: {facts.clients:count} clients that wait for each "
+            "answer would have left out {estimates.hidden} of the requests and seen a 99th percentile of "
+            "{estimates.p99_seen} instead of {estimates.p99}",
+            "*": "{subject.policy} at {subject.load} %: {facts.clients:count} clients that wait for each "
+            "answer would have left out {estimates.hidden} of the requests",
+        },
+        "head_of_line": {
+            "blocked": "{subject.policy} at {subject.load} %: short requests wait behind long ones: their "
+            "99th percentile is {estimates.short_p99}, their work {estimates.work}",
+            "*": "{subject.policy} at {subject.load} %: short requests do not wait for long ones: their "
+            "99th percentile is {estimates.short_p99}, their work {estimates.work}",
+        },
+        "a_a": {
+            "different": "two cells that are alike differ: {estimates.ratio:change} "
+            "({estimates.ratio:change_interval}); differences of this size between policies mean nothing",
+            "*": "two cells that are alike ({subject.policy} at {subject.load} %) show {verdict}: "
+            "{estimates.ratio:change} ({estimates.ratio:change_interval})",
+        },
         "availability": {
             "unavailable": "{subject.policy} at {subject.load} %: {facts.reason}",
             "*": "{subject.policy} at {subject.load} % works here",

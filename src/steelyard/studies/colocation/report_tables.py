@@ -29,6 +29,7 @@ TONES: Final = {
     "starved": "higher",
     "late": "higher",
     "violated": "higher",
+    "blocked": "higher",
 }
 POLICY: Final = Column("policy")
 LOAD: Final = Column("load", "% of CPUs", is_number=True)
@@ -134,6 +135,111 @@ def work_table(findings: FindingSet) -> Table | None:
         Column("longest", "s", is_number=True, explanation="of those times"),
     )
     return _table("best_effort", "What the jobs got done", columns, rows, note=DOUBT_NOTE)
+
+
+def usage_table(findings: FindingSet) -> Table | None:
+    """Give one row per policy and load: where the CPUs' time goes, and how long the service drains."""
+    rows = []
+    for each in findings.of("utilisation"):
+        drain = same(findings, "drain", each)
+        names = ("service_before", "service_beside", "jobs_beside", "busy_beside")
+        rows.append(
+            (
+                *_who(each),
+                *(estimate_value(each, name) for name in names),
+                NOTHING if drain is None else estimate_value(drain, "time"),
+                NOTHING if drain is None else fact_value(drain, "unanswered"),
+            )
+        )
+    columns = (
+        POLICY,
+        LOAD,
+        Column("service before", is_number=True, explanation="CPU time over that of the CPUs"),
+        Column("service beside", is_number=True),
+        Column("jobs beside", is_number=True),
+        Column("busy beside", is_number=True, explanation="as the kernel counts it, with all that runs"),
+        Column("drain", is_number=True, explanation="from the last request to the last answer"),
+        Column("unanswered", is_number=True, explanation="requests of the whole trial without an answer"),
+    )
+    return _table("utilisation", "Where the time of the CPUs goes", columns, rows)
+
+
+def check_table(findings: FindingSet) -> Table | None:
+    """Give one row per policy, load and check."""
+    rows = [
+        (
+            *_who(each),
+            Value(each.subject["check"]),
+            Value(each.verdict, finding=each.id),
+            fact_value(each, "events"),
+            fact_value(each, "runs"),
+            fact_value(each, "successes"),
+            *(
+                estimate_value(each, name) if name in each.estimates else NOTHING
+                for name in ("success", "cost")
+            ),
+        )
+        for each in findings.of("check")
+    ]
+    columns = (
+        POLICY,
+        LOAD,
+        Column("check"),
+        Column("switch"),
+        Column("events", is_number=True, explanation="scheduling events of all trials"),
+        Column("runs", is_number=True),
+        Column("successes", is_number=True),
+        Column("success", is_number=True, explanation="successes over runs"),
+        Column("cost", is_number=True, explanation="median, known by powers of two"),
+    )
+    return _table("checks", "What the scheduler's checks did", columns, rows)
+
+
+def client_table(findings: FindingSet) -> Table | None:
+    """Give one row per policy and load: how late the client sent."""
+    rows = [
+        (
+            *_who(each),
+            verdict_value(each),
+            *(estimate_value(each, name) for name in ("p50", "p99", "largest")),
+            fact_value(each, "requests"),
+            fact_value(each, "never_sent"),
+        )
+        for each in findings.of("client_error")
+    ]
+    columns = (
+        POLICY,
+        LOAD,
+        Column("verdict"),
+        Column("median", is_number=True, explanation="sent later than due"),
+        Column("p99", is_number=True),
+        Column("largest", is_number=True),
+        Column("requests", is_number=True),
+        Column("never sent", is_number=True),
+    )
+    return _table("client_error", "How late the client sent", columns, rows)
+
+
+def head_table(findings: FindingSet) -> Table | None:
+    """Give one row per policy and load: short requests where there are long ones."""
+    rows = [
+        (
+            *_who(each),
+            verdict_value(each),
+            *(estimate_value(each, name) for name in ("work", "short_mean", "short_p99", "long_mean")),
+        )
+        for each in findings.of("head_of_line")
+    ]
+    columns = (
+        POLICY,
+        LOAD,
+        Column("verdict"),
+        Column("work", is_number=True, explanation="of a short request"),
+        Column("short mean", is_number=True),
+        Column("short p99", is_number=True),
+        Column("long mean", is_number=True),
+    )
+    return _table("head_of_line", "Short requests where there are long ones", columns, rows)
 
 
 NOTHING: Final = Value(NOT_AVAILABLE)

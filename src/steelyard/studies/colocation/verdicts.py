@@ -51,19 +51,6 @@ def isolation(low: float | None, high: float | None, tolerance: float, *, lost: 
     return Isolation.INCONCLUSIVE
 
 
-def agreed(verdicts: list[Isolation]) -> Isolation:
-    """Give what all trials say by themselves; inconclusive where they differ.
-
-    Examples
-    --------
-    >>> agreed([Isolation.ISOLATED, Isolation.ISOLATED]).value
-    'isolated'
-    >>> agreed([Isolation.ISOLATED, Isolation.NOT_ISOLATED]).value
-    'inconclusive'
-    """
-    return verdicts[0] if verdicts and len(set(verdicts)) == 1 else Isolation.INCONCLUSIVE
-
-
 def tail_verdict(estimate: Estimate, tolerance: float, lost: int) -> str:
     """Judge the ratio of a high quantile: kept, grown or inconclusive.
 

@@ -85,6 +85,8 @@ fn configure(open: &mut OpenClassSkel<'_>, options: &StartOptions) -> Result<(),
     settings.cpu_order[..possible].copy_from_slice(&topology.cpu_order);
     settings.llc_of[..possible].copy_from_slice(&topology.llc_of);
     settings.llc_first[..topology.llc_first.len()].copy_from_slice(&topology.llc_first);
+    settings.lc_slice_ns = nanoseconds(options.lc_slice);
+    settings.be_slice_ns = nanoseconds(options.be_slice);
     settings.heartbeat_ns = nanoseconds(options.heartbeat);
     settings.freeze_after_ns = options.freeze_after.map_or(0, nanoseconds);
     settings.check_local = options.switches.local;

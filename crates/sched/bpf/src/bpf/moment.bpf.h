@@ -107,8 +107,8 @@ static __noinline u32 look_after(u32 llc, s32 allowed, u64 now)
 			/* Killed, relabelled or lent to: it goes where LC tasks wait. */
 			s32 home = scx_bpf_task_cpu(p);
 
-			scx_bpf_dsq_move_set_slice(&___it, lc_slice_ns);
-			scx_bpf_dsq_move_set_vtime(&___it, llc_state(llc)->vtime[0]);
+			scx_bpf_dsq_move_set_slice(&___it, lc_slice_of(p));
+			scx_bpf_dsq_move_set_vtime(&___it, now);
 			__sync_fetch_and_add(&lc_seq, 1);
 			if (scx_bpf_dsq_move_vtime(&___it, p, LC_QUEUE + llc, 0)) {
 				t->wait_start_ns = 0;

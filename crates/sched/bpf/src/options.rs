@@ -15,6 +15,7 @@ steelyard-scheduler stop              detach it
 steelyard-scheduler status            say whether it is attached, and what it has counted
 steelyard-scheduler probe             say whether this machine can have it
 steelyard-scheduler watch             measure strictness under whatever policy is active
+steelyard-scheduler thaw              thaw the groups that a killed scheduler left frozen
 
 start:
   --foreground            stay, print `ready` when attached, end on SIGTERM or SIGINT
@@ -49,6 +50,11 @@ pub enum Command {
     Probe(Form),
     /// Measure strictness under the active policy.
     Watch,
+    /// Thaw what a killed scheduler left frozen; with `when_closed` after standard input ends.
+    Thaw {
+        /// Wait for the end of standard input.
+        when_closed: bool,
+    },
     /// Print the help.
     Help,
 }
@@ -131,9 +137,10 @@ impl Options {
             "status" => Command::Status(parsed.form(true)),
             "probe" => Command::Probe(parsed.form(false)),
             "watch" => Command::Watch,
+            "thaw" => Command::Thaw { when_closed: parsed.flag("--when-closed") },
             "--help" | "-h" | "help" => Command::Help,
             other => {
-                let known = "start, stop, status, probe, watch";
+                let known = "start, stop, status, probe, watch, thaw";
                 return Err(SchedulerError::usage(format!("no command `{other}`; allowed: {known}")));
             }
         };

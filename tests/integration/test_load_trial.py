@@ -134,6 +134,32 @@ def test_long_requests_take_longer(tmp_path: Path) -> None:
     assert took[is_long].min() > 10 * took[~is_long].min()
 
 
+def test_the_web_service_asks_its_second_tier_for_long_requests(tmp_path: Path) -> None:
+    service = {"kind": "web", "long_share": 0.3, "long_factor": 10.0}
+    trial = trial_of(tmp_path, plan_of(service=service, client={"rate_per_s": 100.0}))
+    client = trial.header["client"]
+    assert client["answered"] == client["scheduled"] == len(trial.requests)
+    assert (client["wrong_results"], client["unexpected_answers"]) == (0, 0)
+    parts = {entry["setting"] for entry in trial.header["applied"]}
+    assert {"service_cpus", "service_moderation_cpus", "client_cpus"} <= parts
+    took = (trial.requests["finished_ns"] - trial.requests["started_ns"]).astype(np.int64)
+    is_long = trial.requests["kind"] == 1
+    assert took[is_long].min() > 5 * took[~is_long].min()
+
+
+def test_a_closed_loop_hides_what_requests_wait_before_they_are_sent(tmp_path: Path) -> None:
+    # One client and more work than a CPU can do: each request is sent when the one before is answered.
+    service = {"work_iterations": 2_000_000}
+    client = {"rate_per_s": 1000.0, "closed_loop": 1}
+    plan = plan_of(service=service, client=client, best_effort={"jobs": 0}, phases={"drain_limit_ms": 1000})
+    trial = trial_of(tmp_path, plan)
+    sent = trial.requests[trial.requests["received_ns"] > 0]
+    assert 0 < len(sent) < len(trial.requests)
+    assert np.all(sent["sent_ns"][1:] >= sent["received_ns"][:-1])
+    hidden = trial.header["client"]["latency_from_send"]["p50_ns"]
+    assert trial.header["client"]["latency"]["p50_ns"] > 3 * hidden
+
+
 def test_a_plan_that_cannot_be_is_refused(tmp_path: Path) -> None:
     answer = conduct(tmp_path, plan_of(policy={"service_class": "round-robin"}))
     assert answer.returncode == 2

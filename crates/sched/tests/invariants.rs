@@ -1,5 +1,7 @@
 //! What holds for every simulation, and what each check of the best-effort class is needed for.
 
+#![allow(clippy::expect_used, reason = "a test may panic")]
+
 use proptest::prelude::*;
 use steelyard_sched::{Checks, Config, Policy, Simulation};
 

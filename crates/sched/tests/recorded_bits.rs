@@ -1,5 +1,7 @@
 //! The same seed gives the same bits on every machine: digests that one machine recorded.
 
+#![allow(clippy::expect_used, reason = "a test may panic")]
+
 use steelyard_sched::{Config, Policy, Simulation};
 
 /// SOURCE: FNV-1a with 64 bits (Fowler, Noll, Vo).

@@ -1,5 +1,6 @@
 //! Without jobs and without costs, the service under `SCHED_FIFO` is the queue M/D/c, whose waiting times are known.
 
+#![allow(clippy::expect_used, reason = "a test may panic")]
 #![allow(clippy::cast_precision_loss, reason = "counts and times below 2^52")]
 
 use steelyard_sched::{Config, Costs, Policy, Simulation};

@@ -1,7 +1,6 @@
 //! One trial of colocation: phases, settings, samples, and an end in which nothing is left.
 
 mod applied;
-mod children;
 mod conduct;
 mod groups;
 mod header;
@@ -11,6 +10,9 @@ mod samples;
 mod scheduler;
 
 use std::path::PathBuf;
+
+pub(crate) use applied::Settings;
+pub(crate) use plan::Side;
 
 use crate::LoadError;
 use crate::options::Given;

@@ -18,10 +18,12 @@ pub(super) const FORMAT: &str = "steelyard/trial/1";
 pub(super) enum ServiceKind {
     /// A pool of worker threads.
     Pool,
+    /// HTTP, with a second tier behind it.
+    Web,
 }
 
 impl ServiceKind {
-    const ALL: [(Self, &'static str); 1] = [(Self::Pool, "pool")];
+    const ALL: [(Self, &'static str); 2] = [(Self::Pool, "pool"), (Self::Web, "web")];
 }
 
 /// The service.
@@ -73,15 +75,15 @@ impl Phases {
 
 /// How one side is scheduled.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Side {
-    pub(super) class: Option<Class>,
+pub(crate) struct Side {
+    pub(crate) class: Option<Class>,
     /// Of the class `fifo`.
-    pub(super) priority: Option<i32>,
-    pub(super) nice: Option<i32>,
+    pub(crate) priority: Option<i32>,
+    pub(crate) nice: Option<i32>,
     /// Weight of its group, 1 to 10000.
-    pub(super) weight: Option<u32>,
+    pub(crate) weight: Option<u32>,
     /// `cpu.idle` of its group.
-    pub(super) cpu_idle: Option<bool>,
+    pub(crate) cpu_idle: Option<bool>,
 }
 
 impl Side {

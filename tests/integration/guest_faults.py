@@ -40,6 +40,7 @@ stop_class() {
   kill -TERM $LOADER; wait $LOADER; fact loader_status $?
   fact state_after "$(cat /sys/kernel/sched_ext/state)"; dmesg | grep -i sched_ext > "$OUT/kernel.txt"
 }
+dmesg -c > /dev/null
 mkdir -p "$BE"; echo 1 > "$BE/cpu.idle"
 """
 
@@ -128,9 +129,10 @@ stop_class
 
 INVERSION: Final = r"""
 # The job writes 32 MiB at once, and holds the lock of the file all that time.
+export WRITE="dd if=/tmp/file of=/tmp/shared bs=32M count=1 conv=notrunc"
 start_class
 dd if=/dev/zero of=/tmp/file bs=1M count=32 2>/dev/null
-best_effort sh -c 'while :; do dd if=/tmp/file of=/tmp/shared bs=32M count=1 conv=notrunc 2>/dev/null; done'; B=$!
+best_effort sh -c 'while :; do $WRITE 2>/dev/null; done'; B=$!
 sleep 2
 hog & H1=$!; hog & H2=$!
 n=0; while [ $n -lt 5 ]; do

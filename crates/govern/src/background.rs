@@ -115,13 +115,14 @@ fn stand_back(class: &ClassState, state: Option<&Path>) -> Report {
     };
     let home = Home::claim(&Layout::discover(Path::new("/")).unwrap_or_default());
     home.sweep();
+    let refused = home.enter();
     match home.weaken() {
-        Ok(setting) => applied.push(format!("a group with {setting}")),
+        Ok(setting) if refused.is_empty() => applied.push(format!("a group with {setting}")),
+        Ok(_) => {}
         Err(error) => missing.push(error.to_string()),
     }
-    let refused = home.enter();
     missing.extend(refused.iter().map(ToString::to_string));
-    if !is_idle && !applied.is_empty() || home.cpu.is_none() {
+    if home.cpu.is_none() || !refused.is_empty() {
         missing.extend(autogroup());
     }
     let level = match class {

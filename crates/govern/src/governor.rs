@@ -82,6 +82,8 @@ struct Governor<'a> {
 enum Woken {
     Time,
     Pressure,
+    /// A watched group was removed.
+    Loss,
     Signal,
 }
 
@@ -110,6 +112,7 @@ impl<'a> Governor<'a> {
         loop {
             match self.wait(signals, pause)? {
                 Woken::Signal => return Ok(()),
+                Woken::Loss => self.watch.lose(),
                 Woken::Pressure => {
                     // The kernel tells of its own window: begin one of ours, and judge by that.
                     self.counters.wakeups += 1;
@@ -151,10 +154,7 @@ impl<'a> Governor<'a> {
             return Ok(Woken::Signal);
         }
         if files[1..].iter().any(|file| events(file).contains(PollFlags::POLLERR)) {
-            return Err(GovernError::system(
-                "the watched group is gone",
-                std::io::Error::from(std::io::ErrorKind::NotFound),
-            ));
+            return Ok(Woken::Loss);
         }
         Ok(Woken::Pressure)
     }
@@ -184,7 +184,9 @@ impl<'a> Governor<'a> {
         let now_ns = nanos(now.duration_since(self.begin));
         let decision =
             self.law.decide(Observation { now_ns, pressure: self.pressure, used_cpus: self.used_cpus });
-        self.problem = self.throttle.apply(decision.allowance).err().map(|error| error.to_string());
+        let refused = self.throttle.apply(decision.allowance).err().map(|error| error.to_string());
+        let lost = self.watch.is_lost().then(|| "a service's group is gone".to_owned());
+        self.problem = refused.or(lost);
         self.count(before, decision.allowance);
         let is_due = self.last_told.is_none_or(|told| told.elapsed() >= STATUS_INTERVAL);
         if before != decision.allowance || is_due {

@@ -26,6 +26,10 @@ const LOOK_PARTS: u32 = 50;
 pub struct Watch {
     source: Source,
     triggers: Vec<File>,
+    /// Share of waiting of which the kernel shall tell.
+    high: f64,
+    /// A watched group is gone: whoever starts it again makes it again.
+    is_lost: bool,
     last: Option<Instant>,
     cost: Duration,
 }
@@ -41,6 +45,18 @@ enum Source {
         /// Pressure of the whole system at the last look [us]: where it has not grown nobody has waited.
         system_us: Option<u64>,
     },
+}
+
+impl Source {
+    fn triggers(&self, high: f64) -> Vec<File> {
+        let files: Vec<&Path> = match self {
+            Self::Pressure(files) => files.iter().map(|(file, _)| file.as_path()).collect(),
+            Self::Waiting { .. } => vec![Path::new(SYSTEM_PRESSURE)],
+        };
+        // Without all of them something would go unnoticed.
+        let triggers: Option<Vec<File>> = files.into_iter().map(|file| trigger(file, high)).collect();
+        triggers.unwrap_or_default()
+    }
 }
 
 #[derive(Debug)]
@@ -66,8 +82,8 @@ impl Watch {
             }
         }
         let files: Vec<PathBuf> = services.iter().map(|service| service.join("cpu.pressure")).collect();
-        let (source, watched) = if !files.is_empty() && files.iter().all(|file| total_us(file).is_some()) {
-            (Source::Pressure(files.iter().map(|file| (file.clone(), None)).collect()), files)
+        let source = if !files.is_empty() && files.iter().all(|file| total_us(file).is_some()) {
+            Source::Pressure(files.into_iter().map(|file| (file, None)).collect())
         } else {
             let of = if services.is_empty() {
                 Threads::AllBut(home.clone())
@@ -77,20 +93,33 @@ impl Watch {
             if waited_ns(&PathBuf::from("/proc/self")).is_none() {
                 let message =
                     "the kernel counts neither pressure nor waiting times (no `/proc/self/schedstat`)";
-                return Err(GovernError::capability(
-                    message,
-                    "use a kernel with CONFIG_PSI or CONFIG_SCHED_INFO",
-                ));
+                let hint = "use a kernel with CONFIG_PSI or CONFIG_SCHED_INFO";
+                return Err(GovernError::capability(message, hint));
             }
-            (
-                Source::Waiting { of, seen: HashMap::new(), system_us: None },
-                vec![PathBuf::from(SYSTEM_PRESSURE)],
-            )
+            Source::Waiting { of, seen: HashMap::new(), system_us: None }
         };
-        let triggers = watched.iter().map_while(|file| trigger(file, high)).collect::<Vec<_>>();
-        // Without all of them something would go unnoticed.
-        let triggers = if triggers.len() == watched.len() { triggers } else { Vec::new() };
-        Ok(Self { source, triggers, last: None, cost: Duration::ZERO })
+        let triggers = source.triggers(high);
+        Ok(Self { source, triggers, high, is_lost: false, last: None, cost: Duration::ZERO })
+    }
+
+    /// Whether a watched group is gone.
+    #[must_use]
+    pub const fn is_lost(&self) -> bool {
+        self.is_lost
+    }
+
+    /// Takes note that the kernel tells no more of a group: it is gone. Looks find it when it is back.
+    pub fn lose(&mut self) {
+        self.is_lost = true;
+        self.triggers.clear();
+    }
+
+    fn find_again(&mut self) {
+        let Source::Pressure(files) = &self.source else { return };
+        if self.is_lost && files.iter().all(|(file, _)| total_us(file).is_some()) {
+            self.is_lost = false;
+            self.triggers = self.source.triggers(self.high);
+        }
     }
 
     /// What becomes readable with urgent data when somebody waits; empty where one must look regularly.
@@ -123,6 +152,7 @@ impl Watch {
     /// From pressure it is the time in which at least one thread waited. From waiting times it is their
     /// sum over all threads, at most the whole time.
     pub fn measure(&mut self) -> f64 {
+        self.find_again();
         let now = Instant::now();
         let elapsed_us = self.last.replace(now).map(|last| now.duration_since(last).as_secs_f64() * 1e6);
         let waited_us = match &mut self.source {
@@ -170,7 +200,10 @@ fn total_us(file: &Path) -> Option<u64> {
 
 #[expect(clippy::cast_precision_loss, reason = "a difference of microseconds")]
 fn grown_us(file: &Path, last: &mut Option<u64>) -> f64 {
-    let Some(total) = total_us(file) else { return 0.0 };
+    let Some(total) = total_us(file) else {
+        *last = None;
+        return 0.0;
+    };
     last.replace(total).map_or(0.0, |before| total.saturating_sub(before) as f64)
 }
 
@@ -250,6 +283,27 @@ mod tests {
         assert!(share > 0.0 && share <= 0.025, "0.5 ms within 20 ms or more: {share}");
         set(900_000_000);
         assert!((watch.measure() - 1.0).abs() < f64::EPSILON, "never above the whole");
+    }
+
+    #[test]
+    fn a_group_that_goes_and_comes_back_is_watched_again() {
+        let group = tempfile::tempdir().unwrap();
+        let file = group.path().join("cpu.pressure");
+        // Longer than what asks for a trigger, which a plain file keeps.
+        let set = |total: u64| {
+            fs::write(&file, format!("some avg10=9.00 avg60=9.00 avg300=9.00 total={total}\n")).unwrap();
+        };
+        fs::write(group.path().join("cgroup.procs"), "").unwrap();
+        set(900_000_000);
+        let mut watch = Watch::new(&[group.path().to_owned()], &Home::default(), 0.05).unwrap();
+        watch.measure();
+        fs::remove_file(&file).unwrap();
+        watch.lose();
+        assert!(watch.measure() < f64::EPSILON && watch.is_lost());
+        set(950_000_000);
+        assert!(watch.measure() < f64::EPSILON && !watch.is_lost(), "a new group begins anew");
+        set(990_000_000);
+        assert!(watch.measure() > 0.99);
     }
 
     #[test]

@@ -189,6 +189,12 @@ impl Connection {
         Ok(())
     }
 
+    /// Ends it for both sides; descriptors stay until they are dropped.
+    pub(crate) fn close(&self) {
+        // Refused only where the other side has ended it already.
+        let _ = nix::sys::socket::shutdown(self.0.as_raw_fd(), nix::sys::socket::Shutdown::Both);
+    }
+
     /// Sets how long a receiving call waits.
     pub(crate) fn set_patience_ms(&self, patience_ms: u32) -> Result<(), LoadError> {
         let patience =

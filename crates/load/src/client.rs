@@ -1,7 +1,9 @@
 //! The client: requests that are sent when they are due, whatever the answers do.
 
+mod caller;
 mod closed;
 mod open;
+mod pool;
 mod summary;
 
 use std::path::PathBuf;
@@ -15,6 +17,7 @@ use crate::protocol::Protocol;
 use crate::record::{Handled, RequestTable};
 use crate::schedule::Schedule;
 
+pub(crate) use caller::Caller;
 pub(crate) use summary::table_text;
 
 /// What a client is asked for.
@@ -43,6 +46,8 @@ pub(crate) struct Tally {
     pub(crate) unexpected: std::sync::atomic::AtomicU64,
     /// Requests that the socket did not take at once.
     pub(crate) held_back: std::sync::atomic::AtomicU64,
+    /// Connections at the end.
+    pub(crate) connections: std::sync::atomic::AtomicU64,
     /// Requests that were answered.
     pub(crate) answered: std::sync::atomic::AtomicU64,
     /// First result of each kind, plus one; 0: none yet.
@@ -101,7 +106,7 @@ impl Client {
         if self.closed_loop > 0 {
             closed::execute(self, &table, &tally, &connections, end_ns)?;
         } else {
-            open::execute(self, &table, &tally, &connections, end_ns)?;
+            open::execute(self, &table, &tally, connections, end_ns)?;
         }
         let client_end_ns = crate::clock::now_ns();
         Ok(summary::summarise(self, &table, &tally, start_ns, client_end_ns))

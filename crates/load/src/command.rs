@@ -8,9 +8,10 @@ use crate::client::Client;
 use crate::control::{say, wait_for};
 use crate::job::{Job, JobKind};
 use crate::options::Given;
+use crate::part::Part;
 use crate::protocol::Protocol;
 use crate::schedule::{Arrivals, Schedule};
-use crate::service::{Service, lengthen};
+use crate::service::{Service, lengthen, rest_of};
 use crate::work::calibrate;
 
 /// Text of `--help`.
@@ -20,9 +21,11 @@ A service under load, best-effort jobs beside it, and a conductor that measures 
 Usage:
   steelyard-load trial --plan trial.json --out DIR [--allow-unthrottled]
   steelyard-load serve --listen ADDRESS (--work-us N | --work-iterations N) [--threads N] [--long-factor X]
+                 [--protocol frames|http] [--moderation ADDRESS]
+  steelyard-load web --listen ADDRESS (--work-us N | --work-iterations N) [--threads N] [--long-factor X]
   steelyard-load request --connect ADDRESS --rate X --duration-ms N [--arrivals poisson|uniform] [--seed N]
-                 [--connections N] [--closed-loop N] [--long-share X] [--drain-ms N] [--spin-us N]
-                 [--out FILE] [--json]
+                 [--protocol frames|http] [--connections N] [--closed-loop N] [--long-share X] [--drain-ms N]
+                 [--spin-us N] [--out FILE] [--json]
   steelyard-load resize --out FILE [--threads N] [--duration-ms N] [--seed N]
   steelyard-load spin --out FILE [--threads N] [--duration-ms N]
   steelyard-load calibrate --work-us N [--cpus LIST]
@@ -31,6 +34,8 @@ ADDRESS is `unix:@NAME`, `unix:PATH` or `tcp:IP:PORT` of the loopback device.
 
 `trial` conducts one trial: `src/steelyard/record/trial.py` describes its plan and its files.
 `serve` executes a loop of fixed length per request; `--work-us` finds the length that takes so long here.
+`web` is an HTTP service of two tiers: for a long request the front asks the moderation, a second process,
+for what it has beyond a usual one.
 `request` sends when requests are due, whatever the answers do, and prints percentiles; `--closed-loop N`
 lets N clients wait for their answers instead, to show what such a client hides.
 `resize` scales an image of 1024 x 768 pixels to 320 x 240 again and again, and compares every result with
@@ -45,7 +50,7 @@ Example:
   steelyard-load request --connect unix:@demo --rate 200 --duration-ms 3000
 ";
 
-const COMMANDS: &str = "trial, serve, request, resize, spin, calibrate";
+const COMMANDS: &str = "trial, serve, web, request, resize, spin, calibrate";
 
 /// Executes one command line, without the program's name.
 ///
@@ -62,6 +67,7 @@ pub fn execute(words: &[String], stdout: &mut dyn Write) -> Result<(), LoadError
     match words.first().map(String::as_str) {
         Some("trial") => crate::trial::command(rest),
         Some("serve") => serve(rest),
+        Some("web") => web(rest),
         Some("request") => request(rest, stdout),
         Some("resize") => job(JobKind::Resize, rest),
         Some("spin") => job(JobKind::Spin, rest),
@@ -78,28 +84,85 @@ pub(crate) fn print(stdout: &mut dyn Write, text: &str) -> Result<(), LoadError>
 /// SOURCE: own choice; limits that no machine of today reaches.
 const MOST_THREADS: u32 = 4096;
 
+/// What `serve` and `web` have in common.
+struct Serving {
+    address: Address,
+    threads: u32,
+    work_us: Option<u64>,
+    iterations: Option<u64>,
+    long_factor: f64,
+}
+
+impl Serving {
+    fn take(given: &mut Given) -> Result<Self, LoadError> {
+        let place = given.need("--listen", "where to listen, as in `unix:@demo`")?;
+        Ok(Self {
+            address: Address::parse("--listen", &place)?,
+            threads: given.count("--threads", 1, 1)?.min(MOST_THREADS),
+            work_us: given.number("--work-us", 1, 60_000_000)?,
+            iterations: given.number("--work-iterations", 1, 1 << 50)?,
+            long_factor: given.real("--long-factor", 0.0, 1e6)?.unwrap_or(1.0),
+        })
+    }
+
+    fn iterations(&self) -> Result<u64, LoadError> {
+        match (self.work_us, self.iterations) {
+            (None, Some(iterations)) => Ok(iterations),
+            (Some(work_us), None) => Ok(calibrate(work_us).iterations),
+            _ => Err(LoadError::usage("give one of `--work-us` and `--work-iterations`")),
+        }
+    }
+}
+
 fn serve(words: &[String]) -> Result<(), LoadError> {
     let mut given = Given::read(words, &["--control"])?;
-    let address =
-        Address::parse("--listen", &given.need("--listen", "where to listen, as in `unix:@demo`")?)?;
-    let work_us = given.number("--work-us", 1, 60_000_000)?;
-    let iterations = given.number("--work-iterations", 1, 1 << 50)?;
-    let long_factor = given.real("--long-factor", 0.0, 1e6)?.unwrap_or(1.0);
+    let serving = Serving::take(&mut given)?;
     let protocol = given.choice("--protocol", &Protocol::ALL)?.unwrap_or(Protocol::Frames);
-    let threads = given.count("--threads", 1, 1)?.min(MOST_THREADS);
+    let moderation =
+        given.take("--moderation").map(|place| Address::parse("--moderation", &place)).transpose()?;
     let is_controlled = given.has_flag("--control");
     given.finish()?;
     if is_controlled {
         wait_for("begin")?;
     }
-    let work_iterations = match (work_us, iterations) {
-        (None, Some(iterations)) => iterations,
-        (Some(work_us), None) => calibrate(work_us).iterations,
-        _ => return Err(LoadError::usage("give one of `--work-us` and `--work-iterations`")),
+    let work_iterations = serving.iterations()?;
+    let long_iterations = lengthen(work_iterations, serving.long_factor);
+    let service =
+        Service { protocol, threads: serving.threads, work_iterations, long_iterations, moderation };
+    service.serve(&serving.address, |place| say(&format!("ready {place}")))
+}
+
+/// SOURCE: own choice; it is ready in milliseconds.
+const TIER_LIMIT_MS: u64 = 20_000;
+
+fn web(words: &[String]) -> Result<(), LoadError> {
+    let mut given = Given::read(words, &[])?;
+    let serving = Serving::take(&mut given)?;
+    given.finish()?;
+    let work_iterations = serving.iterations()?;
+    let mut tier =
+        Part::start("moderation", &moderation_words(serving.threads, work_iterations, serving.long_factor))?;
+    tier.order("begin")?;
+    let moderation = Some(Address::parse("--moderation", &tier.await_line("ready", TIER_LIMIT_MS)?)?);
+    let service = Service {
+        protocol: Protocol::Http,
+        threads: serving.threads,
+        work_iterations,
+        long_iterations: work_iterations,
+        moderation,
     };
-    let long_iterations = lengthen(work_iterations, long_factor);
-    let service = Service { protocol, threads, work_iterations, long_iterations };
-    service.serve(&address, |place| say(&format!("ready {place}")))
+    service.serve(&serving.address, |place| say(&format!("ready {place}")))
+}
+
+/// The command of the second tier: it does what a long request has beyond a usual one.
+pub(crate) fn moderation_words(threads: u32, work_iterations: u64, long_factor: f64) -> [String; 5] {
+    [
+        "serve".to_owned(),
+        "--listen=tcp:127.0.0.1:0".to_owned(),
+        format!("--protocol={}", Protocol::Http.name()),
+        format!("--threads={threads}"),
+        format!("--work-iterations={}", rest_of(work_iterations, long_factor)),
+    ]
 }
 
 fn request(words: &[String], stdout: &mut dyn Write) -> Result<(), LoadError> {
@@ -194,7 +257,11 @@ fn job(kind: JobKind, words: &[String]) -> Result<(), LoadError> {
     let iterations = job.execute(|| {
         if is_controlled {
             say("ready")?;
-            wait_for("go")?;
+            match wait_for("go") {
+                // It was starved for the whole of its phase: nothing done is what it has done.
+                Ok(_) | Err(LoadError::Interrupted { .. }) => {}
+                Err(error) => return Err(error),
+            }
         }
         Ok(())
     })?;

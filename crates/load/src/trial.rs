@@ -1,7 +1,6 @@
 //! One trial of colocation: phases, settings, samples, and an end in which nothing is left.
 
 mod applied;
-mod children;
 mod conduct;
 mod groups;
 mod header;

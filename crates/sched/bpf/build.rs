@@ -14,7 +14,7 @@ const CLANGS: [&str; 8] =
 fn main() -> Result<(), String> {
     let folder = PathBuf::from(env::var_os("OUT_DIR").ok_or("cargo gives no OUT_DIR")?);
     let clang = clang()?;
-    for name in ["class"] {
+    for name in ["class", "watch"] {
         let source = format!("src/bpf/{name}.bpf.c");
         SkeletonBuilder::new()
             .source(&source)

@@ -13,6 +13,7 @@ import pytest
 from steelyard.errors import CapabilityError, InternalError
 from steelyard.model.cell import NeighbourKind
 from steelyard.run import neighbour_programs, programs
+from steelyard.run.truth_program import truth_iterations
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,7 +62,7 @@ def test_a_missing_program_names_its_path_and_the_next_step(
 
 
 def test_truth_iterations_are_a_positive_number() -> None:
-    assert programs.truth_iterations(1) > 1000
+    assert truth_iterations(1) > 1000
 
 
 def test_the_folder_holds_the_script_and_stays_the_same(cache: Path) -> None:

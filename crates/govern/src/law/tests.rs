@@ -218,3 +218,25 @@ proptest! {
         }
     }
 }
+
+/// What the guide says of the numbers is what they are.
+#[test]
+fn the_guide_names_the_defaults() {
+    let guide = include_str!("../../../../docs/guides/best-effort.md").replace('\n', " ");
+    let settings = settings();
+    let seconds = |nanos: u64| nanos / 1_000_000_000;
+    let milliseconds = |nanos: u64| nanos / 1_000_000;
+    for words in [
+        format!("waiting at least {:.0} % of the time", settings.high * 100.0),
+        format!("waiting less than {:.0} % for", settings.low * 100.0),
+        format!("again each {} ms", milliseconds(settings.tick_ns)),
+        format!("below {} CPUs", settings.smallest_cpus),
+        format!("parked for {} s", seconds(settings.park_limit_ns)),
+        format!("let run for {} ms", milliseconds(settings.blink_ns)),
+        format!("within {} s of a release", seconds(settings.calm_limit_ns)),
+        format!("less than {:.2} CPUs", settings.smallest_cpus * NEGLIGIBLE),
+    ] {
+        assert!(guide.contains(&words), "the guide lacks `{words}`");
+    }
+    assert_eq!(settings.calm_ns, 1_000_000_000, "`for one second`");
+}

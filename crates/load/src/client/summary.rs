@@ -37,6 +37,7 @@ pub(super) fn summarise(
         "answered": tally.answered.load(Relaxed),
         "wrong_results": tally.wrong_results.load(Relaxed),
         "unexpected_answers": tally.unexpected.load(Relaxed),
+        "connections": tally.connections.load(Relaxed),
         "held_back": tally.held_back.load(Relaxed),
         "is_closed_loop": client.closed_loop > 0,
         "spin_ns": client.spin_ns,

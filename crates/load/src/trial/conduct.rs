@@ -12,14 +12,16 @@ use serde_json::{Value, json};
 
 use crate::LoadError;
 use crate::clock::{now_ns, wait_until};
+use crate::command::moderation_words;
 use crate::iterations::{Counter, IterationLog};
+use crate::part::Part;
+use crate::protocol::Protocol;
 use crate::record::{create_file, file_error};
 use crate::settings::Class;
 use crate::trial::applied::{Settings, client_side};
-use crate::trial::children::Part;
 use crate::trial::groups::{Groups, check_throttling, remove_leftovers};
 use crate::trial::header::{Header, first_line};
-use crate::trial::plan::Plan;
+use crate::trial::plan::{Plan, ServiceKind, Side};
 use crate::trial::samples::Sampler;
 use crate::trial::scheduler::Scheduler;
 use crate::work::{Calibration, calibrate, measure};
@@ -143,15 +145,26 @@ impl Conductor<'_> {
         Ok(part)
     }
 
+    /// Starts the tiers of the service, the last first. Gives the address of the front.
     fn start_service(&mut self, parts: &mut Parts, work: Calibration) -> Result<String, LoadError> {
         let plan = &self.plan.service;
-        let words = [
+        let mut words = vec![
             "serve".to_owned(),
-            format!("--listen=unix:@steelyard-trial-{}-{}", std::process::id(), now_ns()),
             format!("--threads={}", plan.threads),
             format!("--work-iterations={}", work.iterations),
             format!("--long-factor={}", plan.long_factor),
         ];
+        if plan.kind == ServiceKind::Web {
+            let tier = moderation_words(plan.threads, work.iterations, plan.long_factor);
+            let mut moderation = self.start("service_moderation", &tier, parts.groups.as_ref())?;
+            let place = moderation.await_line("ready", READY_LIMIT_MS)?;
+            parts.services.push(moderation);
+            words.push("--listen=tcp:127.0.0.1:0".to_owned());
+            words.push(format!("--protocol={}", Protocol::Http.name()));
+            words.push(format!("--moderation={place}"));
+        } else {
+            words.push(format!("--listen=unix:@steelyard-trial-{}-{}", std::process::id(), now_ns()));
+        }
         let mut service = self.start("service", &words, parts.groups.as_ref())?;
         let address = service.await_line("ready", READY_LIMIT_MS)?;
         parts.services.push(service);
@@ -160,11 +173,13 @@ impl Conductor<'_> {
 
     fn start_client(&mut self, parts: &mut Parts, address: &str) -> Result<(), LoadError> {
         let (plan, client) = (self.plan, &self.plan.client);
+        let protocol = if plan.service.kind == ServiceKind::Web { Protocol::Http } else { Protocol::Frames };
         // A sender that shares its CPU with the service would take from it what it spins.
         let spin_us = if plan.has_own_client_cpus() { 50 } else { 0 };
         let words = [
             "request".to_owned(),
             format!("--connect={address}"),
+            format!("--protocol={}", protocol.name()),
             format!("--rate={}", client.rate_per_s),
             format!("--duration-ms={}", plan.phases.load_ms()),
             format!("--arrivals={}", client.arrivals.name()),
@@ -203,7 +218,7 @@ impl Conductor<'_> {
         let me = nix::unistd::gettid();
         let mut side = client_side(&self.plan.policy.service);
         if side.class != Some(Class::Fifo) {
-            side = crate::trial::plan::Side::default();
+            side = Side::default();
         }
         self.settings.set_process("conductor", me, &side, &self.plan.client_cpus);
     }

@@ -138,12 +138,17 @@ fn set(part: &str, side: &Side, folder: &Path, version: u32, settings: &mut Sett
         let (file, number) =
             if version == 2 { ("cpu.weight", weight) } else { ("cpu.shares", shares_of(weight)) };
         let path = folder.join(file);
+        let known = settings.applied.len();
         settings.keep(
             &format!("{part}_weight"),
             &json!(number),
             &path.to_string_lossy(),
             write_number(&path, number),
         );
+        // In version 1 what is written is another number than what was asked for.
+        if let Some(entry) = settings.applied.get_mut(known) {
+            entry["weight"] = json!(weight);
+        }
     }
     if let Some(is_idle) = side.cpu_idle {
         let path = folder.join("cpu.idle");

@@ -18,10 +18,12 @@ pub(super) const FORMAT: &str = "steelyard/trial/1";
 pub(super) enum ServiceKind {
     /// A pool of worker threads.
     Pool,
+    /// HTTP, with a second tier behind it.
+    Web,
 }
 
 impl ServiceKind {
-    const ALL: [(Self, &'static str); 1] = [(Self::Pool, "pool")];
+    const ALL: [(Self, &'static str); 2] = [(Self::Pool, "pool"), (Self::Web, "web")];
 }
 
 /// The service.

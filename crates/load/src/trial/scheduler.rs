@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 
 use crate::LoadError;
 use crate::clock::{now_ns, sleep_until};
-use crate::trial::children::Part;
+use crate::part::Part;
 
 const STATE: &str = "/sys/kernel/sched_ext/state";
 /// SOURCE: own choice; attaching takes less than a second, ten under emulation on a busy host.

@@ -1,5 +1,6 @@
 //! Attaching the class and reading what it counts.
 
+use std::collections::BTreeSet;
 use std::mem::MaybeUninit;
 use std::path::Path;
 use std::time::Duration;
@@ -12,6 +13,20 @@ use crate::class_skeleton::{ClassSkel, ClassSkelBuilder, OpenClassSkel};
 use crate::counters::Counters;
 use crate::options::StartOptions;
 use crate::topology::{MAX_CPUS, Topology};
+
+/// In the exit code: attach again, nothing is wrong; the number of CPUs changed.
+///
+/// SOURCE: `SCX_ECODE_ACT_RESTART`, `kernel/sched/ext_internal.h`.
+const EXIT_CODE_RESTART: i64 = 1 << 48;
+
+/// How the kernel ended the class.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// What it said.
+    pub(crate) said: String,
+    /// Whether it asks to be attached again.
+    pub(crate) is_restart: bool,
+}
 
 /// The class while it is loaded; dropped: the kernel goes back to its own.
 pub(crate) struct AttachedClass<'object> {
@@ -36,15 +51,30 @@ impl<'object> AttachedClass<'object> {
         Ok(Self { skeleton, _links: links })
     }
 
-    /// What the kernel said when it threw the class out.
-    pub(crate) fn exit_text(&self) -> Option<String> {
+    /// How the class ended, if the kernel ended it.
+    pub(crate) fn ended(&self) -> Option<Ended> {
         let bss = self.skeleton.maps.bss_data.as_deref()?;
-        let reason = text(&bss.exit_reason);
-        if reason.is_empty() {
+        if bss.exit_kind == 0 {
             return None;
         }
-        let message = text(&bss.exit_message);
-        Some(if message.is_empty() { reason } else { format!("{reason}: {message}") })
+        let (reason, message) = (text(&bss.exit_reason), text(&bss.exit_message));
+        let said = if message.is_empty() { reason } else { format!("{reason}: {message}") };
+        Some(Ended { said, is_restart: bss.exit_code & EXIT_CODE_RESTART != 0 })
+    }
+
+    /// Processes that have starved for long, as found since the last call; `seen` counts them.
+    pub(crate) fn parked_since(&self, seen: &mut u32) -> BTreeSet<i32> {
+        let Some(bss) = self.skeleton.maps.bss_data.as_deref() else { return BTreeSet::new() };
+        let new = bss.parked_count.wrapping_sub(*seen) as usize;
+        let first = *seen as usize;
+        *seen = bss.parked_count;
+        let places = bss.parked_tgids.len();
+        (first..first + new.min(places)).map(|place| bss.parked_tgids[place % places]).collect()
+    }
+
+    /// Time that BE tasks had so far, moments not counted \[ns\].
+    pub(crate) fn be_ns(&self) -> u64 {
+        self.skeleton.maps.bss_data.as_deref().map_or(0, |bss| bss.cpus.iter().map(|cpu| cpu.be_ns).sum())
     }
 
     /// Add what was counted since this class was attached.
@@ -85,6 +115,8 @@ fn configure(open: &mut OpenClassSkel<'_>, options: &StartOptions) -> Result<(),
     settings.cpu_order[..possible].copy_from_slice(&topology.cpu_order);
     settings.llc_of[..possible].copy_from_slice(&topology.llc_of);
     settings.llc_first[..topology.llc_first.len()].copy_from_slice(&topology.llc_first);
+    settings.lc_slice_ns = nanoseconds(options.lc_slice);
+    settings.be_slice_ns = nanoseconds(options.be_slice);
     settings.heartbeat_ns = nanoseconds(options.heartbeat);
     settings.freeze_after_ns = options.freeze_after.map_or(0, nanoseconds);
     settings.check_local = options.switches.local;

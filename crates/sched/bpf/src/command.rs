@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::SchedulerError;
 use crate::counters::to_prometheus;
-use crate::daemon;
-use crate::options::{Command, Form, HELP, Options, StartOptions};
+use crate::freezer::thaw_left;
+use crate::options::{Command, Form, HELP, Options};
 use crate::probe::Probe;
 use crate::state::StateFolder;
+use crate::{SchedulerError, daemon, kernel};
 
 /// How long starting and stopping may take.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -36,15 +36,14 @@ pub fn execute(words: &[String], out: &mut dyn Write) -> Result<u8, SchedulerErr
         Command::Start(start) if start.is_foreground => {
             return daemon::keep(&options, start, out).map(|()| 0);
         }
-        Command::Start(start) => return start_behind(words, start, &state, out).map(|()| 0),
+        Command::Start(_) => return start_behind(words, &state, out).map(|()| 0),
         Command::Stop => return stop(&state, out),
         Command::Status(form) => return Ok(status(&state, *form, out)),
         Command::Probe(form) => return Ok(probe(*form, out)),
-        Command::Watch => {
-            return Err(SchedulerError::Capability {
-                message: "watching is not built in".into(),
-                hint: "`start` measures strictness".into(),
-            });
+        Command::Watch => return daemon::watch(&options, out).map(|()| 0),
+        Command::Thaw { when_closed } => {
+            let count = thaw_left(&options.state, *when_closed);
+            say(out, &format!("{count} frozen groups were left and are thawed\n"));
         }
     }
     Ok(0)
@@ -56,17 +55,12 @@ fn say(out: &mut dyn Write, text: &str) {
 }
 
 /// Start a copy of this program that stays, and wait until it is attached.
-fn start_behind(
-    words: &[String],
-    _start: &StartOptions,
-    state: &StateFolder,
-    out: &mut dyn Write,
-) -> Result<(), SchedulerError> {
+fn start_behind(words: &[String], state: &StateFolder, out: &mut dyn Write) -> Result<(), SchedulerError> {
     if let Some(pid) = state.pid() {
         let message = format!("it is already started, as process {pid}");
         return Err(SchedulerError::Failed { message, hint: "`steelyard-scheduler stop` ends it".into() });
     }
-    Probe::read(Path::new("/")).require()?;
+    Probe::read(Path::new("/"), kernel::count_parameters).require()?;
     state.write(&json!({"pid": 0}))?;
     let log_path = state.log_path();
     let log = OpenOptions::new().create(true).append(true).open(&log_path);
@@ -132,7 +126,7 @@ fn status(state: &StateFolder, form: Form, out: &mut dyn Write) -> u8 {
 
 /// Exit code 0: the class can be attached; 3: it cannot.
 fn probe(form: Form, out: &mut dyn Write) -> u8 {
-    let found = Probe::read(Path::new("/"));
+    let found = Probe::read(Path::new("/"), kernel::count_parameters);
     let text = match form {
         Form::Json | Form::Prometheus => format!("{}\n", found.to_json()),
         Form::Text if found.is_available() => {

@@ -62,8 +62,8 @@ pub struct Counters {
     pub counts: [u64; COUNTERS.len()],
     /// One per name in [`CHECKS`].
     pub histograms_ns: [[u64; BUCKETS]; CHECKS.len()],
-    /// The strictness metric.
-    pub strictness: Strictness,
+    /// The strictness metric; `None` where it cannot be measured.
+    pub strictness: Option<Strictness>,
     /// Time that BE tasks were ready and had no CPU for more than one heartbeat, summed over tasks \[ns\].
     pub parked_ns: u64,
 }
@@ -79,7 +79,7 @@ impl Counters {
             switches,
             counts: [0; COUNTERS.len()],
             histograms_ns: [[0; BUCKETS]; CHECKS.len()],
-            strictness: Strictness::default(),
+            strictness: Some(Strictness::default()),
             parked_ns: 0,
         }
     }
@@ -98,6 +98,14 @@ impl Counters {
             .map(|(name, counts)| ((*name).to_owned(), json!(counts)))
             .collect();
         let switches = self.switches.map(|on| json!({"local": on.local, "entry": on.entry, "exit": on.exit}));
+        let strictness = self.strictness.map(|found| {
+            json!({
+                "violation_ns": found.violation_ns,
+                "violations": found.violations,
+                "longest_ns": found.longest_ns,
+                "events": found.events,
+            })
+        });
         json!({
             "format": FORMAT,
             "active": self.is_active,
@@ -106,12 +114,7 @@ impl Counters {
             "switches": switches,
             "counters": counts,
             "histograms_ns": histograms,
-            "strictness": {
-                "violation_ns": self.strictness.violation_ns,
-                "violations": self.strictness.violations,
-                "longest_ns": self.strictness.longest_ns,
-                "events": self.strictness.events,
-            },
+            "strictness": strictness,
             "parked_ns": self.parked_ns,
         })
     }

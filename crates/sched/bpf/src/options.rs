@@ -15,6 +15,7 @@ steelyard-scheduler stop              detach it
 steelyard-scheduler status            say whether it is attached, and what it has counted
 steelyard-scheduler probe             say whether this machine can have it
 steelyard-scheduler watch             measure strictness under whatever policy is active
+steelyard-scheduler thaw              thaw the groups that a killed scheduler left frozen
 
 start:
   --foreground            stay, print `ready` when attached, end on SIGTERM or SIGINT
@@ -22,6 +23,8 @@ start:
   --no-entry              without the entry check
   --no-exit               without the exit check
   --heartbeat-ms N        age at which a starved task gets a moment, 100 to 20000 (20000)
+  --lc-slice-ms N         how long an LC task runs while others wait, 1 to 1000 (20)
+  --be-slice-ms N         the same among BE tasks, 1 to 1000 (20)
   --freeze-after-s N      freeze control groups starved for longer, 0: never (60)
   --counters FILE         write the counters there every second and at the end
 watch:
@@ -47,6 +50,11 @@ pub enum Command {
     Probe(Form),
     /// Measure strictness under the active policy.
     Watch,
+    /// Thaw what a killed scheduler left frozen; with `when_closed` after standard input ends.
+    Thaw {
+        /// Wait for the end of standard input.
+        when_closed: bool,
+    },
     /// Print the help.
     Help,
 }
@@ -82,6 +90,10 @@ pub struct StartOptions {
     pub switches: Switches,
     /// Age at which a starved task gets a moment.
     pub heartbeat: Duration,
+    /// How long an LC task runs while others wait.
+    pub lc_slice: Duration,
+    /// How long a BE task runs while other BE tasks wait.
+    pub be_slice: Duration,
     /// Starvation after which a control group is frozen; `None`: never.
     pub freeze_after: Option<Duration>,
 }
@@ -125,9 +137,10 @@ impl Options {
             "status" => Command::Status(parsed.form(true)),
             "probe" => Command::Probe(parsed.form(false)),
             "watch" => Command::Watch,
+            "thaw" => Command::Thaw { when_closed: parsed.flag("--when-closed") },
             "--help" | "-h" | "help" => Command::Help,
             other => {
-                let known = "start, stop, status, probe, watch";
+                let known = "start, stop, status, probe, watch, thaw";
                 return Err(SchedulerError::usage(format!("no command `{other}`; allowed: {known}")));
             }
         };
@@ -185,6 +198,8 @@ impl Parsed {
     fn start(&mut self) -> Result<StartOptions, SchedulerError> {
         let heartbeat_ms = self.number("--heartbeat-ms", 100..=20_000, 20_000)?;
         let freeze_after_s = self.number("--freeze-after-s", 0..=86_400, 60)?;
+        let lc_slice_ms = self.number("--lc-slice-ms", 1..=1000, 20)?;
+        let be_slice_ms = self.number("--be-slice-ms", 1..=1000, 20)?;
         Ok(StartOptions {
             is_foreground: self.flag("--foreground"),
             switches: Switches {
@@ -192,6 +207,8 @@ impl Parsed {
                 entry: !self.flag("--no-entry"),
                 exit: !self.flag("--no-exit"),
             },
+            lc_slice: Duration::from_millis(lc_slice_ms),
+            be_slice: Duration::from_millis(be_slice_ms),
             heartbeat: Duration::from_millis(heartbeat_ms),
             freeze_after: (freeze_after_s > 0).then(|| Duration::from_secs(freeze_after_s)),
         })

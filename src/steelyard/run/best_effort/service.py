@@ -118,7 +118,7 @@ class BestEffortStatus:
                 f"released {counters['releases']} times"
             ),
         ]
-        return lines + ([f"refused: {one['problem']}"] if one.get("problem") else [])
+        return lines + ([f"problem: {one['problem']}"] if one.get("problem") else [])
 
 
 _LEVELS: Final = {
@@ -153,8 +153,13 @@ def start_protection(
         assert program is not None  # noqa: S101 - it would be missing
         if read_status().state == "active":
             return Protection(is_class=True, is_new=False)
+        # Two that hold back would hold back twice.
+        _start([str(govern_program()), "stop"])
         _start([str(program), "start"], in_foreground=in_foreground)
         return Protection(is_class=True, is_new=True)
+    if read_status().state == "active":
+        message = "the class is active, and a governor beside it would hold best-effort commands back twice"
+        raise CapabilityError(message, hint="steelyard scheduler stop", code="capability.best-effort")
     command = [str(govern_program()), "start"]
     for service in services:
         command += ["--service", str(service)]

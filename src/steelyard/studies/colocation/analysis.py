@@ -112,7 +112,7 @@ def _claims(
     yield finding(
         "settings",
         {},
-        "stated",
+        "stated in a virtual machine" if any(cell.is_in_guest for cell in cells) else "stated",
         facts={
             "tolerance_percent": tolerance_percent,
             "seed": plan.seed,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from steelyard.model import Estimate, Evidence
@@ -14,9 +14,12 @@ from steelyard.studies.colocation.effects import (
     P99,
     P999,
     combined,
+    latencies,
     mean_over_trials,
+    ratio_of,
     trial_ratio,
 )
+from steelyard.studies.colocation.observed import Origin
 from steelyard.studies.colocation.policies import POLICIES
 from steelyard.studies.colocation.trend import trend_of
 from steelyard.studies.colocation.verdicts import Isolation, isolation, tail_verdict
@@ -36,6 +39,10 @@ SLOW_BASELINE: Final = (
     "the service alone already takes more than twice its work: something else slows it down"
 )
 MS_PER_S: Final = 1000.0
+BOUND: Final = "fifo"
+"""Policy that no other one can beat: what a virtual machine's trials are held against."""
+
+NO_BOUND: Final = f"no trial under {BOUND} at this load, which a virtual machine's trials are held against"
 ONE_TRIAL: Final = "one trial: the interval says nothing about other trials"
 
 
@@ -49,11 +56,24 @@ class CellTrials:
         Levels.
     trials : tuple of Observed
         By block; at least one.
+    bounds : tuple of Observed
+        In a virtual machine the trials of `BOUND` at this load: what is beside the jobs is held against them.
     """
 
     policy: str
     load: str
     trials: tuple[Observed, ...]
+    bounds: tuple[Observed, ...] = ()
+
+    @property
+    def is_in_guest(self) -> bool:
+        """Whether a busy processor takes time from the others, so that before the jobs all were faster."""
+        return self.trials[0].origin is Origin.GUEST and self.is_loaded
+
+    @property
+    def reference(self) -> str:
+        """What the latency beside the jobs is held against, in words."""
+        return f"under {BOUND}" if self.bounds else "before"
 
     @property
     def subject(self) -> dict[str, str]:
@@ -84,7 +104,13 @@ def cells_of(trials: Sequence[Observed]) -> tuple[CellTrials, ...]:
             if trial.policy not in order:
                 order.append(trial.policy)
     keys = sorted(groups, key=lambda key: (len(key[1]), key[1], order.index(key[0])))
-    return tuple(CellTrials(*key, tuple(groups[key])) for key in keys)
+    cells = (CellTrials(*key, tuple(groups[key])) for key in keys)
+    return tuple(
+        replace(cell, bounds=tuple(groups.get((BOUND, cell.load), ())))
+        if cell.is_in_guest and cell.policy != BOUND
+        else cell
+        for cell in cells
+    )
 
 
 def isolation_finding(cell: CellTrials, *, tolerance: float, seed: int) -> Finding | None:
@@ -101,6 +127,10 @@ def isolation_finding(cell: CellTrials, *, tolerance: float, seed: int) -> Findi
     verdict, warnings = _judged(ratios, ratio, tolerance, sum(lost))
     before = mean_over_trials([each.before for each in ratios], "s", "mean of the latencies")
     work_ms = _work_ms(cell)
+    if cell.is_in_guest and not cell.bounds:
+        is_bound = cell.policy == BOUND
+        verdict = Isolation.BOUND if is_bound else Isolation.INCONCLUSIVE
+        warnings = () if is_bound else (*warnings, NO_BOUND)
     if 2 * growing[0] > len(trends):
         verdict = Isolation.OVERLOAD
     elif work_ms is not None and (before.value or 0.0) > SLOW_ALONE * work_ms / MS_PER_S:
@@ -133,8 +163,11 @@ def isolation_finding(cell: CellTrials, *, tolerance: float, seed: int) -> Findi
             "growth": _growth(growing, len(trends)),
             "work_ms": work_ms,
             "origin": cell.trials[0].origin.value,
+            "reference": cell.reference,
         },
-        evidence=cell.evidence(("intended_ns", "received_ns"), "mean beside the jobs over mean before them"),
+        evidence=cell.evidence(
+            ("intended_ns", "received_ns"), f"mean beside the jobs over mean {cell.reference}"
+        ),
         warnings=warnings,
     )
 
@@ -144,8 +177,14 @@ def _milliseconds(slope: Estimate) -> float | None:
 
 
 def _ratios(cell: CellTrials, statistic: str, seed: int) -> list[Ratio]:
-    found = [trial_ratio(each, statistic, seed + each.block) for each in cell.trials]
-    return [each for each in found if each is not None]
+    if not cell.bounds:
+        found = [trial_ratio(each, statistic, seed + each.block) for each in cell.trials]
+        return [each for each in found if each is not None]
+    by_block = {each.block: each for each in cell.bounds}
+    pairs = [(by_block[each.block], each) for each in cell.trials if each.block in by_block]
+    parts = [[latencies(each, each.phases.beside, statistic) for each in pair] for pair in pairs]
+    ratios = [ratio_of(bound, own, statistic, seed + at) for at, (bound, own) in enumerate(parts)]
+    return [each for each in ratios if each is not None]
 
 
 def _judged(
@@ -211,9 +250,11 @@ def tail_findings(cell: CellTrials, *, tolerance: float, seed: int) -> Iterator[
                 "trials": len(ratios),
                 "tolerance_percent": 100 * tolerance,
                 "largest_ratio": finite(max((each.ratio for each in ratios), default=math.nan)),
+                "reference": cell.reference,
             },
             evidence=cell.evidence(
-                ("intended_ns", "received_ns"), f"{statistic} beside the jobs over {statistic} before them"
+                ("intended_ns", "received_ns"),
+                f"{statistic} beside the jobs over {statistic} {cell.reference}",
             ),
             warnings=(ONE_TRIAL,) if len(ratios) == 1 else (),
         )

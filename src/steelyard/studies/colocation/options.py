@@ -127,7 +127,7 @@ _FULL_GUEST: Final[dict[str, Any]] = {
     "drain_limit_ms": 10_000,
 }
 """A second of the guest takes up to a second of a core for each two of its processors. They are slow, so that
-the kernel's own work weighs more: at 85 % nothing is left of them, and for some seconds after the boot neither.
+the kernel's own work weighs more: at 85 % nothing is left of them, nor for some seconds after the boot.
 """
 
 _QUICK_GUEST: Final[dict[str, Any]] = {

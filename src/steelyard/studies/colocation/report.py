@@ -83,7 +83,8 @@ def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[No
     if Origin.GUEST in origins:
         text = (
             "Trials were executed in a virtual machine whose time is counted in instructions: they compare "
-            "policies with each other, and say nothing about the speed of this host"
+            "policies with each other, and say nothing about the speed of this host. Its processors share "
+            "what it can do, so that jobs slow all down: policies are held against fifo beside the same jobs"
         )
         yield Notice("Measured in a virtual machine", (text,))
     absent = [each for each in findings.of("availability") if each.verdict == "unavailable"]

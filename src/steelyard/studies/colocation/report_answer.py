@@ -87,4 +87,4 @@ def _card(findings: FindingSet, finding: Finding) -> Card:
     policy = POLICIES.get(finding.subject["policy"])
     title = finding.subject["policy"] + (f": {policy.title}" if policy else "")
     note = "; ".join(text for text in (change, cost) if text)
-    return Card(title, finding.verdict, note, tone=TONES[finding.verdict], finding=finding.id)
+    return Card(title, finding.verdict, note, tone=TONES.get(finding.verdict, ""), finding=finding.id)

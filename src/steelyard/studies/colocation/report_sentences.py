@@ -6,7 +6,7 @@ from typing import Final
 
 from steelyard.report.sentence import Phrasing
 
-_FROM_TO: Final = "mean latency {estimates.before} before and {estimates.beside} beside the jobs"
+_FROM_TO: Final = "mean latency {estimates.before} {facts.reference} and {estimates.beside} beside the jobs"
 _CHANGE: Final = "{estimates.ratio:change} ({estimates.ratio:change_interval})"
 
 PHRASING: Final = Phrasing(
@@ -17,13 +17,15 @@ PHRASING: Final = Phrasing(
             "[; a queue grows {facts.growth}, so the mean depends on how long one looks]",
             "inconclusive": f"{_FROM_TO}, {_CHANGE}: not decided within {{facts.tolerance_percent:percent}}"
             "[; a queue grows {facts.growth}]",
+            "the bound": "mean latency {estimates.beside} beside the jobs: what the other policies are held "
+            "against",
             "growing queue": "more is asked for than the CPUs can do: the queue grows {facts.growth}; "
             "latency rises by {facts.rise_before_ms:number} ms each second before the jobs start and by "
             "{facts.rise_beside_ms:number} ms beside them",
         },
         "tail": {
-            "*": "{subject.policy} at {subject.load} %: {subject.quantile} {estimates.before} before, "
-            "{estimates.beside} beside the jobs, {estimates.ratio.value:number} times "
+            "*": "{subject.policy} at {subject.load} %: {subject.quantile} {estimates.before} "
+            "{facts.reference}, {estimates.beside} beside the jobs, {estimates.ratio.value:number} times "
             "({estimates.ratio:interval}): {verdict}",
         },
         "best_effort": {
@@ -107,6 +109,10 @@ PHRASING: Final = Phrasing(
             "{facts.stolen_percent:percent} of the run time]",
         },
         "settings": {
+            "stated in a virtual machine": "isolated means: the mean latency from "
+            "{facts.beside_from_s:number} s to {facts.beside_to_s:number} s, beside the jobs, is at most "
+            "{facts.tolerance_percent:percent} above that under fifo at the same time: all processors of the "
+            "virtual machine share what it can do, so that before the jobs everything is faster",
             "*": "isolated means: the mean latency from {facts.beside_from_s:number} s to "
             "{facts.beside_to_s:number} s, beside the jobs, is at most {facts.tolerance_percent:percent} "
             "above that from {facts.before_from_s:number} s to {facts.before_to_s:number} s, before them; "

@@ -60,7 +60,11 @@ def effect_table(findings: FindingSet) -> Table | None:
         POLICY,
         LOAD,
         Column("verdict"),
-        Column("before", is_number=True, explanation="mean latency before the jobs start"),
+        Column(
+            "before",
+            is_number=True,
+            explanation="mean latency before the jobs start; in a virtual machine that of fifo beside them",
+        ),
         Column("beside", is_number=True, explanation="mean latency beside the jobs"),
         Column("change", is_number=True, explanation="of the mean latency"),
         Column("95 % interval", explanation="of the change", in_terminal=False),

@@ -16,6 +16,8 @@ class Isolation(StrEnum):
     NOT_ISOLATED = "not isolated"
     INCONCLUSIVE = "inconclusive"
     OVERLOAD = "growing queue"
+    BOUND = "the bound"
+    """What others are held against where nothing better is to be had."""
 
 
 def isolation(low: float | None, high: float | None, tolerance: float, *, lost: int = 0) -> Isolation:

@@ -48,7 +48,7 @@ fn what_is_wrong_is_named_with_what_is_allowed() {
         ("/cpus", json!([0, 7000]), "`cpus` names CPU 7000; allowed here: "),
         ("/cpus", json!("0"), "`cpus` is `\"0\"`; allowed: a list of numbers of CPUs"),
         ("/speed", json!(1), "`speed` is unknown; known here: format, seed"),
-        ("/service/kind", json!("tree"), "`service.kind` is `\"tree\"`; allowed: pool"),
+        ("/service/kind", json!("tree"), "`service.kind` is `\"tree\"`; allowed: pool, web"),
         ("/service/threads", json!(0), "`service.threads` is `0`; allowed: whole numbers from 1 to 4096"),
         ("/service/threads", json!(1.5), "`service.threads` is `1.5`; allowed: whole numbers"),
         ("/service/work_us", json!(0), "are both 0"),

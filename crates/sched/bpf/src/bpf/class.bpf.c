@@ -24,20 +24,8 @@ s32 BPF_PROG(be_select_cpu, struct task_struct *p, s32 previous, u64 wake_flags)
 
 	if (is_idle)
 		scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL),
-				   is_best_effort(p) ? be_slice_ns : lc_slice_ns, 0);
+				   is_best_effort(p) ? be_slice_ns : lc_slice_of(p), 0);
 	return cpu;
-}
-
-/* A debt of virtual time shrinks by the time asleep: a task that sleeps more than it runs owes nothing. */
-static __always_inline void forgive(struct task_struct *p, struct task_state *t)
-{
-	u64 slept_ns;
-
-	if (!t->sleep_start_ns)
-		return;
-	slept_ns = bpf_ktime_get_ns() - t->sleep_start_ns;
-	t->sleep_start_ns = 0;
-	set_vtime(p, p->scx.dsq_vtime - slept_ns);
 }
 
 static __always_inline void enqueue_be(struct task_struct *p, struct task_state *t, s32 home)
@@ -63,7 +51,7 @@ static __always_inline void enqueue_be(struct task_struct *p, struct task_state 
 	}
 	if (has_to_react(p))
 		attention = 1;
-	scx_bpf_dsq_insert_vtime(p, BE_QUEUE + llc, be_slice_ns, vtime_in(p, llc, true), 0);
+	scx_bpf_dsq_insert_vtime(p, BE_QUEUE + llc, be_slice_ns, be_vtime_in(t, llc), 0);
 	idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, VALUE(scx_kick_flags, SCX_KICK_IDLE));
@@ -78,16 +66,14 @@ void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 	u32 llc;
 
 	count(COUNT_SCHEDULING_EVENTS);
-	if (t) {
+	if (t)
 		t->is_blink = 0;
-		forgive(p, t);
-	}
 	if (is_be_now(p, t)) {
 		enqueue_be(p, t, home);
 		return;
 	}
 	if (is_bound && (p->flags & PF_KTHREAD)) {
-		scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL), lc_slice_ns,
+		scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL), lc_slice_of(p),
 				   VALUE(scx_enq_flags, SCX_ENQ_PREEMPT));
 		return;
 	}
@@ -96,7 +82,7 @@ void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 	if (!is_bound) {
 		target = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 		if (target >= 0) {
-			scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL_ON) | target, lc_slice_ns, 0);
+			scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL_ON) | target, lc_slice_of(p), 0);
 			scx_bpf_kick_cpu(target, VALUE(scx_kick_flags, SCX_KICK_IDLE));
 			return;
 		}
@@ -107,10 +93,10 @@ void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 		target = claim_be_cpu(p, home);
 	llc = llc_of_cpu(target >= 0 ? target : home);
 	if (is_bound || !check_exit)
-		scx_bpf_dsq_insert_vtime(p, PINNED_QUEUE + (target >= 0 ? target : home), lc_slice_ns,
-					 vtime_in(p, llc, false), 0);
+		scx_bpf_dsq_insert_vtime(p, PINNED_QUEUE + (target >= 0 ? target : home), lc_slice_of(p),
+					 bpf_ktime_get_ns(), 0);
 	else
-		scx_bpf_dsq_insert_vtime(p, LC_QUEUE + llc, lc_slice_ns, vtime_in(p, llc, false), 0);
+		scx_bpf_dsq_insert_vtime(p, LC_QUEUE + llc, lc_slice_of(p), bpf_ktime_get_ns(), 0);
 	/* The kick is delivered after this CPU has let go of its run queue, hence after the insertion. */
 	if (target >= 0)
 		scx_bpf_kick_cpu(target, VALUE(scx_kick_flags, SCX_KICK_PREEMPT));
@@ -228,7 +214,7 @@ void BPF_PROG(be_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	}
 	if (prev && !prev_is_be && (prev->scx.flags & VALUE(scx_ent_flags, SCX_TASK_QUEUED))) {
-		set_slice(prev, lc_slice_ns);
+		set_slice(prev, lc_slice_of(prev));
 		return;
 	}
 	if (check_exit && steal_lc(cpu, llc)) {
@@ -299,8 +285,8 @@ void BPF_PROG(be_running, struct task_struct *p)
 
 	c->run_start_ns = now;
 	c->is_blink = 0;
-	if ((s64)(p->scx.dsq_vtime - llc->vtime[is_be]) > 0)
-		llc->vtime[is_be] = p->scx.dsq_vtime;
+	if (is_be && t && (s64)(t->vtime - llc->be_vtime) > 0)
+		llc->be_vtime = t->vtime;
 	if (is_be)
 		note_be_start(c, cpu, t, now);
 	else
@@ -319,14 +305,13 @@ void BPF_PROG(be_stopping, struct task_struct *p, bool runnable)
 	u32 weight = p->scx.weight;
 
 	c->be_running = 0;
-	set_vtime(p, p->scx.dsq_vtime + used_ns * WEIGHT_USUAL / (weight ? weight : 1));
+	if (t && is_be)
+		t->vtime += used_ns * WEIGHT_USUAL / (weight ? weight : 1);
 	if (is_be && !c->is_blink)
 		c->be_ns += used_ns;
 	c->is_blink = 0;
-	if (t && !runnable) {
-		t->sleep_start_ns = now;
+	if (t && !runnable)
 		t->park_start_ns = 0;
-	}
 	if (!check_local) {
 		c->kind_ns[is_be] += used_ns;
 		/* A kind that was away for long does not come back to the CPU alone. */
@@ -355,12 +340,6 @@ void BPF_PROG(be_update_idle, s32 cpu, bool is_idle)
 
 	if (is_idle && lc_seq_now() != c->seen_seq)
 		scx_bpf_kick_cpu(cpu, 0);
-}
-
-SEC("struct_ops/be_enable")
-void BPF_PROG(be_enable, struct task_struct *p)
-{
-	set_vtime(p, llc_state(llc_of_cpu(scx_bpf_task_cpu(p)))->vtime[is_best_effort(p)]);
 }
 
 /* A real-time task took the CPU: what waits for it alone goes back to the queues. */
@@ -428,7 +407,6 @@ struct sched_ext_ops steelyard_be = {
 	.stopping = (void *)be_stopping,
 	.update_idle = (void *)be_update_idle,
 	.init_task = (void *)be_init_task,
-	.enable = (void *)be_enable,
 	.cpu_release = (void *)be_cpu_release,
 	.init = (void *)be_init,
 	.exit = (void *)be_exit,

@@ -133,7 +133,6 @@ struct sched_ext_ops {
 	void (*running)(struct task_struct *);
 	void (*stopping)(struct task_struct *, bool);
 	void (*update_idle)(s32, bool);
-	void (*enable)(struct task_struct *);
 	void (*cpu_release)(s32, struct scx_cpu_release_args *);
 	s32 (*init_task)(struct task_struct *, struct scx_init_task_args *);
 	s32 (*init)(void);
@@ -168,7 +167,6 @@ extern void scx_bpf_dsq_insert_vtime(struct task_struct *, u64, u64, u64, u64) _
 extern bool scx_bpf_dsq_move_to_local(u64) __ksym;
 extern u32 scx_bpf_reenqueue_local(void) __ksym;
 extern bool scx_bpf_task_set_slice(struct task_struct *, u64) __ksym __weak;
-extern bool scx_bpf_task_set_dsq_vtime(struct task_struct *, u64) __ksym __weak;
 extern int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *, u64, u64) __ksym;
 extern struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *) __ksym;
 extern void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *) __ksym;

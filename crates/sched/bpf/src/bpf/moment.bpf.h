@@ -92,7 +92,7 @@ static __always_inline void note_parked(struct task_struct *p, struct task_state
 }
 
 /* Gives moments to the tasks of one queue that need one; 0: none is left that does. */
-static __noinline u32 look_after(u32 llc, s32 allowed, u64 now)
+static __noinline u32 look_after(u32 llc, s32 allowed, u64 now, bool is_full)
 {
 	struct task_struct *p;
 
@@ -107,8 +107,8 @@ static __noinline u32 look_after(u32 llc, s32 allowed, u64 now)
 			/* Killed, relabelled or lent to: it goes where LC tasks wait. */
 			s32 home = scx_bpf_task_cpu(p);
 
-			scx_bpf_dsq_move_set_slice(&___it, lc_slice_ns);
-			scx_bpf_dsq_move_set_vtime(&___it, llc_state(llc)->vtime[0]);
+			scx_bpf_dsq_move_set_slice(&___it, lc_slice_of(p));
+			scx_bpf_dsq_move_set_vtime(&___it, now);
 			__sync_fetch_and_add(&lc_seq, 1);
 			if (scx_bpf_dsq_move_vtime(&___it, p, LC_QUEUE + llc, 0)) {
 				t->wait_start_ns = 0;
@@ -118,6 +118,8 @@ static __noinline u32 look_after(u32 llc, s32 allowed, u64 now)
 			}
 			continue;
 		}
+		if (is_full)
+			note_parked(p, t, now);
 		due_ns = t->wait_start_ns + heartbeat_ns;
 		if (due_ns > now && !has_to_react(p)) {
 			if (due_ns < next_due_ns)
@@ -127,7 +129,6 @@ static __noinline u32 look_after(u32 llc, s32 allowed, u64 now)
 		cpu = moment_cpu(p, allowed);
 		if (cpu < 0)
 			return 1;
-		note_parked(p, t, now);
 		t->is_blink = 1;
 		scx_bpf_dsq_move_set_slice(&___it, MOMENT_NS);
 		if (scx_bpf_dsq_move(&___it, p, MOMENT_QUEUE + cpu, 0)) {
@@ -187,7 +188,7 @@ static int patrol(void *map, u32 *key, struct bpf_timer *timer)
 		if (is_full)
 			last_full_ns = now;
 		bpf_for(i, 0, nr_llcs) {
-			left |= look_after(i, allowed, now);
+			left |= look_after(i, allowed, now, is_full);
 		}
 		if (left) {
 			next_due_ns = now;

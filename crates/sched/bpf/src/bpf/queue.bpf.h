@@ -12,6 +12,8 @@
 #define BE_QUEUE 0x30000ULL
 #define MOMENT_QUEUE 0x40000ULL /* of a CPU: tasks that get a moment there before anything else */
 #define RETRIES 2
+#define SLICE_LEAST_NS 1000000ULL
+#define SLICE_MOST 10 /* times the usual */
 #define WEIGHT_USUAL 100 /* SCX_TASK weight of nice 0 */
 
 const volatile u32 nr_cpus = 1;
@@ -23,8 +25,8 @@ const volatile u16 llc_first[MAX_CPUS];
 const volatile bool check_local = true;
 const volatile bool check_entry = true;
 const volatile bool check_exit = true;
-const volatile u64 lc_slice_ns = 10000000;
-const volatile u64 be_slice_ns = 10000000;
+const volatile u64 lc_slice_ns = 20000000;
+const volatile u64 be_slice_ns = 20000000;
 
 /* Moves with every LC task that is put into a queue: whoever looked before must look again. */
 u64 lc_seq __attribute__((aligned(128)));
@@ -53,14 +55,6 @@ static __always_inline void set_slice(struct task_struct *p, u64 slice_ns)
 		p->scx.slice = slice_ns;
 }
 
-static __always_inline void set_vtime(struct task_struct *p, u64 vtime)
-{
-	if (bpf_ksym_exists(scx_bpf_task_set_dsq_vtime))
-		scx_bpf_task_set_dsq_vtime(p, vtime);
-	else
-		p->scx.dsq_vtime = vtime;
-}
-
 /* Reads with a full barrier: pairs with the addition in `enqueue`. */
 static __always_inline u64 lc_seq_now(void)
 {
@@ -78,17 +72,31 @@ static __always_inline bool is_be_now(struct task_struct *p, const struct task_s
 	return is_best_effort(p) && !(t && t->lent_until_ns && t->lent_until_ns > bpf_ktime_get_ns());
 }
 
-/* A task that slept long gets no credit for it; one that came from elsewhere is not set back without bound. */
-static __always_inline u64 vtime_in(const struct task_struct *p, u32 llc, bool is_be)
+/*
+ * LC tasks take turns in order of arrival, each for a slice in proportion to its weight. Virtual time for each thread,
+ * as BE tasks have it, makes the requests of one service overtake each other: measured in docs/decisions.
+ */
+static __always_inline u64 lc_slice_of(const struct task_struct *p)
 {
-	u64 slice = is_be ? be_slice_ns : lc_slice_ns, now = llc_state(llc)->vtime[is_be];
-	u64 vtime = p->scx.dsq_vtime;
+	u64 slice_ns = lc_slice_ns * p->scx.weight / WEIGHT_USUAL;
 
-	if ((s64)(vtime - now) < 0)
+	if (slice_ns < SLICE_LEAST_NS)
+		return SLICE_LEAST_NS;
+	return slice_ns < SLICE_MOST * lc_slice_ns ? slice_ns : SLICE_MOST * lc_slice_ns;
+}
+
+/* A task that slept long gets no credit for it; one that came from elsewhere is not set back without bound. */
+static __always_inline u64 be_vtime_in(struct task_state *t, u32 llc)
+{
+	u64 now = llc_state(llc)->be_vtime;
+
+	if (!t)
 		return now;
-	if ((s64)(vtime - now) > (s64)(slice * WEIGHT_USUAL))
-		return now + slice * WEIGHT_USUAL;
-	return vtime;
+	if ((s64)(t->vtime - now) < 0)
+		t->vtime = now;
+	if ((s64)(t->vtime - now) > (s64)(be_slice_ns * WEIGHT_USUAL))
+		t->vtime = now + be_slice_ns * WEIGHT_USUAL;
+	return t->vtime;
 }
 
 static __always_inline bool claim(s32 cpu, const struct task_struct *p)

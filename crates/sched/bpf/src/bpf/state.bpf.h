@@ -58,8 +58,8 @@ struct cpu_state cpus[MAX_CPUS];
 
 /* What the class knows of a task. */
 struct task_state {
-	/* When it went to sleep: a debt of virtual time is forgiven with the time asleep. */
-	u64 sleep_start_ns;
+	/* BE: its virtual time. */
+	u64 vtime;
 	/* BE: since when it has been ready without a CPU; 0: it is not waiting. A moment starts it anew. */
 	u64 wait_start_ns;
 	/* BE: when it last had a CPU for more than a moment, or became ready. */
@@ -83,9 +83,9 @@ struct {
 	__type(value, struct task_state);
 } tasks SEC(".maps");
 
-/* One virtual time per last-level cache and kind: [0] LC, [1] BE. */
+/* Of a last-level cache: the virtual time of its BE tasks. */
 struct llc_state {
-	u64 vtime[2];
+	u64 be_vtime;
 } __attribute__((aligned(128)));
 struct llc_state llcs[MAX_CPUS];
 

@@ -1,4 +1,4 @@
-//! Parts of a trial in processes of their own.
+//! Parts of an experiment in processes of their own.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,8 +15,8 @@ use crate::clock::now_ns;
 
 /// A part of a trial. It ends when this is dropped, and when the conductor dies.
 #[derive(Debug)]
-pub(super) struct Part {
-    pub(super) name: String,
+pub(crate) struct Part {
+    pub(crate) name: String,
     child: Child,
     orders: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
@@ -25,14 +25,14 @@ pub(super) struct Part {
 
 impl Part {
     /// Starts this very program with other words. It waits for `begin`.
-    pub(super) fn start(name: &str, words: &[String]) -> Result<Self, LoadError> {
+    pub(crate) fn start(name: &str, words: &[String]) -> Result<Self, LoadError> {
         let mut command = Command::new("/proc/self/exe");
         command.args(words).arg("--control");
         Self::spawn(name, command, Signal::SIGKILL)
     }
 
     /// Starts a program; it gets `on_orphaned` when the conductor has died.
-    pub(super) fn spawn(name: &str, mut command: Command, on_orphaned: Signal) -> Result<Self, LoadError> {
+    pub(crate) fn spawn(name: &str, mut command: Command, on_orphaned: Signal) -> Result<Self, LoadError> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let protect = move || nix::sys::prctl::set_pdeathsig(on_orphaned).map_err(io::Error::from);
         // SAFETY: between fork and exec only one system call is made, and nothing is allocated.
@@ -44,12 +44,12 @@ impl Part {
         Ok(Self { name: name.to_owned(), child, orders, answers: BufReader::new(answers), status: None })
     }
 
-    pub(super) fn pid(&self) -> Pid {
+    pub(crate) fn pid(&self) -> Pid {
         Pid::from_raw(i32::try_from(self.child.id()).unwrap_or(i32::MAX))
     }
 
     /// Gives an order.
-    pub(super) fn order(&mut self, line: &str) -> Result<(), LoadError> {
+    pub(crate) fn order(&mut self, line: &str) -> Result<(), LoadError> {
         let written = match &mut self.orders {
             Some(orders) => orders.write_all(format!("{line}\n").as_bytes()),
             None => Err(io::ErrorKind::BrokenPipe.into()),
@@ -58,7 +58,7 @@ impl Part {
     }
 
     /// Waits for a line that begins with `word`, at most `limit_ms`, and gives the rest of it.
-    pub(super) fn await_line(&mut self, word: &str, limit_ms: u64) -> Result<String, LoadError> {
+    pub(crate) fn await_line(&mut self, word: &str, limit_ms: u64) -> Result<String, LoadError> {
         let give_up_ns = now_ns() + limit_ms * 1_000_000;
         while self.answers.buffer().is_empty() && !self.has_answer(100)? {
             crate::signal::check()?;
@@ -79,7 +79,7 @@ impl Part {
     }
 
     /// Whether a line can be read within `patience_ms`.
-    pub(super) fn has_answer(&self, patience_ms: u16) -> Result<bool, LoadError> {
+    pub(crate) fn has_answer(&self, patience_ms: u16) -> Result<bool, LoadError> {
         let output: BorrowedFd<'_> = self.answers.get_ref().as_fd();
         let mut waiting = [PollFd::new(output, PollFlags::POLLIN)];
         match poll(&mut waiting, PollTimeout::from(patience_ms)) {
@@ -90,7 +90,7 @@ impl Part {
     }
 
     /// How it has ended, if it has.
-    pub(super) fn ended(&mut self) -> Option<ExitStatus> {
+    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
         if self.status.is_none() {
             self.status = self.child.try_wait().ok().flatten();
         }
@@ -98,7 +98,7 @@ impl Part {
     }
 
     /// Sends a signal, if it still lives.
-    pub(super) fn signal(&mut self, signal: Signal) {
+    pub(crate) fn signal(&mut self, signal: Signal) {
         if self.ended().is_none() {
             // It may have ended since: then there is nothing to signal, and its number is still ours.
             let _ = kill(self.pid(), signal);
@@ -106,7 +106,7 @@ impl Part {
     }
 
     /// Waits for its end, at most until `limit_ns`. Gives whether it has ended.
-    pub(super) fn await_end(&mut self, limit_ns: u64) -> bool {
+    pub(crate) fn await_end(&mut self, limit_ns: u64) -> bool {
         while self.ended().is_none() {
             if now_ns() >= limit_ns {
                 return false;
@@ -117,7 +117,7 @@ impl Part {
     }
 
     /// Why it is gone.
-    pub(super) fn lost(&mut self) -> LoadError {
+    pub(crate) fn lost(&mut self) -> LoadError {
         self.await_end(now_ns() + 1_000_000_000);
         let how = match self.status {
             None => "has closed its output".to_owned(),

@@ -123,8 +123,15 @@ def _claims(
             "beside_to_s": phases.beside.high,
             "jobs_start_s": phases.jobs_start_s,
             "jobs_stop_s": phases.jobs_stop_s,
+            "closed_loop": _waiting_clients(trials),
         },
     )
+
+
+def _waiting_clients(trials: Sequence[Observed]) -> int:
+    """Give the number of clients that wait for their answers; 0 for an open loop."""
+    plans = [each.trial.plan["client"] for each in trials if each.trial is not None]
+    return max((int(client.get("closed_loop") or 0) for client in plans), default=0)
 
 
 def _availability(plan: Plan) -> Iterator[Finding]:

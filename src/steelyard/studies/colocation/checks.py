@@ -49,9 +49,9 @@ def _check_finding(cell: CellTrials, check: str, counted: Sequence[Mapping[str, 
     if successes is not None:
         share = 100 * successes / runs if runs else None
         estimates["success"] = Estimate(share, "percent", "successes over runs", measurements=runs)
-    median_ns = _median_ns([(each.get("histograms_ns") or {}).get(check) or [] for each in counted])
-    if median_ns is not None:
-        estimates["cost"] = Estimate(median_ns / NS_PER_S, "s", "median, by powers of two", measurements=runs)
+    cost_ns = median_ns([(each.get("histograms_ns") or {}).get(check) or [] for each in counted])
+    if cost_ns is not None:
+        estimates["cost"] = Estimate(cost_ns / NS_PER_S, "s", "median, by powers of two", measurements=runs)
     return finding(
         "check",
         {**cell.subject, "check": check},
@@ -62,7 +62,7 @@ def _check_finding(cell: CellTrials, check: str, counted: Sequence[Mapping[str, 
     )
 
 
-def _median_ns(histograms: Sequence[Sequence[int]]) -> float | None:
+def median_ns(histograms: Sequence[Sequence[int]]) -> float | None:
     """Give the geometric middle of the class of the median; class k holds 2^k up to 2^(k+1)."""
     longest = max(map(len, histograms), default=0)
     totals = [sum(each[at] for each in histograms if at < len(each)) for at in range(longest)]

@@ -68,7 +68,9 @@ def client_findings(cell: CellTrials) -> Iterator[Finding]:
 def waiting_clients(requests: Requests, clients: int) -> NDArray[np.bool_]:
     """Tell which requests would have been sent by clients that wait for each answer before they send again.
 
-    A request is left out if, when it is due, every client still waits for an answer.
+    A request is left out if, when it is due, every client still waits for an answer. The others keep the
+    latency that they had: that the service would have been less busy without those left out is not allowed
+    for, so that such clients hide at least as much.
 
     Parameters
     ----------

@@ -74,6 +74,12 @@ def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[No
     if Origin.SIMULATED in origins:
         text = "Trials marked as simulated were computed by a model of a scheduler; no service was measured"
         yield Notice("Simulated", (text,), tone="warn")
+    if findings.of("settings")[0].facts["closed_loop"]:
+        text = (
+            "Requests were sent by clients that wait for each answer before they send again: while the "
+            "service is slow they ask for less, so that the latencies hide what users would meet"
+        )
+        yield Notice("A closed loop", (text,), tone="warn")
     if Origin.GUEST in origins:
         text = (
             "Trials were executed in a virtual machine whose time is counted in instructions: they compare "

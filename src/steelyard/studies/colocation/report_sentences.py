@@ -76,8 +76,8 @@ PHRASING: Final = Phrasing(
         },
         "waiting_client": {
             "hides": "{subject.policy} at {subject.load} %: {facts.clients:count} clients that wait for each "
-            "answer would have left out {estimates.hidden} of the requests and seen a 99th percentile of "
-            "{estimates.p99_seen} instead of {estimates.p99}",
+            "answer would have left out {estimates.hidden} of the requests; of those that they send in the "
+            "same trial the 99th percentile is {estimates.p99_seen} instead of {estimates.p99}",
             "*": "{subject.policy} at {subject.load} %: {facts.clients:count} clients that wait for each "
             "answer would have left out {estimates.hidden} of the requests",
         },

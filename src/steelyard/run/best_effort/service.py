@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from steelyard.errors import CapabilityError
+from steelyard.errors import CapabilityError, UsageError
 from steelyard.run.programs import govern_program, scheduler_program
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class BestEffortStatus:
             return []
         one = self.governor
         quota = one.get("quota_cpus")
-        limit = f", limited to {quota:.2f} CPUs" if quota is not None else ""
+        limit = f" to {quota:.2f} CPUs" if quota is not None else ""
         counters = one["counters"]
         lines = [
             f"governor: watches {one['watches']}",
@@ -144,6 +144,8 @@ def start_protection(
 
     Raises
     ------
+    UsageError
+        If a group is not there.
     CapabilityError
         If neither can be started.
     """
@@ -242,5 +244,7 @@ def _start(command: list[str], *, in_foreground: bool = False) -> str:
     if answer.returncode != 0:
         message, _, hint = answer.stderr.strip().partition("\n\nhint: ")
         message = message.removeprefix("error: ") or f"`{' '.join(command)}` failed"
+        if answer.returncode == UsageError.exit_code:
+            raise UsageError(message, hint="steelyard scheduler start --help")
         raise CapabilityError(message, hint=hint or None, code="capability.best-effort")
     return answer.stdout

@@ -50,7 +50,8 @@ class BestEffortStatus:
     Parameters
     ----------
     scheduler : Mapping
-        What ``steelyard-scheduler status --json`` says; empty where the class is not active.
+        What ``steelyard-scheduler status --json`` says; empty where its loader is not at work. After the
+        kernel has ended the class the loader waits and attaches it again: then `state` is not ``active``.
     governor : Mapping
         What the governor says of itself; empty where none is started.
     state : str
@@ -95,7 +96,8 @@ class BestEffortStatus:
         if self.state == "foreign":
             return [f"sched_ext: another scheduler is loaded, `{self.name}`"]
         if self.state != "active":
-            return []
+            reason = self.scheduler.get("last_exit")
+            return [f"class: the kernel has ended it, and its loader tries again: {reason}"] if reason else []
         counters = self.scheduler.get("counters", {})
         counted = ", ".join(f"{name} {count}" for name, count in counters.items())
         return [f"class: `{self.name}`, ejected {self.scheduler.get('ejections', 0)} times"] + (
@@ -153,7 +155,8 @@ def start_protection(
     if not missing:
         program = scheduler_program()
         assert program is not None  # noqa: S101 - it would be missing
-        if read_status().state == "active":
+        found = read_status()
+        if found.state == "active" or found.scheduler:
             return Protection(is_class=True, is_new=False)
         # Two that hold back would hold back twice.
         _start([str(govern_program()), "stop"])
@@ -175,7 +178,7 @@ def stop_protection() -> tuple[str, ...]:
     """End the class and the governor; give what was ended."""
     ended = []
     program = scheduler_program()
-    if program is not None and _ask([str(program), "status", "--json"]).get("active"):
+    if program is not None and _ask([str(program), "status", "--json"]).get("pid"):
         _start([str(program), "stop"])
         ended.append("class")
     said = _start([str(govern_program()), "stop"]).strip()
@@ -191,7 +194,7 @@ def read_status() -> BestEffortStatus:
     program = scheduler_program()
     scheduler = _ask([str(program), "status", "--json"]) if program is not None else {}
     return BestEffortStatus(
-        scheduler=scheduler if scheduler.get("active") else {},
+        scheduler=scheduler if scheduler.get("pid") else {},
         governor=answer.get("governor") or {},
         state=found.get("state", "unsupported"),
         name=found.get("name", ""),

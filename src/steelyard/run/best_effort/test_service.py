@@ -35,13 +35,18 @@ def loader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Loader:
         calls = tmp_path / "calls"
         calls.touch()
         loader = tmp_path / "steelyard-scheduler"
-        status = json.dumps({"active": state == "active", "ejections": 0, "counters": {"be_picks": 7}})
+        is_there = state in {"active", "ejected"}
+        status = json.dumps(
+            {"active": state == "active", "ejections": 1, "last_exit": "stalled", "counters": {"be_picks": 7}}
+            | ({"pid": 7} if is_there else {})
+        )
         loader.write_text(
             f'#!/bin/sh\necho "loader $*" >> {calls}\n'
             f"case $1 in probe) echo '{json.dumps(probe)}';; status) echo '{status}';; esac\n"
         )
         governing = tmp_path / "steelyard-govern"
-        answer = json.dumps({"class": {"state": state, "name": "steelyard_be"}, "governor": None})
+        seen = "inactive" if state == "ejected" else state
+        answer = json.dumps({"class": {"state": seen, "name": "steelyard_be"}, "governor": None})
         governing.write_text(
             f'#!/bin/sh\necho "governor $*" >> {calls}\n'
             f"case $1 in status) echo '{answer}';; stop) echo 'not started';; start) echo '{governor}'\n"
@@ -70,6 +75,18 @@ def test_a_class_that_is_active_is_left_alone(loader: Loader) -> None:
     assert (started.is_class, started.is_new) == (True, False)
     assert "loader start" not in calls.read_text()
     assert read_status().level == "strict"
+    assert stop_protection() == ("class",)
+    assert "loader stop" in calls.read_text()
+
+
+def test_a_class_that_the_kernel_has_ended_is_no_protection_and_its_loader_is_ended_too(
+    loader: Loader,
+) -> None:
+    calls = loader({"available": True}, state="ejected")
+    found = read_status()
+    assert found.level == "none"
+    assert found.lines()[1] == "class: the kernel has ended it, and its loader tries again: stalled"
+    assert not start_protection(()).is_new
     assert stop_protection() == ("class",)
     assert "loader stop" in calls.read_text()
 

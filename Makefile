@@ -85,6 +85,14 @@ deps-stability: deps-isolation ## what the stability study can use beyond the ba
 deps-communication: ## install MPI, SimGrid and the tools for links from packages (root, Debian-like)
 	@scripts/deps-communication.sh
 
+.PHONY: scheduler
+scheduler: ## build the best-effort scheduling class and its loader (clang, libelf, zlib; not part of setup)
+	@scripts/build-scheduler.sh
+
+.PHONY: deps-colocation
+deps-colocation: ## install the best-effort class's compiler, fetch the guest it is shown in (root, Debian-like)
+	@scripts/deps-colocation.sh
+
 .PHONY: clean
 clean: ## remove everything that was built
 	@rm -rf .venv .tools target dist src/steelyard/_bin src/steelyard/_workloads src/steelyard/*.so

@@ -22,6 +22,7 @@ PROGRAMS = {
     "steelyard-packets": "steelyard-sync",
     "steelyard-comm": "steelyard-comm",
     "steelyard-govern": "steelyard-govern",
+    "steelyard-load": "steelyard-load",
 }
 
 

@@ -4,31 +4,31 @@ The program ``steelyard-load trial --plan trial.json --out DIR`` conducts a tria
 A simulated trial has the same files, so that one analysis reads both.
 
 ``trial.json``
-    What was asked for, as it was given: `format` (``steelyard/trial/1``), `seed`, `cpus` (list, shared by service
-    and best-effort jobs), `client_cpus` (list), and the objects
+    What was asked for, as it was given: `format` (``steelyard/trial/1``), `seed`, `cpus` (list, shared by
+    service and best-effort jobs), `client_cpus` (list), and the objects
 
     - `service`: `kind` (``pool``: worker threads; ``web``: HTTP with a second tier behind it), `threads`,
       `work_iterations` (loop length of one usual request, 0: as long as `work_us` takes here), `work_us`,
       `long_share` (share of long requests, 0 to 1), `long_factor` (their work over the usual);
-    - `client`: `rate_per_s`, `arrivals` (``poisson`` or ``uniform``), `connections`, `closed_loop` (number of
-      clients that each wait for their answer; 0: open loop, requests go out when they are due);
+    - `client`: `rate_per_s`, `arrivals` (``poisson`` or ``uniform``), `connections`, `closed_loop` (number
+      of clients that each wait for their answer; 0: open loop, requests go out when they are due);
     - `best_effort`: `kind` (``resize`` or ``spin``), `jobs`, `threads` (of each job); `jobs` 0: none;
-    - `phases`: `warm_up_ms`, `baseline_ms`, `best_effort_ms`, `recovery_ms` (the jobs start after the baseline
-      and stop before the recovery; then the service drains), `drain_limit_ms`;
+    - `phases`: `warm_up_ms`, `baseline_ms`, `best_effort_ms`, `recovery_ms` (the jobs start after the
+      baseline and stop before the recovery; then the service drains), `drain_limit_ms`;
     - `policy`: `name`, and what is set, each absent or null where it is left alone: `service_class`,
-      `best_effort_class` (``other``, ``batch``, ``idle``, ``fifo``), `service_priority` (of fifo), `service_nice`,
-      `best_effort_nice`, `service_weight`, `best_effort_weight` (1 to 10000, of a control group),
-      `best_effort_cpu_idle` (``cpu.idle`` of its control group), `scheduler` (command of a sched_ext scheduler that
-      is started before and ended after the trial; ``{counters}`` in a word stands for the path of
-      ``scheduler.json``);
+      `best_effort_class` (``other``, ``batch``, ``idle``, ``fifo``), `service_priority` (of fifo),
+      `service_nice`, `best_effort_nice`, `service_weight`, `best_effort_weight` (1 to 10000, of a control
+      group), `best_effort_cpu_idle` (``cpu.idle`` of its control group), `scheduler` (command of a
+      sched_ext scheduler that is started before and ended after the trial; ``{counters}`` in a word stands
+      for the path of ``scheduler.json``);
     - `groups`: folder of the cpu controller below which the trial makes its own groups, or null;
       `groups_version` (1 or 2).
 ``header.json``
-    What the program says of itself and of what it did: `format`, `is_complete`, `host`, `kernel`,
-    `cpus`, `clock` (``monotonic``), `start_ns`, `best_effort_start_ns`, `best_effort_stop_ns`,
-    `client_end_ns`, `end_ns` (stamps; 0: not reached), `work_iterations` and `work_ns` (loop length of one
-    request, and how long it takes alone), `applied` (what was set for the policy, one entry per setting with
-    where it was written), `missing` (what could not be set, with the reason), and whatever else it knows.
+    What the program says of itself and of what it did: `format`, `is_complete`, `host`, `kernel`, `cpus`,
+    `clock` (``monotonic``), `start_ns`, `best_effort_start_ns`, `best_effort_stop_ns`, `client_end_ns`,
+    `end_ns` (stamps; 0: not reached), `work_iterations` and `work_ns` (loop length of one request, and how
+    long it takes alone), `applied` (what was set for the policy, one entry per setting with where it was
+    written), `missing` (what could not be set, with the reason), and whatever else it knows.
 ``requests.bin``
     `REQUEST` records, one per scheduled request in order of intended time. The file has its full length
     from the begin; a request that was never answered has `received_ns` 0.
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FORMAT: Final = "steelyard/trial/1"
+_HINT: Final = "the file is damaged, or the trial was interrupted: repeat it"
 
 REQUEST: Final = np.dtype(
     [
@@ -164,12 +165,10 @@ def _read_json(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         message = f"`{path}` cannot be read: {error}"
-        raise DataError(
-            message, hint="a trial that was interrupted is executed again", code="trial.file"
-        ) from error
+        raise DataError(message, hint=_HINT, code="trial.file") from error
     if not isinstance(content, dict):
         message = f"`{path}` is no JSON object"
-        raise DataError(message, hint="a trial that was interrupted is executed again", code="trial.file")
+        raise DataError(message, hint=_HINT, code="trial.file")
     return content
 
 
@@ -177,9 +176,9 @@ def _read_records(path: Path, kind: np.dtype[np.void]) -> NDArray[np.void]:
     try:
         content = path.read_bytes()
     except OSError as error:
-        message = f"`{path}` cannot be read: {error}"
-        raise DataError(
-            message, hint="a trial that was interrupted is executed again", code="trial.file"
-        ) from error
-    whole = len(content) - len(content) % kind.itemsize
-    return np.frombuffer(content[:whole], dtype=kind)
+        message = f"`{path}` cannot be read: {error.strerror}"
+        raise DataError(message, hint=_HINT, code="trial.file") from error
+    if len(content) % kind.itemsize:
+        message = f"`{path}` has {len(content)} bytes; expected a multiple of {kind.itemsize}"
+        raise DataError(message, hint=_HINT, code="trial.file")
+    return np.frombuffer(content, dtype=kind)

@@ -100,6 +100,11 @@ def test_values_are_in_base_units() -> None:
     assert events == {(("event", "scheduling_events"),): 11, (("event", "entry_runs"),): 3}
 
 
+def test_what_is_not_measured_is_left_out() -> None:
+    status = BestEffortStatus({**SCHEDULER, "strictness": None}, {}, "active", "steelyard_be")
+    assert not [name for name in parse(exposition(status)) if "strictness" in name]
+
+
 def test_exactly_one_level_is_current() -> None:
     cases = {
         "strict": BestEffortStatus(SCHEDULER, {}, "active", "steelyard_be"),

@@ -57,6 +57,10 @@ VERBS: Final[dict[str, Verb]] = {
         "Write a cost model as JSON, or as a function in Python or Rust.",
     ),
     "predict": Verb("steelyard.cli.predict:predict", "Say how long messages of given sizes take."),
+    "simulate colocation": Verb(
+        "steelyard.cli.simulate_colocation:simulate_colocation",
+        "Simulate a service and best-effort jobs under scheduling policies.",
+    ),
     "workload": Verb(
         "steelyard.cli.workload:workload", "Execute a built-in workload program and pass on what it prints."
     ),

@@ -89,7 +89,7 @@ def test_planted_slowdowns_are_found_inside_their_limits(findings: FindingSet) -
 def test_verdicts_follow_from_what_was_planted(findings: FindingSet) -> None:
     verdicts = {each.subject["policy"]: each.verdict for each in findings.of("isolation")}
     assert verdicts == {
-        "none": "isolated",
+        "none": "steady",
         "weights": "not isolated",
         "idle": "inconclusive",
         "be": "isolated",
@@ -110,6 +110,17 @@ def test_the_price_is_the_planted_one(findings: FindingSet) -> None:
     assert idle.verdict == "less work"
     assert _value(idle, "ratio") == pytest.approx(0.8, abs=0.04)
     assert _of(findings, "best_effort", "fifo").verdict == "starved"
+
+
+def test_the_class_is_held_against_every_other_policy(findings: FindingSet) -> None:
+    assert {each.subject["rival"] for each in findings.of("contest")} == {"weights", "idle", "fifo"}
+    weights = _of(findings, "contest", "be", rival="weights")
+    assert weights.verdict == "faster"
+    assert _value(weights, "mean") == pytest.approx(1 / 1.5, abs=0.01)
+    assert weights.facts["p99_verdict"] == "faster"
+    assert weights.facts["work_verdict"] == "less work"
+    fifo = _of(findings, "contest", "be", rival="fifo")
+    assert fifo.verdict == "faster"  # fifo sends 2 ms late
 
 
 def test_parked_jobs_are_seen_and_that_they_went_on(findings: FindingSet) -> None:

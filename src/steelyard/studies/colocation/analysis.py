@@ -17,6 +17,7 @@ from steelyard.studies.analysis_parts import RUNS, finding
 from steelyard.studies.colocation.best_effort import best_effort_findings
 from steelyard.studies.colocation.checks import check_findings
 from steelyard.studies.colocation.client import client_findings
+from steelyard.studies.colocation.contests import contest_findings
 from steelyard.studies.colocation.controls import twin_finding
 from steelyard.studies.colocation.head_of_line import head_of_line_finding
 from steelyard.studies.colocation.isolation_findings import cells_of, isolation_finding, tail_findings
@@ -94,6 +95,7 @@ def _claims(
     for cell in cells:
         yield from tail_findings(cell, tolerance=tolerance, seed=plan.seed)
     yield from best_effort_findings(cells, plan.seed)
+    yield from contest_findings(cells, tolerance=tolerance, seed=plan.seed)
     for cell in cells:
         yield from usage_findings(cell)
         yield from check_findings(cell)

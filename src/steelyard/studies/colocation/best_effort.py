@@ -16,9 +16,13 @@ from steelyard.units import NS_PER_S
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from numpy.typing import NDArray
+
     from steelyard.model import Finding
     from steelyard.studies.colocation.isolation_findings import CellTrials
     from steelyard.studies.colocation.observed import Observed
+
+    Vector = NDArray[np.float64]
 
 REFERENCES: Final = ("weights", "default", "nice", "idle")
 """Policies that the work of the jobs is held against: the first of them that was measured at the load."""
@@ -85,7 +89,7 @@ def parked_of(trial: Observed) -> list[Parked]:
     return found
 
 
-def _is_working(trial: Observed, starts_s: np.ndarray, width_s: float) -> np.ndarray:
+def _is_working(trial: Observed, starts_s: Vector, width_s: float) -> NDArray[np.bool_]:
     """Tell in which bins the jobs used CPU time."""
     if trial.trial is None or trial.trial.samples.size < 2:  # noqa: PLR2004 - no stretch between
         return np.zeros(starts_s.size, dtype=bool)
@@ -146,13 +150,8 @@ def _work_finding(cell: CellTrials, reference: CellTrials | None) -> Finding:
 
 def _price_finding(cell: CellTrials, reference: CellTrials, seed: int) -> Finding | None:
     """Hold the work of the jobs against that under the reference, block by block."""
-    theirs = {trial.block: trial for trial in reference.trials}
-    own = {trial.block: trial for trial in cell.trials}
-    blocks = sorted(own.keys() & theirs.keys())
-    pairs = [(theirs[block], own[block]) for block in blocks]
-    if not pairs and len(own) == len(theirs) == 1:
-        pairs = [(reference.trials[0], cell.trials[0])]  # files that share no disturbance
-    ratios = [ratio_of(_counts(first), _counts(second), "mean", seed) for first, second in pairs]
+    pairs = paired(cell, reference)
+    ratios = [ratio_of(work_counts(first), work_counts(second), "mean", seed) for first, second in pairs]
     found = [each for each in ratios if each is not None]
     if not found:
         return None
@@ -175,6 +174,17 @@ def _price_finding(cell: CellTrials, reference: CellTrials, seed: int) -> Findin
     )
 
 
-def _counts(trial: Observed) -> np.ndarray:
+def paired(cell: CellTrials, other: CellTrials) -> list[tuple[Observed, Observed]]:
+    """Give the trials of the other cell and of this one by repetition; two lone files are a pair."""
+    theirs = {trial.block: trial for trial in other.trials}
+    own = {trial.block: trial for trial in cell.trials}
+    pairs = [(theirs[block], own[block]) for block in sorted(own.keys() & theirs.keys())]
+    if not pairs and len(own) == len(theirs) == 1:
+        return [(other.trials[0], cell.trials[0])]
+    return pairs
+
+
+def work_counts(trial: Observed) -> Vector:
+    """Give the iterations of each bin while the jobs are there."""
     bins = trial.bins
     return bins.iterations[trial.phases.jobs.holds(bins.start_s, bins.width_s)]

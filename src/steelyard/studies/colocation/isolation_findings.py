@@ -22,7 +22,7 @@ from steelyard.studies.colocation.effects import (
 from steelyard.studies.colocation.observed import Origin
 from steelyard.studies.colocation.policies import POLICIES
 from steelyard.studies.colocation.trend import trend_of
-from steelyard.studies.colocation.verdicts import Isolation, isolation, tail_verdict
+from steelyard.studies.colocation.verdicts import Isolation, isolation, steadiness, tail_verdict
 from steelyard.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -124,22 +124,18 @@ def isolation_finding(cell: CellTrials, *, tolerance: float, seed: int) -> Findi
     ]
     growing = [sum(pair[place].is_growing for pair in trends) for place in (0, 1)]
     lost = [_lost(cell, place) for place in (0, 1)]
-    verdict, warnings = _judged(ratios, ratio, tolerance, sum(lost))
+    verdict, warnings = _judged(cell, ratios, tolerance, sum(lost))
     before = mean_over_trials([each.before for each in ratios], "s", "mean of the latencies")
     work_ms = _work_ms(cell)
-    if cell.is_in_guest and not cell.bounds:
-        is_bound = cell.policy == BOUND
-        verdict = Isolation.BOUND if is_bound else Isolation.INCONCLUSIVE
-        warnings = () if is_bound else (*warnings, NO_BOUND)
     if 2 * growing[0] > len(trends):
-        verdict = Isolation.OVERLOAD
+        verdict = Isolation.OVERLOAD.value
     elif work_ms is not None and (before.value or 0.0) > SLOW_ALONE * work_ms / MS_PER_S:
         warnings = (*warnings, SLOW_BASELINE)
     slopes = [mean_over_trials([p[at].slope for p in trends], "s/s", "line through fifths") for at in (0, 1)]
     return finding(
         "isolation",
         cell.subject,
-        verdict.value,
+        verdict,
         estimates={
             "before": before,
             "beside": mean_over_trials([each.beside for each in ratios], "s", "mean of the latencies"),
@@ -188,18 +184,25 @@ def _ratios(cell: CellTrials, statistic: str, seed: int) -> list[Ratio]:
 
 
 def _judged(
-    ratios: Sequence[Ratio], ratio: Estimate, tolerance: float, lost: int
-) -> tuple[Isolation, tuple[str, ...]]:
+    cell: CellTrials, ratios: Sequence[Ratio], tolerance: float, lost: int
+) -> tuple[str, tuple[str, ...]]:
     """Judge by the interval over the trials; with few of them no trial by itself may say the opposite."""
+    ratio = combined(ratios)
+    count = len(ratios)
+    few = f"{FEW_UNITS}: {count} trials, {ENOUGH_TRIALS} are needed for a sure interval"
+    warnings = (ONE_TRIAL,) if count == 1 else () if count >= ENOUGH_TRIALS else (few,)
+    if not cell.is_loaded:
+        return steadiness(ratio.low, ratio.high, tolerance), warnings
+    if cell.is_in_guest and not cell.bounds:
+        is_bound = cell.policy == BOUND
+        verdict = Isolation.BOUND if is_bound else Isolation.INCONCLUSIVE
+        return verdict.value, () if is_bound else (*warnings, NO_BOUND)
     verdict = isolation(ratio.low, ratio.high, tolerance, lost=lost)
-    if len(ratios) == 1:
-        return verdict, (ONE_TRIAL,)
-    if len(ratios) >= ENOUGH_TRIALS:
-        return verdict, ()
-    alone = {isolation(finite(each.low), finite(each.high), tolerance, lost=lost) for each in ratios}
-    if alone - {verdict, Isolation.INCONCLUSIVE}:
-        verdict = Isolation.INCONCLUSIVE
-    return verdict, (f"{FEW_UNITS}: {len(ratios)} trials, {ENOUGH_TRIALS} are needed for a sure interval",)
+    if 1 < count < ENOUGH_TRIALS:
+        alone = {isolation(finite(each.low), finite(each.high), tolerance, lost=lost) for each in ratios}
+        if alone - {verdict, Isolation.INCONCLUSIVE}:
+            verdict = Isolation.INCONCLUSIVE
+    return verdict.value, warnings
 
 
 def _lost(cell: CellTrials, place: int) -> int:

@@ -44,6 +44,7 @@ def sections(
                 figures.timeline_figure(shown),
                 tables.effect_table(findings),
                 figures.protection_figure(shown),
+                tables.contest_table(findings),
                 figures.panels_figure(shown),
             ),
         ),

@@ -17,6 +17,8 @@ PHRASING: Final = Phrasing(
             "[; a queue grows {facts.growth}, so the mean depends on how long one looks]",
             "inconclusive": f"{_FROM_TO}, {_CHANGE}: not decided within {{facts.tolerance_percent:percent}}"
             "[; a queue grows {facts.growth}]",
+            "steady": f"{_FROM_TO}, {_CHANGE}: steady without any jobs",
+            "drifted": f"{_FROM_TO}, {_CHANGE}: the service drifts without any jobs",
             "the bound": "mean latency {estimates.beside} beside the jobs: what the other policies are held "
             "against",
             "growing queue": "more is asked for than the CPUs can do: the queue grows {facts.growth}; "
@@ -92,6 +94,10 @@ PHRASING: Final = Phrasing(
             "({estimates.ratio:change_interval}); differences of this size between policies mean nothing",
             "*": "two cells that are alike ({subject.policy} at {subject.load} %) show {verdict}: "
             "{estimates.ratio:change} ({estimates.ratio:change_interval})",
+        },
+        "contest": {
+            "*": "{subject.policy} against {subject.rival} at {subject.load} %: mean latency {verdict} "
+            "({estimates.mean:change}), work {facts.work_verdict} ({estimates.work:change})",
         },
         "availability": {
             "unavailable": "{subject.policy} at {subject.load} %: {facts.reason}",

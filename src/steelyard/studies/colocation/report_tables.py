@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from steelyard.report.page import Column, Table, Value
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 TONES: Final = {
     "isolated": "lesser",
+    "faster": "lesser",
+    "slower": "higher",
+    "drifted": "higher",
     "kept": "lesser",
     "not isolated": "higher",
     "grown": "higher",
@@ -49,7 +53,6 @@ def effect_table(findings: FindingSet) -> Table | None:
                 estimate_value(each, "beside"),
                 change_value(each, "ratio"),
                 change_interval_value(each, "ratio"),
-                NOTHING if tail is None else estimate_value(tail, "before"),
                 NOTHING if tail is None else estimate_value(tail, "beside"),
                 NOTHING if price is None else change_value(price, "ratio"),
                 fact_value(each, "trials"),
@@ -68,7 +71,6 @@ def effect_table(findings: FindingSet) -> Table | None:
         Column("beside", is_number=True, explanation="mean latency beside the jobs"),
         Column("change", is_number=True, explanation="of the mean latency"),
         Column("95 % interval", explanation="of the change", in_terminal=False),
-        Column("p99 before", is_number=True, in_terminal=False),
         Column("p99 beside", is_number=True, in_terminal=False),
         Column("work", is_number=True, explanation="of the jobs, against the reference policy"),
         Column("trials", is_number=True, in_terminal=False),
@@ -139,6 +141,37 @@ def work_table(findings: FindingSet) -> Table | None:
         Column("longest", "s", is_number=True, explanation="of those times"),
     )
     return _table("best_effort", "What the jobs got done", columns, rows, note=DOUBT_NOTE)
+
+
+def contest_table(findings: FindingSet) -> Table | None:
+    """Give one row per pair of policies and load."""
+    rows = [
+        (
+            Value(each.subject["policy"]),
+            Value(each.subject["rival"]),
+            _who(each)[1],
+            verdict_value(each),
+            *(_with_limits(each, name) for name in ("mean", "p99", "work")),
+        )
+        for each in findings.of("contest")
+    ]
+    columns = (
+        POLICY,
+        Column("against"),
+        LOAD,
+        Column("verdict", explanation="by the mean latency"),
+        Column("mean latency", is_number=True, explanation="under the policy over that under the other"),
+        Column("p99", is_number=True),
+        Column("work", is_number=True, explanation="of the jobs"),
+    )
+    note = f"Below each change its 95 % interval. {DOUBT_NOTE}" if rows else ""
+    return _table("contests", "Policies against each other, beside the jobs", columns, rows, note=note)
+
+
+def _with_limits(finding: Finding, role: str) -> Value:
+    """Give a change with its interval below."""
+    value = change_value(finding, role)
+    return replace(value, note=change_interval_value(finding, role).text)
 
 
 def usage_table(findings: FindingSet) -> Table | None:
@@ -277,5 +310,5 @@ def _table(
 ) -> Table | None:
     if not rows:
         return None
-    doubted = note if any("*" in value.text for row in rows for value in row) else ""
+    doubted = note if any("*" in value.text + value.note for row in rows for value in row) else ""
     return Table(name, title, columns, tuple(rows), note=doubted, file=f"tables/{name}.csv", is_key=is_key)

@@ -26,6 +26,7 @@ ALWAYS: Final = {"isolation": "effects", "best_effort": "best_effort", "availabi
 IF_FOUND: Final = {
     "tail": "tails",
     "price": "prices",
+    "contest": "contests",
     "check": "checks",
     "strictness": "strictness",
     "client_error": "client_error",

@@ -66,6 +66,49 @@ def tail_verdict(estimate: Estimate, tolerance: float, lost: int) -> str:
     return words.get(isolation(estimate.low, estimate.high, tolerance, lost=lost), "inconclusive")
 
 
+def contest_verdict(estimate: Estimate, tolerance: float) -> str:
+    """Judge the latency under one policy over that under another one.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        Ratio with its limits.
+    tolerance : float
+        Largest relative increase that does not count; above 0.
+
+    Examples
+    --------
+    >>> from steelyard.model import Estimate
+    >>> contest_verdict(Estimate(0.5, "ratio", "t", 0.4, 0.6, 0.95), 0.1)
+    'faster'
+    >>> contest_verdict(Estimate(0.95, "ratio", "t", 0.85, 1.05, 0.95), 0.1)
+    'not slower'
+    """
+    low, high, bound = estimate.low, estimate.high, 1 + tolerance
+    if low is None or high is None:
+        return "inconclusive"
+    if high < 1 / bound:
+        return "faster"
+    if high <= bound:
+        return "alike" if low >= 1 / bound else "not slower"
+    return "slower" if low > bound else "inconclusive"
+
+
+def steadiness(low: float | None, high: float | None, tolerance: float) -> str:
+    """Judge the same ratio of a service without jobs: steady, drifted or inconclusive.
+
+    Examples
+    --------
+    >>> steadiness(0.98, 1.03, 0.1), steadiness(0.2, 0.3, 0.1)
+    ('steady', 'drifted')
+    """
+    if low is None or high is None:
+        return "inconclusive"
+    if high < 1 / (1 + tolerance) or low > 1 + tolerance:
+        return "drifted"
+    return "steady" if low >= 1 / (1 + tolerance) and high <= 1 + tolerance else "inconclusive"
+
+
 def price_verdict(estimate: Estimate, margin: float) -> str:
     """Judge the work of the jobs over that under the reference: less, as much, more or inconclusive.
 

@@ -64,6 +64,10 @@ bench-communication: setup ## print how well communication is measured, modelled
 truth: setup ## compute the page that says how often intervals and verdicts are right
 	@cd tests && ../$(BIN)/python -m statistical.truth --write ../docs/concepts/coverage.md
 
+.PHONY: simulated-page
+simulated-page: setup ## compute the page that puts simulated numbers beside the source's
+	@cd tests && ../$(BIN)/python -m simulated.page --write ../docs/guides/simulate-colocation.md
+
 .PHONY: format
 format: setup ## rewrite the sources in the house style
 	@cargo fmt

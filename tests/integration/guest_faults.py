@@ -16,12 +16,16 @@ ticks() { for p in "$@"; do sed 's/.*) //' "/proc/$p/stat" | awk '{ printf "%d "
 state() { sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2>/dev/null || echo gone; }
 ended() { case $(state "$1") in Z | X | gone) true ;; *) false ;; esac; }
 hog() { while :; do :; done; }
-# LIMIT_S COMMAND...: execute the command every 20 ms until it holds; the time it took becomes WAITED.
+# LIMIT_S COMMAND...: execute the command every 50 ms until it holds; the time it took becomes WAITED.
 await() {
-  left=$(($1 * 50)) since=$(now); shift
-  until "$@" >/dev/null 2>&1; do left=$((left - 1)); [ $left -gt 0 ] || break; sleep 0.02; done
-  WAITED=$(echo "$since $(now)" | awk '{ print $2 - $1 }')
-  [ $left -gt 0 ]
+  limit=$1 since=$(now); shift
+  while true; do
+    "$@" >/dev/null 2>&1 && holds=0 || holds=1
+    WAITED=$(echo "$since $(now)" | awk '{ print $2 - $1 }')
+    [ $holds = 0 ] && return 0
+    [ "${WAITED%.*}" -lt "$limit" ] || return 1
+    sleep 0.05
+  done
 }
 best_effort() { ( echo 0 > "$BE/cgroup.procs"; "$@" ) & }
 measure() { # NAME SECONDS PID...: ticks of each before and after
@@ -33,7 +37,7 @@ detached() { grep -qx disabled /sys/kernel/sched_ext/state; }
 start_class() {
   steelyard-scheduler start --foreground --counters "$OUT/scheduler.json" "$@" > "$OUT/loader.txt" 2>&1 &
   LOADER=$!
-  await 20 grep -qx ready "$OUT/loader.txt" || { cat "$OUT/loader.txt"; exit 9; }
+  await 30 grep -qx ready "$OUT/loader.txt" || { cat "$OUT/loader.txt"; exit 9; }
   attached && fact attached yes
 }
 stop_class() {
@@ -172,7 +176,8 @@ echo 10000 > "$LC/cpu.weight"; echo 1000 > "$BE/cpu.weight"
 measure weights 3 $H $B
 """
 
-LIMIT_S: Final = 240.0
+LIMIT_S: Final = 90.0
+EPILOGUE: Final = "\nfact ended yes\n"
 
 FAULTS: Final = {
     "attach": ATTACH,
@@ -189,4 +194,4 @@ FAULTS: Final = {
 
 def fault(name: str) -> GuestTask:
     """Give the task of a fault by its name."""
-    return GuestTask(name, PRELUDE + FAULTS[name], limit_s=LIMIT_S)
+    return GuestTask(name, PRELUDE + FAULTS[name] + EPILOGUE, limit_s=LIMIT_S)

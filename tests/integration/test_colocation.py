@@ -136,7 +136,7 @@ def test_a_killed_study_resumes(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.needs_vm
+@pytest.mark.needs_sched_ext_guest
 @pytest.mark.timeout(400)
 def test_in_a_guest_equal_trials_leave_equal_bytes(tmp_path: Path) -> None:
     try:

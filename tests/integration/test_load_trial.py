@@ -231,3 +231,49 @@ def test_groups_are_set_and_removed_also_after_a_kill(tmp_path: Path, groups: Pa
     assert trial.header["missing"] == []
     assert trial.header["groups_left_over"] == 2
     assert list(groups.glob("steelyard-trial-*")) == []
+
+
+def test_a_real_time_service_is_set_or_told_as_missing(tmp_path: Path) -> None:
+    # A few per cent of a CPU for less than a second, beneath the throttling that the program demands.
+    policy = {"name": "fifo", "service_class": "fifo", "service_priority": 5, "best_effort_class": None}
+    plan = plan_of(policy=policy, phases={"baseline_ms": 200, "best_effort_ms": 200, "recovery_ms": 100})
+    answer = conduct(tmp_path, plan)
+    if answer.returncode == 3:
+        assert "does not throttle real-time tasks" in answer.stderr
+        return
+    header = read_trial(tmp_path).header
+    told = {entry["setting"]: entry for entry in header["applied"] + header["missing"]}
+    assert {"service_class", "client_class", "conductor_class"} <= told.keys()
+    assert told["service_class"]["value"] == {"class": "fifo", "priority": 5}
+    assert told["client_class"]["value"] == {"class": "fifo", "priority": 6}
+    assert answer.returncode == 0
+
+
+def park(*words: str) -> dict[str, Any]:
+    command = [str(load_program()), "park", "--cpus", str(CPUS[0]), "--before-ms", "200", *words]
+    answer = subprocess.run(command, check=False, capture_output=True, text=True, timeout=100)
+    assert answer.returncode in {0, 4}, answer.stderr
+    return json.loads(answer.stdout)  # type: ignore[no-any-return]
+
+
+def test_parked_work_ends_with_the_right_answer_and_its_connection_alive() -> None:
+    # In the class of the hogs, so that a busy machine does not park it for minutes.
+    found = park("--seconds", "3", "--units", "250", "--class", "other")
+    assert found["is_right"] is True
+    works = {work["kind"]: work for work in found["works"]}
+    assert works.keys() == {"cpu", "tcp", "file"}
+    for work in works.values():
+        assert work["units_before"] + work["units_during"] + work["units_after"] == 250
+    link = works["tcp"]
+    assert link["keep_alive"]["expires_s"] < 3
+    assert link["is_connection_alive"] is True
+    # Somebody has answered since the connection would have been given up.
+    assert link["last_ack_before_end_of_park_ms"] < 3000
+
+
+def test_a_parked_process_can_be_killed() -> None:
+    found = park("--seconds", "1", "--kill", "2")
+    times = found["killed_ns"]
+    assert len(times) == 2
+    assert all(time_ns is not None and time_ns > 0 for time_ns in times)
+    assert found["is_right"] is all(time_ns < found["limit_ns"] for time_ns in times)

@@ -57,8 +57,10 @@ pub(crate) fn background(mut given: Given) -> Result<(), GovernError> {
         }
     };
     let status = given.path("--status");
-    let state = given.path("--state").map_or_else(instance::default_state, Ok);
+    let named = given.path("--state");
     given.finish()?;
+    let state = named.clone().or_else(|| instance::default_state().ok());
+    let visible = named.map_or_else(instance::visible_states, |state| vec![state]);
     let Some(program) = given.command.first().cloned() else {
         return Err(GovernError::usage("a command must stand behind `--`"));
     };
@@ -67,7 +69,7 @@ pub(crate) fn background(mut given: Given) -> Result<(), GovernError> {
         let hint = "`steelyard scheduler start` starts it, or says what this host lacks";
         return Err(GovernError::capability(describe_absence(&class), hint));
     }
-    let report = stand_back(&class, state.ok().as_deref());
+    let report = stand_back(&class, state.as_deref(), &visible);
     if report.level > require && require != Level::None {
         let message = format!("this user may not use SCHED_IDLE: {}", report.missing.join("; "));
         return Err(GovernError::capability(
@@ -92,7 +94,7 @@ fn write_report(path: &Path, report: &Report) -> Result<(), GovernError> {
 }
 
 /// Does everything this host allows, from the most certain to the least.
-fn stand_back(class: &ClassState, state: Option<&Path>) -> Report {
+fn stand_back(class: &ClassState, state: Option<&Path>, visible: &[PathBuf]) -> Report {
     let (mut applied, mut missing) = (Vec::new(), Vec::new());
     if let Some(state) = state
         && let Err(error) = Journal::restore_abandoned(state)
@@ -131,7 +133,7 @@ fn stand_back(class: &ClassState, state: Option<&Path>) -> Report {
         _ if applied.is_empty() => Level::None,
         _ => Level::Nice,
     };
-    let is_governed = refused.is_empty() && state.is_some_and(|state| is_governed(state, &home));
+    let is_governed = refused.is_empty() && visible.iter().any(|state| is_governed(state, &home));
     Report { format: FORMAT, level, is_governed, process_id: Identity::own().process_id, applied, missing }
 }
 

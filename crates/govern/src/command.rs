@@ -1,7 +1,6 @@
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::fd::AsRawFd;
+use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -9,6 +8,7 @@ use steelyard_host::HostRoot;
 use steelyard_host::cgroup::Layout;
 
 use crate::background::background;
+use crate::daemon::detach;
 use crate::governor::{Task, govern};
 use crate::home::{CpuHome, Version};
 use crate::instance::{self, Instance};
@@ -18,7 +18,6 @@ use crate::status::Status;
 use crate::{GovernError, Home, Journal, read_class};
 
 const NS_PER_MS: f64 = 1e6;
-const LOG: &str = "governor.log";
 
 /// Text of `--help`.
 const USAGE: &str = "\
@@ -85,7 +84,7 @@ pub fn execute(words: &[OsString], stdout: &mut dyn Write) -> Result<u8, GovernE
     }
 }
 
-fn print(stdout: &mut dyn Write, text: &str) -> Result<u8, GovernError> {
+pub(crate) fn print(stdout: &mut dyn Write, text: &str) -> Result<u8, GovernError> {
     stdout
         .write_all(text.as_bytes())
         .map_err(|error| GovernError::system("cannot write to standard output", error))?;
@@ -236,10 +235,9 @@ fn restore(mut given: Given, stdout: &mut dyn Write) -> Result<u8, GovernError> 
 
 fn status(mut given: Given, stdout: &mut dyn Write) -> Result<u8, GovernError> {
     let is_json = given.flag("--json");
-    let state = state_of(&mut given)?;
+    let places = given.path("--state").map_or_else(instance::visible_states, |state| vec![state]);
     given.finish()?;
-    let living = instance::living(&state);
-    let governor = living.as_ref().and_then(|_| Status::read(&state));
+    let governor = places.iter().find_map(|state| instance::living(state).and_then(|_| Status::read(state)));
     if is_json {
         let class = read_class(&HostRoot::system());
         let answer = json!({"class": class, "governor": governor});
@@ -256,73 +254,4 @@ fn status(mut given: Given, stdout: &mut dyn Write) -> Result<u8, GovernError> {
             print(stdout, &text)
         }
     }
-}
-
-/// Lets a process of its own do the work, and waits until it is ready.
-fn detach(
-    state: &Path,
-    stdout: &mut dyn Write,
-    work: impl FnOnce(&mut dyn Write) -> Result<u8, GovernError>,
-) -> Result<u8, GovernError> {
-    let failure = |error: nix::Error| GovernError::system("cannot start the governor", error);
-    let (reader, writer) = nix::unistd::pipe().map_err(failure)?;
-    // SAFETY: this process has one thread, so the child may do everything.
-    match unsafe { nix::unistd::fork() }.map_err(failure)? {
-        nix::unistd::ForkResult::Parent { child } => {
-            drop(writer);
-            let mut said = String::new();
-            // Until the child closes its end, ready or ended.
-            let _ = fs::File::from(reader).read_to_string(&mut said);
-            if let Some(text) = said.strip_suffix('\n') {
-                return print(stdout, if text == "ready" { "started\n" } else { "already started\n" });
-            }
-            let _ = nix::sys::wait::waitpid(child, None);
-            let log = fs::read_to_string(state.join(LOG)).unwrap_or_default();
-            let message = log.lines().last().unwrap_or("the governor ended without a word").to_owned();
-            Err(GovernError::capability(message, format!("the log is `{}`", state.join(LOG).display())))
-        }
-        nix::unistd::ForkResult::Child => {
-            drop(reader);
-            let code = if become_daemon(state).is_ok() {
-                let mut ready = Ready { pipe: Some(fs::File::from(writer)) };
-                work(&mut ready).unwrap_or_else(|error| {
-                    let _ = writeln!(io::stderr(), "{error}");
-                    error.exit_code()
-                })
-            } else {
-                1
-            };
-            std::process::exit(i32::from(code));
-        }
-    }
-}
-
-/// Closes the pipe behind its only line: the starter waits for the end.
-struct Ready {
-    pipe: Option<fs::File>,
-}
-
-impl Write for Ready {
-    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        self.pipe.as_mut().map_or(Ok(buffer.len()), |pipe| pipe.write(buffer))
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.pipe = None;
-        Ok(())
-    }
-}
-
-fn become_daemon(state: &Path) -> io::Result<()> {
-    nix::unistd::setsid()?;
-    nix::unistd::chdir("/")?;
-    let log = OpenOptions::new().create(true).write(true).truncate(true).open(state.join(LOG))?;
-    let null = OpenOptions::new().read(true).write(true).open("/dev/null")?;
-    for (file, number) in [(&null, 0), (&null, 1), (&log, 2)] {
-        // SAFETY: both descriptors are open, and the standard streams of this process are its own.
-        if unsafe { libc::dup2(file.as_raw_fd(), number) } < 0 {
-            return Err(io::Error::last_os_error());
-        }
-    }
-    Ok(())
 }

@@ -122,7 +122,10 @@ impl<'a> Governor<'a> {
                 }
                 Woken::Time => {
                     let again_ns = self.look();
-                    pause = again_ns.map(|again_ns| again_ns.max(self.watch.least_pause_ns()));
+                    // A blink is over when it is over, whatever a look costs.
+                    let is_blink = again_ns.is_some_and(|again_ns| again_ns < self.settings.tick_ns);
+                    let least_ns = if is_blink { 0 } else { self.watch.least_pause_ns() };
+                    pause = again_ns.map(|again_ns| again_ns.max(least_ns));
                 }
             }
         }

@@ -231,7 +231,10 @@ fn enter_below(group: &Path, name: &str) -> Result<(), GovernError> {
         // A sweep in another pid namespace does not see the owner and may be between the two calls.
         match made.and_then(|()| put(&path.join("cgroup.procs"), "0")) {
             Ok(()) => return Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound && tries < TRIES => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound && tries < TRIES => {
+                // A governor that ends takes the empty group of all commands with it.
+                let _ = fs::create_dir(group);
+            }
             Err(source) => {
                 let _ = fs::remove_dir(&path);
                 return Err(GovernError::system(

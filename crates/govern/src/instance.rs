@@ -13,6 +13,7 @@ use crate::GovernError;
 use crate::process::Identity;
 use crate::text_file::replace;
 
+const SYSTEM_STATE: &str = "/run/steelyard-scheduler";
 const LOCK: &str = "governor.lock";
 const IDENTITY: &str = "governor-process.json";
 /// Time a governor has to restore and end [ms].
@@ -25,7 +26,7 @@ const END_MS: u16 = 10_000;
 /// [`GovernError::Capability`] for a user without `XDG_RUNTIME_DIR`.
 pub(crate) fn default_state() -> Result<PathBuf, GovernError> {
     if nix::unistd::geteuid().is_root() {
-        return Ok(PathBuf::from("/run/steelyard-scheduler"));
+        return Ok(PathBuf::from(SYSTEM_STATE));
     }
     match std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from) {
         Some(folder) if folder.is_absolute() => Ok(folder.join("steelyard-scheduler")),
@@ -34,6 +35,15 @@ pub(crate) fn default_state() -> Result<PathBuf, GovernError> {
             "give one: `--state DIR`",
         )),
     }
+}
+
+/// Where a governor may be that concerns this user: their own, or the system's.
+pub(crate) fn visible_states() -> Vec<PathBuf> {
+    let mut states: Vec<PathBuf> = default_state().into_iter().collect();
+    if states.iter().all(|state| state != Path::new(SYSTEM_STATE)) {
+        states.push(PathBuf::from(SYSTEM_STATE));
+    }
+    states
 }
 
 /// The right to be the governor of a state folder; lost with the process, however it ends.

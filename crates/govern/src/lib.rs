@@ -15,6 +15,7 @@
 mod background;
 mod class;
 mod command;
+mod daemon;
 mod error;
 mod governor;
 mod home;

@@ -28,6 +28,9 @@ Usage:
                  [--spin-us N] [--out FILE] [--json]
   steelyard-load resize --out FILE [--threads N] [--duration-ms N] [--seed N]
   steelyard-load spin --out FILE [--threads N] [--duration-ms N]
+  steelyard-load park --seconds N [--cpus LIST] [--hogs N] [--class idle|batch|other] [--work cpu,tcp,file]
+                 [--kill N] [--before-ms N] [--after-limit-s N] [--units N] [--unit-iterations N]
+                 [--scratch DIR] [--out FILE]
   steelyard-load calibrate --work-us N [--cpus LIST]
 
 ADDRESS is `unix:@NAME`, `unix:PATH` or `tcp:IP:PORT` of the loopback device.
@@ -40,6 +43,9 @@ for what it has beyond a usual one.
 lets N clients wait for their answers instead, to show what such a client hides.
 `resize` scales an image of 1024 x 768 pixels to 320 x 240 again and again, and compares every result with
 the first; `spin` executes a loop. Every finished iteration is stamped. SIGTERM ends both.
+`park` lets ordinary processes take the CPUs of best-effort ones for some seconds: a computation, a service
+on a TCP connection with keep-alive, a writer of a file; they must end with the right answer. With `--kill N`
+it kills N parked processes and tells how long each lived on. It answers in JSON.
 `calibrate` prints how long the loop of a request must be to take a given time here, the best of many.
 
 Exit codes: 0 done, 1 the system refused, 2 wrong request, 3 this machine cannot do it, 4 a part failed,
@@ -50,7 +56,7 @@ Example:
   steelyard-load request --connect unix:@demo --rate 200 --duration-ms 3000
 ";
 
-const COMMANDS: &str = "trial, serve, web, request, resize, spin, calibrate";
+const COMMANDS: &str = "trial, serve, web, request, resize, spin, park, calibrate";
 
 /// Executes one command line, without the program's name.
 ///
@@ -71,6 +77,8 @@ pub fn execute(words: &[String], stdout: &mut dyn Write) -> Result<(), LoadError
         Some("request") => request(rest, stdout),
         Some("resize") => job(JobKind::Resize, rest),
         Some("spin") => job(JobKind::Spin, rest),
+        Some("park") => crate::park::command(rest),
+        Some("park-work") => crate::park::work_command(rest),
         Some("calibrate") => calibrate_work(rest, stdout),
         Some(other) => Err(LoadError::usage(format!("`{other}` is no command; allowed: {COMMANDS}"))),
         None => Err(LoadError::usage(format!("a command is missing; allowed: {COMMANDS}"))),

@@ -59,6 +59,11 @@ impl Counter {
         unsafe { &*self.memory.records::<AtomicU64>() }
     }
 
+    /// Counts one more.
+    pub(crate) fn increase(&self) {
+        self.value().fetch_add(1, Relaxed);
+    }
+
     /// How many iterations have ended so far.
     pub(crate) fn count(&self) -> u64 {
         self.value().load(Relaxed)

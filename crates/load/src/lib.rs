@@ -17,6 +17,7 @@ mod iterations;
 mod job;
 mod mapping;
 mod options;
+mod park;
 mod part;
 mod protocol;
 mod record;

@@ -11,6 +11,9 @@ mod scheduler;
 
 use std::path::PathBuf;
 
+pub(crate) use applied::Settings;
+pub(crate) use plan::Side;
+
 use crate::LoadError;
 use crate::options::Given;
 

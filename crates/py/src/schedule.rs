@@ -4,7 +4,7 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Serialize;
-use steelyard_sched::{Config, Counters, Simulation, Strictness};
+use steelyard_sched::{Config, Conservation, Counters, Simulation, Strictness};
 
 /// A simulation of a service and best-effort jobs under one policy.
 #[pyclass(module = "steelyard._native")]
@@ -14,8 +14,7 @@ pub(crate) struct ScheduleSimulation(Simulation);
 struct Counted<'a> {
     counters: &'a Counters,
     strictness: &'a Strictness,
-    idle_while_waiting_ns: u64,
-    longest_idle_while_waiting_ns: u64,
+    conservation: &'a Conservation,
 }
 
 fn columns<const WIDTH: usize>(
@@ -78,12 +77,10 @@ impl ScheduleSimulation {
 
     /// Gives counters and the time in which the rule was broken, as JSON.
     fn counters(&self) -> PyResult<String> {
-        let (idle_while_waiting_ns, longest_idle_while_waiting_ns) = self.0.idle_while_waiting_ns();
         let counted = Counted {
             counters: self.0.counters(),
             strictness: self.0.strictness(),
-            idle_while_waiting_ns,
-            longest_idle_while_waiting_ns,
+            conservation: self.0.conservation(),
         };
         serde_json::to_string(&counted).map_err(|error| PyValueError::new_err(error.to_string()))
     }

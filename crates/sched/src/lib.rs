@@ -24,5 +24,5 @@ mod state;
 mod timeline;
 
 pub use config::{BestEffort, Checks, Config, ConfigError, Costs, Phases, Policy, Service};
-pub use record::{Counters, Iteration, Request, Sample, Strictness};
+pub use record::{Conservation, Counters, Iteration, Request, Sample, Strictness};
 pub use simulation::Simulation;

@@ -182,13 +182,21 @@ impl Machine {
 
     pub(crate) fn set_state(&mut self, thread: u32, state: State) {
         let each = &mut self.threads[thread as usize];
-        for (is_gone, old) in [(true, each.state), (false, state)] {
-            let count = match old {
-                State::Blocked => continue,
-                State::Waiting => &mut self.ledger.waiting[each.kind],
-                State::Running => &mut self.ledger.running[each.kind],
-            };
-            if is_gone { *count -= 1 } else { *count += 1 }
+        match each.state {
+            State::Blocked => {}
+            State::Waiting => {
+                self.ledger.waiting[each.kind] -= 1;
+                self.ledger.end_wait(each.kind, each.wait);
+            }
+            State::Running => self.ledger.running[each.kind] -= 1,
+        }
+        match state {
+            State::Blocked => {}
+            State::Waiting => {
+                self.ledger.waiting[each.kind] += 1;
+                each.wait = self.ledger.begin_wait();
+            }
+            State::Running => self.ledger.running[each.kind] += 1,
         }
         each.state = state;
     }

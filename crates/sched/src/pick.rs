@@ -26,6 +26,32 @@ impl Machine {
             self.switch(cpu, before, next);
         }
         self.refresh(cpu);
+        if self.config.policy == Policy::Be {
+            self.call_others(cpu);
+        }
+    }
+
+    /// Calls a CPU that looked for threads while those that now wait here were on their way, and found none.
+    ///
+    /// Without this, two decisions in the same microsecond can miss each other; the best-effort class compares a
+    /// sequence number for the same purpose.
+    fn call_others(&mut self, cpu: u32) {
+        let is_service = self.sets.service_queued.has(cpu);
+        if !is_service && !self.sets.best_effort_queued.has(cpu) {
+            return;
+        }
+        let (cache, every) = (self.cache_of(cpu), self.every_cpu());
+        let idle = &self.sets.idle;
+        let mut found = idle.next_from(cpu, cache).or_else(|| idle.next_from(cpu, every));
+        if found.is_none() && is_service && self.config.checks.entry && self.config.checks.exit {
+            let free = &self.sets.without_service;
+            found = free.next_from(cpu, cache).or_else(|| free.next_from(cpu, every));
+        }
+        if let Some(other) = found {
+            self.counters.self_kicks += 1;
+            self.charge(other);
+            self.ask_to_decide(other, self.now_ns + self.config.costs.interrupt_ns);
+        }
     }
 
     fn count_pick(&mut self, cpu: u32, next: u32) {

@@ -74,17 +74,28 @@ pub struct Counters {
     pub local_lc_picks: u64,
     /// Decisions for a best-effort thread.
     pub be_picks: u64,
+    /// Times a CPU was made to look again, because a thread began to wait while that CPU decided.
+    pub self_kicks: u64,
     /// Times the real-time share of a CPU was used up.
     pub throttled: u64,
 }
 
-/// Time in which the rule was broken: a thread of the service waited while best-effort work ran.
+/// How far the rule was broken: a thread of the service waited while best-effort work ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Strictness {
-    /// Total time.
+    /// Time in which it was.
     pub violation_ns: u64,
-    /// Number of such stretches.
+    /// Waits of threads of the service in which it was.
     pub violations: u64,
-    /// Longest stretch.
+    /// Longest such time in one wait of one thread.
+    pub longest_ns: u64,
+}
+
+/// How far work was not conserved: a thread waited while a CPU was idle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Conservation {
+    /// Time in which it was not.
+    pub idle_while_waiting_ns: u64,
+    /// Longest such time in one wait of one thread.
     pub longest_ns: u64,
 }

@@ -7,7 +7,7 @@ use crate::constant::SAMPLE_NS;
 use crate::fair::NONE;
 use crate::machine::Machine;
 use crate::random::Random;
-use crate::record::{Counters, Iteration, Request, Sample, Strictness};
+use crate::record::{Conservation, Counters, Iteration, Request, Sample, Strictness};
 use crate::state::{BEST_EFFORT, SERVICE, State};
 use crate::timeline::NEVER;
 
@@ -121,10 +121,10 @@ impl Simulation {
         &self.machine.ledger.strictness
     }
 
-    /// Time in which a CPU was idle although a thread waited: in total, and the longest stretch [ns].
+    /// How long threads waited while a CPU was idle.
     #[must_use]
-    pub const fn idle_while_waiting_ns(&self) -> (u64, u64) {
-        (self.machine.ledger.idle_while_waiting_ns, self.machine.ledger.longest_idle_ns)
+    pub const fn conservation(&self) -> &Conservation {
+        &self.machine.ledger.conservation
     }
 
     /// Time of each thread on a CPU [ns]: workers first.

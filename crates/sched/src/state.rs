@@ -2,6 +2,7 @@
 
 use crate::constant::HALF_LIFE_NS;
 use crate::fair::NONE;
+use crate::record::{Conservation, Strictness};
 use crate::timeline::NEVER;
 
 /// Index of the service in pairs of counts.
@@ -39,6 +40,8 @@ pub(crate) struct Thread {
     pub(crate) touched_ns: u64,
     /// Time on a CPU so far.
     pub(crate) cpu_ns: u64,
+    /// Since when it waits, if it does.
+    pub(crate) wait: WaitBegin,
 }
 
 impl Thread {
@@ -55,6 +58,7 @@ impl Thread {
             stopped_ns: 0,
             touched_ns: 0,
             cpu_ns: 0,
+            wait: WaitBegin::default(),
         }
     }
 }
@@ -160,12 +164,19 @@ pub(crate) struct Ledger {
     pub(crate) waiting: [u64; 2],
     pub(crate) running_ns: [u64; 2],
     pub(crate) waiting_ns: [u64; 2],
-    pub(crate) strictness: crate::record::Strictness,
-    stretch_ns: u64,
-    /// Time in which a CPU was idle and a thread waited.
-    pub(crate) idle_while_waiting_ns: u64,
-    pub(crate) longest_idle_ns: u64,
-    idle_stretch_ns: u64,
+    /// Time in which a best-effort thread executed.
+    best_effort_ns: u64,
+    /// Time in which a CPU was idle.
+    idle_ns: u64,
+    pub(crate) strictness: Strictness,
+    pub(crate) conservation: Conservation,
+}
+
+/// Where the clocks of the ledger stood when a thread began to wait.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct WaitBegin {
+    best_effort_ns: u64,
+    idle_ns: u64,
 }
 
 impl Ledger {
@@ -181,22 +192,31 @@ impl Ledger {
             self.running_ns[kind] += self.running[kind] * passed;
             self.waiting_ns[kind] += self.waiting[kind] * passed;
         }
-        if self.waiting[SERVICE] > 0 && self.running[BEST_EFFORT] > 0 {
-            let strictness = &mut self.strictness;
-            strictness.violations += u64::from(self.stretch_ns == 0);
-            self.stretch_ns += passed;
-            strictness.violation_ns += passed;
-            strictness.longest_ns = strictness.longest_ns.max(self.stretch_ns);
-        } else {
-            self.stretch_ns = 0;
+        if self.running[BEST_EFFORT] > 0 {
+            self.best_effort_ns += passed;
+            self.strictness.violation_ns += if self.waiting[SERVICE] > 0 { passed } else { 0 };
         }
-        let waiting = self.waiting[SERVICE] + self.waiting[BEST_EFFORT];
-        if waiting > 0 && self.running[SERVICE] + self.running[BEST_EFFORT] < u64::from(cpus) {
-            self.idle_stretch_ns += passed;
-            self.idle_while_waiting_ns += passed;
-            self.longest_idle_ns = self.longest_idle_ns.max(self.idle_stretch_ns);
-        } else {
-            self.idle_stretch_ns = 0;
+        if self.running[SERVICE] + self.running[BEST_EFFORT] < u64::from(cpus) {
+            self.idle_ns += passed;
+            let waiting = self.waiting[SERVICE] + self.waiting[BEST_EFFORT];
+            self.conservation.idle_while_waiting_ns += if waiting > 0 { passed } else { 0 };
+        }
+    }
+
+    #[inline]
+    pub(crate) fn begin_wait(&self) -> WaitBegin {
+        WaitBegin { best_effort_ns: self.best_effort_ns, idle_ns: self.idle_ns }
+    }
+
+    /// A thread of a kind stops waiting.
+    #[inline]
+    pub(crate) fn end_wait(&mut self, kind: usize, begin: WaitBegin) {
+        let idle_ns = self.idle_ns - begin.idle_ns;
+        self.conservation.longest_ns = self.conservation.longest_ns.max(idle_ns);
+        let broken_ns = self.best_effort_ns - begin.best_effort_ns;
+        if kind == SERVICE && broken_ns > 0 {
+            self.strictness.violations += 1;
+            self.strictness.longest_ns = self.strictness.longest_ns.max(broken_ns);
         }
     }
 }

@@ -10,9 +10,9 @@ use crate::trial::plan::Side;
 
 /// Settings with what was read back.
 #[derive(Debug, Default)]
-pub(super) struct Settings {
-    pub(super) applied: Vec<Value>,
-    pub(super) missing: Vec<Value>,
+pub(crate) struct Settings {
+    pub(crate) applied: Vec<Value>,
+    pub(crate) missing: Vec<Value>,
 }
 
 impl Settings {
@@ -39,7 +39,7 @@ impl Settings {
     ///
     /// `part` is its name in the plan; the client has the settings of the service and, in the class `fifo`,
     /// the priority above, so that it is never the service that delays its own requests.
-    pub(super) fn set_process(&mut self, part: &str, process: Pid, side: &Side, cpus: &[usize]) {
+    pub(crate) fn set_process(&mut self, part: &str, process: Pid, side: &Side, cpus: &[usize]) {
         self.keep(
             &format!("{part}_cpus"),
             &json!(cpus),

@@ -75,15 +75,15 @@ impl Phases {
 
 /// How one side is scheduled.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Side {
-    pub(super) class: Option<Class>,
+pub(crate) struct Side {
+    pub(crate) class: Option<Class>,
     /// Of the class `fifo`.
-    pub(super) priority: Option<i32>,
-    pub(super) nice: Option<i32>,
+    pub(crate) priority: Option<i32>,
+    pub(crate) nice: Option<i32>,
     /// Weight of its group, 1 to 10000.
-    pub(super) weight: Option<u32>,
+    pub(crate) weight: Option<u32>,
     /// `cpu.idle` of its group.
-    pub(super) cpu_idle: Option<bool>,
+    pub(crate) cpu_idle: Option<bool>,
 }
 
 impl Side {

@@ -10,9 +10,10 @@ use libbpf_rs::{Link, OpenObject};
 
 use crate::SchedulerError;
 use crate::class_skeleton::{ClassSkel, ClassSkelBuilder, OpenClassSkel};
-use crate::counters::Counters;
+use crate::counters::{Counters, Strictness};
 use crate::options::StartOptions;
 use crate::topology::{MAX_CPUS, Topology};
+use crate::watch::{WATCHED_CPUS, sum_up};
 
 /// In the exit code: attach again, nothing is wrong; the number of CPUs changed.
 ///
@@ -29,26 +30,64 @@ pub(crate) struct Ended {
 }
 
 /// The class while it is loaded; dropped: the kernel goes back to its own.
-pub(crate) struct AttachedClass<'object> {
+pub(crate) struct LoadedClass<'object> {
     skeleton: ClassSkel<'object>,
-    _links: Vec<Link>,
+    /// The class itself; `None` while the kernel has it not.
+    link: Option<Link>,
+    /// The tracing programs beside it.
+    _tracing: Vec<Link>,
+    has_meter: bool,
+    parked_seen: u32,
 }
 
-impl<'object> AttachedClass<'object> {
-    pub(crate) fn attach(
+impl<'object> LoadedClass<'object> {
+    /// Load it, without attaching it.
+    pub(crate) fn load(
         place: &'object mut MaybeUninit<OpenObject>,
         options: &StartOptions,
     ) -> Result<Self, SchedulerError> {
         let mut open =
             ClassSkelBuilder::default().open(place).map_err(|error| refused("be opened", &error))?;
-        configure(&mut open, options)?;
-        let mut skeleton = open.load().map_err(|error| refused("be loaded", &error))?;
-        let link = skeleton.maps.steelyard_be.attach_struct_ops();
-        let link = link.map_err(|error| refused("be attached", &error))?;
-        let mut links = vec![link];
-        // Without it a signal is seen a little later.
-        links.extend(skeleton.progs.note_signal.attach().ok());
-        Ok(Self { skeleton, _links: links })
+        let cpus = configure(&mut open, options)?;
+        let has_meter = cpus <= WATCHED_CPUS;
+        if !has_meter {
+            open.progs.note_switch.set_autoload(false);
+            open.progs.note_wakeup.set_autoload(false);
+            open.progs.note_wakeup_new.set_autoload(false);
+        }
+        let skeleton = open.load().map_err(|error| refused("be loaded", &error))?;
+        let programs = &skeleton.progs;
+        // Without this one a signal is seen a little later.
+        let mut tracing: Vec<Link> = programs.note_signal.attach().ok().into_iter().collect();
+        if has_meter {
+            for meter in [&programs.note_switch, &programs.note_wakeup, &programs.note_wakeup_new] {
+                tracing.push(meter.attach().map_err(|error| refused("be watched", &error))?);
+            }
+        }
+        Ok(Self { skeleton, link: None, _tracing: tracing, has_meter, parked_seen: 0 })
+    }
+
+    /// Give it to the kernel; again after the kernel ended it.
+    pub(crate) fn attach(&mut self) -> Result<(), SchedulerError> {
+        self.link = None;
+        if let Some(bss) = self.skeleton.maps.bss_data.as_deref_mut() {
+            bss.exit_kind = 0;
+        }
+        let link = self.skeleton.maps.steelyard_be.attach_struct_ops();
+        self.link = Some(link.map_err(|error| refused("be attached", &error))?);
+        Ok(())
+    }
+
+    /// Take it from the kernel, which goes back to its own.
+    pub(crate) fn detach(&mut self) {
+        self.link = None;
+    }
+
+    /// The strictness metric since it was loaded.
+    pub(crate) fn strictness(&self) -> Option<Strictness> {
+        let bss = self.skeleton.maps.bss_data.as_deref().filter(|_| self.has_meter)?;
+        let meters = bss.meters.iter();
+        Some(sum_up(meters.map(|cpu| (cpu.violation_ns, cpu.violations, cpu.longest_ns, cpu.events))))
     }
 
     /// How the class ended, if the kernel ended it.
@@ -62,8 +101,9 @@ impl<'object> AttachedClass<'object> {
         Some(Ended { said, is_restart: bss.exit_code & EXIT_CODE_RESTART != 0 })
     }
 
-    /// Processes that have starved for long, as found since the last call; `seen` counts them.
-    pub(crate) fn parked_since(&self, seen: &mut u32) -> BTreeSet<i32> {
+    /// Processes that have starved for long, as found since the last call.
+    pub(crate) fn newly_parked(&mut self) -> BTreeSet<i32> {
+        let seen = &mut self.parked_seen;
         let Some(bss) = self.skeleton.maps.bss_data.as_deref() else { return BTreeSet::new() };
         let new = bss.parked_count.wrapping_sub(*seen) as usize;
         let first = *seen as usize;
@@ -77,7 +117,7 @@ impl<'object> AttachedClass<'object> {
         self.skeleton.maps.bss_data.as_deref().map_or(0, |bss| bss.cpus.iter().map(|cpu| cpu.be_ns).sum())
     }
 
-    /// Add what was counted since this class was attached.
+    /// Add what was counted since this class was loaded.
     pub(crate) fn add_to(&self, counters: &mut Counters) {
         let Some(bss) = self.skeleton.maps.bss_data.as_deref() else { return };
         for cpu in &bss.cpus {
@@ -94,7 +134,8 @@ impl<'object> AttachedClass<'object> {
     }
 }
 
-fn configure(open: &mut OpenClassSkel<'_>, options: &StartOptions) -> Result<(), SchedulerError> {
+/// Set what the class is told before it is loaded; gives the number of CPUs.
+fn configure(open: &mut OpenClassSkel<'_>, options: &StartOptions) -> Result<usize, SchedulerError> {
     let possible = libbpf_rs::num_possible_cpus().map_err(|error| refused("count the CPUs", &error))?;
     if possible > MAX_CPUS {
         let message = format!("this machine has {possible} CPUs; the class knows at most {MAX_CPUS}");
@@ -110,6 +151,7 @@ fn configure(open: &mut OpenClassSkel<'_>, options: &StartOptions) -> Result<(),
             hint: "build it again: `make scheduler`".into(),
         });
     };
+    settings.watched_cpus = u32::try_from(possible).unwrap_or(u32::MAX);
     settings.nr_cpus = u32::try_from(possible).unwrap_or(u32::MAX);
     settings.nr_llcs = u32::try_from(topology.llc_first.len()).unwrap_or(u32::MAX);
     settings.cpu_order[..possible].copy_from_slice(&topology.cpu_order);
@@ -122,7 +164,7 @@ fn configure(open: &mut OpenClassSkel<'_>, options: &StartOptions) -> Result<(),
     settings.check_local = options.switches.local;
     settings.check_entry = options.switches.entry;
     settings.check_exit = options.switches.exit;
-    Ok(())
+    Ok(possible)
 }
 
 fn nanoseconds(duration: Duration) -> u64 {

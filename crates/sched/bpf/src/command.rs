@@ -60,7 +60,7 @@ fn start_behind(words: &[String], state: &StateFolder, out: &mut dyn Write) -> R
         let message = format!("it is already started, as process {pid}");
         return Err(SchedulerError::Failed { message, hint: "`steelyard-scheduler stop` ends it".into() });
     }
-    Probe::read(Path::new("/"), kernel::count_parameters).require()?;
+    Probe::read(Path::new("/"), None).require()?;
     state.write(&json!({"pid": 0}))?;
     let log_path = state.log_path();
     let log = OpenOptions::new().create(true).append(true).open(&log_path);
@@ -126,7 +126,7 @@ fn status(state: &StateFolder, form: Form, out: &mut dyn Write) -> u8 {
 
 /// Exit code 0: the class can be attached; 3: it cannot.
 fn probe(form: Form, out: &mut dyn Write) -> u8 {
-    let found = Probe::read(Path::new("/"), kernel::count_parameters);
+    let found = Probe::read(Path::new("/"), Some(&kernel::count_parameters));
     let text = match form {
         Form::Json | Form::Prometheus => format!("{}\n", found.to_json()),
         Form::Text if found.is_available() => {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::capacity::Capacity;
-use crate::class::{AttachedClass, Ended};
+use crate::class::{Ended, LoadedClass};
 use crate::counters::{Counters, write_json};
 use crate::freezer::{Freezer, thaw_left};
 use crate::options::{Options, StartOptions};
@@ -58,14 +58,12 @@ fn wait(duration: Duration) {
     }
 }
 
-/// What outlives one attachment of the class.
+/// The class with what surrounds it.
 struct Daemon<'a> {
     options: &'a Options,
-    start: &'a StartOptions,
     state: StateFolder,
-    meter: Option<Meter<'a>>,
+    class: LoadedClass<'a>,
     freezer: Freezer,
-    /// Everything counted by attachments that ended.
     counters: Counters,
 }
 
@@ -80,26 +78,29 @@ pub(crate) fn keep(
     start: &StartOptions,
     out: &mut dyn Write,
 ) -> Result<(), SchedulerError> {
-    let probe = Probe::read(Path::new("/"), kernel::count_parameters);
+    let root = Path::new("/");
+    let probe = Probe::read(root, None);
     probe.require()?;
     probe.require_free()?;
     end_on_signals();
     thaw_left(&options.state, false);
     let mut place = MaybeUninit::uninit();
-    let meter = Meter::attach(&mut place);
-    let mut counters = Counters::new(Some(start.switches));
-    if let Err(error) = &meter {
-        log(&error.to_string());
-        counters.strictness = None;
-    }
-    let freezer = Freezer::new(Path::new("/"), &options.state);
-    let state = StateFolder::at(&options.state);
-    let mut daemon = Daemon { options, start, state, meter: meter.ok(), freezer, counters };
+    let class = LoadedClass::load(&mut place, start).map_err(explain)?;
+    let freezer = Freezer::new(root, &options.state);
+    let (state, counters) = (StateFolder::at(&options.state), Counters::new(Some(start.switches)));
+    let mut daemon = Daemon { options, state, class, freezer, counters };
     let answer = daemon.attach_again_and_again(out);
+    daemon.class.detach();
     daemon.freezer.thaw_all();
-    let _ = daemon.write(None);
+    let _ = daemon.write(false);
     daemon.state.clear();
     answer
+}
+
+/// The kernel refused: if its type information is defective, that is why.
+fn explain(error: SchedulerError) -> SchedulerError {
+    let probe = Probe::read(Path::new("/"), Some(&kernel::count_parameters));
+    probe.require().err().unwrap_or(error)
 }
 
 impl Daemon<'_> {
@@ -107,7 +108,7 @@ impl Daemon<'_> {
         let (mut tries, mut is_first) = (0, true);
         while !is_ending() {
             let start = Instant::now();
-            let ended = match self.keep_one(is_first, out) {
+            let ended = match self.keep_attached(is_first, out) {
                 Ok(None) => return Ok(()),
                 Ok(Some(ended)) => ended,
                 Err(error) if is_first => return Err(error),
@@ -122,10 +123,8 @@ impl Daemon<'_> {
             self.counters.ejections += 1;
             tries = if start.elapsed() > HEALTHY { 0 } else { tries };
             let Some(pause) = BACK_OFF.get(tries) else {
-                let message = format!(
-                    "the class is given up after {} ejections: {}",
-                    self.counters.ejections, ended.said
-                );
+                let count = self.counters.ejections;
+                let message = format!("the class is given up after {count} ejections: {}", ended.said);
                 let hint = "the kernel's own scheduler is active; best-effort tasks run as SCHED_IDLE";
                 return Err(SchedulerError::Failed { message, hint: hint.to_owned() });
             };
@@ -133,29 +132,33 @@ impl Daemon<'_> {
             // As SCHED_IDLE they would get far more than nothing, right after they got nothing.
             let frozen = self.freezer.freeze_all();
             log(&format!("{frozen} best-effort groups are frozen; attaching again in {} s", pause.as_secs()));
-            self.write(None)?;
+            self.write(false)?;
             wait(*pause);
         }
         Ok(())
     }
 
     /// One attachment; gives how it ended, or nothing if a signal asked for the end.
-    fn keep_one(&mut self, is_first: bool, out: &mut dyn Write) -> Result<Option<Ended>, SchedulerError> {
-        let mut place = MaybeUninit::uninit();
-        let class = AttachedClass::attach(&mut place, self.start)?;
+    fn keep_attached(
+        &mut self,
+        is_first: bool,
+        out: &mut dyn Write,
+    ) -> Result<Option<Ended>, SchedulerError> {
+        self.class.attach()?;
         self.freezer.thaw_all();
-        self.write(Some(&class))?;
+        self.write(true)?;
         if is_first {
             let _ = writeln!(out, "ready").and_then(|()| out.flush());
         } else {
             log("the class is attached again");
         }
-        let (mut written, mut parked, mut capacity) = (Instant::now(), 0, Capacity::default());
-        let mut ended = None;
-        while !is_ending() && ended.is_none() {
+        let (mut written, mut capacity) = (Instant::now(), Capacity::default());
+        while !is_ending() {
             thread::sleep(LOOK);
-            ended = class.ended();
-            for tgid in class.parked_since(&mut parked) {
+            if let Some(ended) = self.class.ended() {
+                return Ok(Some(ended));
+            }
+            for tgid in self.class.newly_parked() {
                 if let Some(group) = self.freezer.freeze_group_of(tgid) {
                     log(&format!(
                         "`{}` has starved for long: frozen until there is capacity",
@@ -164,28 +167,23 @@ impl Daemon<'_> {
                 }
             }
             if written.elapsed() >= WRITE {
-                self.write(Some(&class))?;
+                self.write(true)?;
                 written = Instant::now();
-                let has_room = capacity.has_room(Path::new("/"), class.be_ns());
+                let has_room = capacity.has_room(Path::new("/"), self.class.be_ns());
                 if has_room && self.freezer.has_frozen() {
                     self.freezer.thaw_all();
                     log("there is capacity: frozen groups are thawed");
                 }
             }
         }
-        class.add_to(&mut self.counters);
-        Ok(ended)
+        Ok(None)
     }
 
-    fn write(&self, class: Option<&AttachedClass<'_>>) -> Result<(), SchedulerError> {
+    fn write(&self, is_active: bool) -> Result<(), SchedulerError> {
         let mut counters = self.counters.clone();
-        counters.is_active = class.is_some();
-        if let Some(class) = class {
-            class.add_to(&mut counters);
-        }
-        if let Some(meter) = &self.meter {
-            counters.strictness = Some(meter.strictness());
-        }
+        counters.is_active = is_active;
+        self.class.add_to(&mut counters);
+        counters.strictness = self.class.strictness();
         let mut status = counters.to_json();
         if let Some(path) = &self.options.counters {
             write_json(path, &status)?;

@@ -52,9 +52,9 @@ pub struct Probe {
 
 impl Probe {
     /// Look at `/sys`, `/proc` and `/boot` below a given root; `parameters` gives the number of parameters of a
-    /// function of the kernel, by its type information.
+    /// function of the kernel, by its type information; `None`: leave that out, it takes a while.
     #[must_use]
-    pub fn read(root: &Path, parameters: impl Fn(&str) -> Option<usize>) -> Self {
+    pub fn read(root: &Path, parameters: Option<&dyn Fn(&str) -> Option<usize>>) -> Self {
         let text = |path: &str| fs::read_to_string(root.join(path)).map(|text| text.trim().to_owned()).ok();
         let kernel = text("proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".to_owned());
         let has_btf = root.join("sys/kernel/btf/vmlinux").exists();
@@ -76,7 +76,7 @@ impl Probe {
                 "the kernel {kernel} brings no type information (`/sys/kernel/btf/vmlinux` is missing)"
             ));
         }
-        if has_class && has_btf {
+        if let (true, true, Some(parameters)) = (has_class, has_btf, parameters) {
             reasons
                 .extend(FUNCTIONS.iter().filter_map(|(name, usual)| misfit(name, *usual, parameters(name))));
         }

@@ -10,7 +10,7 @@ use crate::counters::Strictness;
 use crate::watch_skeleton::{WatchSkel, WatchSkelBuilder};
 
 /// Most CPUs the meter knows; `WATCHED_CPUS` in `watch.bpf.c`.
-const WATCHED_CPUS: usize = 64;
+pub(crate) const WATCHED_CPUS: usize = 64;
 
 /// The meter while it is attached.
 pub(crate) struct Meter<'object> {
@@ -29,7 +29,7 @@ impl<'object> Meter<'object> {
         }
         let mut open = WatchSkelBuilder::default().open(place).map_err(|error| refused(&error))?;
         if let Some(settings) = open.maps.rodata_data.as_deref_mut() {
-            settings.nr_cpus = u32::try_from(cpus).unwrap_or(u32::MAX);
+            settings.watched_cpus = u32::try_from(cpus).unwrap_or(u32::MAX);
         }
         let skeleton = open.load().map_err(|error| refused(&error))?;
         let links = [
@@ -42,15 +42,19 @@ impl<'object> Meter<'object> {
 
     /// What was measured since the meter was attached.
     pub(crate) fn strictness(&self) -> Strictness {
-        let mut sum = Strictness::default();
-        for cpu in self.skeleton.maps.bss_data.as_deref().map(|bss| &bss.meters[..]).unwrap_or_default() {
-            sum.violation_ns += cpu.violation_ns;
-            sum.violations += cpu.violations;
-            sum.longest_ns = sum.longest_ns.max(cpu.longest_ns);
-            sum.events += cpu.events;
-        }
-        sum
+        let meters = self.skeleton.maps.bss_data.as_deref().map(|bss| &bss.meters[..]).unwrap_or_default();
+        sum_up(meters.iter().map(|cpu| (cpu.violation_ns, cpu.violations, cpu.longest_ns, cpu.events)))
     }
+}
+
+/// Sum over CPUs of violation time, violations, the longest one and events.
+pub(crate) fn sum_up(meters: impl Iterator<Item = (u64, u64, u64, u64)>) -> Strictness {
+    meters.fold(Strictness::default(), |sum, (violation_ns, violations, longest_ns, events)| Strictness {
+        violation_ns: sum.violation_ns + violation_ns,
+        violations: sum.violations + violations,
+        longest_ns: sum.longest_ns.max(longest_ns),
+        events: sum.events + events,
+    })
 }
 
 fn refused(error: &libbpf_rs::Error) -> SchedulerError {

@@ -77,6 +77,9 @@ def _of_class(scheduler: Mapping[str, object]) -> Iterator[Metric]:
         "scheduler_parked", "Time runnable best-effort tasks were held back.", scheduler.get("parked_ns")
     )
     strictness = _mapping(scheduler.get("strictness"))
+    if not strictness:
+        # It is not measured where the kernel's events cannot be followed.
+        return
     yield _seconds(
         "strictness_violation",
         "Time in which a best-effort task ran on a CPU for which another one waited.",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from steelyard.errors import CapabilityError
+from steelyard.errors import CapabilityError, UsageError
 from steelyard.run.programs import govern_program, scheduler_program
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ class BestEffortStatus:
     Parameters
     ----------
     scheduler : Mapping
-        What ``steelyard-scheduler status --json`` says; empty where the class is not active.
+        What ``steelyard-scheduler status --json`` says; empty where its loader is not at work. After the
+        kernel has ended the class the loader waits and attaches it again: then `state` is not ``active``.
     governor : Mapping
         What the governor says of itself; empty where none is started.
     state : str
@@ -95,7 +96,8 @@ class BestEffortStatus:
         if self.state == "foreign":
             return [f"sched_ext: another scheduler is loaded, `{self.name}`"]
         if self.state != "active":
-            return []
+            reason = self.scheduler.get("last_exit")
+            return [f"class: the kernel has ended it, and its loader tries again: {reason}"] if reason else []
         counters = self.scheduler.get("counters", {})
         counted = ", ".join(f"{name} {count}" for name, count in counters.items())
         return [f"class: `{self.name}`, ejected {self.scheduler.get('ejections', 0)} times"] + (
@@ -107,7 +109,7 @@ class BestEffortStatus:
             return []
         one = self.governor
         quota = one.get("quota_cpus")
-        limit = f", limited to {quota:.2f} CPUs" if quota is not None else ""
+        limit = f" to {quota:.2f} CPUs" if quota is not None else ""
         counters = one["counters"]
         lines = [
             f"governor: watches {one['watches']}",
@@ -144,6 +146,8 @@ def start_protection(
 
     Raises
     ------
+    UsageError
+        If a group is not there.
     CapabilityError
         If neither can be started.
     """
@@ -151,7 +155,8 @@ def start_protection(
     if not missing:
         program = scheduler_program()
         assert program is not None  # noqa: S101 - it would be missing
-        if read_status().state == "active":
+        found = read_status()
+        if found.state == "active" or found.scheduler:
             return Protection(is_class=True, is_new=False)
         # Two that hold back would hold back twice.
         _start([str(govern_program()), "stop"])
@@ -173,7 +178,7 @@ def stop_protection() -> tuple[str, ...]:
     """End the class and the governor; give what was ended."""
     ended = []
     program = scheduler_program()
-    if program is not None and _ask([str(program), "status", "--json"]).get("active"):
+    if program is not None and _ask([str(program), "status", "--json"]).get("pid"):
         _start([str(program), "stop"])
         ended.append("class")
     said = _start([str(govern_program()), "stop"]).strip()
@@ -189,7 +194,7 @@ def read_status() -> BestEffortStatus:
     program = scheduler_program()
     scheduler = _ask([str(program), "status", "--json"]) if program is not None else {}
     return BestEffortStatus(
-        scheduler=scheduler if scheduler.get("active") else {},
+        scheduler=scheduler if scheduler.get("pid") else {},
         governor=answer.get("governor") or {},
         state=found.get("state", "unsupported"),
         name=found.get("name", ""),
@@ -242,5 +247,7 @@ def _start(command: list[str], *, in_foreground: bool = False) -> str:
     if answer.returncode != 0:
         message, _, hint = answer.stderr.strip().partition("\n\nhint: ")
         message = message.removeprefix("error: ") or f"`{' '.join(command)}` failed"
+        if answer.returncode == UsageError.exit_code:
+            raise UsageError(message, hint="steelyard scheduler start --help")
         raise CapabilityError(message, hint=hint or None, code="capability.best-effort")
     return answer.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -98,6 +99,18 @@ def test_values_are_in_base_units() -> None:
     assert value("governor_pressure_ratio") == 0.25
     events = families["steelyard_best_effort_scheduler_events_total"].samples
     assert events == {(("event", "scheduling_events"),): 11, (("event", "entry_runs"),): 3}
+
+
+def test_the_guide_lists_every_metric() -> None:
+    guide = (Path(__file__).parents[4] / "docs" / "guides" / "best-effort.md").read_text()
+    families = parse(exposition(BestEffortStatus(SCHEDULER, GOVERNOR, "active", "steelyard_be")))
+    listed = set(re.findall(r"`(steelyard_best_effort_\w+)", guide))
+    assert listed == set(families)
+
+
+def test_what_is_not_measured_is_left_out() -> None:
+    status = BestEffortStatus({**SCHEDULER, "strictness": None}, {}, "active", "steelyard_be")
+    assert not [name for name in parse(exposition(status)) if "strictness" in name]
 
 
 def test_exactly_one_level_is_current() -> None:

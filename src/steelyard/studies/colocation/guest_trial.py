@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from steelyard.errors import SteelyardError
 from steelyard.run.guest.sched_ext import find_emulator, find_sched_ext_kernel
 from steelyard.run.guest.tasks import Guest
-from steelyard.run.guest.trials import GuestTrial, execute_trials
+from steelyard.run.guest.trials import SCHEDULER, WATCH_FILE, GuestTrial, execute_trials
 from steelyard.run.guest.virtual_time import clock_shift
 from steelyard.studies.colocation.guest_ground import guest_programs
 from steelyard.studies.colocation.trial_plan import TRIAL_FILE
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 NAME: Final = "trial"
 GUEST_FILE: Final = "guest.json"
+COUNTERS_FILE: Final = "scheduler.json"
 
 
 def execute_here(folder: Path) -> None:
@@ -44,11 +45,20 @@ def execute_here(folder: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="steelyard-trial-") as scratch:
         out = Path(scratch)
         try:
-            (outcome,) = execute_trials([GuestTrial(NAME, asked)], out, guest)
+            trial = GuestTrial(NAME, asked, is_watched=SCHEDULER in guest.programs)
+            (outcome,) = execute_trials([trial], out, guest)
         finally:
             _bring(out / NAME, folder)
             _bring(out, folder)
+            _keep_watched(folder)
         outcome.require_success()
+
+
+def _keep_watched(folder: Path) -> None:
+    """Let what was watched from beside stand for what a scheduler of the trial counts, where it had none."""
+    watched, counted = folder / WATCH_FILE, folder / COUNTERS_FILE
+    if watched.exists() and not counted.exists():
+        shutil.copyfile(watched, counted)
 
 
 def facts_of(guest: Guest) -> dict[str, str | int]:

@@ -152,7 +152,8 @@ def absence(policy: Policy, load_percent: int, place: Place, host: Scheduling) -
             return f"{found.reason}{f' (repair: {found.repair})' if found.repair else ''}"
     if policy.is_real_time and place.is_whole and load_percent > UNSHARED_LOAD_PERCENT:
         return (
-            f"above {UNSHARED_LOAD_PERCENT} % load a service in SCHED_FIFO on every CPU could stop it "
+            f"above {UNSHARED_LOAD_PERCENT} % load a service in SCHED_FIFO could stop a machine of which it "
+            "has every CPU "
             f"(repair: `--in-vm`, or `--loads {UNSHARED_LOAD_PERCENT}`, or leave a CPU out of --cpus)"
         )
     return None

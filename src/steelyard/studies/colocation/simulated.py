@@ -362,10 +362,10 @@ def _scheduler_of(options: SimulationOptions, simulation: ScheduleSimulation) ->
         "ejections": 0,
         "last_exit": "",
         "switches": {check: is_class and check not in options.off for check in CHECKS},
-        "counters": {**counters, "self_kicks": 0, "heartbeat_blinks": 0, "reenqueues": 0},
+        "counters": {**counters, "heartbeat_blinks": 0, "reenqueues": 0},
         "histograms_ns": {},
         "strictness": {**counted["strictness"], "events": counters["scheduling_events"]},
-        "idle_while_waiting_ns": counted["idle_while_waiting_ns"],
+        "conservation": counted["conservation"],
         "parked_ns": 0,
     }
 

@@ -7,6 +7,7 @@
  * in a queue of that CPU. BE tasks have a queue per last-level cache, too.
  */
 #include "moment.bpf.h"
+#include "meter.bpf.h"
 
 /* The kernel takes a scheduler only from a program that may be had under the GPL. */
 char _license[] SEC("license") = "Dual MIT/GPL";

@@ -79,9 +79,6 @@ struct sched_ext_entity {
 struct task_struct {
 	unsigned int flags;
 	unsigned int policy;
-	unsigned int __state;
-	int prio;
-	int on_cpu;
 	int nr_cpus_allowed;
 	unsigned short migration_disabled;
 	int rcu_read_lock_nesting;

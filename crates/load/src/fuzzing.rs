@@ -1,6 +1,6 @@
 //! Entrances for the fuzz targets: what comes over a socket, and the plan of a trial.
 //!
-//! Compiled by `cargo fuzz` only. Each one panics where a promise about the result is broken.
+//! Compiled by `cargo fuzz` and for tests only. Each one panics where a promise about the result is broken.
 
 use crate::protocol::Protocol;
 

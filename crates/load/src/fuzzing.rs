@@ -5,6 +5,10 @@
 use crate::protocol::Protocol;
 
 /// Bytes that a client or a service receives.
+///
+/// # Panics
+///
+/// If what is read is not what is written, or reaches beyond the bytes.
 pub fn received(bytes: &[u8]) {
     for (protocol, _) in Protocol::ALL {
         let whole = protocol.parse_request(bytes);

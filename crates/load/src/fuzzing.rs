@@ -1,10 +1,14 @@
 //! Entrances for the fuzz targets: what comes over a socket, and the plan of a trial.
 //!
-//! Compiled by `cargo fuzz` only. Each one panics where a promise about the result is broken.
+//! Compiled by `cargo fuzz` and for tests only. Each one panics where a promise about the result is broken.
 
 use crate::protocol::Protocol;
 
 /// Bytes that a client or a service receives.
+///
+/// # Panics
+///
+/// If what is read is not what is written, or reaches beyond the bytes.
 pub fn received(bytes: &[u8]) {
     for (protocol, _) in Protocol::ALL {
         let whole = protocol.parse_request(bytes);

@@ -62,7 +62,7 @@ mod command;
 mod control;
 mod error;
 mod frame;
-#[cfg(fuzzing)]
+#[cfg(any(fuzzing, test))]
 pub mod fuzzing;
 mod histogram;
 mod http;

@@ -32,7 +32,7 @@ pub(crate) fn command(words: &[String]) -> Result<(), LoadError> {
 }
 
 /// Reads a plan, for the fuzz target.
-#[cfg(fuzzing)]
+#[cfg(any(fuzzing, test))]
 pub(crate) fn parse_plan(text: &str) -> Result<(), LoadError> {
     plan::Plan::parse(text).map(|_| ())
 }

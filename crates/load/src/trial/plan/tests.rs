@@ -83,6 +83,16 @@ fn what_is_wrong_is_named_with_what_is_allowed() {
 }
 
 #[test]
+fn a_damaged_plan_is_refused_or_read_and_never_more() {
+    let text = plan().to_string();
+    for place in (0..text.len()).step_by(3) {
+        for other in ["", "9", "-1e999", "\"", "{", "null"] {
+            crate::fuzzing::plan(&format!("{}{other}{}", &text[..place], &text[place + 1..]));
+        }
+    }
+}
+
+#[test]
 fn whole_numbers_may_be_written_as_reals_and_commands_as_text() {
     assert_eq!(with("/seed", json!(6.0)).unwrap().seed, 6);
     let policy = with("/policy/scheduler", json!("program start")).unwrap().policy;

@@ -1,3 +1,5 @@
+#![allow(clippy::cast_precision_loss, reason = "small counts")]
+
 use proptest::prelude::*;
 
 use super::*;
@@ -32,7 +34,6 @@ proptest! {
         let total: u64 = weights.iter().sum();
         let ticks = 20_000;
         for (used, weight) in shares(&weights, ticks).into_iter().zip(&weights) {
-            #[allow(clippy::cast_precision_loss, reason = "small counts")]
             let (found, fair) = (used as f64, (ticks * weight) as f64 / total as f64);
             // EEVDF: nobody is more than a slice, here a tick, from its fair share, times the number of others.
             prop_assert!((found - fair).abs() <= 2.0 * weights.len() as f64, "{found} ticks, fair are {fair}");

@@ -18,6 +18,9 @@ _P99: Final = 99
 _EVEN: Final = 1.05
 """A mean that grows by no more is called even."""
 
+_SEEN_MS: Final = 0.1
+"""A wait beyond an interrupt and a switch."""
+
 
 @dataclass(frozen=True, slots=True)
 class Latency:
@@ -57,7 +60,10 @@ class Outcome:
     best_effort_cpus : float
         CPUs in use by the jobs, on average.
     violation_share : float
-        Share of the time of the jobs in which a thread of the service waited while a job executed.
+        Share of the time of the jobs in which a thread of the service waited while a job executed. Interrupts
+        that are under way count, so that it grows with the number of CPUs.
+    worst_wait_ms : float
+        Longest time one thread of the service waited while a job executed, in one wait.
     counters : mapping
         Counters of the scheduler.
     """
@@ -69,6 +75,7 @@ class Outcome:
     iterations_per_s: float
     best_effort_cpus: float
     violation_share: float
+    worst_wait_ms: float
     counters: dict[str, int]
 
     @property
@@ -110,6 +117,7 @@ def outcome_of(trial: Trial, load: float) -> Outcome:
     ends = trial.iterations["end_ns"]
     iterations = int(((ends >= start) & (ends < stop)).sum())
     seconds = (stop - start) / NS_PER_S
+    strictness = trial.scheduler["strictness"]
     used_ns = int(trial.samples["best_effort_cpu_ns"][-1])
     return Outcome(
         policy=trial.plan["policy"]["name"],
@@ -118,12 +126,23 @@ def outcome_of(trial: Trial, load: float) -> Outcome:
         after=latency_between(trial, start, stop),
         iterations_per_s=iterations / seconds,
         best_effort_cpus=used_ns / (stop - start),
-        violation_share=trial.scheduler["strictness"]["violation_ns"] / (stop - start),
+        violation_share=strictness["violation_ns"] / (stop - start),
+        worst_wait_ms=strictness["longest_ns"] / NS_PER_MS,
         counters=dict(trial.scheduler["counters"]),
     )
 
 
-_HEADINGS: Final = ("policy", "mean ms", "p50 ms", "p99 ms", "factor", "jobs/s", "broken", "entry", "exit")
+_HEADINGS: Final = (
+    "policy",
+    "mean ms",
+    "p50 ms",
+    "p99 ms",
+    "factor",
+    "jobs/s",
+    "worst wait ms",
+    "entry",
+    "exit",
+)
 
 
 def table_of(outcomes: Sequence[Outcome]) -> str:
@@ -148,7 +167,7 @@ def _row(outcome: Outcome) -> tuple[str, ...]:
         *(f"{old:.2f} -> {new:.2f}" for old, new in pairs),
         f"{outcome.mean_ratio:.2f}",
         f"{outcome.iterations_per_s:.1f}",
-        f"{100 * outcome.violation_share:.1f} %",
+        f"{outcome.worst_wait_ms:.3f}",
         *(_successes(counters, check) for check in ("entry", "exit")),
     )
 
@@ -167,8 +186,15 @@ def _sentence(outcome: Outcome) -> str:
     lost = outcome.after.unanswered
     unanswered = f"; {lost} requests were never answered" if lost else ""
     if outcome.mean_ratio <= _EVEN:
+        wait_ms = outcome.worst_wait_ms
+        waited = (
+            f"; a thread of it waited up to {wait_ms:.1f} ms while a job executed"
+            if wait_ms > _SEEN_MS
+            else ""
+        )
         return (
-            f"{outcome.policy}: the service keeps its latency (factor {outcome.mean_ratio:.2f}){unanswered}"
+            f"{outcome.policy}: the service keeps its mean latency "
+            f"(factor {outcome.mean_ratio:.2f}){waited}{unanswered}"
         )
     return (
         f"{outcome.policy}: the service's mean latency grows by a factor of {outcome.mean_ratio:.2f}, "

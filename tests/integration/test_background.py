@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
+import pty
 import shutil
 import signal
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -105,6 +108,25 @@ def test_a_signal_ends_the_command_as_if_it_was_started_directly(number: signal.
         assert process.stdout.readline() == b"begun\n"
         process.send_signal(number)
         assert process.wait(timeout=PATIENCE_S) == -number
+
+
+def test_ctrl_c_at_a_terminal_reaches_the_command() -> None:
+    ours, theirs = pty.openpty()
+    script = "trap 'echo caught; exit 9' INT; echo begun; while :; do sleep 0.1; done"
+    process = subprocess.Popen(
+        steelyard("background", "--quiet", "--", "sh", "-c", script),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509
+    )
+    os.close(theirs)
+    with open(ours, "r+b", buffering=0) as terminal:  # noqa: PTH123 - a descriptor
+        assert terminal.readline() == b"begun\r\n"
+        terminal.write(b"\x03")
+        assert process.wait(timeout=PATIENCE_S) == 9
+        assert b"caught" in terminal.read(100)
 
 
 def test_the_command_stops_and_goes_on() -> None:

@@ -30,3 +30,9 @@ pub(crate) fn command(words: &[String]) -> Result<(), LoadError> {
     let plan = plan::Plan::parse(&text)?;
     conduct::conduct(&plan, &text, &out, is_unthrottled_allowed)
 }
+
+/// Reads a plan, for the fuzz target.
+#[cfg(fuzzing)]
+pub(crate) fn parse_plan(text: &str) -> Result<(), LoadError> {
+    plan::Plan::parse(text).map(|_| ())
+}

@@ -105,7 +105,7 @@ impl Machine {
         let mut total = 0.0;
         for each in low..high {
             self.charge(each);
-            total += self.cpu(each).use_average.at(now_ns);
+            total += self.cpus[each as usize].use_average.at(now_ns, &self.decay);
         }
         let cpus = f64::from(self.cache_size(cpu));
         #[expect(clippy::cast_precision_loss, reason = "a small constant")]

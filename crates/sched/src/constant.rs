@@ -45,9 +45,17 @@ pub const BUSY_FACTOR: u64 = 16;
 /// SOURCE: kernel/sched/topology.c, `sd_init`: `imbalance_pct` = 117 where CPUs share a cache.
 pub const IMBALANCE_PERCENT: u64 = 117;
 
-/// Half-life of the average utilisation of a CPU.
-/// SOURCE: kernel/sched/pelt.c, y^32 = 0.5 with periods of 1024 us.
-pub const HALF_LIFE_NS: u64 = 32 * 1_024_000;
+/// Averages decay once in this time.
+/// SOURCE: kernel/sched/pelt.c, `___update_load_sum`: periods of 1024 us.
+pub const DECAY_PERIOD_NS: u64 = 1_024_000;
+
+/// Periods after which half of an average is left.
+/// SOURCE: kernel/sched/sched-pelt.h, `LOAD_AVG_PERIOD`.
+pub const HALF_LIFE_PERIODS: f64 = 32.0;
+
+/// Periods after which nothing is left of an average.
+/// SOURCE: kernel/sched/pelt.c, `decay_load`: `LOAD_AVG_PERIOD` * 63.
+pub const LONGEST_DECAY: u16 = 32 * 63;
 
 /// Time real-time threads may use a CPU in each period while others want it.
 /// SOURCE: kernel/sched/rt.c, `sysctl_sched_rt_runtime` = 950 ms; the fair server of 6.12 and later leaves the

@@ -63,6 +63,15 @@ impl Entity {
     }
 }
 
+/// Gives `value * over / under`; 0 where that leaves the range.
+#[inline]
+fn scaled(value: i64, over: i64, under: i64) -> i64 {
+    if let Some(product) = value.checked_mul(over) {
+        return product / under;
+    }
+    i64::try_from(i128::from(value) * i128::from(over) / i128::from(under)).unwrap_or(0)
+}
+
 /// Entities that compete on one CPU.
 #[derive(Debug, Clone)]
 pub(crate) struct Queue {
@@ -129,16 +138,12 @@ impl Queue {
     /// Lets an entity wait here, with the lag it left its last queue with (`place_entity`).
     pub(crate) fn add(&mut self, each: u32, entities: &mut [Entity], slice_ns: u64) {
         let sums = self.sums(entities);
-        let average = sums.average();
         let entity = &mut entities[each as usize];
-        let mut lag = entity.lag;
-        if lag != 0 && sums.weight > 0 {
-            let wide = i128::from(lag) * i128::from(sums.weight + entity.scale()) / i128::from(sums.weight);
-            lag = i64::try_from(wide).unwrap_or(0);
+        entity.vruntime = if sums.weight > 0 {
+            sums.average() - scaled(entity.lag, sums.weight + entity.scale(), sums.weight)
         } else {
-            lag = 0;
-        }
-        entity.vruntime = average - lag;
+            self.floor
+        };
         entity.deadline = entity.vruntime + entity.virtual_time(slice_ns);
         entity.picked_deadline = None;
         self.waiting.push(each);
@@ -146,6 +151,12 @@ impl Queue {
 
     /// Takes an entity out and keeps its lag (`update_entity_lag`).
     pub(crate) fn remove(&mut self, each: u32, entities: &mut [Entity], longest_lag_ns: u64) {
+        if self.current == each && self.waiting.is_empty() {
+            let entity = &mut entities[each as usize];
+            (entity.lag, entity.picked_deadline) = (0, None);
+            (self.floor, self.current) = (entity.vruntime, NONE);
+            return;
+        }
         let average = self.sums(entities).average();
         let entity = &mut entities[each as usize];
         let limit = entity.virtual_time(longest_lag_ns);
@@ -169,10 +180,7 @@ impl Queue {
         }
         let average = self.sums(entities).average();
         let entity = &mut entities[each as usize];
-        let rescaled = |value: i64| {
-            let wide = i128::from(value) * i128::from(old) / i128::from(weight.max(1));
-            i64::try_from(wide).unwrap_or(0)
-        };
+        let rescaled = |value: i64| scaled(value, old.cast_signed(), weight.max(1).cast_signed());
         let lag = rescaled(average - entity.vruntime);
         let deadline = rescaled(entity.deadline - entity.vruntime);
         let is_protected = entity.picked_deadline == Some(entity.deadline);
@@ -242,3 +250,6 @@ impl Queue {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,7 @@ use crate::constant::{GROUP_WEIGHT, IDLE_WEIGHT, NICE_0_WEIGHT, NICE_19_WEIGHT, 
 use crate::cpu_set::CpuSet;
 use crate::fair::{Entity, NONE, Queue};
 use crate::record::{Counters, Iteration};
-use crate::state::{BEST_EFFORT, Cpu, Ledger, SERVICE, State, Thread};
+use crate::state::{BEST_EFFORT, Cpu, Decay, Ledger, SERVICE, State, Thread};
 use crate::timeline::{NEVER, Timeline};
 
 /// How threads of both kinds share the queues of a CPU.
@@ -55,6 +55,7 @@ pub(crate) struct Machine {
     pub(crate) sets: Sets,
     pub(crate) timeline: Timeline,
     pub(crate) ledger: Ledger,
+    pub(crate) decay: Decay,
     pub(crate) counters: Counters,
     pub(crate) iterations: Vec<Iteration>,
     /// Scaled `cpu.weight` of each group.
@@ -125,6 +126,7 @@ impl Machine {
             },
             timeline: Timeline::new(cores),
             ledger: Ledger::default(),
+            decay: Decay::new(),
             counters: Counters::default(),
             iterations: Vec::new(),
             shares: group_shares(&config),

@@ -29,6 +29,8 @@ pub struct Simulation {
     machine: Machine,
     gaps: Random,
     kinds: Random,
+    /// Mean distance of requests.
+    gap_ns: f64,
     requests: Vec<Request>,
     /// Requests that no worker has taken.
     backlog: VecDeque<u32>,
@@ -53,6 +55,7 @@ impl Simulation {
         let mut simulation = Self {
             gaps: Random::new(config.seed, 1),
             kinds: Random::new(config.seed, 2),
+            gap_ns: 1e9 / config.service.rate_per_s,
             requests: Vec::new(),
             backlog: VecDeque::new(),
             free: (0..config.service.threads).collect(),
@@ -134,14 +137,14 @@ impl Simulation {
     }
 
     fn plan_arrival(&mut self) {
-        let service = &self.machine.config.service;
-        let gap = if service.is_poisson { self.gaps.exponential() } else { 1.0 };
+        let is_poisson = self.machine.config.service.is_poisson;
+        let gap = if is_poisson { self.gaps.exponential() } else { 1.0 };
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "positive and below 2^52"
         )]
-        let gap_ns = (gap * 1e9 / service.rate_per_s).round() as u64;
+        let gap_ns = (gap * self.gap_ns + 0.5) as u64;
         let at_ns = self.arrival_ns + gap_ns;
         self.arrival_ns = if at_ns < self.machine.config.phases.client_end_ns { at_ns } else { NEVER };
     }

@@ -1,6 +1,6 @@
 //! What threads and CPUs are doing.
 
-use crate::constant::HALF_LIFE_NS;
+use crate::constant::{DECAY_PERIOD_NS, HALF_LIFE_PERIODS, LONGEST_DECAY};
 use crate::fair::NONE;
 use crate::record::{Conservation, Strictness};
 use crate::timeline::NEVER;
@@ -113,17 +113,33 @@ impl UseAverage {
         self.busy_ns += busy_ns;
     }
 
-    /// Gives the share of a CPU in use, 0 to 1.
-    pub(crate) fn at(&mut self, now_ns: u64) -> f64 {
-        let passed = now_ns - self.since_ns;
-        if passed > 0 {
+    /// Gives the share of a CPU in use, 0 to 1; whole periods decay, as in Linux.
+    pub(crate) fn at(&mut self, now_ns: u64, decay: &Decay) -> f64 {
+        let periods = (now_ns - self.since_ns) / DECAY_PERIOD_NS;
+        if periods > 0 {
+            let passed_ns = periods * DECAY_PERIOD_NS;
             #[expect(clippy::cast_precision_loss, reason = "times below 2^52 ns")]
-            let (passed, busy, half) = (passed as f64, self.busy_ns as f64, HALF_LIFE_NS as f64);
-            let kept = libm::exp2(-passed / half);
-            self.value = self.value * kept + (busy / passed).min(1.0) * (1.0 - kept);
-            (self.since_ns, self.busy_ns) = (now_ns, 0);
+            let share = (self.busy_ns as f64 / passed_ns as f64).min(1.0);
+            let kept = decay.over(periods);
+            self.value = self.value * kept + share * (1.0 - kept);
+            (self.since_ns, self.busy_ns) = (self.since_ns + passed_ns, 0);
         }
         self.value
+    }
+}
+
+/// What is left of an average after some periods.
+#[derive(Debug)]
+pub(crate) struct Decay(Vec<f64>);
+
+impl Decay {
+    pub(crate) fn new() -> Self {
+        let left = |periods: u16| libm::exp2(-f64::from(periods) / HALF_LIFE_PERIODS);
+        Self((0..LONGEST_DECAY).map(left).collect())
+    }
+
+    fn over(&self, periods: u64) -> f64 {
+        usize::try_from(periods).ok().and_then(|place| self.0.get(place)).copied().unwrap_or(0.0)
     }
 }
 

@@ -5,6 +5,7 @@ use std::io;
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
+use crate::LoadError;
 use crate::settings::{Class, set_class, set_cpus, set_nice};
 use crate::trial::plan::Side;
 
@@ -33,6 +34,20 @@ impl Settings {
     /// Keeps what could not be set.
     pub(super) fn miss(&mut self, setting: &str, wanted: &Value, reason: &str) {
         self.missing.push(json!({"setting": setting, "value": wanted, "reason": reason}));
+    }
+
+    /// Fails if anything could not be set: another policy is never measured in the place of the wanted one.
+    pub(super) fn check(&self) -> Result<(), LoadError> {
+        let Some(first) = self.missing.first() else { return Ok(()) };
+        let text = |name: &str| first[name].as_str().unwrap_or_default();
+        Err(LoadError::capability(
+            format!(
+                "`{}` could not be set, so the policy was not measured: {}",
+                text("setting"),
+                text("reason")
+            ),
+            "`missing` in `header.json` names every setting that could not be set",
+        ))
     }
 
     /// Sets CPUs, nice value and class of a process that still has one thread.
@@ -87,6 +102,8 @@ mod tests {
         settings.keep("b", &json!(1), "file", Ok(json!(2)));
         settings.keep("c", &json!(1), "file", Err(io::ErrorKind::PermissionDenied.into()));
         assert_eq!(settings.applied, [json!({"setting": "a", "value": 1, "where": "file"})]);
+        assert_eq!(settings.check().unwrap_err().exit_code(), 3);
+        assert!(Settings::default().check().is_ok());
         assert_eq!(settings.missing[0]["reason"], "`file` reads 2 after 1 was written");
         assert_eq!(settings.missing[1]["reason"], "`file`: permission denied");
     }

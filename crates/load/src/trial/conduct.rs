@@ -106,6 +106,7 @@ impl Conductor<'_> {
         self.start_client(parts, &address)?;
         self.start_jobs(parts, log)?;
         self.set_own_class();
+        self.settings.check()?;
         self.measure(parts)
     }
 

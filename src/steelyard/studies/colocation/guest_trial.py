@@ -50,8 +50,14 @@ def execute_here(folder: Path) -> None:
         finally:
             _bring(out / NAME, folder)
             _bring(out, folder)
-            _keep_watched(folder)
+            if marks_jobs(asked["policy"]):
+                _keep_watched(folder)
         outcome.require_success()
+
+
+def marks_jobs(policy: Mapping[str, Any]) -> bool:
+    """Whether who watches can tell the jobs: by their class, or by ``cpu.idle`` of their group."""
+    return policy.get("best_effort_class") == "idle" or policy.get("best_effort_cpu_idle") is True
 
 
 def _keep_watched(folder: Path) -> None:

@@ -72,10 +72,10 @@ class ColocationOptions(BaseModel):
     work_us: int = Field(default=6000, ge=10, le=1_000_000)
     long_share: float = Field(default=0.0, ge=0, lt=1)
     long_factor: int = Field(default=50, ge=2, le=10_000)
-    arrivals: ArrivalKind = "uniform"
+    arrivals: ArrivalKind | None = None
     connections: int = Field(default=16, ge=1, le=4096)
     closed_loop: int = Field(default=0, ge=0, le=4096)
-    best_effort: JobKind = "resize"
+    best_effort: JobKind | None = None
     jobs: int = Field(default=2, ge=1, le=256)
     job_threads: int | None = Field(default=None, ge=1, le=MOST_CPUS)
     warm_up_ms: Milliseconds | None = None
@@ -95,6 +95,8 @@ _FULL: Final[dict[str, Any]] = {
     "policies": EVERY_POLICY,
     "loads": (85, 95, 100),
     "repetitions": 5,
+    "arrivals": "uniform",
+    "best_effort": "resize",
     "warm_up_ms": 2000,
     "baseline_ms": 9000,
     "best_effort_ms": 19_000,
@@ -108,6 +110,8 @@ _QUICK: Final[dict[str, Any]] = {
     "policies": ("none", "nice", "weights", "idle", "cpu-idle", "be", "fifo"),
     "loads": (85,),
     "repetitions": 2,
+    "arrivals": "uniform",
+    "best_effort": "resize",
     "warm_up_ms": 500,
     "baseline_ms": 2500,
     "best_effort_ms": 4000,
@@ -120,6 +124,8 @@ _QUICK: Final[dict[str, Any]] = {
 _FULL_GUEST: Final[dict[str, Any]] = {
     **_FULL,
     "loads": (50, 70),
+    "arrivals": "poisson",
+    "best_effort": "spin",
     "warm_up_ms": 4000,
     "baseline_ms": 5000,
     "best_effort_ms": 10_000,
@@ -128,12 +134,15 @@ _FULL_GUEST: Final[dict[str, Any]] = {
 }
 """A second of the guest takes up to a second of a core for each two of its processors. They are slow, so that
 the kernel's own work weighs more: at 85 % nothing is left of them, nor for some seconds after the boot.
+Repetitions differ by their arrivals alone, so these are drawn. Scaling an image takes a second there.
 """
 
 _QUICK_GUEST: Final[dict[str, Any]] = {
     **_QUICK,
     "policies": ("none", "weights", "idle", "be", "fifo"),
     "loads": (70,),
+    "arrivals": "poisson",
+    "best_effort": "spin",
     "warm_up_ms": 4000,
     "baseline_ms": 2000,
     "best_effort_ms": 5000,
@@ -169,6 +178,9 @@ def _check(asked: ColocationOptions) -> None:
             twice = next(value for value in values if values.count(value) > 1)
             message = f"`{name}` names `{twice}` twice"
             raise UsageError(message, hint="name each once; --repetitions executes it several times")
+    if asked.in_vm and asked.arrivals == "uniform" and asked.repetitions != 1:
+        message = "`arrivals` is `uniform`, and a guest counts its time: every repetition would be the same"
+        raise UsageError(message, hint="leave `arrivals` out, or give --repetitions 1")
     if asked.closed_loop and asked.kind == "web":
         message = "`closed_loop` is for the service of kind `pool`, and `kind` is `web`"
         raise UsageError(message, hint="leave one of them out")

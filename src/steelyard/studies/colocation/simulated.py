@@ -123,9 +123,12 @@ class SimulationOptions:
         return self.load * self.cores * NS_PER_S / mean_ns
 
     def phases_ns(self) -> tuple[int, int, int, int]:
-        """Give the lengths of warm-up, baseline, jobs and recovery [ns]."""
+        """Give the lengths of warm-up, baseline, jobs and recovery [ns]; all but the last are whole ms."""
         parts = (_WARM_UP, _BASELINE, _BEST_EFFORT, _RECOVERY)
-        warm_up, baseline, best_effort, _ = (self.duration_ns * part // sum(parts) for part in parts)
+        whole_ms = sum(parts) * NS_PER_MS
+        warm_up, baseline, best_effort, _ = (
+            self.duration_ns * part // whole_ms * NS_PER_MS for part in parts
+        )
         return warm_up, baseline, best_effort, self.duration_ns - warm_up - baseline - best_effort
 
 
@@ -276,7 +279,7 @@ def _trial_of(options: SimulationOptions, config: Mapping[str, Any], simulation:
 
 def _plan_of(options: SimulationOptions, config: Mapping[str, Any]) -> dict[str, Any]:
     names = ("warm_up_ms", "baseline_ms", "best_effort_ms", "recovery_ms")
-    phases = {name: ns / NS_PER_MS for name, ns in zip(names, options.phases_ns(), strict=True)}
+    phases = {name: ns // NS_PER_MS for name, ns in zip(names, options.phases_ns(), strict=True)}
     service = config["service"]
     is_idle = options.policy in {"idle", "be"}
     weights = {"service_weight": config["service_weight"], "best_effort_weight": config["best_effort_weight"]}
@@ -303,7 +306,7 @@ def _plan_of(options: SimulationOptions, config: Mapping[str, Any]) -> dict[str,
             "jobs": 0 if options.policy == "none" else options.jobs,
             "threads": 1,
         },
-        "phases": {**phases, "drain_limit_ms": options.duration_ns / NS_PER_MS},
+        "phases": {**phases, "drain_limit_ms": options.duration_ns // NS_PER_MS},
         "policy": {
             "name": options.name,
             "service_class": "fifo" if options.policy == "fifo" else None,

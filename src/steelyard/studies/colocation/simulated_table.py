@@ -106,7 +106,7 @@ def outcome_of(trial: Trial, load: float) -> Outcome:
     """Summarise a simulated trial."""
     header, phases = trial.header, trial.plan["phases"]
     start, stop = header["best_effort_start_ns"], header["best_effort_stop_ns"]
-    warm_ns = header["start_ns"] + round(phases["warm_up_ms"] * NS_PER_MS)
+    warm_ns = header["start_ns"] + phases["warm_up_ms"] * NS_PER_MS
     ends = trial.iterations["end_ns"]
     iterations = int(((ends >= start) & (ends < stop)).sum())
     seconds = (stop - start) / NS_PER_S

@@ -49,6 +49,7 @@ def test_what_is_out_of_range_is_refused(given: dict[str, object]) -> None:
     [
         ColocationOptions(in_vm=True, cpus=(0,)),
         ColocationOptions(loads=(85, 85)),
+        ColocationOptions(in_vm=True, arrivals="uniform"),
         ColocationOptions(closed_loop=4, kind="web"),
     ],
 )

@@ -85,12 +85,12 @@ def trial_document(
         },
         "client": {
             "rate_per_s": rate_per_s(options, load_percent, len(cpus)),
-            "arrivals": options.arrivals,
+            "arrivals": given(options.arrivals),
             "connections": options.connections,
             "closed_loop": options.closed_loop,
         },
         "best_effort": {
-            "kind": options.best_effort,
+            "kind": given(options.best_effort),
             "jobs": options.jobs if policy.has_jobs else 0,
             "threads": options.job_threads or math.ceil(len(cpus) / options.jobs),
         },

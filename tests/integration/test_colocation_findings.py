@@ -138,7 +138,7 @@ def test_checks_and_strictness_are_sums_over_the_trials(findings: FindingSet) ->
     assert _value(entry, "cost") == pytest.approx(math.sqrt(2**10 * 2**11) * 1e-9)
     assert _of(findings, "check", "be", check="exit").verdict == "off"
     strict = _of(findings, "strictness", "be")
-    assert strict.verdict == "within a tick"
+    assert strict.verdict == "within a tick on average"
     assert _value(strict, "mean") == pytest.approx(50e-6)
     assert _value(strict, "longest") == pytest.approx(9e-3)
     assert not [each for each in findings.of("check") if each.subject["policy"] != "be"]
@@ -292,11 +292,11 @@ def test_simulated_trials_are_marked_wherever_they_are_shown(tmp_path: Path) -> 
 @pytest.mark.parametrize("load", [0.6, 0.85])
 def test_trials_with_nothing_planted_are_not_called_slowed_down(tmp_path: Path, load: float) -> None:
     """One trial each, arrivals by chance: at most the nominal share may be called not isolated."""
-    trials = 40
+    trials = 24
     cells = {(f"p{number}", 70): Planted(seed=number, load=load) for number in range(trials)}
     found = analyse(build_result(tmp_path / "result", cells))
-    assert sum(each.verdict == "not isolated" for each in found.of("isolation")) <= 3
+    assert sum(each.verdict == "not isolated" for each in found.of("isolation")) <= 2
     grown = [
         each for each in found.of("tail") if each.verdict == "grown" and each.subject["quantile"] == "p99"
     ]
-    assert len(grown) <= 3
+    assert len(grown) <= 2

@@ -25,13 +25,16 @@ if TYPE_CHECKING:
 WIDTH: Final = 820
 FULL_PANEL: Final = 600
 HALF_PANEL: Final = 330
+SYMLOG_FROM: Final = 10
 CHOSEN: Final = "chosen_load"
 LOAD: Final = "Load of the CPUs"
 TIME: Final = "time from the begin of the trial [s]"
 _DASHES: Final[list[Json]] = [5, 4]
 
 
-def timeline(colours: Mapping[str, str], loads: Sequence[str], parts: Sequence[str]) -> dict[str, Json]:
+def timeline(
+    colours: Mapping[str, str], loads: Sequence[str], parts: Sequence[str], *, is_wide: bool = False
+) -> dict[str, Json]:
     """Give latency over time and the iterations of the jobs below it, all policies on one axis.
 
     Parameters
@@ -42,6 +45,8 @@ def timeline(colours: Mapping[str, str], loads: Sequence[str], parts: Sequence[s
         Options of the menu.
     parts : sequence of str
         Titles of the rows, from the top.
+    is_wide : bool
+        Whether values differ so much that the axes are logarithmic above ten.
 
     Returns
     -------
@@ -49,6 +54,7 @@ def timeline(colours: Mapping[str, str], loads: Sequence[str], parts: Sequence[s
         Reads the dataset ``bins``: ``policy, load, part, time_s, value``; a bin without a value is null. Rows
         whose field ``policy`` is null are moments: the jobs start and stop there; they stand in every part.
     """
+    scale: dict[str, Json] = {"type": "symlog", "constant": SYMLOG_FROM} if is_wide else {"zero": True}
     shown: Json = [{"filter": "isValid(datum.policy)"}]
     return {
         "$schema": SCHEMA,
@@ -74,7 +80,7 @@ def timeline(colours: Mapping[str, str], loads: Sequence[str], parts: Sequence[s
                     "mark": {"type": "line", "strokeWidth": 1.3},
                     "encoding": {
                         "x": numeric("time_s", TIME, zero=False, nice=False),
-                        "y": numeric("value", "", zero=True) | {"title": None},
+                        "y": numeric("value", "", **scale) | {"title": None},
                         "color": coloured("policy", colours),
                         "opacity": faded_unless_selected(0.9),
                         "tooltip": [

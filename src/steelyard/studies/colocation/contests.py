@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from steelyard.model import Estimate
 from steelyard.studies.analysis_parts import finding
 from steelyard.studies.colocation.best_effort import PRICE_MARGIN, paired, work_counts
-from steelyard.studies.colocation.effects import MEAN, P99, combined, latencies, ratio_of
+from steelyard.studies.colocation.effects import MEAN, P99, combined, latencies, needs_limits, ratio_of
 from steelyard.studies.colocation.isolation_findings import ONE_TRIAL
 from steelyard.studies.colocation.verdicts import contest_verdict, price_verdict
 
@@ -81,5 +81,9 @@ def _contest(contender: CellTrials, rival: CellTrials, tolerance: float, seed: i
 def _ratios(
     pairs: Sequence[tuple[Observed, Observed]], values: Values, statistic: str, seed: int
 ) -> list[Ratio]:
-    found = [ratio_of(values(first), values(second), statistic, seed) for first, second in pairs]
+    has_limits = needs_limits(len(pairs))
+    found = [
+        ratio_of(values(first), values(second), statistic, seed, has_limits=has_limits)
+        for first, second in pairs
+    ]
     return [each for each in found if each is not None]

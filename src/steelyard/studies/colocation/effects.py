@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
 
 LEVEL: Final = 0.95
-RESAMPLES: Final = 1999
+RESAMPLES: Final = 999
 ENOUGH_TRIALS: Final = 5
 """SOURCE: docs/concepts/intervals.md; with fewer units an interval over them is not guaranteed."""
 
@@ -99,7 +99,18 @@ def latencies(observed: Observed, window: Window, statistic: str) -> Vector:
     return chosen[np.isfinite(chosen)]
 
 
-def trial_ratio(observed: Observed, statistic: str, seed: int) -> Ratio | None:
+def needs_limits(trials: int) -> bool:
+    """Tell whether limits inside a trial count: with enough trials only their scatter does.
+
+    Examples
+    --------
+    >>> needs_limits(1), needs_limits(5)
+    (True, False)
+    """
+    return trials < ENOUGH_TRIALS
+
+
+def trial_ratio(observed: Observed, statistic: str, seed: int, *, has_limits: bool = True) -> Ratio | None:
     """Compare a statistic of the latencies of one trial, beside the jobs over before them.
 
     Latencies of neighbouring requests resemble each other, since they wait in the same queue: a mean is
@@ -114,6 +125,8 @@ def trial_ratio(observed: Observed, statistic: str, seed: int) -> Ratio | None:
         quantiles of its bins, and there is no `P999`.
     seed : int
         Of the resampling.
+    has_limits : bool
+        Whether limits are computed.
 
     Returns
     -------
@@ -127,11 +140,17 @@ def trial_ratio(observed: Observed, statistic: str, seed: int) -> Ratio | None:
         latencies(observed, observed.phases.beside, statistic),
         MEAN if observed.requests is None else statistic,
         seed,
+        has_limits=has_limits,
     )
 
 
-def ratio_of(before: Vector, beside: Vector, statistic: str, seed: int) -> Ratio | None:
-    """Compare a statistic of two stretches of one series of positive values; ``None`` for too few."""
+def ratio_of(
+    before: Vector, beside: Vector, statistic: str, seed: int, *, has_limits: bool = True
+) -> Ratio | None:
+    """Compare a statistic of two stretches of series of positive values; ``None`` for too few.
+
+    Limits are left out where enough trials make them by their scatter (`needs_limits`).
+    """
     sizes = (int(before.size), int(beside.size))
     p = PROBABILITIES.get(statistic)
     if min(sizes) == 0 or (p is not None and min(sizes) * (1 - p) < FEWEST_BEYOND):
@@ -140,7 +159,7 @@ def ratio_of(before: Vector, beside: Vector, statistic: str, seed: int) -> Ratio
     if not (first > 0 and second > 0):
         return None
     plain = Ratio(first, second, second / first, -math.inf, math.inf, "too short", False, sizes)  # noqa: FBT003
-    if min(sizes) < FEWEST_VALUES:
+    if not has_limits or min(sizes) < FEWEST_VALUES:
         return plain
     try:
         found = interval(

@@ -16,6 +16,7 @@ from steelyard.studies.colocation.effects import (
     combined,
     latencies,
     mean_over_trials,
+    needs_limits,
     ratio_of,
     trial_ratio,
 )
@@ -174,12 +175,19 @@ def _milliseconds(slope: Estimate) -> float | None:
 
 def _ratios(cell: CellTrials, statistic: str, seed: int) -> list[Ratio]:
     if not cell.bounds:
-        found = [trial_ratio(each, statistic, seed + each.block) for each in cell.trials]
+        found = [
+            trial_ratio(each, statistic, seed + each.block, has_limits=needs_limits(len(cell.trials)))
+            for each in cell.trials
+        ]
         return [each for each in found if each is not None]
     by_block = {each.block: each for each in cell.bounds}
     pairs = [(by_block[each.block], each) for each in cell.trials if each.block in by_block]
     parts = [[latencies(each, each.phases.beside, statistic) for each in pair] for pair in pairs]
-    ratios = [ratio_of(bound, own, statistic, seed + at) for at, (bound, own) in enumerate(parts)]
+    has_limits = needs_limits(len(pairs))
+    ratios = [
+        ratio_of(bound, own, statistic, seed + at, has_limits=has_limits)
+        for at, (bound, own) in enumerate(parts)
+    ]
     return [each for each in ratios if each is not None]
 
 

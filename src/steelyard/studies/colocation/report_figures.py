@@ -15,6 +15,7 @@ from steelyard.report.charts.colocation import (
     tails,
     timeline,
 )
+from steelyard.report.charts.parts import is_wide
 from steelyard.report.charts.theme import MUTED, assign_colours
 from steelyard.report.dataset import dataset
 from steelyard.report.page import Figure
@@ -139,7 +140,7 @@ def timeline_figure(shown: Shown) -> Figure | None:
         "service keeps its line flat from one to the other. Bins of 0.1 s by the time at which requests were "
         "due; with several repetitions their median (of iterations, the mean).",
         alternative="Mean and 99th percentile of latency over time, a colour per policy, iterations below",
-        spec=timeline(shown.colours, shown.loads, PARTS),
+        spec=timeline(shown.colours, shown.loads, PARTS, is_wide=is_wide(shown.bins["p99_s"].to_list())),
         datasets={"bins": dataset(rows)},
         panel_width=FULL_PANEL,
     )

@@ -285,7 +285,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
     made.close()
 
 
-FAST = ("--calm-ms", "200", "--park-limit-ms", "400", "--blink-ms", "20")
+FAST = ("--calm-ms", "200", "--park-limit-ms", "400", "--blink-ms", "200")
 
 
 @needs_root

@@ -23,6 +23,7 @@ SCRIPT = Path(__file__).parents[1] / "fixtures" / "governed_guest.sh"
 
 
 @pytest.mark.needs_vm
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("layout", ["v2", "v1"])
 def test_the_governor_throttles_parks_and_restores(layout: str) -> None:
     try:
@@ -37,7 +38,7 @@ def test_the_governor_throttles_parks_and_restores(layout: str) -> None:
         govern_program(),
         arguments=("background", "--", "/bin/sh", "/governed_guest.sh", layout),
         cgroup=layout,  # type: ignore[arg-type]
-        timeout_s=90.0,
+        timeout_s=240.0,
         memory_mib=512,
         # A kernel parameter: Debian's kernels have it off.
         environment=("psi=1",),

@@ -87,7 +87,8 @@ def wait_until(is_so: Callable[[], bool], limit_s: float = 20.0) -> None:
 
 def test_every_request_is_recorded_and_phases_are_kept(tmp_path: Path) -> None:
     # Jobs of the service's own class: a busy machine may starve others for the whole of their phase.
-    trial = trial_of(tmp_path, plan_of(policy={"name": "batch", "best_effort_class": "batch"}))
+    policy = {"name": "batch", "best_effort_class": "batch"}
+    trial = trial_of(tmp_path, plan_of(policy=policy, phases={"best_effort_ms": 2000}))
     requests, header = trial.requests, trial.header
     classes = {entry["setting"]: entry["value"] for entry in header["applied"]}
     assert (classes["best_effort_0_class"], classes["best_effort_1_class"]) == ("batch", "batch")
@@ -106,7 +107,8 @@ def test_every_request_is_recorded_and_phases_are_kept(tmp_path: Path) -> None:
     assert stamps == sorted(stamps)
     assert stamps[1] >= stamps[0] + 400_000_000
     ends = trial.iterations["end_ns"]
-    assert set(trial.iterations["job"]) == {0, 1}
+    assert len(ends) > 0
+    assert set(trial.iterations["job"]) <= {0, 1}
     assert np.all(ends > header["best_effort_start_ns"])
     assert np.all(np.diff(trial.samples["time_ns"].astype(np.int64)) > 0)
     for name in ("service_cpu_ns", "best_effort_cpu_ns", "busy_ns"):

@@ -1,5 +1,6 @@
 #!/bin/bash
 # Build the best-effort scheduling class with its loader as one static program, and put it beside the others.
+# With `test`: execute its unit tests instead, which need neither root nor sched_ext.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -22,7 +23,11 @@ variable=CARGO_TARGET_$(echo "$triple" | tr 'a-z-' 'A-Z_')_RUSTFLAGS
 export "$variable=${!variable:-} -C target-feature=+crt-static"
 export LIBBPF_SYS_LIBRARY_PATH=${LIBBPF_SYS_LIBRARY_PATH:-$library}
 folder=${CARGO_TARGET_DIR:-target}/scheduler
-cargo build --locked --quiet --release --manifest-path crates/sched/bpf/Cargo.toml --target "$triple" --target-dir "$folder"
+settings=(--locked --quiet --manifest-path crates/sched/bpf/Cargo.toml --target "$triple" --target-dir "$folder")
+if [ "${1:-}" = test ]; then
+    exec cargo test "${settings[@]}"
+fi
+cargo build --release "${settings[@]}"
 mkdir -p src/steelyard/_bin
 # Whole or not at all: a program that is there is complete.
 cp "$folder/$triple/release/steelyard-scheduler" src/steelyard/_bin/.steelyard-scheduler

@@ -176,3 +176,60 @@ pub fn to_prometheus(counters: &Value) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_of_the_written_form_is_there() {
+        let mut counters = Counters::new(Some(Switches { local: true, entry: false, exit: true }));
+        counters.counts[1] = 7;
+        counters.histograms_ns[2][3] = 9;
+        let written = counters.to_json();
+        assert_eq!(written["format"], FORMAT);
+        assert_eq!(written["counters"]["entry_runs"], 7);
+        assert_eq!(written["histograms_ns"]["local"][3], 9);
+        assert_eq!(written["switches"]["entry"], false);
+        for key in ["violation_ns", "violations", "longest_ns", "events"] {
+            assert_eq!(written["strictness"][key], 0);
+        }
+        counters.strictness = None;
+        assert!(counters.to_json()["strictness"].is_null());
+    }
+
+    #[test]
+    fn names_stand_in_the_order_of_the_class() {
+        let state = include_str!("bpf/state.bpf.h");
+        let (_, list) = state.split_once("enum counter {").unwrap();
+        let (list, _) = list.split_once("COUNTERS").unwrap();
+        let names: Vec<String> = list
+            .split(',')
+            .filter_map(|word| word.trim().strip_prefix("COUNT_"))
+            .map(str::to_lowercase)
+            .collect();
+        assert_eq!(names, COUNTERS);
+    }
+
+    #[test]
+    fn buckets_of_prometheus_add_up_and_have_one_header() {
+        let mut counters = Counters::new(None);
+        counters.histograms_ns[0][0] = 2;
+        counters.histograms_ns[0][5] = 3;
+        let text = to_prometheus(&counters.to_json());
+        assert!(text.contains("steelyard_scheduler_check_ns_bucket{check=\"entry\",le=\"1\"} 2\n"));
+        assert!(text.contains("steelyard_scheduler_check_ns_bucket{check=\"entry\",le=\"63\"} 5\n"));
+        assert!(text.contains("steelyard_scheduler_check_ns_count{check=\"entry\"} 5\n"));
+        assert_eq!(text.matches("# TYPE steelyard_scheduler_check_ns_bucket").count(), 1);
+    }
+
+    #[test]
+    fn a_file_is_replaced_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("scheduler.json");
+        write_json(&path, &json!({"a": 1})).unwrap();
+        write_json(&path, &json!({"a": 2})).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "{\"a\":2}\n");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}

@@ -231,3 +231,65 @@ impl Parsed {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Options, SchedulerError> {
+        Options::parse(&line.split_whitespace().map(String::from).collect::<Vec<_>>())
+    }
+
+    fn start(line: &str) -> StartOptions {
+        match parse(line).unwrap().command {
+            Command::Start(start) => start,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn all_checks_are_on_unless_one_is_left_out() {
+        assert_eq!(start("start").switches, Switches { local: true, entry: true, exit: true });
+        let switches = start("start --no-local --no-exit").switches;
+        assert_eq!(switches, Switches { local: false, entry: true, exit: false });
+    }
+
+    #[test]
+    fn a_value_may_follow_an_equals_sign() {
+        let options = parse("start --foreground --counters=/tmp/a --heartbeat-ms=500").unwrap();
+        assert_eq!(options.counters, Some(PathBuf::from("/tmp/a")));
+        assert_eq!(start("start --heartbeat-ms=500").heartbeat, Duration::from_millis(500));
+    }
+
+    #[test]
+    fn zero_seconds_mean_that_nothing_is_frozen() {
+        assert_eq!(start("start --freeze-after-s 0").freeze_after, None);
+        assert_eq!(start("start").freeze_after, Some(Duration::from_secs(60)));
+    }
+
+    #[test]
+    fn errors_name_the_word_and_what_is_allowed() {
+        for (line, expected) in [
+            ("begin", "no command `begin`; allowed: start, stop, status, probe, watch, thaw"),
+            (
+                "start --heartbeat-ms 30000",
+                "`--heartbeat-ms 30000`: allowed are whole numbers from 100 to 20000",
+            ),
+            ("start --heartbeat-ms", "`--heartbeat-ms` needs a value"),
+            ("stop --json", "`stop` knows no `--json`"),
+            ("probe --prometheus", "`probe` knows no `--prometheus`"),
+        ] {
+            let error = parse(line).unwrap_err();
+            assert_eq!(error.to_string(), expected);
+            assert_eq!(error.exit_code(), 2);
+        }
+    }
+
+    #[test]
+    fn without_words_there_is_help() {
+        assert_eq!(parse("").unwrap().command, Command::Help);
+        for option in ["--no-entry", "--freeze-after-s", "--counters", "--lc-slice-ms"] {
+            assert!(HELP.contains(option));
+        }
+    }
+}

@@ -72,3 +72,39 @@ fn cache_of(root: &Path, cpu: usize) -> String {
         _ => package().map_or_else(|_| "none".to_owned(), |id| format!("package {}", id.trim())),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(root: &Path, name: &str, text: &str) {
+        let path = root.join("sys/devices/system/cpu").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn the_highest_cache_counts() {
+        let host = tempfile::tempdir().unwrap();
+        for (cpu, shared) in [(0, "0,2"), (1, "1,3"), (2, "0,2"), (3, "1,3")] {
+            place(host.path(), &format!("cpu{cpu}/cache/index0/level"), "1\n");
+            place(host.path(), &format!("cpu{cpu}/cache/index0/shared_cpu_list"), &format!("{cpu}\n"));
+            place(host.path(), &format!("cpu{cpu}/cache/index3/level"), "3\n");
+            place(host.path(), &format!("cpu{cpu}/cache/index3/shared_cpu_list"), &format!("{shared}\n"));
+        }
+        let topology = Topology::read(host.path(), 4);
+        assert_eq!(topology.llc_of, [0, 1, 0, 1]);
+        assert_eq!(topology.cpu_order, [0, 2, 1, 3]);
+        assert_eq!(topology.llc_first, [0, 2]);
+    }
+
+    #[test]
+    fn without_caches_a_package_is_one() {
+        let host = tempfile::tempdir().unwrap();
+        for (cpu, package) in [(0, 0), (1, 1)] {
+            place(host.path(), &format!("cpu{cpu}/topology/physical_package_id"), &format!("{package}\n"));
+        }
+        assert_eq!(Topology::read(host.path(), 2).llc_of, [0, 1]);
+        assert_eq!(Topology::read(Path::new("/nowhere"), 3).llc_of, [0, 0, 0]);
+    }
+}

@@ -69,7 +69,7 @@ void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 	count(COUNT_SCHEDULING_EVENTS);
 	if (t)
 		t->is_blink = 0;
-	if (is_be_now(p, t)) {
+	if (is_best_effort(p)) {
 		enqueue_be(p, t, home);
 		return;
 	}
@@ -199,7 +199,7 @@ void BPF_PROG(be_dispatch, s32 cpu, struct task_struct *prev)
 {
 	struct cpu_state *c = cpu_state(cpu);
 	u32 llc = llc_of_cpu(cpu);
-	bool prev_is_be = prev && is_be_now(prev, task_state(prev));
+	bool prev_is_be = prev && is_best_effort(prev);
 	u64 start_ns = bpf_ktime_get_ns();
 
 	c->seen_seq = lc_seq_now();
@@ -280,7 +280,7 @@ void BPF_PROG(be_running, struct task_struct *p)
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_state *c = cpu_state(cpu);
 	struct task_state *t = task_state(p);
-	bool is_be = is_be_now(p, t);
+	bool is_be = is_best_effort(p);
 	struct llc_state *llc = llc_state(llc_of_cpu(cpu));
 	u64 now = bpf_ktime_get_ns();
 
@@ -302,7 +302,7 @@ void BPF_PROG(be_stopping, struct task_struct *p, bool runnable)
 	struct cpu_state *c = cpu_state(scx_bpf_task_cpu(p));
 	struct task_state *t = task_state(p);
 	u64 now = bpf_ktime_get_ns(), used_ns = now - c->run_start_ns;
-	bool is_be = is_be_now(p, t);
+	bool is_be = is_best_effort(p);
 	u32 weight = p->scx.weight;
 
 	c->be_running = 0;

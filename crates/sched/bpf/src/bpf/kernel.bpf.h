@@ -171,8 +171,6 @@ extern void scx_bpf_dsq_move_set_slice(struct bpf_iter_scx_dsq *, u64) __ksym;
 extern void scx_bpf_dsq_move_set_vtime(struct bpf_iter_scx_dsq *, u64) __ksym;
 extern bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *, struct task_struct *, u64, u64) __ksym;
 extern bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *, struct task_struct *, u64, u64) __ksym;
-extern struct task_struct *bpf_task_from_pid(s32) __ksym;
-extern void bpf_task_release(struct task_struct *) __ksym;
 extern bool bpf_cpumask_test_cpu(u32, const struct cpumask *) __ksym;
 extern int bpf_iter_num_new(struct bpf_iter_num *, int, int) __ksym;
 extern int *bpf_iter_num_next(struct bpf_iter_num *) __ksym;

@@ -103,8 +103,8 @@ static __noinline u32 look_after(u32 llc, s32 allowed, u64 now, bool is_full)
 
 		if (!t)
 			continue;
-		if (!is_be_now(p, t)) {
-			/* Killed, relabelled or lent to: it goes where LC tasks wait. */
+		if (!is_best_effort(p)) {
+			/* Killed or relabelled: it goes where LC tasks wait. */
 			s32 home = scx_bpf_task_cpu(p);
 
 			scx_bpf_dsq_move_set_slice(&___it, lc_slice_of(p));

@@ -66,12 +66,6 @@ static __always_inline struct task_state *task_state(struct task_struct *p)
 	return bpf_task_storage_get(&tasks, p, NULL, 0);
 }
 
-/* BE, unless an LC task waits for a lock that it holds. */
-static __always_inline bool is_be_now(struct task_struct *p, const struct task_state *t)
-{
-	return is_best_effort(p) && !(t && t->lent_until_ns && t->lent_until_ns > bpf_ktime_get_ns());
-}
-
 /*
  * LC tasks take turns in order of arrival, each for a slice in proportion to its weight. Virtual time for each thread,
  * as BE tasks have it, makes the requests of one service overtake each other: measured in docs/decisions.

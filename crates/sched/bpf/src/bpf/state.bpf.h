@@ -64,10 +64,6 @@ struct task_state {
 	u64 wait_start_ns;
 	/* BE: when it last had a CPU for more than a moment, or became ready. */
 	u64 park_start_ns;
-	/* BE: until then it runs as if LC, because an LC task waits for a lock that it holds. */
-	u64 lent_until_ns;
-	/* LC: process number of the BE task that was lent to. */
-	s32 lent_to;
 	/* It is in the queue for moments, or has one. */
 	u32 is_blink;
 	/* Moments in a row that it got because it is inside of a read-side critical section. */

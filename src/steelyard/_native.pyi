@@ -49,10 +49,10 @@ __all__ = [
 
 VERSION: Final[str]
 
-# A simulation of `steelyard-sched`; `config` is JSON. `advance` handles up to a number of events and says
-# whether there is more to do. Columns [ns]: requests (kind, intended, started, finished), iterations (job,
-# thread, end), samples (time, CPU time and waiting time of the service, then of the best-effort jobs).
-# `counters` is JSON.
+# A simulation of `steelyard-sched`: `config` is JSON, its default that of an empty text. `advance` handles
+# up to a number of events and says whether there is more to do. Columns are little-endian words of 64 bits:
+# requests (kind, intended, started, finished), iterations (job, thread, end), samples (time, CPU time and
+# waiting time of the service, then of the best-effort jobs). `counters` is JSON.
 @final
 class ScheduleSimulation:
     def __new__(cls, config: str) -> ScheduleSimulation: ...

@@ -41,6 +41,10 @@ bench: setup ## print Steelyard's own error and speed as ratios against its peer
 	@$(BIN)/python benches/linear_model.py
 	@$(BIN)/python benches/compare_power.py --pairs 10 --budget 2
 
+.PHONY: bench-simulator
+bench-simulator: ## print how many scheduling events are simulated per second of CPU time
+	@cargo run --locked --quiet --release -p steelyard-sched --example events
+
 FUZZ_SECONDS ?= 60
 .PHONY: fuzz
 fuzz: ## feed every parser of foreign bytes with damaged ones, FUZZ_SECONDS each

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from steelyard.run.guest.tasks import GuestTask
+from steelyard.run.guest.trials import trial_work_iterations
 
 PRELUDE: Final = r"""
 BE=$GROUPS_FOLDER/be
@@ -49,8 +50,9 @@ mkdir -p "$BE"; echo 1 > "$BE/cpu.idle"
 """
 
 ATTACH: Final = r"""
-best_effort hog; B=$!
 start_class
+best_effort hog; B=$!
+sleep 0.2
 steelyard-scheduler status > "$OUT/status.txt"; fact status $?
 measure alone 2 $B
 hog & H1=$!; hog & H2=$!
@@ -61,6 +63,17 @@ sleep 0.2
 measure resumed 2 $B
 stop_class
 measure detached 1 $B
+"""
+
+SHARE: Final = r"""
+start_class
+best_effort hog; B1=$!; best_effort hog; B2=$!; best_effort hog; B3=$!
+sleep 1
+measure three 3 $B1 $B2 $B3
+hog & H=$!
+sleep 1
+measure beside 3 $H $B1 $B2 $B3
+stop_class
 """
 
 KILL: Final = r"""
@@ -131,24 +144,6 @@ measure pinned 4 $P1 $P2 $B
 stop_class
 """
 
-INVERSION: Final = r"""
-# The job writes 32 MiB at once, and holds the lock of the file all that time.
-export WRITE="dd if=/tmp/file of=/tmp/shared bs=32M count=1 conv=notrunc"
-start_class
-dd if=/dev/zero of=/tmp/file bs=1M count=32 2>/dev/null
-best_effort sh -c 'while :; do $WRITE 2>/dev/null; done'; B=$!
-sleep 2
-hog & H1=$!; hog & H2=$!
-n=0; while [ $n -lt 5 ]; do
-  sleep 0.3
-  since=$(now); echo x | dd of=/tmp/shared bs=1 count=1 conv=notrunc 2>/dev/null
-  fact "write_$n" "$(echo "$since $(now)" | awk '{ print $2 - $1 }')"; n=$((n + 1))
-done
-attached && fact still_attached yes
-kill $H1 $H2; kill -9 $B
-stop_class
-"""
-
 FREEZER: Final = r"""
 start_class
 best_effort hog; B=$!
@@ -176,20 +171,34 @@ echo 10000 > "$LC/cpu.weight"; echo 1000 > "$BE/cpu.weight"
 measure weights 3 $H $B
 """
 
-LIMIT_S: Final = 90.0
+PARK: Final = r"""
+start_class --freeze-after-s 0
+steelyard-load park --seconds 150 --unit-iterations $UNIT --out "$OUT/park.json"; fact park_status $?
+attached && fact still_attached yes
+steelyard-load park --seconds 10 --unit-iterations $UNIT --kill 3 --out "$OUT/killed.json"
+stop_class
+"""
+
+LIMIT_S: Final = 60.0
 EPILOGUE: Final = "\nfact ended yes\n"
 
 FAULTS: Final = {
     "attach": ATTACH,
+    "share": SHARE,
     "kill": KILL,
     "loader-killed": LOADER_KILLED,
     "rt-intruder": RT_INTRUDER,
     "cpu-offline": CPU_OFFLINE,
     "pinned": PINNED,
-    "inversion": INVERSION,
     "freezer": FREEZER,
     "weights": WEIGHTS,
 }
+
+
+def park() -> GuestTask:
+    """Give the task that parks three kinds of work for 150 s, and kills others; for a guest of one CPU."""
+    unit = f"UNIT={trial_work_iterations(1000, 1)}\n"
+    return GuestTask("park", PRELUDE + unit + PARK + EPILOGUE, limit_s=400)
 
 
 def fault(name: str) -> GuestTask:

@@ -304,6 +304,19 @@ CASES: dict[str, tuple[Damage, tuple[str, ...], int, str]] = {
     ),
     "empty ledger": (with_ledger(written("r/ledger.sqlite", "")), ("analyse", "r"), DATA, "it is empty"),
     "newer ledger": (with_ledger(newer_ledger), ("analyse", "r"), DATA, "has schema `steelyard/ledger/9`"),
+    "background without a command": (nothing, ("background",), USAGE, "needs a command"),
+    "level of background": (
+        nothing,
+        ("background", "--require", "strict", "--", "true"),
+        USAGE,
+        "`--require strict`: allowed: class, idle",
+    ),
+    "two forms of a status": (
+        nothing,
+        ("scheduler", "status", "--json", "--prometheus"),
+        USAGE,
+        "`--json` and `--prometheus` exclude each other",
+    ),
 }
 
 

@@ -159,7 +159,7 @@ def test_nothing_is_lost_when_a_real_time_task_takes_a_cpu(left: Path) -> None:
 
 @pytest.mark.xfail(
     strict=False,
-    reason="a service task that a real-time task interrupts stays on that CPU; whether it was there is chance",
+    reason="a service task that a real-time task interrupts stays on that CPU; where it was is chance",
 )
 def test_a_service_leaves_the_cpu_that_a_real_time_task_took(left: Path) -> None:
     _, service, job = _facts(left, "rt-intruder").percent("intruder", 4)

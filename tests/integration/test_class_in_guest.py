@@ -198,7 +198,7 @@ def test_pinned_tasks_of_a_service_do_not_stop_jobs_elsewhere(left: Path) -> Non
 
 def test_a_parked_job_can_be_frozen(left: Path) -> None:
     facts = _facts(left, "freezer")
-    assert facts.seconds("frozen_after") < 2
+    assert facts.seconds("froze_in") < 2
     assert facts.percent("frozen", 1) == [0]
     assert facts.percent("thawed", 1)[0] > 95
 

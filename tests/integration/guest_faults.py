@@ -149,7 +149,7 @@ start_class
 best_effort hog; B=$!
 hog & H1=$!; hog & H2=$!
 sleep 2
-echo 1 > "$BE/cgroup.freeze"; await 30 grep -qx 'frozen 1' "$BE/cgroup.events"; fact frozen_after "$WAITED"
+echo 1 > "$BE/cgroup.freeze"; await 30 grep -qx 'frozen 1' "$BE/cgroup.events"; fact froze_in "$WAITED"
 measure frozen 1 $B
 kill $H1 $H2
 echo 0 > "$BE/cgroup.freeze"; sleep 0.5

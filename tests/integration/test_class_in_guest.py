@@ -159,7 +159,7 @@ def test_nothing_is_lost_when_a_real_time_task_takes_a_cpu(left: Path) -> None:
 
 @pytest.mark.xfail(
     strict=False,
-    reason="a service task that a real-time task interrupts stays on that CPU; whether it was there is chance",
+    reason="a service task that a real-time task interrupts stays on that CPU; where it was is chance",
 )
 def test_a_service_leaves_the_cpu_that_a_real_time_task_took(left: Path) -> None:
     _, service, job = _facts(left, "rt-intruder").percent("intruder", 4)
@@ -198,7 +198,7 @@ def test_pinned_tasks_of_a_service_do_not_stop_jobs_elsewhere(left: Path) -> Non
 
 def test_a_parked_job_can_be_frozen(left: Path) -> None:
     facts = _facts(left, "freezer")
-    assert facts.seconds("frozen_after") < 2
+    assert facts.seconds("froze_in") < 2
     assert facts.percent("frozen", 1) == [0]
     assert facts.percent("thawed", 1)[0] > 95
 

@@ -130,4 +130,52 @@ static s32 claim_be_cpu(struct task_struct *p, s32 home)
 	return found;
 }
 
+/* The LC tasks of this CPU and of its cache; bound ones and others take turns. */
+static __always_inline bool take_lc(struct cpu_state *c, s32 cpu, u32 llc)
+{
+	bool bound_first = c->last_was_shared;
+
+	if (bound_first && scx_bpf_dsq_move_to_local(PINNED_QUEUE + cpu)) {
+		c->last_was_shared = 0;
+		return true;
+	}
+	if (scx_bpf_dsq_move_to_local(LC_QUEUE + llc)) {
+		c->last_was_shared = 1;
+		return true;
+	}
+	return !bound_first && scx_bpf_dsq_move_to_local(PINNED_QUEUE + cpu);
+}
+
+/* Exit check beyond this CPU's cache: an LC task that waits elsewhere, near ones first. */
+static __always_inline bool steal_lc(s32 cpu, u32 llc)
+{
+	s32 i;
+
+	bpf_for(i, 1, nr_llcs) {
+		u32 other = llc + i;
+
+		if (other >= nr_llcs)
+			other -= nr_llcs;
+		if (scx_bpf_dsq_nr_queued(LC_QUEUE + other) > 0 && scx_bpf_dsq_move_to_local(LC_QUEUE + other))
+			return true;
+	}
+	return false;
+}
+
+/* Without the exit check LC tasks wait at their CPU: the longest queue gives one away, to an idle CPU only. */
+static __always_inline bool balance_lc(s32 cpu)
+{
+	s32 i, most = 0, from = -1;
+
+	bpf_for(i, 0, nr_cpus) {
+		s32 other = nth_cpu(i), queued = scx_bpf_dsq_nr_queued(PINNED_QUEUE + other);
+
+		if (other != cpu && queued > most) {
+			most = queued;
+			from = other;
+		}
+	}
+	return from >= 0 && scx_bpf_dsq_move_to_local(PINNED_QUEUE + from);
+}
+
 #endif

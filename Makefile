@@ -41,6 +41,10 @@ bench: setup ## print Steelyard's own error and speed as ratios against its peer
 	@$(BIN)/python benches/linear_model.py
 	@$(BIN)/python benches/compare_power.py --pairs 10 --budget 2
 
+.PHONY: bench-simulator
+bench-simulator: ## print how many scheduling events are simulated per second of CPU time
+	@cargo run --locked --quiet --release -p steelyard-sched --example events
+
 FUZZ_SECONDS ?= 60
 .PHONY: fuzz
 fuzz: ## feed every parser of foreign bytes with damaged ones, FUZZ_SECONDS each
@@ -64,6 +68,10 @@ bench-communication: setup ## print how well communication is measured, modelled
 truth: setup ## compute the page that says how often intervals and verdicts are right
 	@cd tests && ../$(BIN)/python -m statistical.truth --write ../docs/concepts/coverage.md
 
+.PHONY: simulated-page
+simulated-page: setup ## compute the page that puts simulated numbers beside the source's
+	@cd tests && ../$(BIN)/python -m simulated.page --write ../docs/guides/simulate-colocation.md
+
 .PHONY: format
 format: setup ## rewrite the sources in the house style
 	@cargo fmt
@@ -84,6 +92,14 @@ deps-stability: deps-isolation ## what the stability study can use beyond the ba
 .PHONY: deps-communication
 deps-communication: ## install MPI, SimGrid and the tools for links from packages (root, Debian-like)
 	@scripts/deps-communication.sh
+
+.PHONY: scheduler
+scheduler: ## build the best-effort scheduling class and its loader (clang, libelf, zlib; not part of setup)
+	@scripts/build-scheduler.sh
+
+.PHONY: deps-colocation
+deps-colocation: ## install the best-effort class's compiler, fetch the guest it is shown in (root, Debian-like)
+	@scripts/deps-colocation.sh
 
 .PHONY: clean
 clean: ## remove everything that was built

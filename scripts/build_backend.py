@@ -21,6 +21,8 @@ PROGRAMS = {
     "steelyard-truth": "steelyard-work",
     "steelyard-packets": "steelyard-sync",
     "steelyard-comm": "steelyard-comm",
+    "steelyard-govern": "steelyard-govern",
+    "steelyard-load": "steelyard-load",
 }
 
 

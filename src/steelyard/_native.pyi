@@ -1,13 +1,14 @@
 """Native kernels; private. Arrays may be read-only; calls above 1 ms release the interpreter lock."""
 
 from collections.abc import Sequence
-from typing import Final, TypeAlias, TypedDict
+from typing import Final, TypeAlias, TypedDict, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
     "VERSION",
+    "ScheduleSimulation",
     "autocorrelation",
     "block_length",
     "bootstrap",
@@ -47,6 +48,23 @@ __all__ = [
 ]
 
 VERSION: Final[str]
+
+# A simulation of `steelyard-sched`: `config` is JSON, its default that of an empty text. `advance` handles
+# up to a number of events and says whether there is more to do. Columns are little-endian words of 64 bits:
+# requests (kind, intended, started, finished), iterations (job, thread, end), samples (time, CPU time and
+# waiting time of the service, then of the best-effort jobs). `counters` is JSON.
+@final
+class ScheduleSimulation:
+    def __new__(cls, config: str) -> ScheduleSimulation: ...
+    @staticmethod
+    def default_config() -> str: ...
+    def advance(self, events: int) -> bool: ...
+    @property
+    def now_ns(self) -> int: ...
+    def requests(self) -> NDArray[np.uint64]: ...
+    def iterations(self) -> NDArray[np.uint64]: ...
+    def samples(self) -> NDArray[np.uint64]: ...
+    def counters(self) -> str: ...
 
 _Sample: TypeAlias = tuple[
     NDArray[np.float64], NDArray[np.int64] | None, NDArray[np.int64] | None, int | None

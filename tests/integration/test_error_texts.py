@@ -126,7 +126,7 @@ CASES: dict[str, tuple[Damage, tuple[str, ...], int, str]] = {
         nothing,
         ("run", "stabilty"),
         USAGE,
-        "allowed: `communication`, `scaling`, `stability`",
+        "allowed: `colocation`, `communication`, `scaling`, `stability`",
     ),
     "wrong seed": (nothing, ("run", "stability", "--seed", "-1"), USAGE, "`--seed -1`: .*allowed: 0 or more"),
     "seed no number": (nothing, ("run", "stability", "--seed", "x"), USAGE, "--seed"),
@@ -154,7 +154,7 @@ CASES: dict[str, tuple[Damage, tuple[str, ...], int, str]] = {
         study_file(""),
         RUN_BAD,
         USAGE,
-        "`study` is missing; allowed: `communication`, `scaling`, `stability`",
+        "`study` is missing; allowed: `colocation`, `communication`, `scaling`, `stability`",
     ),
     "several problems": (
         study_file(SEVERAL),
@@ -304,6 +304,19 @@ CASES: dict[str, tuple[Damage, tuple[str, ...], int, str]] = {
     ),
     "empty ledger": (with_ledger(written("r/ledger.sqlite", "")), ("analyse", "r"), DATA, "it is empty"),
     "newer ledger": (with_ledger(newer_ledger), ("analyse", "r"), DATA, "has schema `steelyard/ledger/9`"),
+    "background without a command": (nothing, ("background",), USAGE, "needs a command"),
+    "level of background": (
+        nothing,
+        ("background", "--require", "strict", "--", "true"),
+        USAGE,
+        "`--require strict`: allowed: class, idle",
+    ),
+    "two forms of a status": (
+        nothing,
+        ("scheduler", "status", "--json", "--prometheus"),
+        USAGE,
+        "`--json` and `--prometheus` exclude each other",
+    ),
 }
 
 

@@ -9,6 +9,7 @@ mod interval;
 mod launch;
 mod models;
 mod noise;
+mod schedule;
 mod segments;
 mod splits;
 mod stats;
@@ -30,6 +31,9 @@ mod _native {
 
     #[pymodule_export]
     use crate::noise::{fit_noise, law_quantiles, law_shares, pareto_tail};
+
+    #[pymodule_export]
+    use crate::schedule::ScheduleSimulation;
 
     #[pymodule_export]
     use crate::segments::{break_intervals, fit_segments};

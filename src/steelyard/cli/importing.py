@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path  # noqa: TC003 - cyclopts reads annotations at run time
 from typing import Annotated, Final
 
@@ -16,15 +17,24 @@ from steelyard.record.importers.interface import ImportSummary, importer
 from steelyard.record.importers.reading import ReadOptions
 
 _WITHOUT_UNIT: Final = ("csv", "plogp")
+_BINS: Final = "latency-bins"
+JOBS_START_S: Final = 11.0
+JOBS_STOP_S: Final = 30.0
+"""SOURCE: when the background tasks start and the client stops in the figures of the SCHED_BE evaluation."""
+
+TOLERANCE_PERCENT: Final = 10.0
+"""How much slower a service may become that still counts as isolated, as in a colocation study."""
 
 
-def import_results(
+def import_results(  # noqa: PLR0913 - the options of a command line
     form: str,
     /,
     *files: Path,
     out: Path,
     column: Annotated[tuple[str, ...], Parameter(negative="", consume_multiple=False)] = (),
     unit: str = "",
+    jobs_start: float | None = None,
+    jobs_stop: float | None = None,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:
     """Turn foreign result files into a result folder.
@@ -37,7 +47,7 @@ def import_results(
     form
         Format of the files: `jmh`, `hyperfine`, `google-benchmark`, `criterion`, `pyperf`,
         `pytest-benchmark`, `moobench`, `skampi`, `mpi`, `zoo`, `plogp`, `packets`,
-        `csv` or `recodex`;
+        `latency-bins`, `csv` or `recodex`;
         `docs/guides/import.md` says what becomes a run and an iteration in each.
     files
         The files, each a block (for `steelyard history`: oldest first); for criterion also its folder.
@@ -48,6 +58,10 @@ def import_results(
         other role is a factor. Columns by name, or by number from 1 where there is no header.
     unit
         For csv and plogp, the unit of the values: ns, us, ms, s; for csv also any other word.
+    jobs_start
+        For latency-bins, when the best-effort jobs start [s]; 11 unless given.
+    jobs_stop
+        For latency-bins, when they stop [s]; 30 unless given.
     as_json
         Print the summary as JSON.
 
@@ -61,7 +75,8 @@ def import_results(
         raise UsageError(message, hint=f"steelyard import {form} FILE... --out DIR")
     found = importer(form)
     if isinstance(found, ForeignImporter):
-        summary = found.import_files(files, out, _options(form, column, unit))
+        options = replace(_options(form, column, unit), stated=_stated(form, jobs_start, jobs_stop))
+        summary = found.import_files(files, out, options)
     else:
         if len(files) > 1 or column or unit:
             message = f"the format `{form}` takes one file, and neither `--column` nor `--unit`"
@@ -87,6 +102,20 @@ def _options(form: str, columns: tuple[str, ...], unit: str) -> ReadOptions:
             raise UsageError(message, hint="e.g. --column value=time --column run=pid")
         mapping[role] = name
     return ReadOptions(mapping, unit)
+
+
+def _stated(form: str, jobs_start_s: float | None, jobs_stop_s: float | None) -> dict[str, float]:
+    if form != _BINS:
+        if jobs_start_s is not None or jobs_stop_s is not None:
+            message = f"`--jobs-start` and `--jobs-stop` are for the format `{_BINS}`, not for `{form}`"
+            raise UsageError(message, hint=f"steelyard import {form} FILE... --out DIR")
+        return {}
+    start = JOBS_START_S if jobs_start_s is None else jobs_start_s
+    stop = JOBS_STOP_S if jobs_stop_s is None else jobs_stop_s
+    if not 0 < start < stop < math.inf:
+        message = f"the jobs start at {start:g} s and stop at {stop:g} s; allowed: 0 < start < stop"
+        raise UsageError(message, hint="e.g. --jobs-start 11 --jobs-stop 30")
+    return {"jobs_start_s": start, "jobs_stop_s": stop, "tolerance_percent": TOLERANCE_PERCENT}
 
 
 def _text(summary: ImportSummary) -> str:

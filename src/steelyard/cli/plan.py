@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from steelyard.studies.colocation.design import trials_seconds
 from steelyard.studies.registry import study
 from steelyard.studies.request import requested_options
 from steelyard.studies.scaling.packets import packets_seconds
@@ -37,7 +38,7 @@ def plan(
     Parameters
     ----------
     name
-        Name of the study: `stability`, `scaling` or `communication`.
+        Name of the study: `stability`, `scaling`, `communication` or `colocation`.
     quick
         A few minutes instead of hours: fewer workloads, loads and iterations.
     study_file
@@ -58,7 +59,7 @@ def plan(
         seconds = estimate_seconds(sketch)
     else:
         sketch = chosen.plan(asked, ProbedTechnologies())
-        seconds = packets_seconds(sketch)
+        seconds = trials_seconds(sketch) if sketch.study == "colocation" else packets_seconds(sketch)
     if as_json:
         document = {**asdict(sketch), "estimated_s": None if seconds is None else round(seconds, 1)}
         sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")

@@ -73,13 +73,23 @@ def _build(directory: Path) -> Page:
     return page
 
 
-def _write_page(page: Page, directory: Path, *, is_opened: bool) -> None:
+def write_files(directory: Path) -> None:
+    """Write ``report.html`` and ``figures/`` of a result folder, and print nothing."""
+    _write(_build(directory), directory)
+
+
+def _write(page: Page, directory: Path) -> Path:
     from steelyard.report.figures import write_figures  # noqa: PLC0415 - start-up time
     from steelyard.report.html import write_html  # noqa: PLC0415 - start-up time
 
     path = directory / "report.html"
     write_html(page, path)
     write_figures(page, directory / "figures")
+    return path
+
+
+def _write_page(page: Page, directory: Path, *, is_opened: bool) -> None:
+    path = _write(page, directory)
     _print_text(page, (("figures", str(directory / "figures")), ("report", str(path))))
     if is_opened:
         webbrowser.open(path.resolve().as_uri())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from steelyard.cli.colocation import NO_COLOCATION, Colocation
 from steelyard.cli.interruption import interruptible
 from steelyard.cli.messages import FLAGS, NO_MESSAGES, Messages
 from steelyard.errors import InterruptedByUser, UsageError
@@ -25,7 +26,7 @@ from steelyard.studies.registry import FollowedStudy, studies, study
 from steelyard.studies.request import requested_options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pydantic import BaseModel
 
@@ -67,6 +68,8 @@ def run(  # noqa: PLR0913 - the options of a command line
     resume: Annotated[bool, Parameter(negative="")] = False,
     program: Program = OWN_PROGRAM,
     messages: Messages = NO_MESSAGES,
+    colocation: Colocation = NO_COLOCATION,
+    as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> int:
     """Execute a study and write its result folder.
 
@@ -80,7 +83,7 @@ def run(  # noqa: PLR0913 - the options of a command line
     Parameters
     ----------
     name
-        The study: `stability`, `scaling` or `communication`.
+        The study: `stability`, `scaling`, `communication` or `colocation`.
     quick
         A study of a few minutes instead of one of hours.
     out
@@ -95,6 +98,10 @@ def run(  # noqa: PLR0913 - the options of a command line
         What `scaling` measures.
     messages
         What `communication` sends.
+    colocation
+        What `colocation` tries.
+    as_json
+        Print the findings as JSON in the end, instead of text.
 
     Examples
     --------
@@ -114,9 +121,19 @@ def run(  # noqa: PLR0913 - the options of a command line
     What moving n bytes over TCP costs on this machine::
 
         steelyard run communication --transport tcp --quick
+
+    Which policies protect a service from best-effort jobs on this machine::
+
+        steelyard run colocation --quick
     """
     chosen = study(name)
-    given = {"quick": quick or None, "seed": seed, **asdict(program), **messages.given()}
+    given = {
+        "quick": quick or None,
+        "seed": seed,
+        **asdict(program),
+        **messages.given(),
+        **colocation.given(),
+    }
     _require_taken(chosen, given)
     options = requested_options(chosen, study_file, given)
     result = _result_folder(out, options, name)
@@ -126,7 +143,7 @@ def run(  # noqa: PLR0913 - the options of a command line
     )
     try:
         with interruptible():
-            return _execute(assignment)
+            return _execute(assignment, _say_json if as_json else _report)
     except KeyboardInterrupt as error:
         raise _interrupted(name, result) from error
 
@@ -143,13 +160,13 @@ def _require_taken(chosen: Study, given: Mapping[str, object]) -> None:
             raise UsageError(message)
 
 
-def _execute(assignment: Assignment) -> int:
+def _execute(assignment: Assignment, say: Callable[[Path], None]) -> int:
     with choose_progress() as progress:
         summary = execute_study(assignment, progress)
     assignment.study.analyse(assignment.result)
     if isinstance(assignment.study, FollowedStudy) and assignment.study.follow(assignment.result):
         assignment.study.analyse(assignment.result)
-    _report(assignment.result)
+    say(assignment.result)
     failed = sum(count for status, count in summary.statuses.items() if status != "completed")
     if failed:
         sys.stderr.write(f"{failed} of {sum(summary.statuses.values())} runs failed; the report names them\n")
@@ -173,3 +190,11 @@ def _report(result: Path) -> None:
     from steelyard.cli.report import report  # noqa: PLC0415 - needs packages that only reports need
 
     report(result)
+
+
+def _say_json(result: Path) -> None:
+    """Write the report's files, and print the findings as they are kept."""
+    from steelyard.cli.report import write_files  # noqa: PLC0415 - needs packages that only reports need
+
+    write_files(result)
+    sys.stdout.write((result / "findings.json").read_text(encoding="utf-8"))

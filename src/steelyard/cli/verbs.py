@@ -57,8 +57,26 @@ VERBS: Final[dict[str, Verb]] = {
         "Write a cost model as JSON, or as a function in Python or Rust.",
     ),
     "predict": Verb("steelyard.cli.predict:predict", "Say how long messages of given sizes take."),
+    "simulate colocation": Verb(
+        "steelyard.cli.simulate_colocation:simulate_colocation",
+        "Simulate a service and best-effort jobs under scheduling policies.",
+    ),
     "workload": Verb(
         "steelyard.cli.workload:workload", "Execute a built-in workload program and pass on what it prints."
+    ),
+    "background": Verb(
+        "steelyard.cli.background:background",
+        "Execute a command best-effort: it stands back wherever something else wants to run.",
+        takes_command=True,
+    ),
+    "scheduler start": Verb(
+        "steelyard.cli.scheduler:start", "Start the scheduling class, or a governor where the host has none."
+    ),
+    "scheduler stop": Verb(
+        "steelyard.cli.scheduler:stop", "End the scheduling class and the governor, and restore everything."
+    ),
+    "scheduler status": Verb(
+        "steelyard.cli.scheduler:status", "Say how far best-effort commands stand back, and what was counted."
     ),
     "restore": Verb(
         "steelyard.cli.restore:restore", "Undo what a killed study left: machine settings, links."

@@ -21,6 +21,8 @@ class Purpose(Enum):
     """Bootstrap and permutation in the analysis."""
     MESSAGE_SIZES = 4
     """Sizes of messages and the order of operations; one further key per replication."""
+    ARRIVALS = 5
+    """Arrivals of requests; one further key per block."""
 
 
 def generator(seed: int, purpose: Purpose, *keys: int) -> np.random.Generator:

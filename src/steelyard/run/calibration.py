@@ -14,8 +14,9 @@ from pydantic import TypeAdapter, ValidationError
 from steelyard.errors import CapabilityError, RunError
 from steelyard.run.gate import Gate, Patience
 from steelyard.run.host import Clocks, read_fingerprint, read_host
-from steelyard.run.programs import launcher_path, truth_iterations, truth_path
+from steelyard.run.programs import launcher_path, truth_path
 from steelyard.run.state import user_state_folder, write_durably
+from steelyard.run.truth_program import truth_iterations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

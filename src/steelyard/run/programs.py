@@ -113,6 +113,34 @@ def comm_program() -> Path:
     return _installed("_bin/steelyard-comm")
 
 
+def load_program() -> Path:
+    """Give the program of the service, its client and the best-effort jobs, a static program.
+
+    Raises
+    ------
+    InternalError
+        If the installation lacks it.
+    """
+    return _installed("_bin/steelyard-load")
+
+
+def govern_program() -> Path:
+    """Give the program that executes commands best-effort and governs them, a static program.
+
+    Raises
+    ------
+    InternalError
+        If the installation lacks it.
+    """
+    return _installed("_bin/steelyard-govern")
+
+
+def scheduler_program() -> Path | None:
+    """Give the loader of the scheduling class; nothing where it was not built (``make scheduler``)."""
+    path = PACKAGE / "_bin" / "steelyard-scheduler"
+    return path if path.exists() else None
+
+
 def _installed(name: str) -> Path:
     path = PACKAGE / name
     if not path.exists():
@@ -120,24 +148,6 @@ def _installed(name: str) -> Path:
         hint = "`make setup` in a checkout, `pip install --force-reinstall steelyard` elsewhere"
         raise InternalError(message, hint=hint, code="internal.incomplete")
     return path
-
-
-def truth_iterations(cpu_ms: int = 50) -> int:
-    """Give the iterations of the calibration program that take a given CPU time on this host.
-
-    Parameters
-    ----------
-    cpu_ms : int
-        CPU time [ms], 1 to 600000.
-
-    Returns
-    -------
-    int
-        Value for ``steelyard-truth --iterations``.
-    """
-    command = [str(truth_path()), "--calibrate", str(cpu_ms)]
-    answer = subprocess.run(command, check=True, capture_output=True, timeout=60 + cpu_ms / 100)
-    return int(answer.stdout)
 
 
 def workloads_path() -> Path:

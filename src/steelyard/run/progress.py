@@ -205,8 +205,15 @@ def choose_progress() -> Progress:
 
 
 def cell_text(levels: Mapping[str, str]) -> str:
-    """Give a cell in a few words: the levels that say something."""
-    return " ".join(level for level in levels.values() if level not in {"none", "off"})
+    """Give a cell in a few words: the level of its first factor, and the others that say something.
+
+    Examples
+    --------
+    >>> cell_text({"policy": "none", "load": "85"}), cell_text({"isolation": "bare", "affinity": "none"})
+    ('none 85', 'bare')
+    """
+    first, *others = levels.values()
+    return " ".join([first, *(level for level in others if level not in {"none", "off"})])
 
 
 def format_left(seconds: float) -> str:

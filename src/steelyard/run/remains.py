@@ -73,11 +73,16 @@ def remove_tree(folder: Path) -> None:
 def remove_control_groups(key: str, root: Path = CGROUP_ROOT) -> None:
     """Remove the control groups whose name holds `key`, in every hierarchy, with what lives in them."""
     for group in list(_control_groups(root, key, CGROUP_DEPTH)):
-        deadline = time.monotonic() + PATIENCE_S
-        while group.exists() and time.monotonic() < deadline:
-            _empty_group(group)
-            if group.exists():
-                time.sleep(0.02)
+        remove_control_group(group)
+
+
+def remove_control_group(group: Path) -> None:
+    """Remove one control group and those below it, with what lives in them."""
+    deadline = time.monotonic() + PATIENCE_S
+    while group.exists() and time.monotonic() < deadline:
+        _empty_group(group)
+        if group.exists():
+            time.sleep(0.02)
 
 
 def remove_dead_launchers_groups(root: Path = CGROUP_ROOT) -> None:

@@ -13,6 +13,7 @@ import pytest
 from steelyard.errors import CapabilityError, InternalError
 from steelyard.model.cell import NeighbourKind
 from steelyard.run import neighbour_programs, programs
+from steelyard.run.truth_program import truth_iterations
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,8 +35,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         programs.truth_path,
         programs.packets_program,
         programs.comm_program,
+        programs.load_program,
     ],
-    ids=["launch", "work", "truth", "packets", "comm"],
+    ids=["launch", "work", "truth", "packets", "comm", "load"],
 )
 def test_programs_are_installed_and_static(locate: Callable[[], Path]) -> None:
     path = locate()
@@ -60,7 +62,7 @@ def test_a_missing_program_names_its_path_and_the_next_step(
 
 
 def test_truth_iterations_are_a_positive_number() -> None:
-    assert programs.truth_iterations(1) > 1000
+    assert truth_iterations(1) > 1000
 
 
 def test_the_folder_holds_the_script_and_stays_the_same(cache: Path) -> None:

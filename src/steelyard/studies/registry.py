@@ -7,6 +7,7 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from steelyard.errors import InternalError, UsageError
+from steelyard.studies.colocation import STUDY as COLOCATION
 from steelyard.studies.communication import STUDY as COMMUNICATION
 from steelyard.studies.scaling import STUDY as SCALING
 from steelyard.studies.stability import STUDY as STABILITY
@@ -27,6 +28,7 @@ _BUILT_IN: Final[dict[str, Study]] = {
     "stability": STABILITY,
     "scaling": SCALING,
     "communication": COMMUNICATION,
+    "colocation": COLOCATION,
 }
 
 
@@ -124,6 +126,7 @@ ANALYSES: Final = {
     "compare": "steelyard.studies.comparison",
     "scaling": "steelyard.studies.scaling",
     "communication": "steelyard.studies.communication",
+    "colocation": "steelyard.studies.colocation",
 }
 """Packages of the studies whose results can be analysed and reported: modules ``analysis`` and ``report``."""
 

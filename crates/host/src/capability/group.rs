@@ -20,6 +20,7 @@ pub(super) fn read(root: &HostRoot) -> Vec<Capability> {
     found.push(unified_file(root, &layout, kill, "5.14"));
     let pressure = ("cgroup.pressure", "cpu.pressure", "waiting time of one run");
     found.push(unified_file(root, &layout, pressure, "4.20"));
+    found.push(idle_groups(root, &layout));
     found
 }
 
@@ -98,6 +99,27 @@ fn unified_file(root: &HostRoot, layout: &Layout, what: (&str, &str, &str), sinc
     look.present(format!("offered since Linux {since}; no group exists yet that shows it"))
 }
 
+/// Either version has the file since the same kernel; the topmost group of version 2 lacks it.
+fn idle_groups(root: &HostRoot, layout: &Layout) -> Capability {
+    let purpose = "best-effort commands that yield to everything else";
+    let look = Capability::new("cgroup.idle", purpose, "a group with `cpu.idle`");
+    let has_cpu = |hierarchy: &&Hierarchy| hierarchy.controllers.contains(&Controller::Cpu);
+    let unified = layout.v2.as_ref().filter(has_cpu).map(|hierarchy| (hierarchy, "version 2"));
+    let legacy = || layout.v1.iter().find(has_cpu).map(|hierarchy| (hierarchy, "version 1"));
+    let Some((hierarchy, version)) = unified.or_else(legacy) else {
+        return look.absent("no hierarchy offers the cpu controller", None);
+    };
+    let below = std::fs::read_dir(&hierarchy.mount).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut places = [hierarchy.group.clone(), hierarchy.mount.clone()].into_iter().chain(below);
+    if places.any(|place| place.join("cpu.idle").exists()) {
+        return look.present(version);
+    }
+    if release(&root.text("/proc/sys/kernel/osrelease").unwrap_or_default()) < release("5.15") {
+        return look.absent("needs Linux 5.15", None);
+    }
+    look.present(format!("{version}, offered since Linux 5.15; no group exists yet that shows it"))
+}
+
 pub(crate) fn release(text: &str) -> Vec<u32> {
     text.split(['.', '-']).take(2).map_while(|part| part.parse().ok()).collect()
 }
@@ -151,6 +173,27 @@ mod tests {
         assert!(layout.starts_with("hybrid") && layout.contains("cpu, memory"), "{layout}");
         assert_eq!(named(&found, "cgroup.memory").reason, "version 1 at `/sys/fs/cgroup/memory/a/b`");
         assert!(named(&found, "cgroup.cpu").available && !named(&found, "cgroup.pids").available);
+    }
+
+    #[test]
+    fn groups_that_yield_are_found_in_either_version() {
+        let mountinfo = |kind: &str| format!("30 23 0:26 / /sys/fs/cgroup rw - {kind} {kind} rw,cpu\n");
+        let idle =
+            |files: &[(&str, &str)]| named(&read(&HostRoot::at(tree(files).path())), "cgroup.idle").clone();
+        let (v1, v2) = (mountinfo("cgroup"), mountinfo("cgroup2"));
+        let legacy = [("proc/self/mountinfo", v1.as_str()), ("proc/self/cgroup", "1:cpu:/\n")];
+        let (old, new) =
+            (("proc/sys/kernel/osrelease", "5.10.0-1"), ("proc/sys/kernel/osrelease", "6.1.0-1"));
+        assert!(!idle(&[legacy[0], legacy[1], old]).available);
+        assert_eq!(idle(&[legacy[0], legacy[1], old, ("sys/fs/cgroup/a/cpu.idle", "0")]).reason, "version 1");
+        let unified = [
+            ("proc/self/mountinfo", v2.as_str()),
+            ("proc/self/cgroup", "0::/\n"),
+            ("sys/fs/cgroup/cgroup.controllers", "cpu memory"),
+        ];
+        assert!(idle(&[unified[0], unified[1], unified[2], new]).reason.starts_with("version 2, offered"));
+        let without = ("sys/fs/cgroup/cgroup.controllers", "memory");
+        assert!(!idle(&[unified[0], unified[1], without, new]).available);
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub(super) fn read(root: &HostRoot, config: &KernelConfig) -> Vec<Capability> {
         seccomp(root, config),
         ptrace(root),
         sched_ext(root, config),
+        type_information(root),
         nice(root),
         real_time_groups(root, config),
         overlay(root),
@@ -59,6 +60,15 @@ fn sched_ext(root: &HostRoot, config: &KernelConfig) -> Capability {
         (None, Some(false)) => look.absent("the kernel was built without CONFIG_SCHED_CLASS_EXT", None),
         (None, None) => look.absent("needs Linux 6.12 with CONFIG_SCHED_CLASS_EXT", None),
     }
+}
+
+fn type_information(root: &HostRoot) -> Capability {
+    let path = "/sys/kernel/btf/vmlinux";
+    let look = Capability::new("btf", "loading the best-effort class into this kernel", path);
+    if root.exists(path) {
+        return look.present("the kernel describes its types");
+    }
+    look.absent("the kernel was built without CONFIG_DEBUG_INFO_BTF", None)
 }
 
 fn nice(root: &HostRoot) -> Capability {
@@ -161,6 +171,12 @@ mod tests {
         assert!(named(&[], "ptrace").available && named(&[(path, "1")], "ptrace").available);
         assert!(named(&[(path, "2")], "ptrace").repair.unwrap().contains("sysctl"));
         assert!(!named(&[(path, "3")], "ptrace").available);
+    }
+
+    #[test]
+    fn a_kernel_without_type_information_says_which_option_it_lacks() {
+        assert!(named(&[], "btf").reason.contains("CONFIG_DEBUG_INFO_BTF"));
+        assert!(named(&[("sys/kernel/btf/vmlinux", "x")], "btf").available);
     }
 
     #[test]

@@ -91,7 +91,8 @@ class ForeignImporter:
             listed = ", ".join(f"`{path}`" for path in paths)
             message = f"{listed}: no value in the file"
             raise DataError(message, hint=f"expected {self.expected}", code="data.import")
-        return write_foreign(result, read, ForeignResult(self.name, self.alternatives, self.study))
+        kind = ForeignResult(self.name, self.alternatives, self.study, options.stated)
+        return write_foreign(result, read, kind)
 
     def _parts(self, path: Path) -> list[Path]:
         if self.files_of is None or not path.is_dir():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import unwritable
@@ -64,11 +64,14 @@ class ForeignResult:
         What is compared, as `steelyard.record.importers.foreign_importer.Alternatives` has it.
     study : str
         Study that analyses it.
+    stated : dict
+        Further options of the plan.
     """
 
     importer: str
     alternatives: str
     study: str = STUDY
+    stated: dict[str, float] = field(default_factory=dict)
 
 
 def write_foreign(result: Path, files: Sequence[ReadFile], kind: ForeignResult) -> ImportSummary:
@@ -180,6 +183,7 @@ def _plan(
             "alternatives": kind.alternatives,
             "origin_sha256": digest,
             "block_labels": json.dumps(labels, ensure_ascii=False),
+            **kind.stated,
         },
     )
     return plan.freeze()

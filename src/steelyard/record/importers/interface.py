@@ -27,6 +27,7 @@ _BUILT_IN: Final = {
     "zoo": "steelyard.record.importers.zoo:IMPORTER",
     "plogp": "steelyard.record.importers.plogp:IMPORTER",
     "packets": "steelyard.record.importers.packets:IMPORTER",
+    "latency-bins": "steelyard.record.importers.latency_bins:IMPORTER",
     "csv": "steelyard.record.importers.table:IMPORTER",
 }
 

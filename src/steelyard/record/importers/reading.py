@@ -16,7 +16,10 @@ class ReadOptions:
         ``phase``, ``metric``, ``block``; any other role is a factor.
     unit : str
         Unit of the values; empty where the format tells.
+    stated : dict
+        What the files do not say and their reader does; options of the plan.
     """
 
     columns: dict[str, str] = field(default_factory=dict)
     unit: str = ""
+    stated: dict[str, float] = field(default_factory=dict)

@@ -114,5 +114,5 @@ def test_a_value_outside_its_range_is_answered_with_the_range(tmp_path: Path, li
 
 def test_the_registry_knows_the_study_and_its_options() -> None:
     assert isinstance(study("stability"), Study)
-    assert set(studies()) == {"stability", "scaling", "communication"}
+    assert set(studies()) == {"stability", "scaling", "communication", "colocation"}
     assert study("stability").options is StabilityOptions

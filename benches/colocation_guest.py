@@ -1,0 +1,128 @@
+"""Does the best-effort class protect a service better than what the kernel has, and does each check help?
+
+One service under every policy in deterministic guests of 2, 4 and 8 virtual CPUs, with several seeds of
+arrivals: the same numbers on every machine. Printed: latency of the service while best-effort jobs are there,
+what the jobs did, and the goals beside. Exits with 1 if one is missed.
+
+Options: ``--cpus LIST`` (default 2,4,8), ``--seeds N`` (default 5), ``--policies LIST``, ``--peer PROGRAM``
+(another scheduler of sched_ext, `scripts/peer-scheduler.sh`; may be repeated), ``--at-once N`` guests
+(default 2), ``--out DIR`` keeps the trials. A virtual second of 2 CPUs takes about a second of one CPU of the
+machine, of 8 CPUs about 4.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import tempfile
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from integration.guest_policies import POLICIES, effect, peer, trial
+from steelyard.run.guest.tasks import Guest
+from steelyard.run.guest.trials import LOAD, SCHEDULER, execute_trials
+from steelyard.run.programs import PACKAGE, load_program
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from integration.guest_policies import Effect
+
+GOALS = (
+    ("mean of the service, be / fifo", "mean_ms", "be", "fifo", 1.10),
+    ("mean of the service, be / idle", "mean_ms", "be", "idle", 0.60),
+    ("p99 of the service, be / fifo", "p99_ms", "be", "fifo", 1.10),
+    ("p99 of the service, be / idle", "p99_ms", "be", "idle", 0.60),
+    ("jobs' iterations, idle / be", "iterations", "idle", "be", 1 / 0.95),
+)
+SCHEDULER_PROGRAM = PACKAGE / "_bin" / SCHEDULER
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cpus", default="2,4,8")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--policies", default=",".join(POLICIES))
+    parser.add_argument("--peer", type=Path, action="append", default=[])
+    parser.add_argument("--at-once", type=int, default=2)
+    parser.add_argument("--out", type=Path)
+    return parser.parse_args()
+
+
+def execute(options: argparse.Namespace, cpus: int, seed: int, out: Path) -> dict[str, Effect]:
+    """Execute all policies in one guest; a policy whose trial failed is left out, and said."""
+    policies: dict[str, Mapping[str, Any]] = {name: POLICIES[name] for name in options.policies.split(",")}
+    policies |= {path.name: peer(path.name) for path in options.peer}
+    programs = {LOAD: load_program(), SCHEDULER: SCHEDULER_PROGRAM}
+    programs |= {path.name: path for path in options.peer}
+    trials = [trial(name, policy, cpus, seed) for name, policy in policies.items()]
+    effects = {}
+    for outcome in execute_trials(trials, out, Guest(programs, cpus=cpus, timeout_s=7200)):
+        if outcome.exit_code == 0:
+            effects[outcome.name] = effect(outcome.folder)
+        else:
+            sys.stderr.write(f"{cpus} CPUs, seed {seed}, {outcome.name}: {outcome.log().strip()[-300:]}\n")
+    return effects
+
+
+def print_table(cpus: int, effects: list[dict[str, Effect]]) -> None:
+    """Print means over the seeds; in brackets the smallest and the largest."""
+    print(f"\n{cpus} CPUs, {len(effects)} seeds: means over seeds (smallest - largest)")
+    print(f"{'policy':14}{'mean ms':>24}{'p99 ms':>26}{'iterations':>12}{'lost':>6}")
+    for name in dict.fromkeys(name for one in effects for name in one):
+        rows = [one[name] for one in effects if name in one]
+        cells = []
+        for field, width in (("mean_ms", 24), ("p99_ms", 26)):
+            values = [getattr(row, field) for row in rows]
+            text = f"{sum(values) / len(values):.2f} ({min(values):.2f} - {max(values):.2f})"
+            cells.append(f"{text:>{width}}")
+        iterations = sum(row.iterations for row in rows) / len(rows)
+        print(f"{name:14}{''.join(cells)}{iterations:12.1f}{sum(row.lost for row in rows):6d}")
+
+
+def check_goals(effects: list[dict[str, Effect]]) -> bool:
+    """Print the geometric mean over the seeds of each ratio beside its goal; whether all are met."""
+    is_met = True
+    for title, field, above, below, goal in GOALS:
+        ratios = [
+            getattr(one[above], field) / getattr(one[below], field)
+            for one in effects
+            if above in one and below in one and getattr(one[below], field)
+        ]
+        if not ratios:
+            print(f"  {title:34} not measured")
+            is_met = False
+            continue
+        value = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        is_met &= value <= goal
+        print(f"  {title:34}{value:6.3f}  goal <= {goal:.3f}  {'met' if value <= goal else 'MISSED'}")
+    return is_met
+
+
+def main() -> int:
+    """Execute everything, print tables, give the exit code."""
+    options = arguments()
+    counts = [int(word) for word in options.cpus.split(",")]
+    found: dict[int, list[dict[str, Effect]]] = defaultdict(list)
+    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(options.at_once) as pool:
+        root = options.out or Path(scratch)
+        jobs = [(cpus, seed) for cpus in counts for seed in range(1, options.seeds + 1)]
+        waiting = [pool.submit(execute, options, *job, root / f"{job[0]}-{job[1]}") for job in jobs]
+        for (cpus, seed), future in zip(jobs, waiting, strict=True):
+            found[cpus].append(future.result())
+            sys.stderr.write(f"{cpus} CPUs, seed {seed}: done\n")
+    is_met = True
+    for cpus in counts:
+        print_table(cpus, found[cpus])
+        is_met &= check_goals(found[cpus])
+    return 0 if is_met else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

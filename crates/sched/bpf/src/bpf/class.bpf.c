@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: (Apache-2.0 OR GPL-2.0-only) */
+/*
+ * The best-effort class: no best-effort (BE) task runs while a latency-critical (LC) one waits for a CPU that it
+ * may use. What each piece is for stands in docs/decisions.
+ *
+ * Queues: LC tasks wait in one queue per last-level cache, ordered by virtual time; those bound to one CPU wait
+ * in a queue of that CPU. BE tasks have a queue per last-level cache, too.
+ */
+#include "moment.bpf.h"
+#include "meter.bpf.h"
+
+/* The kernel takes a scheduler only from a program that may be had under the GPL. */
+char _license[] SEC("license") = "Dual MIT/GPL";
+
+s32 exit_kind;
+s64 exit_code;
+char exit_reason[128];
+char exit_message[1024];
+
+SEC("struct_ops/be_select_cpu")
+s32 BPF_PROG(be_select_cpu, struct task_struct *p, s32 previous, u64 wake_flags)
+{
+	bool is_idle = false;
+	s32 cpu = scx_bpf_select_cpu_dfl(p, previous, wake_flags, &is_idle);
+
+	if (is_idle)
+		scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL),
+				   is_best_effort(p) ? be_slice_ns : lc_slice_of(p), 0);
+	return cpu;
+}
+
+static __always_inline void enqueue_be(struct task_struct *p, struct task_state *t, s32 home)
+{
+	u32 llc = llc_of_cpu(home);
+	u64 now = bpf_ktime_get_ns();
+	s32 idle;
+
+	if (t) {
+		if (!t->park_start_ns)
+			t->park_start_ns = now;
+		t->wait_start_ns = now;
+		/* Others, LC among them, may wait for the end of what it reads: it is to get there. */
+		if (is_reader(p) && t->reader_blinks < READER_BLINKS) {
+			t->reader_blinks++;
+			t->is_blink = 1;
+			count(COUNT_LENT);
+			scx_bpf_dsq_insert(p, MOMENT_QUEUE + home, MOMENT_NS, 0);
+			scx_bpf_kick_cpu(home, VALUE(scx_kick_flags, SCX_KICK_PREEMPT));
+			return;
+		}
+		t->reader_blinks = 0;
+	}
+	if (has_to_react(p))
+		attention = 1;
+	scx_bpf_dsq_insert_vtime(p, BE_QUEUE + llc, be_slice_ns, be_vtime_in(t, llc), 0);
+	idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	if (idle >= 0)
+		scx_bpf_kick_cpu(idle, VALUE(scx_kick_flags, SCX_KICK_IDLE));
+}
+
+SEC("struct_ops/be_enqueue")
+void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
+{
+	s32 home = scx_bpf_task_cpu(p), target = -1;
+	struct task_state *t = task_state(p);
+	bool is_bound = p->nr_cpus_allowed == 1 || is_migration_disabled(p);
+	u32 llc;
+
+	count(COUNT_SCHEDULING_EVENTS);
+	if (t)
+		t->is_blink = 0;
+	if (is_best_effort(p)) {
+		enqueue_be(p, t, home);
+		return;
+	}
+	if (is_bound && (p->flags & PF_KTHREAD)) {
+		scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL), lc_slice_of(p),
+				   VALUE(scx_enq_flags, SCX_ENQ_PREEMPT));
+		return;
+	}
+	/* Full barrier: whoever makes its CPU claimable after the search below sees that lc_seq moved. */
+	__sync_fetch_and_add(&lc_seq, 1);
+	if (!is_bound) {
+		target = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+		if (target >= 0) {
+			scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL_ON) | target, lc_slice_of(p), 0);
+			scx_bpf_kick_cpu(target, VALUE(scx_kick_flags, SCX_KICK_IDLE));
+			return;
+		}
+	}
+	if (claim(home, p))
+		target = home;
+	else if (!is_bound && check_entry)
+		target = claim_be_cpu(p, home);
+	llc = llc_of_cpu(target >= 0 ? target : home);
+	if (is_bound || !check_exit)
+		scx_bpf_dsq_insert_vtime(p, PINNED_QUEUE + (target >= 0 ? target : home), lc_slice_of(p),
+					 bpf_ktime_get_ns(), 0);
+	else
+		scx_bpf_dsq_insert_vtime(p, LC_QUEUE + llc, lc_slice_of(p), bpf_ktime_get_ns(), 0);
+	/* The kick is delivered after this CPU has let go of its run queue, hence after the insertion. */
+	if (target >= 0)
+		scx_bpf_kick_cpu(target, VALUE(scx_kick_flags, SCX_KICK_PREEMPT));
+	else if (is_bound)
+		scx_bpf_kick_cpu(home, VALUE(scx_kick_flags, SCX_KICK_IDLE));
+}
+
+/* From here on the CPU may be claimed; if an LC task came since this CPU last looked, it looks again. */
+static __always_inline void offer(struct cpu_state *c, s32 cpu)
+{
+	__sync_lock_test_and_set(&c->be_running, 1);
+	if (lc_seq_now() != c->seen_seq)
+		c->retries = RETRIES + 1;
+	if (!c->retries)
+		return;
+	/* The one who moved lc_seq may not have finished its insertion yet: hence more than one look. */
+	c->retries--;
+	count(COUNT_SELF_KICKS);
+	scx_bpf_kick_cpu(cpu, VALUE(scx_kick_flags, SCX_KICK_PREEMPT));
+}
+
+static __always_inline bool take_be(struct cpu_state *c, s32 cpu, u32 llc, struct task_struct *prev)
+{
+	s32 i;
+
+	bpf_for(i, 0, nr_llcs) {
+		u32 other = llc + i;
+
+		if (other >= nr_llcs)
+			other -= nr_llcs;
+		if (scx_bpf_dsq_nr_queued(BE_QUEUE + other) > 0 && scx_bpf_dsq_move_to_local(BE_QUEUE + other))
+			return true;
+		if (i == 0 && prev && (prev->scx.flags & VALUE(scx_ent_flags, SCX_TASK_QUEUED))) {
+			set_slice(prev, be_slice_ns);
+			offer(c, cpu);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The LC task that was taken will say in `running` whether it was local or came by the exit check. */
+static __always_inline void note_pick(struct cpu_state *c, u32 llc, bool prev_is_be, u64 start_ns)
+{
+	c->pick_ns = bpf_ktime_get_ns() - start_ns;
+	c->pick = prev_is_be || scx_bpf_dsq_nr_queued(BE_QUEUE + llc) > 0 ? 2 : 1;
+}
+
+SEC("struct_ops/be_dispatch")
+void BPF_PROG(be_dispatch, s32 cpu, struct task_struct *prev)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	u32 llc = llc_of_cpu(cpu);
+	bool prev_is_be = prev && is_best_effort(prev);
+	u64 start_ns = bpf_ktime_get_ns();
+
+	c->seen_seq = lc_seq_now();
+	c->pick = 0;
+	if (scx_bpf_dsq_move_to_local(MOMENT_QUEUE + cpu))
+		return;
+	if (!check_local && c->kind_ns[1] < c->kind_ns[0] && take_be(c, cpu, llc, prev_is_be ? prev : NULL)) {
+		count(COUNT_BE_PICKS);
+		return;
+	}
+	if (take_lc(c, cpu, llc)) {
+		note_pick(c, llc, prev_is_be, start_ns);
+		return;
+	}
+	if (prev && !prev_is_be && (prev->scx.flags & VALUE(scx_ent_flags, SCX_TASK_QUEUED))) {
+		set_slice(prev, lc_slice_of(prev));
+		return;
+	}
+	if (check_exit && steal_lc(cpu, llc)) {
+		note_pick(c, llc, prev_is_be, start_ns);
+		return;
+	}
+	start_ns = bpf_ktime_get_ns() - start_ns;
+	if (take_be(c, cpu, llc, prev_is_be ? prev : NULL)) {
+		count(COUNT_BE_PICKS);
+		if (check_exit) {
+			count(COUNT_EXIT_RUNS);
+			note_duration(CHECK_EXIT, start_ns);
+		}
+		return;
+	}
+	if (!check_exit)
+		balance_lc(cpu);
+}
+
+static __always_inline void note_lc_start(struct cpu_state *c, s32 cpu, struct task_state *t)
+{
+	bool is_local = !t || !t->last_cpu || t->last_cpu == cpu + 1;
+
+	c->be_running = 0;
+	c->retries = 0;
+	if (!c->pick)
+		return;
+	if (is_local) {
+		count(COUNT_LOCAL_LC_PICKS);
+		note_duration(CHECK_LOCAL, c->pick_ns);
+	} else {
+		count(COUNT_MIGRATIONS);
+		if (c->pick == 2) {
+			count(COUNT_EXIT_RUNS);
+			count(COUNT_EXIT_SUCCESSES);
+			note_duration(CHECK_EXIT, c->pick_ns);
+		}
+	}
+	c->pick = 0;
+}
+
+static __always_inline void note_be_start(struct cpu_state *c, s32 cpu, struct task_state *t, u64 now)
+{
+	if (!t) {
+		offer(c, cpu);
+		return;
+	}
+	if (t->wait_start_ns && now - t->wait_start_ns > PARKED_AFTER_NS)
+		c->parked_ns += now - t->wait_start_ns;
+	t->wait_start_ns = 0;
+	if (t->is_blink) {
+		start_moment(c, cpu);
+		return;
+	}
+	t->park_start_ns = 0;
+	offer(c, cpu);
+}
+
+SEC("struct_ops/be_running")
+void BPF_PROG(be_running, struct task_struct *p)
+{
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct cpu_state *c = cpu_state(cpu);
+	struct task_state *t = task_state(p);
+	bool is_be = is_best_effort(p);
+	struct llc_state *llc = llc_state(llc_of_cpu(cpu));
+	u64 now = bpf_ktime_get_ns();
+
+	c->run_start_ns = now;
+	c->is_blink = 0;
+	if (is_be && t && (s64)(t->vtime - llc->be_vtime) > 0)
+		llc->be_vtime = t->vtime;
+	if (is_be)
+		note_be_start(c, cpu, t, now);
+	else
+		note_lc_start(c, cpu, t);
+	if (t)
+		t->last_cpu = cpu + 1;
+}
+
+SEC("struct_ops/be_stopping")
+void BPF_PROG(be_stopping, struct task_struct *p, bool runnable)
+{
+	struct cpu_state *c = cpu_state(scx_bpf_task_cpu(p));
+	struct task_state *t = task_state(p);
+	u64 now = bpf_ktime_get_ns(), used_ns = now - c->run_start_ns;
+	bool is_be = is_best_effort(p);
+	u32 weight = p->scx.weight;
+
+	c->be_running = 0;
+	if (t && is_be)
+		t->vtime += used_ns * WEIGHT_USUAL / (weight ? weight : 1);
+	if (is_be && !c->is_blink)
+		c->be_ns += used_ns;
+	c->is_blink = 0;
+	if (t && !runnable)
+		t->park_start_ns = 0;
+	if (!check_local) {
+		c->kind_ns[is_be] += used_ns;
+		/* A kind that was away for long does not come back to the CPU alone. */
+		if (c->kind_ns[is_be] > c->kind_ns[!is_be] + 10 * lc_slice_ns)
+			c->kind_ns[!is_be] = c->kind_ns[is_be] - 10 * lc_slice_ns;
+	}
+}
+
+/* What the handshake could not close, because a virtual CPU was stopped in the middle of it, ends here. */
+SEC("struct_ops/be_tick")
+void BPF_PROG(be_tick, struct task_struct *p)
+{
+	s32 cpu = scx_bpf_task_cpu(p);
+
+	if (!check_local || !check_entry || !check_exit || !cpu_state(cpu)->be_running)
+		return;
+	if (scx_bpf_dsq_nr_queued(LC_QUEUE + llc_of_cpu(cpu)) > 0 || scx_bpf_dsq_nr_queued(PINNED_QUEUE + cpu) > 0)
+		set_slice(p, 0);
+}
+
+/* An idle CPU is as free as one that runs BE, and is lost in the same way between search and sleep. */
+SEC("struct_ops/be_update_idle")
+void BPF_PROG(be_update_idle, s32 cpu, bool is_idle)
+{
+	struct cpu_state *c = cpu_state(cpu);
+
+	if (is_idle && lc_seq_now() != c->seen_seq)
+		scx_bpf_kick_cpu(cpu, 0);
+}
+
+/* A real-time task took the CPU: what waits for it alone goes back to the queues. */
+SEC("struct_ops/be_cpu_release")
+void BPF_PROG(be_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	u32 moved = scx_bpf_reenqueue_local();
+
+	cpu_state(cpu)->counters[COUNT_REENQUEUES] += moved;
+}
+
+SEC("struct_ops/be_init_task")
+s32 BPF_PROG(be_init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+	return bpf_task_storage_get(&tasks, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE) ? 0 : -12; /* ENOMEM */
+}
+
+/* A signal for a waiting BE task: the patrol need not wait for its next full look. */
+SEC("tp_btf/signal_generate")
+int BPF_PROG(note_signal, int signal, void *info, struct task_struct *p)
+{
+	if (p->policy == POLICY_IDLE || is_idle_group(p))
+		attention = 1;
+	return 0;
+}
+
+SEC("struct_ops.s/be_init")
+s32 BPF_PROG(be_init)
+{
+	s32 i, error;
+
+	bpf_for(i, 0, nr_cpus) {
+		error = scx_bpf_create_dsq(PINNED_QUEUE + nth_cpu(i), -1);
+		if (!error)
+			error = scx_bpf_create_dsq(MOMENT_QUEUE + nth_cpu(i), -1);
+		if (error)
+			return error;
+	}
+	bpf_for(i, 0, nr_llcs) {
+		error = scx_bpf_create_dsq(LC_QUEUE + i, -1);
+		if (!error)
+			error = scx_bpf_create_dsq(BE_QUEUE + i, -1);
+		if (error)
+			return error;
+	}
+	return start_patrol();
+}
+
+SEC("struct_ops/be_exit")
+void BPF_PROG(be_exit, struct scx_exit_info *info)
+{
+	exit_kind = info->kind;
+	exit_code = info->exit_code;
+	bpf_probe_read_kernel_str(exit_reason, sizeof(exit_reason), info->reason);
+	bpf_probe_read_kernel_str(exit_message, sizeof(exit_message), info->msg);
+}
+
+SEC(".struct_ops.link")
+struct sched_ext_ops steelyard_be = {
+	.select_cpu = (void *)be_select_cpu,
+	.enqueue = (void *)be_enqueue,
+	.dispatch = (void *)be_dispatch,
+	.tick = (void *)be_tick,
+	.running = (void *)be_running,
+	.stopping = (void *)be_stopping,
+	.update_idle = (void *)be_update_idle,
+	.init_task = (void *)be_init_task,
+	.cpu_release = (void *)be_cpu_release,
+	.init = (void *)be_init,
+	.exit = (void *)be_exit,
+	.flags = 1, /* SCX_OPS_KEEP_BUILTIN_IDLE: the kernel's own search for idle CPUs stays */
+	.timeout_ms = 30000,
+	.name = "steelyard_be",
+};

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: (Apache-2.0 OR GPL-2.0-only) */
+/*
+ * What the class and the meter read of the kernel, and nothing else: every field is found by name in the
+ * running kernel's BTF when the program is loaded (CO-RE), so that one object fits many kernels.
+ */
+#ifndef STEELYARD_KERNEL_BPF_H
+#define STEELYARD_KERNEL_BPF_H
+
+typedef unsigned char __u8;
+typedef signed char __s8;
+typedef unsigned short __u16;
+typedef short __s16;
+typedef unsigned int __u32;
+typedef int __s32;
+typedef unsigned long long __u64;
+typedef long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __s32 s32;
+typedef __u64 u64;
+typedef __s64 s64;
+typedef _Bool bool;
+#define true 1
+#define false 0
+#define NULL ((void *)0)
+
+enum bpf_map_type_used {
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
+};
+enum {
+	BPF_F_NO_PREALLOC = 1,
+	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
+	BPF_F_TIMER_CPU_PIN = 2,
+};
+#define CLOCK_MONOTONIC 1
+
+/* Sizes are part of the helpers' contract; the content is the kernel's. */
+struct bpf_timer {
+	__u64 opaque[2];
+} __attribute__((aligned(8)));
+struct bpf_iter_scx_dsq {
+	__u64 opaque[6];
+};
+struct bpf_iter_num {
+	__u64 opaque[1];
+} __attribute__((aligned(8)));
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct cpumask {
+	unsigned long bits[1];
+};
+
+typedef struct {
+	unsigned long sig[1];
+} sigset_t;
+struct sigpending {
+	sigset_t signal;
+};
+struct signal_struct {
+	struct sigpending shared_pending;
+	unsigned int flags;
+};
+struct task_group {
+	int idle;
+	struct task_group *parent;
+};
+struct sched_ext_entity {
+	u32 flags;
+	u32 weight;
+	u64 slice;
+	u64 dsq_vtime;
+};
+struct task_struct {
+	unsigned int flags;
+	unsigned int policy;
+	int nr_cpus_allowed;
+	unsigned short migration_disabled;
+	int rcu_read_lock_nesting;
+	int pid;
+	int tgid;
+	unsigned long jobctl;
+	const struct cpumask *cpus_ptr;
+	struct task_group *sched_task_group;
+	struct signal_struct *signal;
+	struct sigpending pending;
+	sigset_t blocked;
+	struct sched_ext_entity scx;
+};
+enum scx_exit_kind {
+	SCX_EXIT_ERROR = 1024,
+};
+struct scx_exit_info {
+	enum scx_exit_kind kind;
+	s64 exit_code;
+	const char *reason;
+	char *msg;
+};
+struct scx_cpu_release_args;
+struct scx_init_task_args;
+
+enum scx_enq_flags {
+	SCX_ENQ_HEAD = 1ULL,
+	SCX_ENQ_PREEMPT = 1ULL << 32,
+	SCX_ENQ_LAST = 1ULL << 41,
+};
+enum scx_kick_flags {
+	SCX_KICK_IDLE = 1,
+	SCX_KICK_PREEMPT = 2,
+};
+enum scx_ent_flags {
+	SCX_TASK_QUEUED = 1,
+};
+enum scx_dsq_id_flags {
+	SCX_DSQ_LOCAL = 1ULL << 63 | 2,
+	SCX_DSQ_LOCAL_ON = 3ULL << 62,
+};
+
+/* Only the callbacks that are used; the loader matches them by name with the kernel's own structure. */
+struct sched_ext_ops {
+	s32 (*select_cpu)(struct task_struct *, s32, u64);
+	void (*enqueue)(struct task_struct *, u64);
+	void (*dispatch)(s32, struct task_struct *);
+	void (*tick)(struct task_struct *);
+	void (*running)(struct task_struct *);
+	void (*stopping)(struct task_struct *, bool);
+	void (*update_idle)(s32, bool);
+	void (*cpu_release)(s32, struct scx_cpu_release_args *);
+	s32 (*init_task)(struct task_struct *, struct scx_init_task_args *);
+	s32 (*init)(void);
+	void (*exit)(struct scx_exit_info *);
+	u64 flags;
+	u32 timeout_ms;
+	char name[128];
+};
+
+#pragma clang attribute pop
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+
+/* Definitions of the kernel that its BTF does not carry. */
+#define POLICY_IDLE 5		    /* SCHED_IDLE, user interface */
+#define PF_EXITING 0x00000004	    /* linux/sched.h */
+#define PF_KTHREAD 0x00200000	    /* linux/sched.h */
+#define SIGNAL_GROUP_EXIT 0x00000004 /* linux/sched/signal.h */
+#define JOBCTL_MOMENT (1UL << 17 | 1UL << 19 | 1UL << 20 | 1UL << 23) /* linux/sched/jobctl.h: stops, freezer */
+#define SIGKILL_BIT (1UL << 8)	    /* signal 9 */
+
+extern s32 scx_bpf_select_cpu_dfl(struct task_struct *, s32, u64, bool *) __ksym;
+extern s32 scx_bpf_create_dsq(u64, s32) __ksym;
+extern s32 scx_bpf_pick_idle_cpu(const struct cpumask *, u64) __ksym;
+extern void scx_bpf_kick_cpu(s32, u64) __ksym;
+extern s32 scx_bpf_task_cpu(const struct task_struct *) __ksym;
+extern s32 scx_bpf_dsq_nr_queued(u64) __ksym;
+extern void scx_bpf_dsq_insert(struct task_struct *, u64, u64, u64) __ksym;
+extern void scx_bpf_dsq_insert_vtime(struct task_struct *, u64, u64, u64, u64) __ksym;
+extern bool scx_bpf_dsq_move_to_local(u64) __ksym;
+extern u32 scx_bpf_reenqueue_local(void) __ksym;
+extern bool scx_bpf_task_set_slice(struct task_struct *, u64) __ksym __weak;
+extern int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *, u64, u64) __ksym;
+extern struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *) __ksym;
+extern void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *) __ksym;
+extern void scx_bpf_dsq_move_set_slice(struct bpf_iter_scx_dsq *, u64) __ksym;
+extern void scx_bpf_dsq_move_set_vtime(struct bpf_iter_scx_dsq *, u64) __ksym;
+extern bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *, struct task_struct *, u64, u64) __ksym;
+extern bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *, struct task_struct *, u64, u64) __ksym;
+extern bool bpf_cpumask_test_cpu(u32, const struct cpumask *) __ksym;
+extern int bpf_iter_num_new(struct bpf_iter_num *, int, int) __ksym;
+extern int *bpf_iter_num_next(struct bpf_iter_num *) __ksym;
+extern void bpf_iter_num_destroy(struct bpf_iter_num *) __ksym;
+
+/* Values that moved between kernels are read from the running kernel's BTF, never written as numbers. */
+#define VALUE(kind, name) bpf_core_enum_value(enum kind, name)
+
+#endif

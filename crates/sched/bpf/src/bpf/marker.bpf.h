@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: (Apache-2.0 OR GPL-2.0-only) */
+/* Who is best-effort. The class and the meter ask the same question, and get the same answer. */
+#ifndef STEELYARD_MARKER_BPF_H
+#define STEELYARD_MARKER_BPF_H
+
+#include "kernel.bpf.h"
+
+#define MAX_GROUP_DEPTH 16
+
+/* A group is best-effort if it or one above it has cpu.idle = 1, as in the fair class. */
+static __always_inline bool is_idle_group(const struct task_struct *p)
+{
+	struct task_group *group = p->sched_task_group;
+	int depth;
+
+	for (depth = 0; depth < MAX_GROUP_DEPTH && group; depth++) {
+		if (group->idle > 0)
+			return true;
+		group = group->parent;
+	}
+	return false;
+}
+
+/* The trampoline of a BPF program itself disables migration of the task that executes it. */
+static __always_inline bool is_migration_disabled(const struct task_struct *p)
+{
+	u16 depth = p->migration_disabled;
+
+	if (depth == 1)
+		return bpf_get_current_task_btf() != p;
+	return depth > 0;
+}
+
+/* Inside of a read-side critical section; the trampoline again is one of its own. */
+static __always_inline bool is_reader(const struct task_struct *p)
+{
+	return p->rcu_read_lock_nesting > (bpf_get_current_task_btf() == p ? 1 : 0);
+}
+
+/*
+ * Kernel threads, tasks on their way out, killed tasks and tasks that cannot leave their CPU at the moment are
+ * never best-effort: others wait for what they hold.
+ */
+static __always_inline bool is_best_effort(const struct task_struct *p)
+{
+	if (p->flags & (PF_KTHREAD | PF_EXITING))
+		return false;
+	if (p->policy != POLICY_IDLE && !is_idle_group(p))
+		return false;
+	if ((p->signal->flags & SIGNAL_GROUP_EXIT) || (p->pending.signal.sig[0] & SIGKILL_BIT))
+		return false;
+	return !is_migration_disabled(p);
+}
+
+#endif

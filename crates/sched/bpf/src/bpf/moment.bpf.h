@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: (Apache-2.0 OR GPL-2.0-only) */
+/*
+ * A starved task gets a moment now and then: long enough to reach user mode, where it handles signals and the
+ * freezer, and cut before it costs anybody. Without moments the kernel would take the class for broken (its
+ * watchdog), and nothing could kill, freeze or stop a starved task.
+ */
+#ifndef STEELYARD_MOMENT_BPF_H
+#define STEELYARD_MOMENT_BPF_H
+
+#include "queue.bpf.h"
+
+#define MOMENT_NS 150000ULL
+#define PATROL_NS 10000000ULL	     /* between looks while BE waits */
+#define PATROL_IDLE_NS 100000000ULL  /* while none does */
+#define PATROL_FULL_NS 250000000ULL  /* a look at every waiting task, for what gives no sign: the freezer */
+#define MOMENT_STUCK_NS 200000000ULL /* a CPU that gives no moment for so long is held by a real-time task */
+#define READER_BLINKS 8
+#define PARKED_AFTER_NS 1000000000ULL /* a wait counts as parked from there on */
+
+const volatile u64 heartbeat_ns = 20000000000ULL;
+const volatile u64 freeze_after_ns;
+
+/* Something happened that a waiting BE task must react to. */
+u32 attention;
+/* When the next waiting task reaches the age of a heartbeat. */
+u64 next_due_ns;
+u64 last_full_ns;
+/* Tasks that were due when the last patrol had no more moments to give. */
+u32 overdue;
+
+/* Tasks parked for longer than freeze_after_ns: the loader freezes their groups. */
+#define PARKED 256
+s32 parked_tgids[PARKED];
+u32 parked_count;
+
+struct patrol_timer {
+	struct bpf_timer timer;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct patrol_timer);
+} patrol_timers SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_CPUS);
+	__type(key, u32);
+	__type(value, struct patrol_timer);
+} moment_timers SEC(".maps");
+
+/* A signal that it would handle, a stop, or the freezer. */
+static __always_inline bool has_to_react(struct task_struct *p)
+{
+	unsigned long pending = p->pending.signal.sig[0] | p->signal->shared_pending.signal.sig[0];
+
+	return (p->jobctl & JOBCTL_MOMENT) || (pending & ~p->blocked.sig[0]);
+}
+
+static __always_inline void count_shared(enum counter which)
+{
+	__sync_fetch_and_add(&cpu_state(bpf_get_smp_processor_id())->counters[which], 1);
+}
+
+/* A CPU that the task may use and that has few moments to give already; -1: none. */
+static s32 moment_cpu(struct task_struct *p, s32 allowed)
+{
+	s32 home = scx_bpf_task_cpu(p), i;
+
+	bpf_for(i, 0, nr_cpus) {
+		s32 cpu = home + i;
+
+		if (cpu >= nr_cpus)
+			cpu -= nr_cpus;
+		if (bpf_cpumask_test_cpu(cpu, p->cpus_ptr) && !cpu_state(cpu)->is_stuck &&
+		    scx_bpf_dsq_nr_queued(MOMENT_QUEUE + cpu) < allowed)
+			return cpu;
+	}
+	return -1;
+}
+
+/* Counts the time without a CPU, and names the task to the loader when it is long. */
+static __always_inline void note_parked(struct task_struct *p, struct task_state *t, u64 now)
+{
+	u32 place;
+
+	if (!freeze_after_ns || !t->park_start_ns || now - t->park_start_ns < freeze_after_ns)
+		return;
+	place = __sync_fetch_and_add(&parked_count, 1);
+	barrier_var(place);
+	parked_tgids[place & (PARKED - 1)] = p->tgid;
+}
+
+/* Gives moments to the tasks of one queue that need one; 0: none is left that does. */
+static __noinline u32 look_after(u32 llc, s32 allowed, u64 now, bool is_full)
+{
+	struct task_struct *p;
+
+	bpf_for_each(scx_dsq, p, BE_QUEUE + llc, 0) {
+		struct task_state *t = task_state(p);
+		u64 due_ns;
+		s32 cpu;
+
+		if (!t)
+			continue;
+		if (!is_best_effort(p)) {
+			/* Killed or relabelled: it goes where LC tasks wait. */
+			s32 home = scx_bpf_task_cpu(p);
+
+			scx_bpf_dsq_move_set_slice(&___it, lc_slice_of(p));
+			scx_bpf_dsq_move_set_vtime(&___it, now);
+			__sync_fetch_and_add(&lc_seq, 1);
+			if (scx_bpf_dsq_move_vtime(&___it, p, LC_QUEUE + llc, 0)) {
+				t->wait_start_ns = 0;
+				cpu = claim(home, p) ? home : claim_be_cpu(p, home);
+				scx_bpf_kick_cpu(cpu >= 0 ? cpu : home, cpu >= 0 ? VALUE(scx_kick_flags, SCX_KICK_PREEMPT) :
+									    VALUE(scx_kick_flags, SCX_KICK_IDLE));
+			}
+			continue;
+		}
+		if (is_full)
+			note_parked(p, t, now);
+		due_ns = t->wait_start_ns + heartbeat_ns;
+		if (due_ns > now && !has_to_react(p)) {
+			if (due_ns < next_due_ns)
+				next_due_ns = due_ns;
+			continue;
+		}
+		cpu = moment_cpu(p, allowed);
+		if (cpu < 0)
+			return 1;
+		t->is_blink = 1;
+		scx_bpf_dsq_move_set_slice(&___it, MOMENT_NS);
+		if (scx_bpf_dsq_move(&___it, p, MOMENT_QUEUE + cpu, 0)) {
+			count_shared(COUNT_HEARTBEAT_BLINKS);
+			scx_bpf_kick_cpu(cpu, VALUE(scx_kick_flags, SCX_KICK_PREEMPT));
+		} else {
+			t->is_blink = 0;
+		}
+	}
+	return 0;
+}
+
+/* Moments that a CPU does not give, because a real-time task holds it, are given elsewhere. */
+static __noinline s32 look_after_moments(s32 cpu, u64 now)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	struct task_struct *p;
+
+	if (scx_bpf_dsq_nr_queued(MOMENT_QUEUE + cpu) <= 0) {
+		c->blink_wait_ns = 0;
+		return 0;
+	}
+	if (!c->blink_wait_ns)
+		c->blink_wait_ns = now;
+	scx_bpf_kick_cpu(cpu, VALUE(scx_kick_flags, SCX_KICK_PREEMPT));
+	if (now - c->blink_wait_ns < MOMENT_STUCK_NS)
+		return 0;
+	c->is_stuck = 1;
+	c->blink_wait_ns = now;
+	bpf_for_each(scx_dsq, p, MOMENT_QUEUE + cpu, 0) {
+		s32 other = moment_cpu(p, 64);
+
+		if (other >= 0 && other != cpu && scx_bpf_dsq_move(&___it, p, MOMENT_QUEUE + other, 0))
+			scx_bpf_kick_cpu(other, VALUE(scx_kick_flags, SCX_KICK_PREEMPT));
+	}
+	return 0;
+}
+
+static int patrol(void *map, u32 *key, struct bpf_timer *timer)
+{
+	u64 now = bpf_ktime_get_ns(), period_ns = PATROL_IDLE_NS;
+	u32 left = 0;
+	s32 i, allowed = 1 + overdue;
+	bool is_full;
+
+	bpf_for(i, 0, nr_llcs) {
+		if (scx_bpf_dsq_nr_queued(BE_QUEUE + i) > 0)
+			period_ns = PATROL_NS;
+	}
+	bpf_for(i, 0, nr_cpus) {
+		look_after_moments(nth_cpu(i), now);
+	}
+	is_full = now - last_full_ns > PATROL_FULL_NS;
+	if (period_ns == PATROL_NS && (attention || is_full || now >= next_due_ns)) {
+		attention = 0;
+		next_due_ns = now + heartbeat_ns;
+		if (is_full)
+			last_full_ns = now;
+		bpf_for(i, 0, nr_llcs) {
+			left |= look_after(i, allowed, now, is_full);
+		}
+		if (left) {
+			next_due_ns = now;
+			overdue = overdue < 32 ? overdue + 1 : 32;
+		} else {
+			overdue = 0;
+		}
+	}
+	bpf_timer_start(timer, period_ns, 0);
+	return 0;
+}
+
+/* A moment is over: the CPU picks again. */
+static int end_moment(void *map, u32 *key, struct bpf_timer *timer)
+{
+	if (cpu_state(*key)->is_blink)
+		scx_bpf_kick_cpu(*key, VALUE(scx_kick_flags, SCX_KICK_PREEMPT));
+	return 0;
+}
+
+static __always_inline void start_moment(struct cpu_state *c, s32 cpu)
+{
+	u32 key = cpu;
+	struct patrol_timer *moment = bpf_map_lookup_elem(&moment_timers, &key);
+
+	c->is_blink = 1;
+	c->is_stuck = 0;
+	/* Where the timer cannot be had the slice ends the moment, at the next tick. */
+	if (moment)
+		bpf_timer_start(&moment->timer, MOMENT_NS, BPF_F_TIMER_CPU_PIN);
+}
+
+static __always_inline s32 start_patrol(void)
+{
+	u32 key = 0;
+	struct patrol_timer *timer = bpf_map_lookup_elem(&patrol_timers, &key);
+	s32 i;
+
+	bpf_for(i, 0, nr_cpus) {
+		struct patrol_timer *moment;
+
+		key = nth_cpu(i);
+		moment = bpf_map_lookup_elem(&moment_timers, &key);
+		if (!moment)
+			return -1;
+		bpf_timer_init(&moment->timer, &moment_timers, CLOCK_MONOTONIC);
+		bpf_timer_set_callback(&moment->timer, end_moment);
+	}
+	if (!timer)
+		return -1;
+	bpf_timer_init(&timer->timer, &patrol_timers, CLOCK_MONOTONIC);
+	bpf_timer_set_callback(&timer->timer, patrol);
+	return bpf_timer_start(&timer->timer, PATROL_IDLE_NS, 0);
+}
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: (Apache-2.0 OR GPL-2.0-only) */
+/* Queues, virtual time, and the search for CPUs that run best-effort work. */
+#ifndef STEELYARD_QUEUE_BPF_H
+#define STEELYARD_QUEUE_BPF_H
+
+#include "kernel.bpf.h"
+#include "marker.bpf.h"
+#include "state.bpf.h"
+
+#define LC_QUEUE 0x10000ULL
+#define PINNED_QUEUE 0x20000ULL
+#define BE_QUEUE 0x30000ULL
+#define MOMENT_QUEUE 0x40000ULL /* of a CPU: tasks that get a moment there before anything else */
+#define RETRIES 2
+#define SLICE_LEAST_NS 1000000ULL
+#define SLICE_MOST 10 /* times the usual */
+#define WEIGHT_USUAL 100 /* SCX_TASK weight of nice 0 */
+
+const volatile u32 nr_cpus = 1;
+const volatile u32 nr_llcs = 1;
+/* CPUs ordered so that those sharing a cache stand together; and where in it each cache's begin. */
+const volatile u16 cpu_order[MAX_CPUS];
+const volatile u16 llc_of[MAX_CPUS];
+const volatile u16 llc_first[MAX_CPUS];
+const volatile bool check_local = true;
+const volatile bool check_entry = true;
+const volatile bool check_exit = true;
+const volatile u64 lc_slice_ns = 20000000;
+const volatile u64 be_slice_ns = 20000000;
+
+/* Moves with every LC task that is put into a queue: whoever looked before must look again. */
+u64 lc_seq __attribute__((aligned(128)));
+
+static __always_inline u32 llc_of_cpu(s32 cpu)
+{
+	u64 index = (u32)cpu;
+
+	barrier_var(index);
+	return llc_of[index & (MAX_CPUS - 1)] & (MAX_CPUS - 1);
+}
+
+static __always_inline s32 nth_cpu(u32 position)
+{
+	u64 index = position;
+
+	barrier_var(index);
+	return cpu_order[index & (MAX_CPUS - 1)];
+}
+
+static __always_inline void set_slice(struct task_struct *p, u64 slice_ns)
+{
+	if (bpf_ksym_exists(scx_bpf_task_set_slice))
+		scx_bpf_task_set_slice(p, slice_ns);
+	else
+		p->scx.slice = slice_ns;
+}
+
+/* Reads with a full barrier: pairs with the addition in `enqueue`. */
+static __always_inline u64 lc_seq_now(void)
+{
+	return __sync_fetch_and_add(&lc_seq, 0);
+}
+
+static __always_inline struct task_state *task_state(struct task_struct *p)
+{
+	return bpf_task_storage_get(&tasks, p, NULL, 0);
+}
+
+/*
+ * LC tasks take turns in order of arrival, each for a slice in proportion to its weight. Virtual time for each thread,
+ * as BE tasks have it, makes the requests of one service overtake each other: measured in docs/decisions.
+ */
+static __always_inline u64 lc_slice_of(const struct task_struct *p)
+{
+	u64 slice_ns = lc_slice_ns * p->scx.weight / WEIGHT_USUAL;
+
+	if (slice_ns < SLICE_LEAST_NS)
+		return SLICE_LEAST_NS;
+	return slice_ns < SLICE_MOST * lc_slice_ns ? slice_ns : SLICE_MOST * lc_slice_ns;
+}
+
+/* A task that slept long gets no credit for it; one that came from elsewhere is not set back without bound. */
+static __always_inline u64 be_vtime_in(struct task_state *t, u32 llc)
+{
+	u64 now = llc_state(llc)->be_vtime;
+
+	if (!t)
+		return now;
+	if ((s64)(t->vtime - now) < 0)
+		t->vtime = now;
+	if ((s64)(t->vtime - now) > (s64)(be_slice_ns * WEIGHT_USUAL))
+		t->vtime = now + be_slice_ns * WEIGHT_USUAL;
+	return t->vtime;
+}
+
+static __always_inline bool claim(s32 cpu, const struct task_struct *p)
+{
+	struct cpu_state *c = cpu_state(cpu);
+
+	return c->be_running && bpf_cpumask_test_cpu(cpu, p->cpus_ptr) &&
+	       __sync_val_compare_and_swap(&c->be_running, 1, 0) == 1;
+}
+
+/* Entry check: a CPU that runs BE and that this LC task may use, near ones first; -1: none. */
+static s32 claim_be_cpu(struct task_struct *p, s32 home)
+{
+	u64 start_ns = bpf_ktime_get_ns();
+	u32 first = llc_of_cpu(home);
+	s32 found = -1, i;
+	u64 index = first;
+
+	barrier_var(index);
+	first = llc_first[index & (MAX_CPUS - 1)];
+	count(COUNT_ENTRY_RUNS);
+	bpf_for(i, 0, nr_cpus) {
+		u32 position = first + i;
+		s32 cpu;
+
+		if (position >= nr_cpus)
+			position -= nr_cpus;
+		cpu = nth_cpu(position);
+		if (claim(cpu, p)) {
+			found = cpu;
+			break;
+		}
+	}
+	if (found >= 0)
+		count(COUNT_ENTRY_SUCCESSES);
+	note_duration(CHECK_ENTRY, bpf_ktime_get_ns() - start_ns);
+	return found;
+}
+
+/* The LC tasks of this CPU and of its cache; bound ones and others take turns. */
+static __always_inline bool take_lc(struct cpu_state *c, s32 cpu, u32 llc)
+{
+	bool bound_first = c->last_was_shared;
+
+	if (bound_first && scx_bpf_dsq_move_to_local(PINNED_QUEUE + cpu)) {
+		c->last_was_shared = 0;
+		return true;
+	}
+	if (scx_bpf_dsq_move_to_local(LC_QUEUE + llc)) {
+		c->last_was_shared = 1;
+		return true;
+	}
+	return !bound_first && scx_bpf_dsq_move_to_local(PINNED_QUEUE + cpu);
+}
+
+/* Exit check beyond this CPU's cache: an LC task that waits elsewhere, near ones first. */
+static __always_inline bool steal_lc(s32 cpu, u32 llc)
+{
+	s32 i;
+
+	bpf_for(i, 1, nr_llcs) {
+		u32 other = llc + i;
+
+		if (other >= nr_llcs)
+			other -= nr_llcs;
+		if (scx_bpf_dsq_nr_queued(LC_QUEUE + other) > 0 && scx_bpf_dsq_move_to_local(LC_QUEUE + other))
+			return true;
+	}
+	return false;
+}
+
+/* Without the exit check LC tasks wait at their CPU: the longest queue gives one away, to an idle CPU only. */
+static __always_inline bool balance_lc(s32 cpu)
+{
+	s32 i, most = 0, from = -1;
+
+	bpf_for(i, 0, nr_cpus) {
+		s32 other = nth_cpu(i), queued = scx_bpf_dsq_nr_queued(PINNED_QUEUE + other);
+
+		if (other != cpu && queued > most) {
+			most = queued;
+			from = other;
+		}
+	}
+	return from >= 0 && scx_bpf_dsq_move_to_local(PINNED_QUEUE + from);
+}
+
+#endif

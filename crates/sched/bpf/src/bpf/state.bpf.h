@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: (Apache-2.0 OR GPL-2.0-only) */
+/* What the class knows of each CPU, its switches, and what it counts. */
+#ifndef STEELYARD_STATE_BPF_H
+#define STEELYARD_STATE_BPF_H
+
+#include "kernel.bpf.h"
+
+#define MAX_CPUS 512 /* a power of two: indices are masked */
+#define BUCKETS 32   /* powers of two of nanoseconds */
+
+enum counter {
+	COUNT_SCHEDULING_EVENTS,
+	COUNT_ENTRY_RUNS,
+	COUNT_ENTRY_SUCCESSES,
+	COUNT_EXIT_RUNS,
+	COUNT_EXIT_SUCCESSES,
+	COUNT_LOCAL_LC_PICKS,
+	COUNT_BE_PICKS,
+	COUNT_SELF_KICKS,
+	COUNT_HEARTBEAT_BLINKS,
+	COUNT_REENQUEUES,
+	COUNT_MIGRATIONS,
+	COUNT_LENT,
+	COUNTERS,
+};
+enum check { CHECK_ENTRY, CHECK_EXIT, CHECK_LOCAL, CHECKS };
+
+struct cpu_state {
+	/* 1 while best-effort work runs here and an LC task may take the CPU from it; claimed by 1 -> 0. */
+	u32 be_running;
+	/* A task has its moment here: it is not to be claimed, and cut after a while. */
+	u32 is_blink;
+	/* lc_seq when this CPU last looked for LC work. */
+	u64 seen_seq;
+	/* When the task that runs here got the CPU. */
+	u64 run_start_ns;
+	/* Without the local check: time both kinds ran here, [0] LC, [1] BE. */
+	u64 kind_ns[2];
+	/* How often this CPU still looks again for LC work that is on its way. */
+	u32 retries;
+	/* The LC task on its way here was taken from a queue; 2: while BE was ready; and what the search took. */
+	u32 pick;
+	u64 pick_ns;
+	/* A moment was due here for long and not given. */
+	u32 is_stuck;
+	/* Since when a task waits here for its moment, as seen by the patrol; 0: none does. */
+	u64 blink_wait_ns;
+	/* The last LC task taken came from the queue of the cache, not from the CPU's own. */
+	u32 last_was_shared;
+	/* Time that BE had here beyond moments. */
+	u64 be_ns;
+	u64 parked_ns;
+	u64 counters[COUNTERS];
+	u64 histograms[CHECKS][BUCKETS];
+} __attribute__((aligned(128)));
+
+struct cpu_state cpus[MAX_CPUS];
+
+/* What the class knows of a task. */
+struct task_state {
+	/* BE: its virtual time. */
+	u64 vtime;
+	/* BE: since when it has been ready without a CPU; 0: it is not waiting. A moment starts it anew. */
+	u64 wait_start_ns;
+	/* BE: when it last had a CPU for more than a moment, or became ready. */
+	u64 park_start_ns;
+	/* It is in the queue for moments, or has one. */
+	u32 is_blink;
+	/* Moments in a row that it got because it is inside of a read-side critical section. */
+	u32 reader_blinks;
+	/* CPU on which it last ran, plus 1; 0: it has not run yet. */
+	u32 last_cpu;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct task_state);
+} tasks SEC(".maps");
+
+/* Of a last-level cache: the virtual time of its BE tasks. */
+struct llc_state {
+	u64 be_vtime;
+} __attribute__((aligned(128)));
+struct llc_state llcs[MAX_CPUS];
+
+static __always_inline struct cpu_state *cpu_state(s32 cpu)
+{
+	u64 index = (u32)cpu;
+
+	barrier_var(index);
+	index &= MAX_CPUS - 1;
+	barrier_var(index);
+	return &cpus[index & (MAX_CPUS - 1)];
+}
+
+static __always_inline struct llc_state *llc_state(u32 llc)
+{
+	u64 index = llc;
+
+	barrier_var(index);
+	return &llcs[index & (MAX_CPUS - 1)];
+}
+
+static __always_inline void count(enum counter which)
+{
+	cpu_state(bpf_get_smp_processor_id())->counters[which]++;
+}
+
+static __always_inline u32 bucket_of(u64 ns)
+{
+	u32 bucket = 0;
+
+	if (ns >> 16) { bucket += 16; ns >>= 16; }
+	if (ns >> 8) { bucket += 8; ns >>= 8; }
+	if (ns >> 4) { bucket += 4; ns >>= 4; }
+	if (ns >> 2) { bucket += 2; ns >>= 2; }
+	return bucket + (ns >> 1 ? 1 : 0);
+}
+
+static __always_inline void note_duration(enum check which, u64 ns)
+{
+	u64 bucket = bucket_of(ns);
+
+	barrier_var(bucket);
+	cpu_state(bpf_get_smp_processor_id())->histograms[which][bucket & (BUCKETS - 1)]++;
+}
+
+#endif

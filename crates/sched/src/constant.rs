@@ -1,0 +1,70 @@
+//! Constants of Linux 6.14, the kernel of the source system, and where each stands.
+
+/// Time between two timer ticks.
+/// SOURCE: `CONFIG_HZ=250`, the default of kernel/Kconfig.hz.
+pub const TICK_NS: u64 = 4_000_000;
+
+/// Slice of a fair thread.
+/// SOURCE: kernel/sched/fair.c, `sysctl_sched_base_slice` = 0.70 ms, times 1 + log2(min(CPUs, 8)): 2.8 ms in a
+/// machine of 8 or more CPUs, 2.1 ms with 4.
+pub const SLICE_NS: u64 = 2_800_000;
+
+/// Weight of nice 0; also the unit of virtual time.
+/// SOURCE: kernel/sched/core.c, `sched_prio_to_weight[20]`.
+pub const NICE_0_WEIGHT: u64 = 1024;
+
+/// Weight of nice 19.
+/// SOURCE: kernel/sched/core.c, `sched_prio_to_weight[39]`.
+pub const NICE_19_WEIGHT: u64 = 15;
+
+/// Weight of a thread in `SCHED_IDLE`, and of a control group with `cpu.idle`.
+/// SOURCE: kernel/sched/sched.h, `WEIGHT_IDLEPRIO`.
+pub const IDLE_WEIGHT: u64 = 3;
+
+/// Bits a weight is scaled up by, so that a group's share of a CPU stays precise.
+/// SOURCE: include/linux/sched.h, `SCHED_FIXEDPOINT_SHIFT`.
+pub const WEIGHT_SHIFT: u32 = 10;
+
+/// Smallest scaled weight of a group on a CPU.
+/// SOURCE: kernel/sched/sched.h, `MIN_SHARES`.
+pub const LEAST_SHARE: u64 = 2;
+
+/// `cpu.weight` of a control group that nobody changed.
+/// SOURCE: include/linux/cgroup-defs.h, `CGROUP_WEIGHT_DFL`.
+pub const GROUP_WEIGHT: u64 = 100;
+
+/// A thread that ran on its CPU less long ago is not moved by the balancer.
+/// SOURCE: kernel/sched/fair.c, `sysctl_sched_migration_cost` = 500 us.
+pub const HOT_NS: u64 = 500_000;
+
+/// A busy CPU balances this many times less often than an idle one.
+/// SOURCE: kernel/sched/topology.c, `sd_init`: `busy_factor` = 16.
+pub const BUSY_FACTOR: u64 = 16;
+
+/// By how many percent the load of a CPU exceeds another's before it is balanced.
+/// SOURCE: kernel/sched/topology.c, `sd_init`: `imbalance_pct` = 117 where CPUs share a cache.
+pub const IMBALANCE_PERCENT: u64 = 117;
+
+/// Averages decay once in this time.
+/// SOURCE: kernel/sched/pelt.c, `___update_load_sum`: periods of 1024 us.
+pub const DECAY_PERIOD_NS: u64 = 1_024_000;
+
+/// Periods after which half of an average is left.
+/// SOURCE: kernel/sched/sched-pelt.h, `LOAD_AVG_PERIOD`.
+pub const HALF_LIFE_PERIODS: f64 = 32.0;
+
+/// Periods after which nothing is left of an average.
+/// SOURCE: kernel/sched/pelt.c, `decay_load`: `LOAD_AVG_PERIOD` * 63.
+pub const LONGEST_DECAY: u16 = 32 * 63;
+
+/// Time real-time threads may use a CPU in each period while others want it.
+/// SOURCE: kernel/sched/rt.c, `sysctl_sched_rt_runtime` = 950 ms; the fair server of 6.12 and later leaves the
+/// same share (kernel/sched/deadline.c, `fair_server_init`: 50 ms of 1 s), and only to threads that wait for it.
+pub const REAL_TIME_RUNTIME_NS: u64 = 950_000_000;
+
+/// Period of [`REAL_TIME_RUNTIME_NS`].
+/// SOURCE: kernel/sched/rt.c, `sysctl_sched_rt_period` = 1 s.
+pub const REAL_TIME_PERIOD_NS: u64 = 1_000_000_000;
+
+/// Time between two samples of a trial.
+pub const SAMPLE_NS: u64 = 100_000_000;

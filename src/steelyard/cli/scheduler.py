@@ -1,0 +1,110 @@
+"""``steelyard scheduler``: the class, or the governor that takes its place."""
+
+from __future__ import annotations
+
+import json as json_text
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from steelyard.errors import UsageError
+from steelyard.run.best_effort.prometheus import exposition
+from steelyard.run.best_effort.service import read_status, start_protection, stop_protection
+
+Groups = Annotated[tuple[Path, ...], Parameter(negative="", show_default=False)]
+
+
+def start(
+    *,
+    service: Groups = (),
+    governor: bool = False,
+    foreground: bool = False,
+) -> int:
+    """Start the scheduling class, or a governor where the host has none.
+
+    The class needs a kernel with sched_ext, root, and the program that `make scheduler` builds; what is
+    missing is said. The governor needs none of them: while a service waits for CPUs it throttles the
+    commands of `steelyard background`, and releases them when the service is calm. Both end with
+    `steelyard scheduler stop`. Starting twice is no error.
+
+    Parameters
+    ----------
+    service
+        Control group of a service that the governor protects; may be given several times. Without it
+        everything that is not best-effort is protected. The class protects everything.
+    governor
+        Start the governor even where the class could be started.
+    foreground
+        Stay until a signal comes, as a service manager wants it.
+
+    Examples
+    --------
+    steelyard scheduler start
+
+    steelyard scheduler start --service /sys/fs/cgroup/system.slice/web.service
+    """
+    protection = start_protection(service, wants_governor=governor, in_foreground=foreground)
+    for line in protection.missing:
+        sys.stderr.write(f"the class is not available: {line}\n")
+    sys.stdout.write(
+        f"{_START[protection.is_class]}{'' if protection.is_new else ' (was started already)'}\n"
+    )
+    return 0
+
+
+_START = {
+    True: "level strict: the class schedules",
+    False: "level idle: the governor throttles best-effort commands while a service waits",
+}
+
+
+def stop() -> int:
+    """End the scheduling class and the governor, and restore everything.
+
+    Nothing to end is no error. A best-effort command that is executing goes on, under SCHED_IDLE.
+
+    Examples
+    --------
+    steelyard scheduler stop
+    """
+    ended = stop_protection()
+    sys.stdout.write(f"ended: {', '.join(ended)}\n" if ended else "nothing was started\n")
+    return 0
+
+
+def status(
+    *,
+    as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
+    prometheus: bool = False,
+) -> int:
+    """Say how far best-effort commands stand back, and what was counted.
+
+    The levels are `strict` (the class schedules: a best-effort command runs only where nothing else wants
+    to), `idle` (SCHED_IDLE and a governor) and `none` (SCHED_IDLE alone: nothing was started).
+
+    Parameters
+    ----------
+    as_json
+        Print JSON instead of lines.
+    prometheus
+        Print metrics in the text format of Prometheus.
+
+    Examples
+    --------
+    steelyard scheduler status
+
+    steelyard scheduler status --prometheus
+    """
+    if as_json and prometheus:
+        message = "`--json` and `--prometheus` exclude each other"
+        raise UsageError(message)
+    found = read_status()
+    if prometheus:
+        sys.stdout.write(exposition(found))
+    elif as_json:
+        sys.stdout.write(json_text.dumps(found.document(), indent=1) + "\n")
+    else:
+        sys.stdout.writelines(f"{line}\n" for line in found.lines())
+    return 0

@@ -1,0 +1,1 @@
+"""What keeps best-effort commands back: the scheduling class, or a governor in its place."""

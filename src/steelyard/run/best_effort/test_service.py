@@ -1,0 +1,133 @@
+"""What is started, by a loader that stands in for the real one where the kernel has no sched_ext."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from steelyard.errors import CapabilityError, UsageError
+from steelyard.run.best_effort import service
+from steelyard.run.best_effort.service import BestEffortStatus, read_status, start_protection, stop_protection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Loader = Callable[..., Path]
+
+GOVERNOR = {
+    "watches": "pressure: /x/cpu.pressure",
+    "allowance": "limited",
+    "quota_cpus": 0.5,
+    "pressure": 0.125,
+    "problem": "a service's group is gone",
+    "counters": {"throttles": 2, "limited_ns": 1_500_000_000, "parks": 1, "parked_ns": 0, "releases": 1},
+}
+
+
+@pytest.fixture
+def loader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Loader:
+    """Give what makes a loader and a governor that note how they are called."""
+
+    def make(probe: dict[str, Any], *, state: str, governor: str = "started", code: int = 0) -> Path:
+        calls = tmp_path / "calls"
+        calls.touch()
+        loader = tmp_path / "steelyard-scheduler"
+        is_there = state in {"active", "ejected"}
+        status = json.dumps(
+            {"active": state == "active", "ejections": 1, "last_exit": "stalled", "counters": {"be_picks": 7}}
+            | ({"pid": 7} if is_there else {})
+        )
+        loader.write_text(
+            f'#!/bin/sh\necho "loader $*" >> {calls}\n'
+            f"case $1 in probe) echo '{json.dumps(probe)}';; status) echo '{status}';; esac\n"
+        )
+        governing = tmp_path / "steelyard-govern"
+        seen = "inactive" if state == "ejected" else state
+        answer = json.dumps({"class": {"state": seen, "name": "steelyard_be"}, "governor": None})
+        governing.write_text(
+            f'#!/bin/sh\necho "governor $*" >> {calls}\n'
+            f"case $1 in status) echo '{answer}';; stop) echo 'not started';; start) echo '{governor}'\n"
+            f'[ {code} = 0 ] || printf "error: no such group\\n\\nhint: other words\\n" >&2\n'
+            f"exit {code};; esac\n"
+        )
+        for program in (loader, governing):
+            program.chmod(0o755)
+        monkeypatch.setattr(service, "scheduler_program", lambda: loader)
+        monkeypatch.setattr(service, "govern_program", lambda: governing)
+        return calls
+
+    return make
+
+
+def test_the_class_is_started_where_its_loader_says_it_can_be(loader: Loader) -> None:
+    calls = loader({"available": True}, state="inactive")
+    started = start_protection(())
+    assert (started.is_class, started.is_new, started.missing) == (True, True, ())
+    assert calls.read_text().splitlines()[-2:] == ["governor stop", "loader start"]
+
+
+def test_a_class_that_is_active_is_left_alone(loader: Loader) -> None:
+    calls = loader({"available": True}, state="active")
+    started = start_protection(())
+    assert (started.is_class, started.is_new) == (True, False)
+    assert "loader start" not in calls.read_text()
+    assert read_status().level == "strict"
+    assert stop_protection() == ("class",)
+    assert "loader stop" in calls.read_text()
+
+
+def test_a_class_that_the_kernel_has_ended_is_no_protection_and_its_loader_is_ended_too(
+    loader: Loader,
+) -> None:
+    calls = loader({"available": True}, state="ejected")
+    found = read_status()
+    assert found.level == "none"
+    assert found.lines()[1] == "class: the kernel has ended it, and its loader tries again: stalled"
+    assert not start_protection(()).is_new
+    assert stop_protection() == ("class",)
+    assert "loader stop" in calls.read_text()
+
+
+def test_the_governor_takes_the_place_with_the_loaders_reasons(loader: Loader, tmp_path: Path) -> None:
+    calls = loader({"available": False, "reasons": ["no BTF", "not root"]}, state="unsupported")
+    started = start_protection((tmp_path,))
+    assert (started.is_class, started.is_new, started.missing) == (False, True, ("no BTF", "not root"))
+    assert f"governor start --service {tmp_path}" in calls.read_text()
+    assert "loader start" not in calls.read_text()
+
+
+def test_a_governor_beside_the_class_is_refused(loader: Loader) -> None:
+    loader({"available": True}, state="active")
+    with pytest.raises(CapabilityError, match="twice"):
+        start_protection((), wants_governor=True)
+
+
+def test_a_wrong_request_is_no_missing_capability(loader: Loader) -> None:
+    loader({"available": False}, state="inactive", code=2)
+    with pytest.raises(UsageError, match="no such group"):
+        start_protection(())
+    loader({"available": False}, state="inactive", code=3)
+    with pytest.raises(CapabilityError) as caught:
+        start_protection(())
+    assert caught.value.hint == "other words"
+
+
+def test_without_a_loader_it_is_said_how_to_build_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "scheduler_program", lambda: None)
+    assert "make scheduler" in service._missing()[-1]
+
+
+def test_the_lines_say_what_holds() -> None:
+    lines = BestEffortStatus({}, GOVERNOR).lines()
+    assert lines[0].startswith("level: idle")
+    assert lines[1:] == [
+        "governor: watches pressure: /x/cpu.pressure",
+        "best-effort commands: limited to 0.50 CPUs; waiting: 12.5%",
+        "throttled 2 times for 1.5 s, parked 1 times for 0.0 s, released 1 times",
+        "problem: a service's group is gone",
+    ]
+    foreign = BestEffortStatus(state="foreign", name="rusty").lines()
+    assert foreign[1] == "sched_ext: another scheduler is loaded, `rusty`"

@@ -1,0 +1,163 @@
+"""Analysis of the colocation study: from the trials of a result to every claim."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from steelyard.errors import AnalysisError
+from steelyard.model import Evidence, FindingSet
+from steelyard.record.ledger import LEDGER_NAME
+from steelyard.record.seal import hash_tables
+from steelyard.record.tables import RUNS_NAME, read_runs
+from steelyard.record.tables import write_tables as write_recorded
+from steelyard.studies.analysis_options import AnalysisOptions, read_options, write_options
+from steelyard.studies.analysis_parts import RUNS, finding
+from steelyard.studies.colocation.best_effort import best_effort_findings
+from steelyard.studies.colocation.checks import check_findings
+from steelyard.studies.colocation.client import client_findings
+from steelyard.studies.colocation.contests import contest_findings
+from steelyard.studies.colocation.controls import twin_finding
+from steelyard.studies.colocation.head_of_line import head_of_line_finding
+from steelyard.studies.colocation.isolation_findings import cells_of, isolation_finding, tail_findings
+from steelyard.studies.colocation.observed import observe
+from steelyard.studies.colocation.recorded import twin_of
+from steelyard.studies.colocation.tables import write_tables
+from steelyard.studies.colocation.usage import usage_findings
+from steelyard.studies.quiet_machine import quiet_machine
+from steelyard.studies.study_plan import plan_of_study
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from steelyard.model import Finding, Plan
+    from steelyard.studies.colocation.observed import Observed
+    from steelyard.studies.colocation.recorded import RecordedTrial
+
+METHOD_VERSION: Final = 1
+"""Raised whenever a change of the analysis alters numbers."""
+
+
+def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
+    """Compute the findings of a result folder; write ``findings.json`` and ``tables/*.csv``.
+
+    Parameters
+    ----------
+    result : Path
+        Result folder that ``steelyard run colocation`` or ``steelyard import latency-bins`` wrote.
+    options : AnalysisOptions or None
+        Settings to use and keep beside the result; ``None`` uses those kept there, else those of the plan.
+
+    Raises
+    ------
+    DataError
+        If the tables are absent, damaged or of another study.
+    AnalysisError
+        If no trial came to its end.
+    """
+    plan = plan_of_study(result, "colocation")
+    if (result / LEDGER_NAME).exists() and not (result / RUNS_NAME).exists():
+        write_recorded(result)
+    if options is not None:
+        write_options(result, plan, options)
+    trials, failed = observe(result, plan)
+    if not trials:
+        message = f"`{result}` has no trial that came to its end{_why(failed)}"
+        hint = "`runs.parquet` says how the runs ended, and `traces/` what each left"
+        raise AnalysisError(message, hint=hint, code="analysis.no-trial")
+    findings = tuple(_claims(result, plan, trials, failed))
+    found = FindingSet(plan.study, plan.id, METHOD_VERSION, hash_tables(result), findings)
+    write_tables(result, found, trials)
+    found.write(result / "findings.json")
+    return found
+
+
+def _why(failed: Sequence[RecordedTrial]) -> str:
+    if not failed:
+        return ""
+    first = failed[0]
+    said = "; ".join(dict.fromkeys(text for text in (first.message, first.problem) if text))
+    return f": {first.policy} at {first.load_percent} % {first.status}{f' ({said})' if said else ''}"
+
+
+def _claims(
+    result: Path, plan: Plan, trials: Sequence[Observed], failed: Sequence[RecordedTrial]
+) -> Iterator[Finding]:
+    tolerance_percent = read_options(result, plan).tolerance_percent
+    tolerance = tolerance_percent / 100
+    cells = cells_of(trials)
+    for cell in cells:
+        made = isolation_finding(cell, tolerance=tolerance, seed=plan.seed)
+        if made is not None:
+            yield made
+    for cell in cells:
+        yield from tail_findings(cell, tolerance=tolerance, seed=plan.seed)
+    yield from best_effort_findings(cells, plan.seed)
+    yield from contest_findings(cells, tolerance=tolerance, seed=plan.seed)
+    for cell in cells:
+        yield from usage_findings(cell)
+        yield from check_findings(cell)
+        yield from client_findings(cell)
+        blocked = head_of_line_finding(cell)
+        if blocked is not None:
+            yield blocked
+    twins = twin_finding(trials, tolerance, plan.seed)
+    if twins is not None:
+        yield twins
+    yield from _availability(plan)
+    yield from _ended(failed)
+    # The time of a guest is counted in instructions: what else this machine does is nothing to it.
+    if plan.options.get("mode") != "import" and plan.options.get("in_vm") is not True:
+        yield from quiet_machine(result, pl.DataFrame(read_runs(result).select(["steal_ns", "wall_ns"])))
+    phases = trials[0].phases
+    yield finding(
+        "settings",
+        {},
+        "stated in a virtual machine" if any(cell.is_in_guest for cell in cells) else "stated",
+        facts={
+            "tolerance_percent": tolerance_percent,
+            "seed": plan.seed,
+            "repetitions": max(len(cell.trials) for cell in cells),
+            "before_from_s": phases.before.low,
+            "before_to_s": phases.before.high,
+            "beside_from_s": phases.beside.low,
+            "beside_to_s": phases.beside.high,
+            "jobs_start_s": phases.jobs_start_s,
+            "jobs_stop_s": phases.jobs_stop_s,
+            "closed_loop": _waiting_clients(trials),
+        },
+    )
+
+
+def _waiting_clients(trials: Sequence[Observed]) -> int:
+    """Give the number of clients that wait for their answers; 0 for an open loop."""
+    plans = [each.trial.plan["client"] for each in trials if each.trial is not None]
+    return max((int(client.get("closed_loop") or 0) for client in plans), default=0)
+
+
+def _availability(plan: Plan) -> Iterator[Finding]:
+    """Say of every policy at every load whether it works here; what does not has no numbers."""
+    twin = twin_of(plan)
+    for cell in plan.cells:
+        if cell.number != twin:
+            levels = {name: cell.levels[name] for name in ("policy", "load")}
+            verdict = "available" if cell.missing is None else "unavailable"
+            yield finding("availability", levels, verdict, facts={"reason": cell.missing or ""})
+
+
+def _ended(failed: Sequence[RecordedTrial]) -> Iterator[Finding]:
+    for each in failed:
+        said = "; ".join(dict.fromkeys(text for text in (each.message, each.problem) if text))
+        yield finding(
+            "ended_early",
+            {
+                "policy": each.policy,
+                "load": str(each.load_percent),
+                "repetition": str(each.block + 1) + (" (twin)" if each.is_twin else ""),
+            },
+            each.status,
+            facts={"reason": said, "trial": each.place},
+            evidence=Evidence(RUNS, {"run_id": each.run_id}, ("status",), "status"),
+        )

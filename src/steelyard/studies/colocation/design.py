@@ -1,0 +1,184 @@
+"""Design of the colocation study: policies and loads, repetitions in random order, one trial each.
+
+A cell is one policy at one load. A block is one repetition: each cell once, in an order drawn from the seed,
+all of them with the same arrivals. A run is one trial: `steelyard-load` conducts the service, its client and
+the best-effort jobs through all phases, and leaves a folder that is kept in the result. Inside a virtual
+machine a run is one boot with one trial, so that no trial sees what another left.
+
+**A/A control.** One cell stands in the plan twice; option ``a_a`` names the two numbers. The twin is last.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Final
+
+from steelyard.design.blocks import draw_batches
+from steelyard.errors import CapabilityError, UsageError
+from steelyard.model import Cell, Execution, Plan
+from steelyard.run.host import read_topology
+from steelyard.run.resident import program_environment
+from steelyard.run.run_files import PLACE
+from steelyard.studies.colocation.bounded import BOUND_FILE
+from steelyard.studies.colocation.ground import own_host
+from steelyard.studies.colocation.guest_ground import guest_host
+from steelyard.studies.colocation.options import BASELINE, given, options_of, request_of, settle
+from steelyard.studies.colocation.policies import POLICIES, Place, absence
+from steelyard.studies.colocation.trial_plan import trial_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import BaseModel
+
+    from steelyard.run.host import Topology
+    from steelyard.studies.colocation.ground import Ground
+    from steelyard.studies.colocation.options import ColocationOptions
+    from steelyard.studies.colocation.policies import Policy
+    from steelyard.studies.stability.missing import Technology
+
+ISOLATION: Final = "bare"
+KEPT_ERROR_BYTES: Final = 4096
+MOST_SHARED_CPUS: Final = 4
+"""SOURCE: cores of the source's experiments; further CPUs are left to the client."""
+
+AROUND_TRIAL_S: Final = 1.5
+GUEST_BOOT_S: Final = 10.0
+GUEST_SLOWNESS_PER_CPU: Final = 0.4
+"""Seconds of a core of ours for a second of the guest and each of its processors, as seen with QEMU 10."""
+
+
+def plan_here(options: BaseModel, technologies: Mapping[str, Technology]) -> Plan:
+    """Plan a colocation study for this machine, or for a guest of it.
+
+    Raises
+    ------
+    UsageError
+        If the options contradict each other, or name CPUs that this process may not use.
+    CapabilityError
+        If no policy that was asked for works here, or no guest can be booted.
+    """
+    technologies.get(ISOLATION)  # is tried, and stands in the provenance
+    settled = settle(options)
+    ground = guest_host(settled) if settled.in_vm else own_host(settled, place_here(settled, read_topology()))
+    return plan(settled, ground)
+
+
+def plan(options: ColocationOptions, ground: Ground) -> Plan:
+    """Design a colocation study.
+
+    Parameters
+    ----------
+    options : ColocationOptions
+        Settled.
+    ground : Ground
+        Where it is executed.
+
+    Returns
+    -------
+    Plan
+        Frozen.
+    """
+    _require_time(options)
+    names = [name for name in POLICIES if name in given(options.policies)]
+    loads = sorted(given(options.loads))
+    cells = [
+        _cell(number, POLICIES[name], load, options, ground)
+        for number, (load, name) in enumerate(product(loads, names))
+    ]
+    executed = [cell for cell in cells if cell.missing is None]
+    if not executed:
+        message = f"no policy that was asked for works here: {cells[0].levels['policy']}: {cells[0].missing}"
+        raise CapabilityError(
+            message,
+            hint="leave `--policies` out to measure those that do, or add `--in-vm`",
+            code="capability.policy",
+        )
+    first = next((cell for cell in executed if cell.levels["policy"] == BASELINE), executed[0])
+    twin = Cell(len(cells), dict(first.levels), first.execution)
+    blocks = given(options.repetitions)
+    numbers = [cell.number for cell in (*executed, twin)]
+    place = ground.place
+    return Plan(
+        study="colocation",
+        seed=options.seed,
+        factors={"policy": tuple(names), "load": tuple(str(load) for load in loads)},
+        cells=(*cells, twin),
+        batches=draw_batches(numbers, blocks=blocks, seed=options.seed),
+        blocks=blocks,
+        options={
+            "mode": "quick" if options.quick else "full",
+            "origin": "executed",
+            "a_a": f"{first.number},{twin.number}",
+            "tolerance_percent": options.tolerance_percent,
+            "in_vm": options.in_vm,
+            "cpus": ",".join(map(str, place.cpus)),
+            "client_cpus": ",".join(map(str, place.client_cpus)),
+            "client_shares_cpus": place.shares_client,
+            "work_us": options.work_us,
+            "work_iterations": ground.work_iterations,
+            **ground.facts,
+            "gate": options.gate,
+            "gate_retries": options.gate_retries,
+            "tuning": ",".join(options.tuning),
+            "request": request_of(options),
+        },
+    ).freeze()
+
+
+def place_here(options: ColocationOptions, topology: Topology) -> Place:
+    """Choose the CPUs: those asked for, else up to four, with one left to the client if possible.
+
+    Raises
+    ------
+    UsageError
+        If a CPU that was asked for cannot be used.
+    """
+    allowed = tuple(sorted(topology.allowed))
+    for name in ("cpus", "client_cpus"):
+        strange = sorted(set(getattr(options, name) or ()) - set(allowed))
+        if strange:
+            message = f"`{name}` names CPU {strange[0]}, which this process may not use"
+            raise UsageError(message, hint=f"allowed: {', '.join(map(str, allowed))}")
+    cpus = options.cpus or allowed[: min(MOST_SHARED_CPUS, max(len(allowed) - 1, 2))]
+    left = tuple(cpu for cpu in allowed if cpu not in cpus)
+    return Place(cpus, options.client_cpus or left or cpus, is_whole=set(cpus) >= set(topology.online))
+
+
+def _require_time(options: ColocationOptions) -> None:
+    limit_s = options.limits.wall_time_s
+    if options.in_vm or limit_s is None:
+        return
+    needed_s = trial_seconds(options) + given(options.drain_limit_ms) / 1000
+    if needed_s >= limit_s:
+        message = f"a trial takes up to {needed_s:g} s, and `limits.wall_time_s` is {limit_s:g}"
+        raise UsageError(message, hint="shorten the phases, or raise the limit")
+
+
+def _cell(number: int, policy: Policy, load_percent: int, options: ColocationOptions, ground: Ground) -> Cell:
+    levels = {"policy": policy.name, "load": str(load_percent)}
+    missing = absence(policy, load_percent, ground.place, ground.host)
+    if missing is not None:
+        return Cell(number, levels, None, missing)
+    is_bound = policy.is_real_time and not options.in_vm
+    execution = Execution(
+        isolation=ISOLATION,
+        command=("sh", f"{PLACE}/{BOUND_FILE}") if is_bound else ground.command,
+        environment=program_environment(()),
+        limits=options.limits.limits(),
+        working_directory="/",
+        kept_error_bytes=KEPT_ERROR_BYTES,
+    )
+    return Cell(number, levels, execution)
+
+
+def trials_seconds(plan: Plan) -> float:
+    """Give the expected time of executing a plan [s].
+
+    A guest is booted for each trial, and a second of it takes longer the more processors it has.
+    """
+    options = options_of(plan)
+    each_s = trial_seconds(options)
+    if options.in_vm:
+        return len(plan.batches) * (GUEST_BOOT_S + each_s * GUEST_SLOWNESS_PER_CPU * options.vcpus)
+    return len(plan.batches) * (AROUND_TRIAL_S + each_s)

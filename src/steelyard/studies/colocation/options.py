@@ -1,0 +1,206 @@
+"""What a study file and the command line may say about the colocation study."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar, get_args
+
+from pydantic import BaseModel, Field
+
+from steelyard.errors import InternalError, UsageError
+from steelyard.studies.option_types import (
+    CLOSED,
+    MOST_RETRIES,
+    GatePolicy,
+    LimitOptions,
+    TuningName,
+)
+
+if TYPE_CHECKING:
+    from steelyard.model import Plan
+
+PolicyName = Literal[
+    "none",
+    "default",
+    "nice",
+    "weights",
+    "idle",
+    "cpu-idle",
+    "be",
+    "be-no-entry",
+    "be-no-exit",
+    "be-no-local",
+    "fifo",
+]
+ServiceKind = Literal["pool", "web"]
+JobKind = Literal["resize", "spin"]
+ArrivalKind = Literal["poisson", "uniform"]
+
+EVERY_POLICY: Final = get_args(PolicyName)
+BASELINE: Final = "none"
+"""Policy without best-effort jobs: what every other one is held against."""
+
+MOST_LOAD_PERCENT: Final = 150
+MOST_CPUS: Final = 1024
+
+Load = Annotated[int, Field(ge=1, le=MOST_LOAD_PERCENT)]
+CpuNumber = Annotated[int, Field(ge=0, lt=1 << 16)]
+Milliseconds = Annotated[int, Field(ge=0, le=3_600_000)]
+T = TypeVar("T")
+
+
+class ColocationOptions(BaseModel):
+    """Everything a study file may say; what it does not say depends on `quick` and on `in_vm`.
+
+    The meaning, range and default of each key stand in ``docs/reference/study-file.md``.
+    """
+
+    model_config = CLOSED
+
+    study: Literal["colocation"] = "colocation"
+    seed: int = Field(default=1, ge=0, le=2**63 - 1)
+    quick: bool = False
+    policies: tuple[PolicyName, ...] | None = Field(default=None, min_length=1)
+    loads: tuple[Load, ...] | None = Field(default=None, min_length=1)
+    repetitions: int | None = Field(default=None, ge=1, le=1000)
+    in_vm: bool = False
+    vcpus: int = Field(default=2, ge=1, le=8)
+    cpus: tuple[CpuNumber, ...] | None = Field(default=None, min_length=1)
+    client_cpus: tuple[CpuNumber, ...] | None = Field(default=None, min_length=1)
+    kind: ServiceKind = "pool"
+    threads: int | None = Field(default=None, ge=1, le=MOST_CPUS)
+    work_us: int = Field(default=6000, ge=10, le=1_000_000)
+    long_share: float = Field(default=0.0, ge=0, lt=1)
+    long_factor: int = Field(default=50, ge=2, le=10_000)
+    arrivals: ArrivalKind | None = None
+    connections: int = Field(default=16, ge=1, le=4096)
+    closed_loop: int = Field(default=0, ge=0, le=4096)
+    best_effort: JobKind | None = None
+    jobs: int = Field(default=2, ge=1, le=256)
+    job_threads: int | None = Field(default=None, ge=1, le=MOST_CPUS)
+    warm_up_ms: Milliseconds | None = None
+    baseline_ms: Annotated[int, Field(ge=100, le=3_600_000)] | None = None
+    best_effort_ms: Annotated[int, Field(ge=100, le=3_600_000)] | None = None
+    recovery_ms: Milliseconds | None = None
+    drain_limit_ms: Milliseconds | None = None
+    tolerance_percent: float = Field(default=10.0, gt=0, le=1000)
+    limits: LimitOptions = LimitOptions()
+    gate: GatePolicy = "record"
+    gate_retries: int | None = Field(default=None, ge=0, le=MOST_RETRIES)
+    tuning: tuple[TuningName, ...] = ()
+    out: str | None = Field(default=None, min_length=1)
+
+
+_FULL: Final[dict[str, Any]] = {
+    "policies": EVERY_POLICY,
+    "loads": (85, 95, 100),
+    "repetitions": 5,
+    "arrivals": "uniform",
+    "best_effort": "resize",
+    "warm_up_ms": 2000,
+    "baseline_ms": 9000,
+    "best_effort_ms": 19_000,
+    "recovery_ms": 2000,
+    "drain_limit_ms": 30_000,
+    "gate_retries": 0,
+}
+"""As in the source: the jobs start 11 s after the begin and stop at 30 s."""
+
+_QUICK: Final[dict[str, Any]] = {
+    "policies": ("none", "nice", "weights", "idle", "cpu-idle", "be", "fifo"),
+    "loads": (85,),
+    "repetitions": 2,
+    "arrivals": "uniform",
+    "best_effort": "resize",
+    "warm_up_ms": 500,
+    "baseline_ms": 2500,
+    "best_effort_ms": 4000,
+    "recovery_ms": 1000,
+    "drain_limit_ms": 5000,
+    "gate_retries": 0,
+}
+"""About three minutes on two cores."""
+
+_FULL_GUEST: Final[dict[str, Any]] = {
+    **_FULL,
+    "loads": (50, 70),
+    "arrivals": "poisson",
+    "best_effort": "spin",
+    "warm_up_ms": 4000,
+    "baseline_ms": 5000,
+    "best_effort_ms": 10_000,
+    "recovery_ms": 1000,
+    "drain_limit_ms": 10_000,
+}
+"""A second of the guest takes up to a second of a core for each two of its processors. They are slow, so that
+the kernel's own work weighs more: at 85 % nothing is left of them, nor for some seconds after the boot.
+Repetitions differ by their arrivals alone, so these are drawn. Scaling an image takes a second there.
+"""
+
+_QUICK_GUEST: Final[dict[str, Any]] = {
+    **_QUICK,
+    "policies": ("none", "weights", "idle", "be", "fifo"),
+    "loads": (70,),
+    "arrivals": "poisson",
+    "best_effort": "spin",
+    "warm_up_ms": 4000,
+    "baseline_ms": 2000,
+    "best_effort_ms": 5000,
+}
+
+
+def settle(options: BaseModel) -> ColocationOptions:
+    """Fill in what was left open; ``cpus``, ``client_cpus`` and threads stay open for the design.
+
+    Raises
+    ------
+    UsageError
+        If options contradict each other.
+    """
+    asked = ColocationOptions.model_validate(options.model_dump())
+    _check(asked)
+    if asked.in_vm:
+        defaults = _QUICK_GUEST if asked.quick else _FULL_GUEST
+    else:
+        defaults = _QUICK if asked.quick else _FULL
+    return asked.model_copy(
+        update={name: value for name, value in defaults.items() if getattr(asked, name) is None}
+    )
+
+
+def _check(asked: ColocationOptions) -> None:
+    if asked.in_vm and (asked.cpus is not None or asked.client_cpus is not None):
+        message = "`--cpus` names CPUs of this machine, and `--in-vm` measures inside a virtual one"
+        raise UsageError(message, hint="give the number of its processors with --vcpus")
+    for name in ("policies", "loads", "cpus", "client_cpus"):
+        values = getattr(asked, name)
+        if values is not None and len(set(values)) != len(values):
+            twice = next(value for value in values if values.count(value) > 1)
+            message = f"`{name}` names `{twice}` twice"
+            raise UsageError(message, hint="name each once; --repetitions executes it several times")
+    if asked.in_vm and asked.arrivals == "uniform" and asked.repetitions != 1:
+        message = "`arrivals` is `uniform`, and a guest counts its time: every repetition would be the same"
+        raise UsageError(message, hint="leave `arrivals` out, or give --repetitions 1")
+    if asked.closed_loop and asked.kind == "web":
+        message = "`closed_loop` is for the service of kind `pool`, and `kind` is `web`"
+        raise UsageError(message, hint="leave one of them out")
+
+
+def request_of(options: BaseModel) -> str:
+    """Write what was asked for, so that a stopped study is resumed by the same request only."""
+    asked = settle(options).model_dump(mode="json", exclude={"out"})
+    return json.dumps(asked, sort_keys=True)
+
+
+def options_of(plan: Plan) -> ColocationOptions:
+    """Give the options a plan was designed from."""
+    asked = json.loads(str(plan.options["request"]))
+    return settle(ColocationOptions.model_validate(asked, strict=False))
+
+
+def given(value: T | None) -> T:
+    """Give a value that settling has filled in."""
+    if value is None:
+        message = "an option of the colocation study was not settled"
+        raise InternalError(message, code="internal.options")
+    return value

@@ -1,0 +1,185 @@
+"""The policies: what each sets for the service and the best-effort jobs, and what it needs of a host.
+
+A policy that a host lacks is recorded as unavailable with the reason; no other one is put in its place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
+
+from steelyard.run.scheduling import SCHEDULER_NAME
+from steelyard.studies.colocation.options import BASELINE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from steelyard.run.isolation.interface import Availability
+    from steelyard.run.scheduling import Scheduling
+
+
+class Need(Enum):
+    """Something of the host that a policy cannot do without."""
+
+    GROUPS = "control groups with weights"
+    IDLE_GROUPS = "control groups that can be idle"
+    REAL_TIME = "real-time priority"
+    LOADABLE = "a loadable scheduling class"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One policy.
+
+    Parameters
+    ----------
+    name : str
+        Level of the factor ``policy``.
+    title : str
+        What it is, in words.
+    settings : mapping
+        As ``policy`` of a trial takes them.
+    needs : tuple of Need
+        What the host must have.
+    has_jobs : bool
+        Whether there are best-effort jobs.
+    """
+
+    name: str
+    title: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    needs: tuple[Need, ...] = ()
+    has_jobs: bool = True
+
+    @property
+    def uses_groups(self) -> bool:
+        """Whether service and jobs are in control groups of their own."""
+        return Need.GROUPS in self.needs
+
+    @property
+    def is_real_time(self) -> bool:
+        """Whether the service has real-time priority."""
+        return Need.REAL_TIME in self.needs
+
+
+HEAVIEST, LIGHTEST = 10_000, 1
+"""SOURCE: the source's weights, the ends of the range of ``cpu.weight``."""
+
+FIFO_PRIORITY: Final = 1
+UNSHARED_LOAD_PERCENT: Final = 50
+"""Load up to which a service at real-time priority may hold every CPU of a machine."""
+
+
+def _class(name: str, title: str, *switches: str) -> Policy:
+    command = [SCHEDULER_NAME, "start", "--foreground", *switches, "--counters", "{counters}"]
+    return Policy(name, title, {"best_effort_class": "idle", "scheduler": command}, (Need.LOADABLE,))
+
+
+_ALL: Final = (
+    Policy(BASELINE, "no best-effort jobs", has_jobs=False),
+    Policy("default", "best-effort jobs with nothing set"),
+    Policy("nice", "best-effort jobs at nice 19", {"best_effort_nice": 19}),
+    Policy(
+        "weights",
+        f"control groups of weight {HEAVIEST} : {LIGHTEST}",
+        {"service_weight": HEAVIEST, "best_effort_weight": LIGHTEST},
+        (Need.GROUPS,),
+    ),
+    Policy("idle", "best-effort jobs in SCHED_IDLE", {"best_effort_class": "idle"}),
+    Policy(
+        "cpu-idle",
+        "best-effort jobs in a control group with cpu.idle",
+        {"best_effort_cpu_idle": True},
+        (Need.GROUPS, Need.IDLE_GROUPS),
+    ),
+    _class("be", "the best-effort class"),
+    _class("be-no-entry", "the best-effort class without its entry check", "--no-entry"),
+    _class("be-no-exit", "the best-effort class without its exit check", "--no-exit"),
+    _class("be-no-local", "the best-effort class without its local check", "--no-local"),
+    Policy(
+        "fifo",
+        "service in SCHED_FIFO",
+        {"service_class": "fifo", "service_priority": FIFO_PRIORITY},
+        (Need.REAL_TIME,),
+    ),
+)
+POLICIES: Final[Mapping[str, Policy]] = {policy.name: policy for policy in _ALL}
+"""By name, in the order of tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where trials are executed.
+
+    Parameters
+    ----------
+    cpus : tuple of int
+        CPUs that service and best-effort jobs share.
+    client_cpus : tuple of int
+        CPUs of the client.
+    is_whole : bool
+        Whether `cpus` are all CPUs of the machine.
+    """
+
+    cpus: tuple[int, ...]
+    client_cpus: tuple[int, ...]
+    is_whole: bool
+
+    @property
+    def shares_client(self) -> bool:
+        """Whether the client takes time of CPUs that are measured."""
+        return bool(set(self.cpus) & set(self.client_cpus))
+
+
+def absence(policy: Policy, load_percent: int, place: Place, host: Scheduling) -> str | None:
+    """Say why a policy cannot be executed at a load, with what repairs it; ``None`` if it can.
+
+    Parameters
+    ----------
+    policy : Policy
+        The policy.
+    load_percent : int
+        Load of the cell.
+    place : Place
+        Where it would be executed.
+    host : Scheduling
+        What that host offers.
+    """
+    for need in policy.needs:
+        found = _offer(need, host)
+        if not found.available:
+            return f"{found.reason}{f' (repair: {found.repair})' if found.repair else ''}"
+    if policy.is_real_time and place.is_whole and load_percent > UNSHARED_LOAD_PERCENT:
+        return (
+            f"above {UNSHARED_LOAD_PERCENT} % load a service in SCHED_FIFO could stop a machine of which it "
+            "has every CPU "
+            f"(repair: `--in-vm`, or `--loads {UNSHARED_LOAD_PERCENT}`, or leave a CPU out of --cpus)"
+        )
+    return None
+
+
+def _offer(need: Need, host: Scheduling) -> Availability:
+    return {
+        Need.GROUPS: host.weighted_groups,
+        Need.IDLE_GROUPS: host.idle_groups,
+        Need.REAL_TIME: host.real_time,
+        Need.LOADABLE: host.loadable,
+    }[need]
+
+
+def settings_of(policy: Policy, programs: Mapping[str, str]) -> dict[str, Any]:
+    """Give the object ``policy`` of a trial, with the path of the scheduler's program filled in.
+
+    Parameters
+    ----------
+    policy : Policy
+        The policy.
+    programs : mapping
+        Path by name of the program; a program that is not in it stays as it is named.
+    """
+    settings: dict[str, Any] = {"name": policy.name, **policy.settings}
+    command: Sequence[str] | None = policy.settings.get("scheduler")
+    if command is not None:
+        settings["scheduler"] = [programs.get(word, word) for word in command]
+    return settings

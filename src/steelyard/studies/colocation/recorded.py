@@ -1,0 +1,125 @@
+"""The trials of a result folder as the analysis sees them: one per complete run, by cell and block.
+
+The levels of a cell are ``policy`` (name of the policy) and ``load`` (percent of the CPUs that the requests
+alone ask for). A block is one repetition: it holds each cell once, and all of its trials are sent the same
+arrivals. The plan's option ``a_a`` names two cells of the same levels, ``first,twin``; the twin is the last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from steelyard.errors import DataError
+from steelyard.record.tables import read_runs
+from steelyard.record.trace_folder import TRACES_NAME
+from steelyard.record.trial import read_trial
+from steelyard.run.run_files import files_name
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from steelyard.model import Plan
+    from steelyard.record.trial import Trial
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordedTrial:
+    """One trial: how it ended, and what it left.
+
+    Parameters
+    ----------
+    run_id : str
+        As in the table of runs.
+    cell, block : int
+        As in the plan; a block is a repetition.
+    policy : str
+        Name of the policy.
+    load_percent : int
+        CPU time that the requests alone ask for, over the time of the trial's CPUs [percent].
+    is_twin : bool
+        Whether it belongs to the second cell of the A/A control.
+    status, message : str
+        How the run ended; why it failed, in words.
+    folder : Path
+        Its files.
+    trial : Trial or None
+        ``None`` where the program came to write none, or it cannot be read.
+    problem : str
+        Why there is no trial, or why it is not complete; empty for a complete one.
+    """
+
+    run_id: str
+    cell: int
+    block: int
+    policy: str
+    load_percent: int
+    is_twin: bool
+    status: str
+    message: str
+    folder: Path
+    trial: Trial | None
+    problem: str
+
+    @property
+    def place(self) -> str:
+        """Folder of the trial relative to the result."""
+        return f"{TRACES_NAME}/{self.folder.name}"
+
+
+def read_recorded(result: Path, plan: Plan) -> tuple[RecordedTrial, ...]:
+    """Read every trial of a result, by cell and block.
+
+    Raises
+    ------
+    DataError
+        If the table of runs cannot be read.
+    """
+    columns = ["run_id", "cell", "block", "batch", "attempt", "status", "message"]
+    rows = read_runs(result).select(columns).to_pylist()
+    twin = twin_of(plan)
+    found = []
+    for row in sorted(rows, key=lambda row: (row["cell"], row["block"])):
+        folder = result / TRACES_NAME / files_name(row["batch"], row["attempt"])
+        trial, problem = _trial_of(folder)
+        levels = plan.cells[row["cell"]].levels
+        found.append(
+            RecordedTrial(
+                run_id=row["run_id"],
+                cell=row["cell"],
+                block=row["block"],
+                policy=levels["policy"],
+                load_percent=int(levels["load"]),
+                is_twin=row["cell"] == twin,
+                status=row["status"],
+                message=row["message"] or "",
+                folder=folder,
+                trial=trial,
+                problem=problem,
+            )
+        )
+    return tuple(found)
+
+
+def twin_of(plan: Plan) -> int | None:
+    """Give the number of the second cell of the A/A control; ``None`` where a plan has none."""
+    _, separator, twin = str(plan.options.get("a_a") or "").partition(",")
+    return int(twin) if separator else None
+
+
+def _trial_of(folder: Path) -> tuple[Trial | None, str]:
+    try:
+        trial = read_trial(folder)
+    except DataError as error:
+        return None, error.message
+    if trial.header.get("is_complete") is not True:
+        missing = "; ".join(_told(entry) for entry in trial.header.get("missing") or ())
+        return trial, missing or "the trial did not come to its end"
+    return trial, ""
+
+
+def _told(entry: object) -> str:
+    """Say an entry of what could not be set, whatever form the program gave it."""
+    if isinstance(entry, dict):
+        return ": ".join(str(value) for value in entry.values())
+    return str(entry)

@@ -1,0 +1,128 @@
+"""Sections of the colocation report, in order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from steelyard.report.page import Pairs, Prose, Section
+from steelyard.studies.colocation import report_figures as figures
+from steelyard.studies.colocation import report_tables as tables
+from steelyard.studies.colocation.policies import POLICIES
+from steelyard.studies.colocation.report_sentences import PHRASING
+from steelyard.studies.report_repeat import identity, repeat_commands
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from steelyard.model import Finding, FindingSet, Plan
+    from steelyard.record.provenance import Provenance
+    from steelyard.report.page import Block
+    from steelyard.studies.colocation.report_figures import Shown
+
+GLOSSARY: Final = (
+    ("service", "the latency-critical program whose answers somebody waits for"),
+    ("jobs", "best-effort work that may take any time, and any CPU that the service leaves"),
+    ("latency", "from the time a request was due to its answer, whether or not it was sent in time"),
+    ("before, beside", "the stretch of a trial before the jobs start, and the one in which they are there"),
+    ("isolated", "the whole interval of the change of the mean latency lies below the tolerance"),
+    ("price", "work that the jobs lose under a policy, against the reference policy at the same load"),
+    ("parked", "jobs that exist but do not get on: no iteration ends and they use no CPU time"),
+    ("repetition", "one trial of each policy and load, all with the same arrivals"),
+)
+
+
+def sections(
+    findings: FindingSet, plan: Plan, provenance: Provenance | None, shown: Shown
+) -> tuple[Section, ...]:
+    """Give all sections that have something to show."""
+    made = (
+        Section(
+            "protection",
+            "Does the policy protect the service?",
+            "",
+            _blocks(
+                figures.timeline_figure(shown),
+                tables.effect_table(findings),
+                figures.protection_figure(shown),
+                tables.contest_table(findings),
+                figures.panels_figure(shown),
+            ),
+        ),
+        Section(
+            "tail",
+            "And the slowest requests?",
+            "A mean hides them; people who wait do not.",
+            _blocks(figures.tail_figure(shown), tables.tail_table(findings)),
+        ),
+        Section(
+            "price",
+            "What do the jobs get done?",
+            "",
+            _blocks(
+                tables.work_table(findings),
+                tables.usage_table(findings),
+                _said(
+                    [
+                        *findings.of("throttled"),
+                        *(each for each in findings.of("drain") if each.verdict == "not drained"),
+                    ]
+                ),
+            ),
+        ),
+        Section(
+            "checks",
+            "How does the scheduler keep its rule?",
+            "No best-effort thread runs while a thread of the service waits for a CPU that it may use.",
+            _blocks(tables.check_table(findings), _said(findings.of("strictness"))),
+        ),
+        Section(
+            "head",
+            "Do short requests wait behind long ones?",
+            "",
+            _blocks(tables.head_table(findings)),
+        ),
+        Section(
+            "client",
+            "May the latencies be believed?",
+            "A client that sends late, or that waits for answers before it sends again, hides what it should "
+            "measure; and what two cells that are alike seem to differ by, no policy may be credited with.",
+            _blocks(
+                tables.client_table(findings),
+                _said([*findings.of("waiting_client"), *findings.of("a_a")]),
+            ),
+        ),
+        Section(
+            "limits",
+            "What this report cannot say",
+            "",
+            _blocks(
+                _said(
+                    [
+                        *(each for each in findings.of("availability") if each.verdict == "unavailable"),
+                        *findings.of("ended_early"),
+                        *findings.of("quiet_machine"),
+                    ]
+                )
+            ),
+        ),
+        Section(
+            "repeat",
+            "How to repeat this",
+            "",
+            _blocks(repeat_commands(provenance), _said(findings.of("settings")), identity(findings, plan)),
+        ),
+        Section("words", "Words used here", "", (Pairs("", (*GLOSSARY, *_policies(shown))),)),
+    )
+    return tuple(section for section in made if section.blocks)
+
+
+def _policies(shown: Shown) -> list[tuple[str, str]]:
+    return [(name, POLICIES[name].title) for name in shown.policies if name in POLICIES]
+
+
+def _blocks(*blocks: Block | None) -> tuple[Block, ...]:
+    return tuple(block for block in blocks if block is not None)
+
+
+def _said(chosen: Sequence[Finding]) -> Block | None:
+    return Prose(PHRASING.say_all(chosen), is_list=True) if chosen else None

@@ -1,0 +1,128 @@
+"""Sentences of the colocation report."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from steelyard.report.sentence import Phrasing
+
+_FROM_TO: Final = "mean latency {estimates.before} {facts.reference} and {estimates.beside} beside the jobs"
+_CHANGE: Final = "{estimates.ratio:change} ({estimates.ratio:change_interval})"
+
+PHRASING: Final = Phrasing(
+    {
+        "isolation": {
+            "isolated": f"{_FROM_TO}, {_CHANGE}: isolated within {{facts.tolerance_percent:percent}}",
+            "not isolated": f"{_FROM_TO}, {_CHANGE}: not isolated"
+            "[; a queue grows {facts.growth}, so the mean depends on how long one looks]",
+            "inconclusive": f"{_FROM_TO}, {_CHANGE}: not decided within {{facts.tolerance_percent:percent}}"
+            "[; a queue grows {facts.growth}]",
+            "steady": f"{_FROM_TO}, {_CHANGE}: steady without any jobs",
+            "drifted": f"{_FROM_TO}, {_CHANGE}: the service drifts without any jobs",
+            "the bound": "mean latency {estimates.beside} beside the jobs: what the other policies are held "
+            "against",
+            "growing queue": "more is asked for than the CPUs can do: the queue grows {facts.growth}; "
+            "latency rises by {facts.rise_before_ms:number} ms each second before the jobs start and by "
+            "{facts.rise_beside_ms:number} ms beside them",
+        },
+        "tail": {
+            "*": "{subject.policy} at {subject.load} %: {subject.quantile} {estimates.before} "
+            "{facts.reference}, {estimates.beside} beside the jobs, {estimates.ratio.value:number} times "
+            "({estimates.ratio:interval}): {verdict}",
+        },
+        "best_effort": {
+            "*": "{subject.policy} at {subject.load} %: the jobs do {estimates.rate}",
+        },
+        "price": {
+            "less work": "the jobs get {facts.lost_percent:percent} less done than under {subject.reference} "
+            "({estimates.ratio:change_interval})",
+            "more work": "the jobs get more done than under {subject.reference}: {estimates.ratio:change} "
+            "({estimates.ratio:change_interval})",
+            "as much work": "the jobs get as much done as under {subject.reference} within "
+            "{facts.margin_percent:percent} ({estimates.ratio:change_interval})",
+            "inconclusive": "the work of the jobs against {subject.reference} is not decided: "
+            "{estimates.ratio:change} ({estimates.ratio:change_interval})",
+        },
+        "utilisation": {
+            "*": "{subject.policy} at {subject.load} %: beside the jobs the service uses "
+            "{estimates.service_beside} of the CPUs and the jobs {estimates.jobs_beside}",
+        },
+        "drain": {
+            "not drained": "{subject.policy} at {subject.load} %: {facts.unanswered:count} requests were "
+            "never answered; the last one that counts had waited {estimates.time}",
+            "*": "{subject.policy} at {subject.load} %: after the last request the service needs "
+            "{estimates.time} to answer everything",
+        },
+        "throttled": {
+            "throttled": "{subject.policy} at {subject.load} %: the kernel throttles the real-time service; "
+            "in {estimates.share} of the time the jobs ran while it waited",
+            "*": "{subject.policy} at {subject.load} %: the real-time service was not throttled",
+        },
+        "check": {
+            "off": "{subject.policy} at {subject.load} %: the {subject.check} check is off",
+            "*": "{subject.policy} at {subject.load} %: the {subject.check} check ran "
+            "{facts.runs:count} times in {facts.events:count} scheduling events"
+            "[, {facts.successes:count} times with success ({estimates.success})]",
+        },
+        "strictness": {
+            "*": "{subject.policy} at {subject.load} %: a thread of the service waited while jobs ran "
+            "{facts.violations:count} times, {estimates.mean} on average and {estimates.longest} at most: "
+            "{verdict}[; the class was ejected ({facts.last_exit})]",
+        },
+        "client_error": {
+            "on time": "{subject.policy} at {subject.load} %: the client sent in time, 99 % of the requests "
+            "within {estimates.p99}",
+            "*": "{subject.policy} at {subject.load} %: the client sent late, 99 % of the requests within "
+            "{estimates.p99} (at most {facts.limit_us:number} us count as in time); latencies count from the "
+            "time a request was due all the same",
+        },
+        "waiting_client": {
+            "hides": "{subject.policy} at {subject.load} %: {facts.clients:count} clients that wait for each "
+            "answer would have left out {estimates.hidden} of the requests; of those that they send in the "
+            "same trial the 99th percentile is {estimates.p99_seen} instead of {estimates.p99}",
+            "*": "{subject.policy} at {subject.load} %: {facts.clients:count} clients that wait for each "
+            "answer would have left out {estimates.hidden} of the requests",
+        },
+        "head_of_line": {
+            "blocked": "{subject.policy} at {subject.load} %: short requests wait behind long ones: their "
+            "99th percentile is {estimates.short_p99}, their work {estimates.work}",
+            "*": "{subject.policy} at {subject.load} %: short requests do not wait for long ones: their "
+            "99th percentile is {estimates.short_p99}, their work {estimates.work}",
+        },
+        "a_a": {
+            "different": "two cells that are alike differ: {estimates.ratio:change} "
+            "({estimates.ratio:change_interval}); differences of this size between policies mean nothing",
+            "*": "two cells that are alike ({subject.policy} at {subject.load} %) show {verdict}: "
+            "{estimates.ratio:change} ({estimates.ratio:change_interval})",
+        },
+        "contest": {
+            "*": "{subject.policy} against {subject.rival} at {subject.load} %: mean latency {verdict} "
+            "({estimates.mean:change}), work {facts.work_verdict} ({estimates.work:change})",
+        },
+        "availability": {
+            "unavailable": "{subject.policy} at {subject.load} %: {facts.reason}",
+            "*": "{subject.policy} at {subject.load} % works here",
+        },
+        "ended_early": {
+            "*": "{subject.policy} at {subject.load} %, repetition {subject.repetition}: {verdict}"
+            "[ ({facts.reason})]; what it left is in {facts.trial}",
+        },
+        "quiet_machine": {
+            "quiet": "the machine was quiet: none of {facts.batches:count} trials began beside other load"
+            "[, the hypervisor took {facts.stolen_percent:percent} of the run time]",
+            "*": "the machine was {verdict}: {facts.noisy_batches:count} of {facts.batches:count} trials "
+            "began beside other load[ ({facts.culprits})][, the hypervisor took "
+            "{facts.stolen_percent:percent} of the run time]",
+        },
+        "settings": {
+            "stated in a virtual machine": "isolated means: the mean latency from "
+            "{facts.beside_from_s:number} s to {facts.beside_to_s:number} s, beside the jobs, is at most "
+            "{facts.tolerance_percent:percent} above that under fifo at the same time: all processors of the "
+            "virtual machine share what it can do, so that before the jobs everything is faster",
+            "*": "isolated means: the mean latency from {facts.beside_from_s:number} s to "
+            "{facts.beside_to_s:number} s, beside the jobs, is at most {facts.tolerance_percent:percent} "
+            "above that from {facts.before_from_s:number} s to {facts.before_to_s:number} s, before them; "
+            "the jobs start at {facts.jobs_start_s:number} s and stop at {facts.jobs_stop_s:number} s",
+        },
+    }
+)

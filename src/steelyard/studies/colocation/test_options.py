@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from steelyard.errors import UsageError
+from steelyard.studies.colocation.options import ColocationOptions, settle
+from steelyard.studies.registry import study
+from steelyard.studies.request import requested_options
+
+SHARED = ("seed", "quick", "gate", "gate_retries", "tuning", "out", "limits")
+
+
+@pytest.fixture
+def section(pytestconfig: pytest.Config) -> str:
+    page = (pytestconfig.rootpath / "docs/reference/study-file.md").read_text(encoding="utf-8")
+    return re.split(r"\n## ", page.partition("## Keys of the colocation study")[2])[0]
+
+
+def test_every_key_stands_in_the_reference(section: str) -> None:
+    for name in ColocationOptions.model_fields:
+        assert f"| `{name}` |" in section or (name in SHARED and f"`{name}`" in section.partition("|")[0])
+
+
+def test_the_documented_defaults_are_the_real_ones(section: str) -> None:
+    names = ("repetitions", "warm_up_ms", "baseline_ms", "best_effort_ms", "recovery_ms", "drain_limit_ms")
+    settled = [
+        settle(ColocationOptions(quick=quick, in_vm=in_vm))
+        for in_vm in (False, True)
+        for quick in (False, True)
+    ]
+    for name in names:
+        line = next(line for line in section.splitlines() if line.startswith(f"| `{name}` |"))
+        full, quick, guest, quick_guest = (getattr(each, name) for each in settled)
+        said = [f"{full}" if full == guest else f"{full}, in a guest {guest}"]
+        said.append(f"{quick}" if quick == quick_guest else f"{quick}, in a guest {quick_guest}")
+        assert f"| {said[0]} | {said[1]} |" in line
+
+
+@pytest.mark.parametrize("given", [{"repetitions": 0}, {"loads": (0,)}, {"policies": ("be", "luck")}])
+def test_what_is_out_of_range_is_refused(given: dict[str, object]) -> None:
+    with pytest.raises(UsageError, match=f"--{next(iter(given))}"):
+        requested_options(study("colocation"), None, given)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ColocationOptions(in_vm=True, cpus=(0,)),
+        ColocationOptions(loads=(85, 85)),
+        ColocationOptions(in_vm=True, arrivals="uniform"),
+        ColocationOptions(closed_loop=4, kind="web"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(asked: ColocationOptions) -> None:
+    with pytest.raises(UsageError):
+        settle(asked)

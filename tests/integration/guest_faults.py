@@ -1,0 +1,206 @@
+"""What is done to the best-effort class in the guest: scripts that leave facts, ``name=value`` lines."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from steelyard.run.guest.tasks import GuestTask
+from steelyard.run.guest.trials import trial_work_iterations
+
+PRELUDE: Final = r"""
+BE=$GROUPS_FOLDER/be
+fact() { echo "$1=$2" >> "$OUT/facts"; }
+now() { cut -d' ' -f1 /proc/uptime; }
+# CPU time in ticks of 10 ms, one number per process.
+ticks() { for p in "$@"; do sed 's/.*) //' "/proc/$p/stat" | awk '{ printf "%d ", $12 + $13 }'; done; }
+# R, S, Z ...; gone, where it was reaped.
+state() { sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2>/dev/null || echo gone; }
+ended() { case $(state "$1") in Z | X | gone) true ;; *) false ;; esac; }
+hog() { while :; do :; done; }
+# LIMIT_S COMMAND...: execute the command every 50 ms until it holds; the time it took becomes WAITED.
+await() {
+  limit=$1 since=$(now); shift
+  while true; do
+    "$@" >/dev/null 2>&1 && holds=0 || holds=1
+    WAITED=$(echo "$since $(now)" | awk '{ print $2 - $1 }')
+    [ $holds = 0 ] && return 0
+    [ "${WAITED%.*}" -lt "$limit" ] || return 1
+    sleep 0.05
+  done
+}
+best_effort() { ( echo 0 > "$BE/cgroup.procs"; "$@" ) & }
+measure() { # NAME SECONDS PID...: ticks of each before and after
+  name=$1 seconds=$2; shift 2
+  fact "${name}_before" "$(ticks "$@")"; sleep "$seconds"; fact "${name}_after" "$(ticks "$@")"
+}
+attached() { grep -qx enabled /sys/kernel/sched_ext/state; }
+detached() { grep -qx disabled /sys/kernel/sched_ext/state; }
+start_class() {
+  steelyard-scheduler start --foreground --counters "$OUT/scheduler.json" "$@" > "$OUT/loader.txt" 2>&1 &
+  LOADER=$!
+  await 30 grep -qx ready "$OUT/loader.txt" || { cat "$OUT/loader.txt"; exit 9; }
+  attached && fact attached yes
+}
+stop_class() {
+  kill -TERM $LOADER; wait $LOADER; fact loader_status $?
+  fact state_after "$(cat /sys/kernel/sched_ext/state)"; dmesg | grep -i sched_ext > "$OUT/kernel.txt"
+}
+dmesg -c > /dev/null
+mkdir -p "$BE"; echo 1 > "$BE/cpu.idle"
+"""
+
+ATTACH: Final = r"""
+start_class
+best_effort hog; B=$!
+sleep 0.2
+steelyard-scheduler status > "$OUT/status.txt"; fact status $?
+measure alone 2 $B
+hog & H1=$!; hog & H2=$!
+sleep 0.5
+measure parked 5 $B $H1 $H2
+kill $H1 $H2
+sleep 0.2
+measure resumed 2 $B
+stop_class
+measure detached 1 $B
+"""
+
+SHARE: Final = r"""
+start_class
+best_effort hog; B1=$!; best_effort hog; B2=$!; best_effort hog; B3=$!
+sleep 1
+measure three 3 $B1 $B2 $B3
+hog & H=$!
+sleep 1
+measure beside 3 $H $B1 $B2 $B3
+stop_class
+"""
+
+KILL: Final = r"""
+start_class
+best_effort hog; B=$!
+chrt --idle 0 sh -c 'while :; do :; done' & C=$!
+sleep 0.5
+hog & H1=$!; hog & H2=$!
+sleep 3
+for victim in $B $C; do
+  kill -9 $victim; await 40 ended $victim; fact "killed_$victim" "$WAITED"
+done
+kill $H1 $H2
+stop_class
+"""
+
+LOADER_KILLED: Final = r"""
+start_class
+best_effort hog; B=$!
+hog & H1=$!; hog & H2=$!
+sleep 2
+kill -9 $LOADER
+await 5 detached; fact detached_after "$WAITED"
+measure without 3 $B $H1 $H2
+kill $H1 $H2
+dmesg | grep -i sched_ext > "$OUT/kernel.txt"
+# And it can be attached again.
+rm "$OUT/loader.txt"; start_class
+measure again 1 $B
+stop_class
+"""
+
+RT_INTRUDER: Final = r"""
+start_class
+best_effort hog; B=$!
+hog & H=$!
+sleep 0.5
+chrt --fifo 50 taskset 1 sh -c 'while :; do :; done' & R=$!
+measure intruder 4 $R $H $B
+kill -9 $R
+sleep 0.2
+measure after 2 $H $B
+attached && fact still_attached yes
+stop_class
+"""
+
+CPU_OFFLINE: Final = r"""
+start_class
+best_effort hog; B1=$!; best_effort hog; B2=$!
+hog & H=$!
+sleep 1
+echo 0 > /sys/devices/system/cpu/cpu1/online; fact offline "$(cat /sys/devices/system/cpu/online)"
+measure one 3 $H $B1 $B2
+echo 1 > /sys/devices/system/cpu/cpu1/online; fact online "$(cat /sys/devices/system/cpu/online)"
+await 20 attached; fact attached_after "$WAITED"
+measure two 3 $H $B1 $B2
+attached && fact still_attached yes
+stop_class
+"""
+
+PINNED: Final = r"""
+start_class
+best_effort hog; B=$!
+taskset 1 sh -c 'while :; do :; done' & P1=$!
+taskset 1 sh -c 'while :; do :; done' & P2=$!
+sleep 0.5
+measure pinned 4 $P1 $P2 $B
+stop_class
+"""
+
+FREEZER: Final = r"""
+start_class
+best_effort hog; B=$!
+hog & H1=$!; hog & H2=$!
+sleep 2
+echo 1 > "$BE/cgroup.freeze"; await 30 grep -qx 'frozen 1' "$BE/cgroup.events"; fact froze_in "$WAITED"
+measure frozen 1 $B
+kill $H1 $H2
+echo 0 > "$BE/cgroup.freeze"; sleep 0.5
+measure thawed 1 $B
+stop_class
+"""
+
+WEIGHTS: Final = r"""
+# Without the class: what the kernel's own means do on one CPU.
+LC=$GROUPS_FOLDER/lc; mkdir "$LC"
+in_service() { ( echo 0 > "$LC/cgroup.procs"; exec "$@" ) & }
+in_service taskset 1 sh -c 'while :; do :; done'; H=$!
+( echo 0 > "$BE/cgroup.procs"; exec taskset 1 sh -c 'while :; do :; done' ) & B=$!
+sleep 0.5
+measure cpu_idle 3 $H $B
+echo 0 > "$BE/cpu.idle"
+measure equal 3 $H $B
+echo 10000 > "$LC/cpu.weight"; echo 1000 > "$BE/cpu.weight"
+measure weights 3 $H $B
+"""
+
+PARK: Final = r"""
+start_class --freeze-after-s 0
+steelyard-load park --seconds 150 --unit-iterations $UNIT --out "$OUT/park.json"; fact park_status $?
+attached && fact still_attached yes
+steelyard-load park --seconds 10 --unit-iterations $UNIT --kill 3 --out "$OUT/killed.json"
+stop_class
+"""
+
+LIMIT_S: Final = 60.0
+EPILOGUE: Final = "\nfact ended yes\n"
+
+FAULTS: Final = {
+    "attach": ATTACH,
+    "share": SHARE,
+    "kill": KILL,
+    "loader-killed": LOADER_KILLED,
+    "rt-intruder": RT_INTRUDER,
+    "cpu-offline": CPU_OFFLINE,
+    "pinned": PINNED,
+    "freezer": FREEZER,
+    "weights": WEIGHTS,
+}
+
+
+def park() -> GuestTask:
+    """Give the task that parks three kinds of work for 150 s, and kills others; for a guest of one CPU."""
+    unit = f"UNIT={trial_work_iterations(1000, 1)}\n"
+    return GuestTask("park", PRELUDE + unit + PARK + EPILOGUE, limit_s=400)
+
+
+def fault(name: str) -> GuestTask:
+    """Give the task of a fault by its name."""
+    return GuestTask(name, PRELUDE + FAULTS[name] + EPILOGUE, limit_s=LIMIT_S)

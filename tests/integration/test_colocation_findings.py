@@ -237,6 +237,20 @@ def test_a_queue_that_grows_beside_the_jobs_only_is_not_isolated(tmp_path: Path)
     assert weights.facts["growth"] == "beside them"
 
 
+def test_a_guest_that_had_not_settled_says_nothing_of_its_policy(tmp_path: Path) -> None:
+    cells = {
+        # Slower still before the jobs than beside them: one server at 95 %, then at 76 %.
+        ("weights", 70): Planted(servers=1, load=0.95, slowdown=0.8, phases_s=(1.0, 20.0, 20.0, 1.0)),
+        ("nice", 70): Planted(load=0.4, slowdown=2.2),
+        ("fifo", 70): Planted(load=0.5),
+    }
+    found = analyse(build_result(tmp_path / "result", cells, blocks=2, options={"in_vm": True}))
+    verdicts = {each.subject["policy"]: each.verdict for each in found.of("isolation")}
+    assert verdicts == {"weights": "not settled", "nice": "not isolated", "fifo": "the bound"}
+    text = " ".join(statement.text for statement in build(tmp_path / "result").answer)
+    assert "had not settled, and nothing is said of the policy" in text
+
+
 def test_long_requests_hold_up_short_ones(tmp_path: Path) -> None:
     """Two servers and requests of 50 times the work: who comes behind one waits for it."""
     blocked = Planted(servers=2, load=0.7, long_share=0.02, policy={"service_class": "fifo"})

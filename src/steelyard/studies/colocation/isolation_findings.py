@@ -130,6 +130,8 @@ def isolation_finding(cell: CellTrials, *, tolerance: float, seed: int) -> Findi
     work_ms = None if cell.is_in_guest else _work_ms(cell)
     if 2 * growing[0] > len(trends):
         verdict = Isolation.OVERLOAD.value
+    elif verdict == Isolation.NOT_ISOLATED.value and is_unsettled(cell, tolerance, seed):
+        verdict = Isolation.UNSETTLED.value
     elif work_ms is not None and (before.value or 0.0) > SLOW_ALONE * work_ms / MS_PER_S:
         warnings = (*warnings, SLOW_BASELINE)
     slopes = [mean_over_trials([p[at].slope for p in trends], "s/s", "line through fifths") for at in (0, 1)]
@@ -167,6 +169,33 @@ def isolation_finding(cell: CellTrials, *, tolerance: float, seed: int) -> Findi
         ),
         warnings=warnings,
     )
+
+
+def is_unsettled(cell: CellTrials, tolerance: float, seed: int) -> bool:
+    """Tell whether trials held against a bound were surely slower before the jobs than beside them.
+
+    Jobs make no service faster. In a virtual machine the scheduler needs seconds after the boot to spread
+    the load; a backlog from then, not the jobs, may be what makes a trial slow.
+
+    Parameters
+    ----------
+    cell : CellTrials
+        Cells that are not held against a bound are settled: they are judged by their own begin.
+    tolerance : float
+        Relative difference that does not count; above 0.
+    seed : int
+        Of the resampling.
+
+    Returns
+    -------
+    bool
+        Whether it is so in at least half of the trials.
+    """
+    if not cell.bounds:
+        return False
+    own = [trial_ratio(each, MEAN, seed + each.block, has_limits=True) for each in cell.trials]
+    sure = [each for each in own if each is not None and each.high < 1 / (1 + tolerance)]
+    return 2 * len(sure) >= len(cell.trials)
 
 
 def _milliseconds(slope: Estimate) -> float | None:

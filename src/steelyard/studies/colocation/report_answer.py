@@ -15,7 +15,13 @@ if TYPE_CHECKING:
     from steelyard.report.sentence import Part, Statement
 
 WITHOUT_JOBS: Final = "none"
-TONES: Final = {"isolated": "good", "not isolated": "bad", "inconclusive": "warn", "growing queue": "warn"}
+TONES: Final = {
+    "isolated": "good",
+    "not isolated": "bad",
+    "inconclusive": "warn",
+    "growing queue": "warn",
+    "not settled": "warn",
+}
 NOT_MEASURED: Final = ("simulated", "read off a figure", "measured in a virtual machine")
 
 

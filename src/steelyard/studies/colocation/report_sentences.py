@@ -19,6 +19,8 @@ PHRASING: Final = Phrasing(
             "[; a queue grows {facts.growth}]",
             "steady": f"{_FROM_TO}, {_CHANGE}: steady without any jobs",
             "drifted": f"{_FROM_TO}, {_CHANGE}: the service drifts without any jobs",
+            "not settled": f"{_FROM_TO}, {_CHANGE}; but the service was slower still before the jobs: it had "
+            "not settled, and nothing is said of the policy",
             "the bound": "mean latency {estimates.beside} beside the jobs: what the other policies are held "
             "against",
             "growing queue": "more is asked for than the CPUs can do: the queue grows {facts.growth}; "

@@ -18,6 +18,8 @@ class Isolation(StrEnum):
     OVERLOAD = "growing queue"
     BOUND = "the bound"
     """What others are held against where nothing better is to be had."""
+    UNSETTLED = "not settled"
+    """Slow beside the jobs, and slower still before them: what came before is not over."""
 
 
 def isolation(low: float | None, high: float | None, tolerance: float, *, lost: int = 0) -> Isolation:

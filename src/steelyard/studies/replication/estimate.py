@@ -57,11 +57,11 @@ def run_seconds(levels: Mapping[str, str], parameters: Mapping[str, Configuratio
     around_s = AROUND_RUN_S + (CONTAINER_S if levels["setting"].endswith("container") else 0.0)
     if experiment == "e1":
         iterations = own["warm_up_iterations"] + own["iterations"]
-        return around_s + JAVA_START_S + iterations * own["iteration_ms"] / 1000
+        return float(around_s + JAVA_START_S + iterations * own["iteration_ms"] / 1000)
     if experiment in {"e3", "e4"}:
         return around_s + SERVICE_START_S + float(own["warm_up_seconds"] + own["seconds"])
     start_s = PYTHON_START_S if "python" in configuration else JAVA_START_S
-    return around_s + start_s + own["calls"] * call_ns(configuration, own) * S_PER_NS
+    return float(around_s + start_s + own["calls"] * call_ns(configuration, own) * S_PER_NS)
 
 
 def call_ns(configuration: str, parameters: Mapping[str, Any]) -> float:

@@ -68,7 +68,7 @@ def container_here(choice: str, technologies: Mapping[str, Technology]) -> tuple
         if found is not None and found.available:
             return name, None
         reason = "is not known" if found is None else found.reason or "does not work"
-        reasons.append((name, reason, "" if found is None else found.repair or ""))
+        reasons.append((name, reason, getattr(found, "repair", None) or ""))
     name, reason, repair = reasons[0]
     others = f"; nor is there {' or '.join(each for each, _, _ in reasons[1:])}" if reasons[1:] else ""
     return None, f"{name}: {reason}{others}{f' (repair: {repair})' if repair else ''}"

@@ -6,6 +6,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, Final
 
+from steelyard.run.devices.device import Device
 from steelyard.studies.replication.cells import Host
 from steelyard.studies.replication.programs import find_programs
 from steelyard.studies.replication.settings import Ground
@@ -17,10 +18,7 @@ if TYPE_CHECKING:
     from steelyard.studies.stability.missing import Technology
 
 HERE: Final = "here"
-THIS_HOST: Final[dict[str, dict[str, Any]]] = {
-    HERE: {"kind": "local", "storages": {"disk": "/var/tmp", "memory": "memory"}}  # noqa: S108 - a disk
-}
-"""Device of a study without a file of devices. What stands in ``/var/tmp`` is on a disk, as a rule."""
+"""Name of the device of a study without a file of devices: this host."""
 
 CONTAINERS: Final = ("docker", "podman", "crun")
 """In the order in which they are tried."""
@@ -47,7 +45,7 @@ def host_here(
 
 def devices_of(options: ReplicationOptions) -> dict[str, dict[str, Any]]:
     """Give the devices of the file that the options name; this host alone where they name none."""
-    return THIS_HOST
+    return {HERE: Device(HERE).document()}
 
 
 def container_here(choice: str, technologies: Mapping[str, Technology]) -> tuple[str | None, str | None]:

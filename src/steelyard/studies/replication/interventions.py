@@ -65,7 +65,7 @@ BUILT_IN: Final = (
     Intervention(AS_IT_IS, "The program as it is."),
     Intervention(
         "object-pools",
-        "Takes objects from a pool instead of allocating them: nothing is left to collect.",
+        "Uses the objects that calls handle again instead of making new ones: little is left to collect.",
         {"app_options": ["--object-pools"]},
     ),
     Intervention(
@@ -75,8 +75,8 @@ BUILT_IN: Final = (
     ),
     Intervention(
         "clock",
-        "Reads the processor's own counter of time in the method instead of asking the system for CPU time.",
-        {"app_options": ["--clock", "nano"]},
+        "Takes one stamp per call instead of two: a call begins where the one before ended.",
+        {"app_options": ["--clock", "one"]},
     ),
     Intervention("one-core", "Binds the whole program to one CPU: nothing can migrate.", {"cpus": [0]}),
     Intervention("no-recursion", "Calls the monitored method once instead of recursively.", {"depth": 1}),

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from steelyard.run.devices.device import artefacts_folder
 from steelyard.studies.replication.configurations import OWN
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
 REPAIR: Final = "make deps-replication"
 POSTGRES_FOLDERS: Final = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin")
@@ -36,24 +36,12 @@ class Programs:
     built: Collection[str]
 
 
-def artefact_folder(environment: Mapping[str, str] | None = None) -> Path:
-    """Give the folder of what ``make deps-replication`` built.
-
-    Examples
-    --------
-    >>> artefact_folder({"XDG_CACHE_HOME": "/tmp/cache"}).as_posix()
-    '/tmp/cache/steelyard/replication'
-    """
-    root = (os.environ if environment is None else environment).get("XDG_CACHE_HOME")
-    return (Path(root) if root else Path.home() / ".cache") / "steelyard" / "replication"
-
-
 def find_programs() -> Programs:
     """Look for the programs on this host."""
     installed = {name for name in ("java", "postgres") if shutil.which(name)}
     if any(list(Path("/").glob(f"{pattern[1:]}/postgres")) for pattern in POSTGRES_FOLDERS):
         installed.add("postgres")
-    folder = artefact_folder()
+    folder = artefacts_folder()
     built = {name for name in (BENCHMARKS, SERVICE, PYTHON) if _holds_something(folder / name)}
     return Programs(frozenset(installed), frozenset(built))
 

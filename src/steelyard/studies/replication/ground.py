@@ -28,7 +28,7 @@ def host_here(options: ReplicationOptions, technologies: Mapping[str, Technology
     """Look at the devices, and at what this host offers.
 
     Without a file of devices, programs of one role are executed on this host as it is, in a full study also
-    on the two devices that it plays; service and database are placed on those two, so that they can be swapped.
+    on the two devices that it plays; service and database are placed on those, so that they can be swapped.
 
     Raises
     ------

@@ -17,6 +17,7 @@ import mmap
 import os
 import platform
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
@@ -148,7 +149,9 @@ def execute(call: Callable[[int, int], int], options: argparse.Namespace) -> tup
 def _parsed(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Calls of a monitored method, each timed.")
     parser.add_argument("--about", type=Path, required=True, help="where one line of JSON goes")
-    parser.add_argument("--record", type=Path, help="where the calls go; absent: only the whole loop is timed")
+    parser.add_argument(
+        "--record", type=Path, help="where the calls go; absent: only the whole loop is timed"
+    )
     parser.add_argument("--calls", type=int, default=2_000_000)
     parser.add_argument("--depth", type=int, default=10)
     parser.add_argument("--method-ns", type=int, default=500)
@@ -183,6 +186,7 @@ def main(words: list[str]) -> None:
         ],
     }
     if provider is not None:
+        about["opentelemetry"] = version("opentelemetry-sdk")
         provider.shutdown()
     options.about.write_text(json.dumps(about) + "\n", encoding="utf-8")
 

@@ -1,1 +1,1 @@
-"""The replication study: whether a result holds on another device, in a container, and what makes it fluctuate."""
+"""The replication study: does a result hold on other devices and in containers, and what makes it vary."""

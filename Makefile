@@ -101,6 +101,10 @@ scheduler: ## build the best-effort scheduling class and its loader (clang, libe
 deps-colocation: ## install the best-effort class's compiler, fetch the guest it is shown in (root, Debian-like)
 	@scripts/deps-colocation.sh
 
+.PHONY: deps-replication
+deps-replication: ## install Java, fetch JMH, Kieker and OpenTelemetry, build the benchmarks (root, Debian-like)
+	@scripts/deps-replication.sh
+
 .PHONY: clean
 clean: ## remove everything that was built
 	@rm -rf .venv .tools target dist src/steelyard/_bin src/steelyard/_workloads src/steelyard/*.so

@@ -1,1 +1,7 @@
-"""The replication study: does a result hold on other devices and in containers, and what makes it vary."""
+"""The replication study: whether a result holds elsewhere, in a container, and what makes it fluctuate."""
+
+from __future__ import annotations
+
+from steelyard.studies.replication.study import STUDY
+
+__all__ = ["STUDY"]

@@ -71,7 +71,7 @@ def device_scatter(runs: Sequence[NDArray[np.float64]], level: float = 0.95) -> 
     --------
     >>> found = device_scatter([np.array([1.0, 1.02]), np.array([1.1, 1.12]), np.array([0.9, 0.92])])
     >>> round(found.between_sd, 3), round(found.low, 2), round(found.high, 2)
-    (0.1, 0.61, 1.64)
+    (0.099, 0.61, 1.64)
     """
     if len(runs) < FEWEST_DEVICES:
         return None

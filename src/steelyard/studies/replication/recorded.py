@@ -1,8 +1,8 @@
 """The runs of a result folder as the analysis sees them: how each ended, and what it left.
 
 The levels of a cell are ``experiment``, ``configuration`` and ``setting``. A block is one repetition: it
-holds each cell once. The plan's option ``a_a`` names two cells of the same levels, ``first,twin``; the twin is
-the last.
+holds each cell once. The plan's option ``a_a`` names two cells of the same levels, ``first,twin``: the twin
+is the last.
 """
 
 from __future__ import annotations

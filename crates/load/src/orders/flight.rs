@@ -93,16 +93,16 @@ pub(super) fn fly(plan: &Plan) -> Result<Flown, LoadError> {
         flight.open(place, connection)?;
     }
     let end_ns = start_ns + plan.schedule.duration_ns;
-    let flight_of_repairs = &flight;
+    let shared = &flight;
     std::thread::scope(|scope| {
         let receiver = scope.spawn(|| flight.receive_all());
-        let repairer = scope.spawn(move || flight_of_repairs.repair_all(to_repair));
+        let repairer = scope.spawn(move || shared.repair_all(&to_repair));
         flight.send_all();
         flight.limit_ns.store(end_ns + plan.drain_limit_ms * 1_000_000, Relaxed);
-        let received = receiver.join().unwrap_or_else(|_| Err(panicked("receiver")));
+        let outcome = receiver.join().unwrap_or_else(|_| Err(panicked("receiver")));
         flight.is_over.store(true, Relaxed);
         repairer.join().map_err(|_| panicked("thread that connects"))?;
-        received
+        outcome
     })?;
     Ok(Flown { table: flight.table, start_ns, end_ns: now_ns(), tally: flight.tally })
 }
@@ -195,7 +195,7 @@ impl Flight<'_> {
         }
     }
 
-    fn repair_all(&self, to_repair: Receiver<usize>) {
+    fn repair_all(&self, to_repair: &Receiver<usize>) {
         while !self.is_over.load(Relaxed) {
             match to_repair.recv_timeout(Duration::from_millis(u64::from(LOOK_MS))) {
                 Ok(place) => self.repair(place),

@@ -102,9 +102,7 @@ fn what_can_be_read_in_two_ways_is_refused() {
 #[test]
 fn a_body_of_chunks_has_the_limit_of_any_other() {
     let mut text = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned();
-    for _ in 0..17 {
-        text += &format!("10000\r\n{}\r\n", "x".repeat(1 << 16));
-    }
+    text += &format!("10000\r\n{}\r\n", "x".repeat(1 << 16)).repeat(17);
     assert_eq!(read(&text), Err(Malformed("a body above 1 MiB")));
     let mut endless = ResponseReader::default();
     endless.push(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();

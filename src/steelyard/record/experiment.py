@@ -10,12 +10,13 @@ steelyard.run.experiments FOLDER``) reads ``experiment.json`` in the folder and 
     `container`, the name of a container technology or null), `devices` (the devices by name, as the file
     of devices describes them), `block` (number of the repetition, from 1) and `seed`.
 ``header.json``
-    What happened: `format`, `is_complete`, `outcome` (``completed``, or ``failed`` with a `reason`: a
-    benchmark that does not reach its throughput is a result), `clock` (``monotonic``), `start_ns`,
-    `measure_start_ns`, `end_ns`, `devices` (facts of each: host, kernel, processor, limits that were
-    applied, and `is_played` where a device is a part of another one), `software` (name to version),
-    `applied`, `missing` (what could not be had, with the reason), and whatever else the experiment says
-    of itself.
+    What happened: `format`, `is_complete`, `outcome` (``completed``; ``failed`` with a `reason`: a
+    benchmark that does not reach its throughput is a result; ``broken`` with a `reason`: this is no
+    result), `clock` (``monotonic``), `start_ns`, `measure_start_ns`, `end_ns`, `devices` (facts of each:
+    host, kernel, processor, limits that were applied, and `is_played` where a device is a part of another
+    one), `roles` (by role: `device`, `address`, `container`, `network` and what its storage is),
+    `software` (name to version), `applied` and `missing` (lists: what was set, and what could not be had,
+    with the reason), and whatever else the experiment says of itself.
 ``jmh.json``
     Result file of JMH of this run, as JMH wrote it (e1).
 ``calls.parquet``
@@ -47,77 +48,42 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from steelyard.errors import DataError
+from steelyard.run.experiments.files import (
+    CALLS,
+    EXPERIMENT_FILE,
+    FORMAT,
+    HEADER_FILE,
+    JMH_FILE,
+    MIGRATIONS,
+    PAUSES,
+    REQUESTS,
+    SAMPLES,
+    SWITCHES,
+    TABLES,
+    write_table,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-FORMAT: Final = "steelyard/experiment/1"
-EXPERIMENT_FILE: Final = "experiment.json"
-HEADER_FILE: Final = "header.json"
-JMH_FILE: Final = "jmh.json"
+__all__ = [
+    "CALLS",
+    "EXPERIMENT_FILE",
+    "FORMAT",
+    "HEADER_FILE",
+    "JMH_FILE",
+    "MIGRATIONS",
+    "PAUSES",
+    "REQUESTS",
+    "SAMPLES",
+    "SWITCHES",
+    "TABLES",
+    "ExperimentRun",
+    "read_run",
+    "write_table",
+]
 _HINT: Final = "the file is damaged, or the run was interrupted: repeat it"
-
-
-def _schema(*columns: tuple[str, pa.DataType]) -> pa.Schema:
-    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in columns])
-
-
-CALLS: Final = _schema(("start_ns", pa.int64()), ("duration_ns", pa.int64()))
-"""Begin of the call and its response time."""
-
-REQUESTS: Final = _schema(
-    ("operation", pa.string()),
-    ("intended_ns", pa.int64()),
-    ("sent_ns", pa.int64()),
-    ("received_ns", pa.int64()),
-    ("status", pa.int32()),
-)
-"""What was asked for, when it was to be sent, was sent, was answered (0: never), and the status of the answer
-(that of HTTP; 0: none). Latency counts from `intended_ns`."""
-
-PAUSES: Final = _schema(
-    ("start_ns", pa.int64()), ("duration_ns", pa.int64()), ("kind", pa.string()), ("cause", pa.string())
-)
-"""Begin and length of a pause, what it was (``gc``, ``safepoint``, ...) and its cause in the log's words."""
-
-SWITCHES: Final = _schema(
-    ("thread", pa.string()),
-    ("cpu", pa.int32()),
-    ("off_ns", pa.int64()),
-    ("on_ns", pa.int64()),
-    ("is_preempted", pa.bool_()),
-    ("next_name", pa.string()),
-    ("next_process", pa.int32()),
-)
-"""Name of the thread, the CPU it left, when it left and came back, whether it was still runnable, and the
-name and process id of whoever came next on that CPU (``swapper`` with 0: nobody)."""
-
-MIGRATIONS: Final = _schema(
-    ("thread", pa.string()), ("time_ns", pa.int64()), ("from_cpu", pa.int32()), ("to_cpu", pa.int32())
-)
-"""Name of the thread, when it was moved, and between which CPUs."""
-
-SAMPLES: Final = _schema(
-    ("time_ns", pa.int64()),
-    ("steal_ns", pa.int64()),
-    ("interrupt_ns", pa.int64()),
-    ("cpu_pressure_ns", pa.int64()),
-    ("io_pressure_ns", pa.int64()),
-    ("memory_pressure_ns", pa.int64()),
-    ("running_threads", pa.int32()),
-)
-"""Stamp; time stolen by the hypervisor and spent in interrupts, summed over CPUs; time during which some task
-waited for a CPU, for input and output, for memory (``/proc/pressure``; -1: not offered); runnable threads."""
-
-TABLES: Final[dict[str, pa.Schema]] = {
-    "calls": CALLS,
-    "requests": REQUESTS,
-    "pauses": PAUSES,
-    "switches": SWITCHES,
-    "migrations": MIGRATIONS,
-    "samples": SAMPLES,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,32 +148,6 @@ def read_run(folder: Path) -> ExperimentRun:
                 message, hint="it was written by another version of Steelyard", code="experiment.format"
             )
     return ExperimentRun(folder, *documents)
-
-
-def write_table(folder: Path, name: str, columns: Mapping[str, object]) -> None:
-    """Write one of `TABLES` of a run, small and lossless.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of the run.
-    name : str
-        One of `TABLES`.
-    columns : Mapping
-        Arrays or lists by the names of the columns.
-    """
-    schema = TABLES[name]
-    table = pa.table([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
-    numbers = [field.name for field in schema if pa.types.is_integer(field.type)]
-    texts = [field.name for field in schema if pa.types.is_string(field.type)]
-    pq.write_table(
-        table,
-        folder / f"{name}.parquet",
-        compression="zstd",
-        use_dictionary=texts,
-        column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
-        row_group_size=1 << 18,
-    )
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -1,0 +1,117 @@
+"""The ground a role stands on: how its words become a command of this host, and what was made for it."""
+
+from __future__ import annotations
+
+import subprocess
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from steelyard.errors import RunError
+from steelyard.run.isolation.attempt import attempt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from steelyard.run.isolation.attempt import Attempt
+
+PATIENCE_S: Final = 60.0
+SIGNALLED: Final = 128
+"""An exit status above it: the number of the signal that ended the program is added (sh's convention)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Who executes a program: name, user and group by number."""
+
+    name: str
+    user_id: int
+    group_id: int
+
+
+class Ground(ABC):
+    """One way of executing programs; `open` makes what it needs, `close` removes it."""
+
+    own: str = ""
+    """The role's own folder as its programs see it."""
+    stored: str = ""
+    """The folder on the role's storage as its programs see it."""
+    artefacts: str = ""
+    """Folder of what was built, as the role's programs see it."""
+
+    @abstractmethod
+    def open(self) -> None:
+        """Make what the role needs."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Remove it; may be called twice, and after a failed `open`."""
+
+    @abstractmethod
+    def enter(self, words: Sequence[str], account: Account | None = None) -> list[str]:
+        """Give the command of this host that executes words there.
+
+        Parameters
+        ----------
+        words : sequence of str
+            Program and arguments.
+        account : Account or None
+            ``None``: the ground's own.
+        """
+
+    def enter_aside(self, words: Sequence[str]) -> list[str]:
+        """Give the command that executes words there outside the device's limits: to look and to tidy up."""
+        return self.enter(words)
+
+    def aside(self, words: Sequence[str], *, timeout_s: float = PATIENCE_S) -> Attempt:
+        """Execute a short command there, outside the device's limits."""
+        return attempt(self.enter_aside(words), timeout_s=timeout_s)
+
+    def require(self, words: Sequence[str], *, timeout_s: float = PATIENCE_S) -> str:
+        """Execute a short command there that must succeed, and give what it says.
+
+        Raises
+        ------
+        RunError
+            If it does not.
+        """
+        done = self.aside(words, timeout_s=timeout_s)
+        if not done.succeeded:
+            message = f"`{' '.join(words[:2])}` failed at the place of a role: {done.last_words}"
+            raise RunError(message, hint="steelyard doctor", code="run.place")
+        return done.output
+
+    @abstractmethod
+    def account(self, user: str) -> Account | None:
+        """Give the account that stands for a name, ``None`` where programs cannot change theirs."""
+
+    @abstractmethod
+    def put(self, source: Path, name: str) -> None:
+        """Copy a file or a folder of this host into the role's own folder."""
+
+    @abstractmethod
+    def get(self, name: str, target: Path) -> None:
+        """Copy a file of the role's own folder to this host."""
+
+    @abstractmethod
+    def facts(self) -> dict[str, Any]:
+        """Give what this way of executing adds to what is known of the device."""
+
+
+def spawn(command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+    """Start a command in a session of its own; what it writes is appended to a file.
+
+    Raises
+    ------
+    RunError
+        If it cannot be started.
+    """
+    try:
+        with log.open("ab") as output:
+            return subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+            )
+    except OSError as error:
+        message = f"`{command[0]}` cannot be started: {error.strerror}"
+        raise RunError(message, hint="steelyard doctor", code="run.place") from error

@@ -1,0 +1,151 @@
+"""Programs of a role as processes of this host."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from steelyard.errors import RunError
+from steelyard.run.devices.device import MEMORY, Device, artefacts_folder
+from steelyard.run.devices.ground import Account, Ground
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SHARED: Final = Path("/dev/shm")  # noqa: S108 - the memory file system of the host, not a temporary file
+FALLBACK_USER: Final = "nobody"
+"""Who executes what root may not, where the account asked for is unknown."""
+
+
+class HostFolders:
+    """The folders of a role on this host: its own in memory, and one on its storage.
+
+    Parameters
+    ----------
+    key : str
+        Unique text, part of both names.
+    storage : str
+        Folder, or `MEMORY`.
+    """
+
+    def __init__(self, key: str, storage: str) -> None:
+        self.own = SHARED / key / "own"
+        storage_folder = SHARED / key if storage == MEMORY else Path(storage).expanduser() / key
+        self.stored = storage_folder / "stored"
+
+    def make(self) -> None:
+        """Make both; others than the owner may pass, so that a program of another account can.
+
+        Raises
+        ------
+        RunError
+            If one cannot be made.
+        """
+        for folder in (self.own, self.stored):
+            try:
+                folder.parent.mkdir(parents=True, exist_ok=True)
+                folder.parent.chmod(0o711)
+                folder.mkdir()
+            except OSError as error:
+                message = f"the folder `{folder}` cannot be made: {error.strerror}"
+                hint = "state a storage folder you may write to in the file of devices"
+                raise RunError(message, hint=hint, code="run.place") from error
+
+    def remove(self) -> None:
+        """Remove both."""
+        for folder in {self.own.parent, self.stored.parent}:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def put(self, source: Path, name: str) -> None:
+        """Copy a file or folder into the own one."""
+        target = self.own / name
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_dir():
+                shutil.copytree(source, target, dirs_exist_ok=True, symlinks=True)
+            else:
+                shutil.copy2(source, target)
+        except (OSError, shutil.Error) as error:
+            message = f"`{source}` cannot be copied to the place of a role: {error}"
+            raise RunError(message, code="run.place") from error
+
+    def get(self, name: str, target: Path) -> None:
+        """Copy a file out of the own one."""
+        try:
+            shutil.copyfile(self.own / name, target)
+        except OSError as error:
+            message = f"the program of a role left no file `{name}`: {error.strerror}"
+            raise RunError(message, hint="read the end of its log", code="run.place-file") from error
+
+
+class NativeGround(Ground):
+    """Processes of this host.
+
+    Parameters
+    ----------
+    device : Device
+        ``local`` or ``played``.
+    storage : str
+        Folder, or `MEMORY`.
+    key : str
+        Unique text.
+    """
+
+    def __init__(self, device: Device, storage: str, key: str) -> None:
+        self._device = device
+        self._folders = HostFolders(key, storage)
+        self.own, self.stored = str(self._folders.own), str(self._folders.stored)
+        self.artefacts = str(artefacts_folder())
+
+    def open(self) -> None:
+        """Make the folders."""
+        self._folders.make()
+
+    def close(self) -> None:
+        """Remove the folders."""
+        self._folders.remove()
+
+    def enter(self, words: Sequence[str], account: Account | None = None) -> list[str]:
+        """Execute as a process that ends with this one, on the CPUs of the device."""
+        command = ["setpriv", "--pdeathsig", "KILL"]
+        if account is not None:
+            command += [f"--reuid={account.user_id}", f"--regid={account.group_id}", "--clear-groups"]
+        if self._device.cpus is not None:
+            command += ["taskset", "--cpu-list", ",".join(map(str, self._device.cpus))]
+        return [*command, *words]
+
+    def enter_aside(self, words: Sequence[str]) -> list[str]:
+        """Execute without limits."""
+        return list(words)
+
+    def account(self, user: str) -> Account | None:
+        """Give the account of that name, else `FALLBACK_USER`; ``None`` unless this is root."""
+        return host_account(user)
+
+    def put(self, source: Path, name: str) -> None:
+        """Copy."""
+        self._folders.put(source, name)
+
+    def get(self, name: str, target: Path) -> None:
+        """Copy."""
+        self._folders.get(name, target)
+
+    def facts(self) -> dict[str, Any]:
+        """Say that there is no container."""
+        return {"container": None, "network": "host"}
+
+
+def host_account(user: str) -> Account | None:
+    """Give an account of this host by name, else `FALLBACK_USER`; ``None`` unless this is root."""
+    if os.geteuid() != 0:
+        return None
+    for name in (user, FALLBACK_USER):
+        try:
+            found = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return Account(found.pw_name, found.pw_uid, found.pw_gid)
+    return None

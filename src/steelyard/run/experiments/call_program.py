@@ -88,7 +88,8 @@ def call_program(
     configuration : str
         One of `CONFIGURATIONS`.
     parameters : Mapping
-        What the run asks for: `calls`, `depth`, `method_ns`, `jvm_options`, `app_options`, `cpus`, `nice`.
+        What the run asks for: `calls` in all, `warm_up_calls` of them, `depth`, `method_ns`, `jvm_options`,
+        `app_options`, `cpus`, `nice`.
     place : Place
         Where it is executed.
     agents : sequence of str
@@ -135,7 +136,7 @@ def _words(parameters: Mapping[str, Any], place: Place, *, is_recorded: bool) ->
     words = ["--about", place.path(ABOUT_FILE)]
     if is_recorded:
         words += ["--record", place.path(CALLS_FILE)]
-    for name in ("calls", "depth", "method_ns"):
+    for name in ("calls", "warm_up_calls", "depth", "method_ns"):
         words += [f"--{name.replace('_', '-')}", str(parameters[name])]
     return words
 

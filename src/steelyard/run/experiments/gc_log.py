@@ -51,8 +51,8 @@ def read_pauses(lines: Iterable[str]) -> list[Pause]:
     """Give the pauses of a log, by their begin; lines that say something else are passed over.
 
     A collection happens inside a safepoint: both are given, each with its kind. The begin of a collection is
-    the stamp of the line that announces it, or, without one, its end less its length; the stamp of a safepoint
-    is its end.
+    the stamp of the line that announces it, or, without one, its end less its length; the stamp of a
+    safepoint is its end.
 
     Examples
     --------

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 ROLE: Final = "app"
 CALL: Final = np.dtype([("start_ns", "<i8"), ("duration_ns", "<i8")])
 """A call as the programs record it."""
+_SAID: Final = ("calls", "warm_up_calls", "depth", "method_ns", "loop_ns", "measured_ns")
+"""Of what a program says of itself, what goes to the header: calls in all, how many of them came before those
+that are measured (they are recorded too, first), and how long all calls and the measured ones took."""
 _COUNT: Final = """find "$1" -type f -exec cat {} + | grep -oF -e "$2" | wc -l
 find "$1" -type f -exec cat {} + | wc -c"""
 
@@ -78,17 +81,13 @@ def _watched(run: Conducted) -> AbstractContextManager[object]:
 def _keep(run: Conducted, place: Place, program: CallProgram, folder: Path) -> None:
     """Turn what the program left into the files of the run."""
     about = _about(place, folder)
-    calls, first = int(about["calls"]), int(run.parameters.get("warm_up_calls", 0))
     run.says("program", about)
     run.says("software", _software(run, program, about))
-    for key in ("calls", "depth", "method_ns", "loop_start_ns", "loop_ns"):
+    for key in _SAID:
         run.says(key, about[key])
-    run.says("warm_up_calls", first)
-    run.says("measure_start_ns", about["loop_start_ns"])
+    run.says("measure_start_ns", about["measured_start_ns"])
     if program.is_recorded:
-        starts = _keep_calls(run.folder, place, folder / CALLS_FILE, calls)
-        if first < calls:
-            run.says("measure_start_ns", int(starts[first]))
+        _keep_calls(run.folder, place, folder / CALLS_FILE, int(about["calls"]))
     if program.is_java:
         place.get(PAUSES_FILE, folder / PAUSES_FILE)
         with (folder / PAUSES_FILE).open(encoding="utf-8", errors="replace") as log:
@@ -111,8 +110,8 @@ def _about(place: Place, folder: Path) -> dict[str, Any]:
     return about
 
 
-def _keep_calls(target: Path, place: Place, raw: Path, calls: int) -> np.ndarray[Any, Any]:
-    """Write the table of calls, and give their begins.
+def _keep_calls(target: Path, place: Place, raw: Path, calls: int) -> None:
+    """Write the table of calls.
 
     Raises
     ------
@@ -126,7 +125,6 @@ def _keep_calls(target: Path, place: Place, raw: Path, calls: int) -> np.ndarray
         raise RunError(message, hint="read the end of its log", code="run.calls")
     columns = {name: np.ascontiguousarray(records[name], np.int64) for name in ("start_ns", "duration_ns")}
     write_table(target, "calls", columns)
-    return columns["start_ns"]
 
 
 def _software(run: Conducted, program: CallProgram, about: dict[str, Any]) -> dict[str, str]:

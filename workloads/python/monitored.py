@@ -148,7 +148,9 @@ def execute(call: Callable[[int, int], int], options: argparse.Namespace) -> tup
 def _parsed(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Calls of a monitored method, each timed.")
     parser.add_argument("--about", type=Path, required=True, help="where one line of JSON goes")
-    parser.add_argument("--record", type=Path, help="where the calls go; absent: only the whole loop is timed")
+    parser.add_argument(
+        "--record", type=Path, help="where the calls go; absent: only the whole loop is timed"
+    )
     parser.add_argument("--calls", type=int, default=2_000_000)
     parser.add_argument("--depth", type=int, default=10)
     parser.add_argument("--method-ns", type=int, default=500)

@@ -140,9 +140,9 @@ def _scalar(value: Any) -> Fact:
         return value
     if isinstance(value, list | tuple):
         return ", ".join(str(each) for each in value)
-    return (
-        ", ".join(f"{key} {each}" for key, each in value.items()) if isinstance(value, dict) else str(value)
-    )
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {each}" for key, each in value.items())
+    return str(value)
 
 
 def twin_finding(summaries: Sequence[Summary], margin: Margin) -> Finding | None:

@@ -1,4 +1,4 @@
-"""Texts that a plan keeps for the report: what interventions change, lessons and licence notes of the study."""
+"""Texts that a plan keeps for the report: what interventions change, lessons and notes on licences."""
 
 from __future__ import annotations
 

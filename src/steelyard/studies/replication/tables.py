@@ -17,7 +17,19 @@ ALWAYS: Final = {"cell": "cells", "comparison": "comparisons"}
 IF_FOUND: Final = {
     "overhead": "overheads",
     "recording_cost": "recording_cost",
-    "devices": "devices",
+    "devices": "device_scatter",
+    "device": "devices",
+    "answer": "answers",
+    "cause_row": "cause_tree",
+    "beside_spikes": "beside_spikes",
+    "cause_tree": "cause_conclusion",
+    "failed_benchmark": "failed_benchmarks",
+    "availability": "availability",
+    "ended_early": "ended_early",
+    "a_a": "a_a",
+    "source_comparison": "source_comparisons",
+    "source_row": "source_rows",
+    "source_statement": "source_statements",
 }
 SERIES: Final = "call_series"
 SERIES_COLUMNS: Final = (

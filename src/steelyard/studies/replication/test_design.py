@@ -35,7 +35,7 @@ QUARTER_OF_AN_HOUR_S = 900
 def host(
     devices: dict[str, dict[str, Any]] = ONE,
     *,
-    container: str | None = "docker",
+    container: str | None = "podman",
     programs: Programs = EVERYTHING,
 ) -> Host:
     storages = {name: tuple(device["storages"]) for name, device in devices.items()}
@@ -113,7 +113,7 @@ def test_one_device_has_nothing_to_swap_but_its_storages(tmp_path: Path) -> None
     assert roles["native"]["database"] == {"device": "here", "storage": "memory", "container": None}
     assert roles["native"]["service"]["storage"] == "disk"
     assert roles["storage-swapped"]["database"]["storage"] == "disk"
-    assert roles["container"]["service"]["container"] == "docker"
+    assert roles["container"]["service"]["container"] == "podman"
     assert roles["container"]["driver"]["container"] is None
 
 
@@ -152,7 +152,7 @@ def test_a_run_is_told_what_to_do_and_all_of_a_block_have_the_same_seed(tmp_path
     assert parameters["file-io"] == {"warm_up_iterations": 2, "iterations": 4, "iteration_ms": 300}
     calls = parameters["kieker-writing"]
     assert calls["warm_up_calls"] * 2 == calls["calls"]
-    assert parameters["python-none-baseline"]["calls"] < calls["calls"]
+    assert parameters["opentelemetry-python-writing"]["calls"] < calls["calls"]
     assert asked[0]["devices"] == ONE
 
 

@@ -14,7 +14,7 @@ from steelyard.studies.replication.effects import BY_CONTAINER, BY_DEVICE, BY_RO
 from steelyard.studies.replication.verdicts import Holding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from steelyard.model import Finding
 
@@ -67,10 +67,8 @@ def _contained(experiment: str, kind: str, own: Sequence[Finding], failed: Seque
     chosen = [each for each in own if each.subject["effect"] == BY_CONTAINER]
     verdict = _overall(chosen, ("unchanged", "changed", "undecided"), "no container")
     steadier = [each for each in chosen if _is_less(each, "second", "first")]
-    facts = {
-        "steadier": len(steadier),
-        "less_steady": sum(_is_less(each, "first", "second") for each in chosen),
-    }
+    wilder = [each for each in chosen if _is_less(each, "first", "second")]
+    facts = {"steadier": len(steadier), "less_steady": len(wilder)}
     inside = [each for each in failed if each.subject["setting"].endswith("container")]
     return _answer("RQ2", experiment, kind, verdict, (chosen, inside), facts)
 
@@ -97,7 +95,7 @@ def _answer(
     kind: str,
     verdict: str,
     grounds: tuple[Sequence[Finding], Sequence[Finding]],
-    facts: dict[str, str | int],
+    facts: Mapping[str, str | int],
 ) -> Finding:
     chosen, failed = grounds
     counts = Counter(each.verdict for each in chosen)

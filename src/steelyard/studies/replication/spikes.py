@@ -57,7 +57,7 @@ def measured_calls(run: ExperimentRun) -> tuple[Whole, Whole]:
     """Give begin and duration of the calls after the first half, which is warm-up as published."""
     table = run.table("calls")
     first = table.num_rows // 2
-    return tuple(table.column(name).to_numpy()[first:] for name in ("start_ns", "duration_ns"))  # type: ignore[return-value]
+    return tuple(table.column(name).to_numpy()[first:] for name in ("start_ns", "duration_ns"))
 
 
 def excess_of(durations: Sequence[Whole]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import tempfile
 import zipfile
 from contextlib import contextmanager
@@ -50,6 +51,35 @@ def opened(place: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="steelyard-package-") as folder:
         unpack(place, Path(folder))
         yield Path(folder)
+
+
+@contextmanager
+def opened_result(place: Path) -> Iterator[Path]:
+    """Give the result folder of a package whose files are those that were packed; a result folder as it is.
+
+    Parameters
+    ----------
+    place : Path
+        An archive, the folder that one was unpacked into, or a result folder.
+
+    Raises
+    ------
+    DataError
+        If it is refused, or its files are not those of its manifest.
+    """
+    if not place.exists():
+        yield place  # whatever reads it says what is absent, and how it is made
+        return
+    with opened(place) as folder:
+        if place.is_dir() and not is_package(folder):
+            yield folder
+            return
+        problems = compare_manifest(folder)
+        if problems:
+            message = f"`{place}` is not the package that was packed: {problems[0]}"
+            hint = f"`steelyard verify {shlex.quote(str(place))}` lists everything"
+            raise DataError(message, hint=hint, code="data.package")
+        yield folder / RESULT.rstrip("/")
 
 
 def is_package(folder: Path) -> bool:

@@ -165,3 +165,23 @@ def test_a_package_that_names_its_user_is_refused_as_anonymous(
     assert not (tmp_path / "r.zip").exists()
     assert execute(words) == 0
     assert "the package names `sleep`" in capsys.readouterr().err
+
+
+def test_two_packages_are_compared_cell_by_cell(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["compare-results", str(package), str(package)]
+    assert execute([*words, "--margin", "50%", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["margin"] == 0.5
+    assert {each["metric"] for each in found["cells"]} == {"outside-cpu", "outside-wall"}
+    assert all(each["ratio"]["value"] == 1 for each in found["cells"])
+    assert execute(words) == 0
+    assert "Cells within" not in capsys.readouterr().out
+
+
+def test_a_changed_package_is_not_compared(
+    package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = unpacked(package, tmp_path / "p")
+    (folder / "README.md").unlink()
+    assert execute(["compare-results", str(package), str(folder)]) == 5
+    assert "`README.md` is missing" in capsys.readouterr().err

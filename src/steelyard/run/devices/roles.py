@@ -10,6 +10,8 @@ from steelyard.run.devices.device import Device
 from steelyard.run.devices.native import NativeGround
 from steelyard.run.devices.role_place import RolePlace
 from steelyard.run.devices.runtimes import HOST_NETWORK, OWN_NETWORK, runtime_of
+from steelyard.run.isolation.registry import sweep_all
+from steelyard.run.session import state_root, sweep_dead_sessions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +50,7 @@ def place_of(asked: Mapping[str, Any], role: str) -> Place:
 
     def ground_in(folder: Path) -> Ground:
         if container is None:
-            return NativeGround(device, storage, folder.name)
+            return NativeGround(device, storage, folder)
         runtime = runtime_of(container, asked.get("engines", {}))
         return ContainedGround(device, storage, folder, runtime, network)
 
@@ -69,3 +71,14 @@ def _storage(device: Device, name: str | None) -> str:
         message = f"device `{device.name}` has no storage `{name}`; it has {', '.join(device.storages)}"
         raise DataError(message, hint="state it in the file of devices", code="experiment.storage")
     return device.storages[name]
+
+
+def sweep_places() -> list[str]:
+    """Remove what killed conductors left on this host: programs, containers, groups, folders.
+
+    Returns
+    -------
+    list of str
+        Names of the private folders that were removed.
+    """
+    return sweep_dead_sessions(state_root(), sweep_all)

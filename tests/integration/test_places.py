@@ -253,7 +253,7 @@ def test_a_killed_conductor_leaves_nothing_once_it_is_swept(
     assert _processes(key) == []
     assert list((tmp_path / "storage").iterdir()) == []
     assert not (SHARED / key).exists()
-    assert not list(CGROUP_ROOT.rglob(key))
+    assert not [name for _, names, _ in os.walk(CGROUP_ROOT) for name in names if key in name]
     if container == "docker":
         listed = attempt([*engines["docker"]["client"], "ps", "--all", "--format", "{{.Names}}"])
         assert key not in listed.output

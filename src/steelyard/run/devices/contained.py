@@ -57,7 +57,7 @@ class ContainedGround(Ground):
 
     def __init__(self, device: Device, storage: str, folder: Path, runtime: Runtime, network: str) -> None:
         self._device = device
-        self._folders = HostFolders(folder.name, storage)
+        self._folders = HostFolders(folder, storage)
         self._runtime = runtime
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None

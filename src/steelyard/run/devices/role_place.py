@@ -80,17 +80,20 @@ class RolePlace(Place):
         Which device.
     ground_in : callable
         Gives how its programs are executed, for a private folder whose name marks all that is made.
-    address : str
-        Under which the other roles reach it.
+    address_of : callable
+        Gives the address under which the other roles reach it.
     """
 
-    def __init__(self, role: str, device: Device, ground_in: Callable[[Path], Ground], address: str) -> None:
+    def __init__(
+        self, role: str, device: Device, ground_in: Callable[[Path], Ground], address_of: Callable[[], str]
+    ) -> None:
         self.role = role
         self.device = device
         self._ground_in = ground_in
         self._made: Ground | None = None
         self._private: PrivateFolder | None = None
-        self._address = address
+        self._address_of = address_of
+        self._address: str | None = None
         self._programs: list[Program] = []
         self._logs: set[Path] = set()
         self._facts: dict[str, Any] | None = None
@@ -105,6 +108,8 @@ class RolePlace(Place):
     @property
     def address(self) -> str:
         """Give the address, as the interface says."""
+        if self._address is None:
+            self._address = self._address_of()
         return self._address
 
     @property
@@ -165,7 +170,7 @@ class RolePlace(Place):
             self._facts = {
                 **device_facts(self.device, self._ground),
                 "role": self.role,
-                "address": self._address,
+                "address": self.address,
                 **self._ground.facts(),
             }
         return self._facts

@@ -82,7 +82,6 @@ def test_every_call_of_a_configuration_is_kept_and_plausible(
     assert (header["calls"], header["warm_up_calls"]) == (150, 50)
     assert header["measured_ns"] >= 100 * 20_000
     assert header["software"]
-    assert header["missing"] == [] or all("watch" in reason for reason in header["missing"])
     assert run.has("pauses") is ("python" not in configuration)
     if configuration.endswith("unrecorded"):
         assert not run.has("calls")

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import tempfile
-from contextlib import contextmanager, nullcontext
-from importlib import import_module
-from importlib.util import find_spec
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from steelyard.errors import RunError
+from steelyard.errors import CapabilityError, RunError
 from steelyard.run.experiments.call_program import (
     ABOUT_FILE,
     CALLS_FILE,
@@ -23,11 +21,12 @@ from steelyard.run.experiments.call_program import (
 )
 from steelyard.run.experiments.files import write_table
 from steelyard.run.experiments.gc_log import read_pauses
+from steelyard.run.experiments.planted import planting
 from steelyard.run.experiments.program import execute
+from steelyard.run.experiments.watched import watching
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from contextlib import AbstractContextManager
 
     from steelyard.run.devices.interface import Place
     from steelyard.run.experiments.call_program import CallProgram
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
 ROLE: Final = "app"
 CALL: Final = np.dtype([("start_ns", "<i8"), ("duration_ns", "<i8")])
 """A call as the programs record it."""
+_PLANTED_INSIDE: Final = frozenset({"none", "allocation"})
 _SAID: Final = ("calls", "warm_up_calls", "depth", "method_ns", "loop_ns", "measured_ns")
 """Of what a program says of itself, what goes to the header: calls in all, how many of them came before those
 that are measured (they are recorded too, first), and how long all calls and the measured ones took."""
@@ -50,7 +50,7 @@ def conduct(run: Conducted) -> None:
         run.says("command", list(program.command))
         run.says("probe", {"framework": program.framework, "kind": program.probe})
         run.measure_starts()
-        with _watched(run):
+        with _beside(run):
             execute(run, ROLE, place, program.command)
         with tempfile.TemporaryDirectory(prefix="steelyard-calls-") as name:
             _keep(run, place, program, Path(name))
@@ -68,14 +68,24 @@ def _program(run: Conducted, place: Place) -> CallProgram:
     return call_program(configuration, run.parameters, place, agents, of_causes=is_causes)
 
 
-def _watched(run: Conducted) -> AbstractContextManager[object]:
-    """Record who took the CPU from the calls, where this installation can."""
-    name = f"{__package__}.watched"
-    if find_spec(name) is None:
-        run.missing("this installation has no part that watches threads")
-        return nullcontext()
-    watching: AbstractContextManager[object] = import_module(name).watching(run, names=(THREAD,))
-    return watching
+@contextmanager
+def _beside(run: Conducted) -> Iterator[None]:
+    """Record who takes the CPU from the calls, and plant what is to disturb them.
+
+    Both live on this host; on another device nothing is watched, and nothing can be planted but allocation.
+    """
+    planted = str(run.parameters.get("planted", "none"))
+    device = run.asked["setting"]["roles"][ROLE]["device"]
+    if run.asked["devices"][device]["kind"] != "ssh":
+        with watching(run, names=(THREAD,)), planting(run, planted, name=THREAD):
+            yield
+        return
+    if planted not in _PLANTED_INSIDE:
+        message = f"`{planted}` cannot be planted on `{device}`, which is another host"
+        raise CapabilityError(message, hint="plant it on this host", code="capability.planted")
+    run.missing(f"threads on `{device}` are not watched: it is another host")
+    run.says("planted", {"cause": planted})
+    yield
 
 
 def _keep(run: Conducted, place: Place, program: CallProgram, folder: Path) -> None:

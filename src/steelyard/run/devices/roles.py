@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import DataError
+from steelyard.run.devices.contained import ContainedGround
 from steelyard.run.devices.device import Device
 from steelyard.run.devices.native import NativeGround
 from steelyard.run.devices.role_place import RolePlace
+from steelyard.run.devices.runtimes import HOST_NETWORK, OWN_NETWORK, runtime_of
+from steelyard.run.isolation.registry import sweep_all
+from steelyard.run.session import state_root, sweep_dead_sessions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,9 +45,14 @@ def place_of(asked: Mapping[str, Any], role: str) -> Place:
     chosen = roles[role]
     device = _device(asked, chosen["device"])
     storage = _storage(device, chosen.get("storage"))
+    container = chosen.get("container")
+    network = OWN_NETWORK if len(roles) == 1 else HOST_NETWORK
 
     def ground_in(folder: Path) -> Ground:
-        return NativeGround(device, storage, folder.name)
+        if container is None:
+            return NativeGround(device, storage, folder)
+        runtime = runtime_of(container, asked.get("engines", {}))
+        return ContainedGround(device, storage, folder, runtime, network)
 
     return RolePlace(role, device, ground_in, "127.0.0.1")
 
@@ -62,3 +71,14 @@ def _storage(device: Device, name: str | None) -> str:
         message = f"device `{device.name}` has no storage `{name}`; it has {', '.join(device.storages)}"
         raise DataError(message, hint="state it in the file of devices", code="experiment.storage")
     return device.storages[name]
+
+
+def sweep_places() -> list[str]:
+    """Remove what killed conductors left on this host: programs, containers, groups, folders.
+
+    Returns
+    -------
+    list of str
+        Names of the private folders that were removed.
+    """
+    return sweep_dead_sessions(state_root(), sweep_all)

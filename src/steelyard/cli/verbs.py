@@ -45,6 +45,9 @@ VERBS: Final[dict[str, Verb]] = {
         "Lay two results over each other and list what changed.",
     ),
     "history": Verb("steelyard.cli.history:history", "Say where a history of results changes."),
+    "peaks": Verb(
+        "steelyard.cli.peaks:peaks", "Say how often calls take unusually long, when, and what comes with it."
+    ),
     "fit": Verb("steelyard.cli.fit:fit", "Fit lines, power laws or pieces to two columns of a file."),
     "plan": Verb("steelyard.cli.plan:plan", "Show what a study would execute."),
     "import": Verb(

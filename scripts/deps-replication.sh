@@ -85,16 +85,21 @@ build_python() {
   local source=$workloads/python
   local interpreter=/usr/bin/python3 state
   [ -x $interpreter ] || interpreter=python3
-  state=$({ cat "$source/requirements.txt" "$source/monitored.py"; $interpreter --version; } | sha256sum | cut -d' ' -f1)
-  if is_built python "$state"; then say "the application in Python is installed"; return; fi
-  say "installing OpenTelemetry for Python from PyPI"
-  # Links, not copies, of the interpreter, and nothing that names the folder: it is moved, and seen
-  # elsewhere in a container.
-  $interpreter -m venv "$scratch/python"
-  "$scratch/python/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: \
-    --require-hashes -r "$source/requirements.txt"
-  cp "$source/monitored.py" "$scratch/python/"
-  put_in_place python "$state"
+  state=$({ cat "$source/requirements.txt"; $interpreter --version; } | sha256sum | cut -d' ' -f1)
+  if is_built python "$state"; then
+    say "OpenTelemetry for Python is installed"
+  else
+    say "installing OpenTelemetry for Python from PyPI"
+    # Executed as bin/python, which finds the folder by itself: it is moved, and elsewhere in a container.
+    $interpreter -m venv "$scratch/python"
+    "$scratch/python/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps \
+      --only-binary :all: --require-hashes -r "$source/requirements.txt"
+    put_in_place python "$state"
+  fi
+  if ! cmp -s "$source/monitored.py" "$place/python/monitored.py"; then
+    cp "$source/monitored.py" "$scratch/"
+    mv "$scratch/monitored.py" "$place/python/monitored.py"
+  fi
 }
 
 build_benchmarks

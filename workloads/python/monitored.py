@@ -17,6 +17,7 @@ import mmap
 import os
 import platform
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
@@ -93,24 +94,24 @@ def set_up_provider(probe: str, output: Path | None) -> TracerProvider:
     return provider
 
 
-def call_only(call: Callable[[int, int], int], options: argparse.Namespace) -> None:
-    """Make the calls and time none."""
+def call_only(call: Callable[[int, int], int], options: argparse.Namespace, numbers: range) -> None:
+    """Make the calls of these numbers and time none."""
     method_ns, depth = options.method_ns, options.depth
-    for _ in range(options.calls):
+    for _ in numbers:
         call(method_ns, depth)
 
 
 def call_recorded(
-    call: Callable[[int, int], int], options: argparse.Namespace, numbers: memoryview[int]
+    call: Callable[[int, int], int], options: argparse.Namespace, numbers: range, record: memoryview[int]
 ) -> None:
-    """Make the calls, and keep begin and duration of each."""
+    """Make the calls of these numbers, and keep begin and duration of each."""
     method_ns, depth = options.method_ns, options.depth
-    for place in range(0, 2 * options.calls, 2):
+    for place in range(2 * numbers.start, 2 * numbers.stop, 2):
         start = perf_counter_ns()
         call(method_ns, depth)
         end = perf_counter_ns()
-        numbers[place] = start
-        numbers[place + 1] = end - start
+        record[place] = start
+        record[place + 1] = end - start
 
 
 def make_record(path: Path, calls: int) -> mmap.mmap:
@@ -124,25 +125,32 @@ def make_record(path: Path, calls: int) -> mmap.mmap:
     return mapped
 
 
-def execute(call: Callable[[int, int], int], options: argparse.Namespace) -> tuple[int, int]:
-    """Execute the loop, and give its begin and its length [ns]."""
+def execute(call: Callable[[int, int], int], options: argparse.Namespace) -> dict[str, int]:
+    """Execute the loop, and give when it and its measured part began and how long they took [ns]."""
     # The kernel's name of this thread: what watches the calls from outside finds them by it.
     ctypes.CDLL(None).prctl(PR_SET_NAME, THREAD.encode())
     if options.record is None:
-        start = perf_counter_ns()
-        call_only(call, options)
-        return start, perf_counter_ns() - start
-    with make_record(options.record, options.calls) as mapped:
-        view = memoryview(mapped)
-        numbers = view.cast("Q")
-        try:
-            start = perf_counter_ns()
-            call_recorded(call, options, numbers)
-            length = perf_counter_ns() - start
-        finally:
-            numbers.release()
-            view.release()
-    return start, length
+        return _timed(options, lambda numbers: call_only(call, options, numbers))
+    with (
+        make_record(options.record, options.calls) as mapped,
+        memoryview(mapped) as view,
+        view.cast("Q") as record,
+    ):
+        return _timed(options, lambda numbers: call_recorded(call, options, numbers, record))
+
+
+def _timed(options: argparse.Namespace, loop: Callable[[range], None]) -> dict[str, int]:
+    start = perf_counter_ns()
+    loop(range(options.warm_up_calls))
+    measured = perf_counter_ns()
+    loop(range(options.warm_up_calls, options.calls))
+    end = perf_counter_ns()
+    return {
+        "loop_start_ns": start,
+        "loop_ns": end - start,
+        "measured_start_ns": measured,
+        "measured_ns": end - measured,
+    }
 
 
 def _parsed(words: list[str]) -> argparse.Namespace:
@@ -152,11 +160,17 @@ def _parsed(words: list[str]) -> argparse.Namespace:
         "--record", type=Path, help="where the calls go; absent: only the whole loop is timed"
     )
     parser.add_argument("--calls", type=int, default=2_000_000)
+    parser.add_argument("--warm-up-calls", type=int, default=0, help="of them, before the measured ones")
     parser.add_argument("--depth", type=int, default=10)
     parser.add_argument("--method-ns", type=int, default=500)
     parser.add_argument("--probe", choices=("none", "inactive", "collecting", "writing"), default="none")
     parser.add_argument("--output", type=Path, help="where the writing probe's spans go")
-    return parser.parse_args(words)
+    options = parser.parse_args(words)
+    if not 0 <= options.warm_up_calls < options.calls:
+        parser.error(
+            f"--warm-up-calls {options.warm_up_calls} leaves none of {options.calls} calls to measure"
+        )
+    return options
 
 
 def main(words: list[str]) -> None:
@@ -167,24 +181,25 @@ def main(words: list[str]) -> None:
     if options.probe != "none":
         provider = set_up_provider(options.probe, options.output)
         call = probed_method(provider)
-    start, length = execute(call, options)
+    times = execute(call, options)
     about = {
         "language": "python",
         "runtime": platform.python_version(),
         "machine": platform.python_implementation(),
         "thread": THREAD,
         "calls": options.calls,
+        "warm_up_calls": options.warm_up_calls,
         "depth": options.depth,
         "method_ns": options.method_ns,
         "stamps_per_call": 0 if options.record is None else 2,
-        "loop_start_ns": start,
-        "loop_ns": length,
+        **times,
         "collectors": [
             {"name": f"generation {number}", "collections": each["collections"]}
             for number, each in enumerate(gc.get_stats())
         ],
     }
     if provider is not None:
+        about["opentelemetry"] = version("opentelemetry-sdk")
         provider.shutdown()
     options.about.write_text(json.dumps(about) + "\n", encoding="utf-8")
 

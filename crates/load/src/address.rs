@@ -142,6 +142,12 @@ impl AsFd for Listener {
 #[derive(Debug)]
 pub(crate) struct Connection(OwnedFd);
 
+impl From<OwnedFd> for Connection {
+    fn from(descriptor: OwnedFd) -> Self {
+        Self(descriptor)
+    }
+}
+
 impl AsFd for Connection {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()

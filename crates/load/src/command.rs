@@ -26,6 +26,7 @@ Usage:
   steelyard-load request --connect ADDRESS --rate X --duration-ms N [--arrivals poisson|uniform] [--seed N]
                  [--protocol frames|http] [--connections N] [--closed-loop N] [--long-share X] [--drain-ms N]
                  [--spin-us N] [--out FILE] [--json]
+  steelyard-load http --plan FILE --out DIR
   steelyard-load resize --out FILE [--threads N] [--duration-ms N] [--seed N]
   steelyard-load spin --out FILE [--threads N] [--duration-ms N]
   steelyard-load park --seconds N [--cpus LIST] [--hogs N] [--class idle|batch|other] [--work cpu,tcp,file]
@@ -41,6 +42,8 @@ ADDRESS is `unix:@NAME`, `unix:PATH` or `tcp:IP:PORT` of the loopback device.
 for what it has beyond a usual one.
 `request` sends when requests are due, whatever the answers do, and prints percentiles; `--closed-loop N`
 lets N clients wait for their answers instead, to show what such a client hides.
+`http` sends orders to the service of the replication study when they are due, over as many connections as
+the plan says, checks every answer, and leaves `requests.bin` and `http.json`.
 `resize` scales an image of 1024 x 768 pixels to 320 x 240 again and again, and compares every result with
 the first; `spin` executes a loop. Every finished iteration is stamped. SIGTERM ends both.
 `park` lets ordinary processes take the CPUs of best-effort ones for some seconds: a computation, a service
@@ -56,7 +59,7 @@ Example:
   steelyard-load request --connect unix:@demo --rate 200 --duration-ms 3000
 ";
 
-const COMMANDS: &str = "trial, serve, web, request, resize, spin, park, calibrate";
+const COMMANDS: &str = "trial, serve, web, request, http, resize, spin, park, calibrate";
 
 /// Executes one command line, without the program's name.
 ///
@@ -75,6 +78,7 @@ pub fn execute(words: &[String], stdout: &mut dyn Write) -> Result<(), LoadError
         Some("serve") => serve(rest),
         Some("web") => web(rest),
         Some("request") => request(rest, stdout),
+        Some("http") => crate::orders::command(rest),
         Some("resize") => job(JobKind::Resize, rest),
         Some("spin") => job(JobKind::Spin, rest),
         Some("park") => crate::park::command(rest),

@@ -2,6 +2,8 @@
 //!
 //! Compiled by `cargo fuzz` and for tests only. Each one panics where a promise about the result is broken.
 
+use crate::frame::Malformed;
+use crate::orders::ResponseReader;
 use crate::protocol::Protocol;
 
 /// Bytes that a client or a service receives.
@@ -24,6 +26,23 @@ pub fn received(bytes: &[u8]) {
             assert_eq!(protocol.parse_answer(&written), Ok(Some((answer, written.len()))));
         }
     }
+    answered(bytes);
+}
+
+/// Bytes that the driver of orders receives: at once, and one by one.
+fn answered(bytes: &[u8]) {
+    let read = |piece_bytes: usize| {
+        let mut reader = ResponseReader::default();
+        bytes.chunks(piece_bytes).try_fold(Vec::new(), |mut found, piece| {
+            let mut next = reader.push(piece)?;
+            while let Some(response) = next {
+                found.push(response);
+                next = reader.push(&[])?;
+            }
+            Ok::<_, Malformed>(found)
+        })
+    };
+    assert_eq!(read(bytes.len().max(1)), read(1));
 }
 
 /// The text of a plan.

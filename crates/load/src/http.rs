@@ -33,7 +33,7 @@ fn bad(_: std::str::Utf8Error) -> Malformed {
 }
 
 /// RFC 9110, 5.6.2.
-fn is_token(text: &str) -> bool {
+pub(crate) fn is_token(text: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(is_allowed)
 }
@@ -96,7 +96,7 @@ impl<'bytes> Message<'bytes> {
     }
 }
 
-fn field(line: &str) -> Result<(&str, &str), Malformed> {
+pub(crate) fn field(line: &str) -> Result<(&str, &str), Malformed> {
     let wrong = Malformed("400 Bad Request: a field that is none");
     let (name, value) = line.split_once(':').ok_or(wrong)?;
     if !is_token(name) || !is_value(value) {

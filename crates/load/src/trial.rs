@@ -5,7 +5,6 @@ mod conduct;
 mod groups;
 mod header;
 mod plan;
-mod reader;
 mod samples;
 mod scheduler;
 

@@ -25,7 +25,7 @@ class Replication:
     configurations
         For `replication`: what of them is measured, by commas; `steelyard plan replication` lists them.
     devices
-        For `replication`: TOML file of devices; this host alone by default.
+        For `replication`: TOML file of devices; by default this host, and two devices that it plays.
     containers
         For `replication`: container technology: auto (the first that works), none, docker, podman or crun.
     causes

@@ -36,6 +36,10 @@ VERBS: Final[dict[str, Verb]] = {
     "analyse": Verb("steelyard.cli.analyse:analyse", "Compute the findings of a result folder."),
     "report": Verb("steelyard.cli.report:report", "Render the findings of a result folder."),
     "verify": Verb("steelyard.cli.verify:verify", "Compute every finding again and compare."),
+    "pack": Verb(
+        "steelyard.cli.pack:pack",
+        "Pack a result folder into one archive that others can verify and execute again.",
+    ),
     "compare-results": Verb(
         "steelyard.cli.compare_results:compare_results",
         "Lay two results over each other and list what changed.",

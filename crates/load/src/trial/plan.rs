@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use crate::LoadError;
 use crate::job::JobKind;
+use crate::reader::Reader;
 use crate::schedule::Arrivals;
 use crate::settings::Class;
-use crate::trial::reader::Reader;
 
 /// Format of plan and header.
 pub(super) const FORMAT: &str = "steelyard/trial/1";

@@ -34,8 +34,7 @@ def device_facts(device: Device, ground: Ground) -> dict[str, Any]:
     ground : Ground
         Open.
     """
-    said = ground.aside(["sh", "-c", _ASK, "sh", ground.stored]).output.splitlines()
-    pairs = (line.partition("=") for line in said)
+    pairs = (line.partition("=") for line in ground.look(_ASK).splitlines())
     found: dict[str, Any] = {key: value for key, _, value in pairs if value}
     for key in ("cpus", "memory_kib", "storage_free_kib"):
         if str(found.get(key, "")).isdigit():

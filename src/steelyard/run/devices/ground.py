@@ -82,6 +82,10 @@ class Ground(ABC):
             raise RunError(message, hint="steelyard doctor", code="run.place")
         return done.output
 
+    def look(self, script: str) -> str:
+        """Give what a script says on the device itself, its first word the folder on the storage."""
+        return self.aside(["sh", "-c", script, "sh", self.stored]).output
+
     @abstractmethod
     def account(self, user: str) -> Account | None:
         """Give the account that stands for a name, ``None`` where programs cannot change theirs."""

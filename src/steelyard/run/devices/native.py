@@ -8,9 +8,12 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from steelyard.errors import RunError
+from steelyard.errors import CapabilityError, RunError
 from steelyard.run.devices.device import MEMORY, Device, artefacts_folder
 from steelyard.run.devices.ground import Account, Ground
+from steelyard.run.devices.limits import Limits, limits_of, make_limits
+from steelyard.run.devices.scripts import JOIN
+from steelyard.run.isolation.attempt import attempt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,18 +102,25 @@ class NativeGround(Ground):
         self._folders = HostFolders(key, storage)
         self.own, self.stored = str(self._folders.own), str(self._folders.stored)
         self.artefacts = str(artefacts_folder())
+        self._key = key
+        self._limits = Limits()
 
     def open(self) -> None:
-        """Make the folders."""
+        """Make the folders, and the control groups of a device that is played."""
+        require_cpus(self._device)
         self._folders.make()
+        self._limits = make_limits(self._device, self._key)
 
     def close(self) -> None:
-        """Remove the folders."""
+        """Remove all of it."""
+        self._limits.remove()
         self._folders.remove()
 
     def enter(self, words: Sequence[str], account: Account | None = None) -> list[str]:
-        """Execute as a process that ends with this one, on the CPUs of the device."""
-        command = ["setpriv", "--pdeathsig", "KILL"]
+        """Execute as a process that ends with this thread, in the groups and on the CPUs of the device."""
+        groups = [f"{group}/cgroup.procs" for group in self._limits.groups]
+        command = ["sh", "-c", JOIN, "sh", str(len(groups)), *groups] if groups else []
+        command += ["setpriv", "--pdeathsig", "KILL"]
         if account is not None:
             command += [f"--reuid={account.user_id}", f"--regid={account.group_id}", "--clear-groups"]
         if self._device.cpus is not None:
@@ -134,8 +144,32 @@ class NativeGround(Ground):
         self._folders.get(name, target)
 
     def facts(self) -> dict[str, Any]:
-        """Say that there is no container."""
-        return {"container": None, "network": "host"}
+        """Say that there is no container, and what became of the limits."""
+        groups = attempt(self.enter(["cat", "/proc/self/cgroup"])).output
+        applied, missing = limits_of(self._device, groups)
+        reasons = {one.partition(":")[0]: one for one in self._limits.missing}
+        missing = [reasons.get(one.partition(":")[0], one) for one in missing]
+        if self._device.cpus is not None:
+            applied.append(f"affinity to CPUs {','.join(map(str, self._device.cpus))}")
+        return {"container": None, "network": "host", "applied": applied, "missing": missing}
+
+
+def require_cpus(device: Device) -> None:
+    """Refuse a device of this host with CPUs that this host has not.
+
+    Raises
+    ------
+    CapabilityError
+        Naming them, and those there are.
+    """
+    usable = os.sched_getaffinity(0)
+    absent = [cpu for cpu in device.cpus or () if cpu not in usable]
+    if absent:
+        message = (
+            f"device `{device.name}` has CPUs {absent}, which cannot be used on this host; "
+            f"usable: {sorted(usable)}"
+        )
+        raise CapabilityError(message, hint="change `cpus` in the file of devices", code="capability.cpus")
 
 
 def host_account(user: str) -> Account | None:

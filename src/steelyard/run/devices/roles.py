@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import DataError
+from steelyard.run.devices.contained import ContainedGround
 from steelyard.run.devices.device import Device
 from steelyard.run.devices.native import NativeGround
 from steelyard.run.devices.role_place import RolePlace
+from steelyard.run.devices.runtimes import HOST_NETWORK, OWN_NETWORK, runtime_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,9 +43,14 @@ def place_of(asked: Mapping[str, Any], role: str) -> Place:
     chosen = roles[role]
     device = _device(asked, chosen["device"])
     storage = _storage(device, chosen.get("storage"))
+    container = chosen.get("container")
+    network = OWN_NETWORK if len(roles) == 1 else HOST_NETWORK
 
     def ground_in(folder: Path) -> Ground:
-        return NativeGround(device, storage, folder.name)
+        if container is None:
+            return NativeGround(device, storage, folder.name)
+        runtime = runtime_of(container, asked.get("engines", {}))
+        return ContainedGround(device, storage, folder, runtime, network)
 
     return RolePlace(role, device, ground_in, "127.0.0.1")
 

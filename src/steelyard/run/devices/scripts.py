@@ -8,6 +8,17 @@ from __future__ import annotations
 
 from typing import Final
 
+JOIN: Final = """
+# sh -c JOIN sh COUNT FILE... COMMAND...
+count=$1; shift
+while [ "$count" -gt 0 ]; do
+  echo $$ > "$1" || exit 125
+  shift; count=$((count - 1))
+done
+exec "$@"
+"""
+"""Enters control groups before it executes a command."""
+
 START: Final = """
 # sh -c START sh RECORD FOLDER COMMAND...
 record=$1; folder=$2; shift 2

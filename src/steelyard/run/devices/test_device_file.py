@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from steelyard.errors import StudyFileError
 from steelyard.run.devices import device_file
-from steelyard.run.devices.device import Device
+from steelyard.run.devices.device import KINDS, Device
 from steelyard.run.devices.device_file import default_devices, read_devices
 
 PAGE = Path(__file__).parents[4] / "docs" / "reference" / "devices.md"
@@ -39,7 +39,7 @@ def test_the_example_of_the_page_is_read(tmp_path: Path) -> None:
 
 def test_every_key_and_kind_is_on_the_page() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    for key in (*device_file._READERS, *device_file.KINDS):
+    for key in (*device_file._READERS, *KINDS):
         assert f"`{key}`" in page
 
 

@@ -199,7 +199,7 @@ class Docker(Contained):
         if self.engine.is_own:
             command += ["--cgroup-parent", self.engine.group]
         for mount in site_mounts(site):
-            command += ["--mount", _mount_option(mount)]
+            command += ["--mount", mount_option(mount)]
         command += ["--tmpfs", "/tmp:exec,mode=1777", "--cpu-shares", str(MAXIMAL_SHARES)]  # noqa: S108 - inside
         if site.cpus is not None:
             command += ["--cpuset-cpus", comma_list(site.cpus)]
@@ -239,6 +239,7 @@ class Docker(Contained):
         attempt(["docker", "image", "rm", "--force", f"steelyard-root:{folder.name}"], timeout_s=30)
 
 
-def _mount_option(mount: Mount) -> str:
+def mount_option(mount: Mount) -> str:
+    """Give the value of ``--mount`` for a folder or file of the host."""
     option = f"type=bind,source={mount.source},target={mount.target}"
     return option if mount.writable else f"{option},readonly"

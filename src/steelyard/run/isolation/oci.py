@@ -14,8 +14,10 @@ from steelyard.run.isolation.trial import try_worker
 from steelyard.run.remains import CGROUP_ROOT
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
+    from steelyard.run.isolation.root_view import Mount
     from steelyard.run.session import Session, Site
 
 # SOURCE: the default capabilities of container engines (moby, oci/caps/defaults.go) and those that
@@ -56,18 +58,18 @@ class OciRuntime(Contained):
 
     def wrap(self, site: Site) -> list[str]:
         """Give the ``run`` command."""
-        return [*self._runtime(site.session.folder), "run", "--bundle", str(site.folder), site.name]
+        return [*self.runtime(site.session.folder), "run", "--bundle", str(site.folder), site.name]
 
     def tear_down(self, site: Site) -> None:
         """Remove the container, should it still be there."""
         if (self._state(site.session.folder) / site.name).exists():
-            attempt([*self._runtime(site.session.folder), "delete", "--force", site.name])
+            attempt([*self.runtime(site.session.folder), "delete", "--force", site.name])
 
     def sweep(self, folder: Path) -> None:
         """Remove the containers that the private state knows."""
         state = self._state(folder)
         for container in state.iterdir() if state.exists() else ():
-            attempt([*self._runtime(folder), "delete", "--force", container.name])
+            attempt([*self.runtime(folder), "delete", "--force", container.name])
 
     def close(self, session: Session) -> None:
         """Remove what `sweep` would."""
@@ -76,7 +78,8 @@ class OciRuntime(Contained):
     def _state(self, folder: Path) -> Path:
         return folder / self.name
 
-    def _runtime(self, folder: Path) -> list[str]:
+    def runtime(self, folder: Path) -> list[str]:
+        """Give the runtime with its private state below a folder."""
         return [str(installed(self.name)), "--root", str(self._state(folder))]
 
 
@@ -91,8 +94,9 @@ class Crun(OciRuntime):
 
     name: str = "crun"
 
-    def _runtime(self, folder: Path) -> list[str]:
-        runtime = super()._runtime(folder)
+    def runtime(self, folder: Path) -> list[str]:
+        """Give the runtime, where needed without the version it refuses."""
+        runtime = super().runtime(folder)
         unified = CGROUP_ROOT / "unified"
         if not unified.is_mount():
             return runtime
@@ -102,39 +106,62 @@ class Crun(OciRuntime):
 
 def configuration(site: Site) -> dict[str, Any]:
     """Give the OCI configuration of one worker's container."""
-    capabilities = [*ENGINE_CAPABILITIES, *MEASURING_CAPABILITIES]
     cpu: dict[str, Any] = {"shares": MAXIMAL_SHARES}
     if site.cpus is not None:
         cpu["cpus"] = comma_list(site.cpus)
     if site.memory_nodes is not None:
         cpu["mems"] = comma_list(site.memory_nodes)
+    command = serve_command(site.session.launcher)
+    found = container_configuration(skeleton(site.session), site_mounts(site), command)
+    found["linux"]["cgroupsPath"] = f"/{site.session.key}/{site.name}"
+    found["linux"]["resources"]["cpu"] = cpu
+    return found
+
+
+def container_configuration(root: Path, mounts: Sequence[Mount], command: Sequence[str]) -> dict[str, Any]:
+    """Give the OCI configuration of a container without limits and without network.
+
+    Parameters
+    ----------
+    root : Path
+        Its root, shown read-only.
+    mounts : sequence of Mount
+        What of the host is shown in it.
+    command : sequence of str
+        What it executes.
+    """
+    capabilities = [*ENGINE_CAPABILITIES, *MEASURING_CAPABILITIES]
     return {
         "ociVersion": "1.0.2",
         "process": {
             "terminal": False,
             "user": {"uid": 0, "gid": 0},
-            "args": serve_command(site.session.launcher),
+            "args": list(command),
             "env": ["PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"],
             "cwd": "/",
             "capabilities": dict.fromkeys(("bounding", "effective", "permitted"), capabilities),
             "noNewPrivileges": True,
         },
-        "root": {"path": str(skeleton(site.session)), "readonly": True},
+        "root": {"path": str(root), "readonly": True},
         "hostname": "steelyard",
-        "mounts": _mounts(site),
+        "mounts": [*_system_mounts(), *map(_bind_mount, mounts)],
         "linux": {
-            "cgroupsPath": f"/{site.session.key}/{site.name}",
             "namespaces": [{"type": kind} for kind in ("pid", "network", "ipc", "uts", "mount", "cgroup")],
-            "resources": {"devices": [{"allow": False, "access": "rwm"}], "cpu": cpu},
+            "resources": {"devices": [{"allow": False, "access": "rwm"}]},
             "maskedPaths": MASKED_PATHS,
             "readonlyPaths": READONLY_PATHS,
         },
     }
 
 
-def _mounts(site: Site) -> list[dict[str, Any]]:
+def _bind_mount(mount: Mount) -> dict[str, Any]:
+    options = ["rbind", "rprivate", "nosuid", "nodev", "rw" if mount.writable else "ro"]
+    return {"destination": str(mount.target), "type": "bind", "source": str(mount.source), "options": options}
+
+
+def _system_mounts() -> list[dict[str, Any]]:
     quiet = ["nosuid", "noexec", "nodev"]
-    mounts: list[dict[str, Any]] = [
+    return [
         {"destination": "/proc", "type": "proc", "source": "proc"},
         _memory_mount("/dev", ["nosuid", "strictatime", "mode=755", "size=65536k"]),
         {
@@ -155,17 +182,6 @@ def _mounts(site: Site) -> list[dict[str, Any]]:
         _memory_mount("/tmp", ["nosuid", "nodev", "mode=1777"]),  # noqa: S108 - inside the container
         _memory_mount("/run", ["nosuid", "nodev", "mode=755"]),
     ]
-    for mount in site_mounts(site):
-        options = ["rbind", "rprivate", "nosuid", "nodev", "rw" if mount.writable else "ro"]
-        mounts.append(
-            {
-                "destination": str(mount.target),
-                "type": "bind",
-                "source": str(mount.source),
-                "options": options,
-            }
-        )
-    return mounts
 
 
 def _memory_mount(target: str, options: list[str]) -> dict[str, Any]:

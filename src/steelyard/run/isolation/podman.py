@@ -40,7 +40,7 @@ class Podman(Contained):
 
     def wrap(self, site: Site) -> list[str]:
         """Give the ``podman run`` command."""
-        command = [*_client(site.session.folder), "run", "--interactive", "--rm", "--name", site.name]
+        command = [*podman_client(site.session.folder), "run", "--interactive", "--rm", "--name", site.name]
         command += ["--network", "none", "--log-driver", "none", "--cgroup-parent", f"/{site.session.key}"]
         for limit in LIMITS:
             command += ["--ulimit", limit]
@@ -58,7 +58,7 @@ class Podman(Contained):
     def tear_down(self, site: Site) -> None:
         """Remove the container, should it still be there."""
         attempt(
-            [*_client(site.session.folder), "rm", "--force", "--time", "0", "--ignore", site.name],
+            [*podman_client(site.session.folder), "rm", "--force", "--time", "0", "--ignore", site.name],
             timeout_s=30,
         )
 
@@ -69,10 +69,10 @@ class Podman(Contained):
     def sweep(self, folder: Path) -> None:
         """Remove the containers that a private storage knows."""
         if (folder / "p").exists():
-            attempt([*_client(folder), "rm", "--all", "--force", "--time", "0"], timeout_s=30)
+            attempt([*podman_client(folder), "rm", "--all", "--force", "--time", "0"], timeout_s=30)
 
 
-def _client(folder: Path) -> list[str]:
+def podman_client(folder: Path) -> list[str]:
     """Give podman with its private storage, without a service manager and an event log.
 
     The names are short because podman refuses a run folder longer than 50 characters.

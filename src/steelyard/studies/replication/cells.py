@@ -36,8 +36,12 @@ class Host:
 
     Parameters
     ----------
+    devices : dict
+        The devices by name, as objects of ``experiment.json``.
+    note : str
+        Why they are what they are, for the report; empty for those of a file.
     ground : Ground
-        Devices and the container technology.
+        Devices by what is placed on them, and the container technology.
     programs : Programs
         What is installed and built.
     cpus : tuple of int
@@ -46,6 +50,8 @@ class Host:
         Whether it may lower a nice value.
     """
 
+    devices: dict[str, dict[str, Any]]
+    note: str
     ground: Ground
     programs: Programs
     cpus: tuple[int, ...]

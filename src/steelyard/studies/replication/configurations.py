@@ -11,7 +11,12 @@ from steelyard.studies.replication.options import given
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from steelyard.studies.replication.options import LoadOptions, MonitoringOptions, ReplicationOptions
+    from steelyard.studies.replication.options import (
+        CauseTreeOptions,
+        LoadOptions,
+        MonitoringOptions,
+        ReplicationOptions,
+    )
 
 MICRO: Final = (
     "invocation-interpreted",
@@ -65,7 +70,7 @@ def configurations_of(options: ReplicationOptions, first_cpu: int) -> dict[str, 
     """
     every = {
         "e1": dict.fromkeys(MICRO, _micro(options)),
-        "e2": {name: _calls(options.e2, name) for name in MONITORING},
+        "e2": {name: _monitoring(options.e2, name) for name in MONITORING},
         "e3": {MIXED: _load(options.e3)},
         "e4": _macro(options),
         "causes": _causes(options, first_cpu),
@@ -90,19 +95,38 @@ def _chosen(every: Configurations, experiment: str, options: ReplicationOptions)
     return {name: every[name] for name in named or every}
 
 
+def has_probe(name: str) -> bool:
+    """Whether a framework covers the calls of a configuration.
+
+    Examples
+    --------
+    >>> [has_probe(name) for name in ("kieker-inactive", "python-none-baseline")]
+    [True, False]
+    """
+    return name.startswith(("kieker", "opentelemetry"))
+
+
 def _micro(options: ReplicationOptions) -> dict[str, Any]:
     return options.e1.model_dump(mode="json")
 
 
-def _calls(options: MonitoringOptions, name: str) -> dict[str, Any]:
+def _monitoring(options: MonitoringOptions, name: str) -> dict[str, Any]:
     is_python = "python" in name
-    calls = given(options.python_calls if is_python else options.calls)
+    if has_probe(name):
+        calls = given(options.python_calls if is_python else options.calls)
+    else:
+        calls = given(options.unprobed_python_calls if is_python else options.unprobed_calls)
+    parameters = _calls(options, calls)
+    return {**parameters, "jvm_options": []} if is_python else parameters
+
+
+def _calls(options: CauseTreeOptions, calls: int) -> dict[str, Any]:
     return {
         "calls": calls,
         "warm_up_calls": calls // 2,
         "depth": options.depth,
         "method_ns": options.method_ns,
-        "jvm_options": [] if is_python else list(options.jvm_options),
+        "jvm_options": list(options.jvm_options),
         "app_options": [],
         "cpus": None,
         "nice": 0,
@@ -111,7 +135,7 @@ def _calls(options: MonitoringOptions, name: str) -> dict[str, Any]:
 
 
 def _causes(options: ReplicationOptions, first_cpu: int) -> Configurations:
-    unchanged = {**_calls(options.cause_tree, AS_IT_IS), "planted": options.planted}
+    unchanged = {**_calls(options.cause_tree, given(options.cause_tree.calls)), "planted": options.planted}
     return {each.name: each.applied_to(unchanged) for each in interventions_of(options, first_cpu)}
 
 

@@ -18,7 +18,7 @@ from steelyard.errors import CapabilityError, UsageError
 from steelyard.model import Cell, Plan
 from steelyard.studies.replication.cells import ISOLATION, cells_of, settings_of
 from steelyard.studies.replication.configurations import configurations_of
-from steelyard.studies.replication.ground import devices_of, devices_text, host_here
+from steelyard.studies.replication.ground import host_here
 from steelyard.studies.replication.interventions import interventions_of
 from steelyard.studies.replication.options import given, request_of, settle
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from steelyard.studies.replication.cells import Host
     from steelyard.studies.replication.options import ReplicationOptions
     from steelyard.studies.stability.missing import Technology
-
-Devices = dict[str, dict[str, object]]
 
 TWINS: Final = (("e2", "none-baseline"), ("causes", "as-it-is"), ("e1", "invocation-c2"))
 """Cells that are executed twice, by preference: short, and what others are held against."""
@@ -49,19 +47,16 @@ def plan_here(options: BaseModel, technologies: Mapping[str, Technology]) -> Pla
     """
     technologies.get(ISOLATION)  # is tried, and stands in the provenance
     settled = settle(options)
-    devices = devices_of(settled)
-    return plan(settled, devices, host_here(settled, devices, technologies))
+    return plan(settled, host_here(settled, technologies))
 
 
-def plan(options: ReplicationOptions, devices: Devices, host: Host) -> Plan:
+def plan(options: ReplicationOptions, host: Host) -> Plan:
     """Design a replication study.
 
     Parameters
     ----------
     options : ReplicationOptions
         Settled.
-    devices : dict
-        The devices by name, as their file describes them.
     host : Host
         What decides which cells there are.
 
@@ -104,7 +99,8 @@ def plan(options: ReplicationOptions, devices: Devices, host: Host) -> Plan:
             "margin_percent": options.margin_percent,
             "container": host.ground.container,
             "first_cpu": host.cpus[0],
-            "devices": devices_text(devices),
+            "devices": json.dumps(host.devices),
+            "devices_note": host.note,
             "placement": json.dumps(_placement(configurations, host)),
             "interventions": json.dumps(_interventions(options, host.cpus[0])),
             "planted": options.planted,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from steelyard.run.devices.device import Device
+from steelyard.run.devices.device_file import default_devices, read_devices
 from steelyard.studies.replication.cells import Host
 from steelyard.studies.replication.programs import find_programs
-from steelyard.studies.replication.settings import Ground
+from steelyard.studies.replication.settings import HERE, Ground
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,35 +18,48 @@ if TYPE_CHECKING:
     from steelyard.studies.replication.options import ReplicationOptions
     from steelyard.studies.stability.missing import Technology
 
-HERE: Final = "here"
-"""Name of the device of a study without a file of devices: this host."""
-
 CONTAINERS: Final = ("docker", "podman", "crun")
 """In the order in which they are tried."""
 
 NO_CONTAINER: Final = "`containers` is none"
 
 
-def host_here(
-    options: ReplicationOptions,
-    devices: Mapping[str, Mapping[str, Any]],
-    technologies: Mapping[str, Technology],
-) -> Host:
-    """Look at what this host offers to a study on these devices."""
+def host_here(options: ReplicationOptions, technologies: Mapping[str, Technology]) -> Host:
+    """Look at the devices, and at what this host offers.
+
+    Without a file of devices, programs of one role are executed on this host as it is, in a full study also
+    on the two devices that it plays; service and database are placed on those, so that they can be swapped.
+
+    Raises
+    ------
+    StudyFileError
+        If the file of devices is wrong.
+    """
     container, reason = container_here(options.containers, technologies)
-    storages = {name: tuple(device["storages"]) for name, device in devices.items()}
-    driver = next((name for name, device in devices.items() if device["kind"] == "local"), "")
+    devices, note = _devices(options)
+    named = tuple(devices)
+    programs = named
+    local = [name for name, device in devices.items() if device.kind == "local"]
+    if options.devices is None:
+        programs = (HERE,) if options.quick else (HERE, *named)
+    if options.devices is None or not local:
+        devices = {HERE: Device(HERE), **devices}
+        local = [HERE]
+    storages = {name: tuple(device.storages) for name, device in devices.items()}
     return Host(
-        Ground(storages, container, reason, options.placement, driver),
-        find_programs(),
-        tuple(sorted(os.sched_getaffinity(0))),
+        devices={name: device.document() for name, device in devices.items()},
+        note=note,
+        ground=Ground(storages, programs, named, container, reason, options.placement, local[0]),
+        programs=find_programs(),
+        cpus=tuple(sorted(os.sched_getaffinity(0))),
         may_raise_priority=os.geteuid() == 0,
     )
 
 
-def devices_of(options: ReplicationOptions) -> dict[str, dict[str, Any]]:
-    """Give the devices of the file that the options name; this host alone where they name none."""
-    return {HERE: Device(HERE).document()}
+def _devices(options: ReplicationOptions) -> tuple[dict[str, Device], str]:
+    if options.devices is None:
+        return default_devices()
+    return read_devices(Path(options.devices).expanduser()), ""
 
 
 def container_here(choice: str, technologies: Mapping[str, Technology]) -> tuple[str | None, str | None]:
@@ -70,8 +84,3 @@ def container_here(choice: str, technologies: Mapping[str, Technology]) -> tuple
     name, reason, repair = reasons[0]
     others = f"; nor is there {' or '.join(each for each, _, _ in reasons[1:])}" if reasons[1:] else ""
     return None, f"{name}: {reason}{others}{f' (repair: {repair})' if repair else ''}"
-
-
-def devices_text(devices: Mapping[str, Mapping[str, Any]]) -> str:
-    """Write devices as the text that a plan keeps."""
-    return json.dumps(devices, sort_keys=False)

@@ -49,16 +49,23 @@ class MicroOptions(BaseModel):
     iteration_ms: int | None = Field(default=None, ge=10, le=600_000)
 
 
-class MonitoringOptions(BaseModel):
-    """E2 and causes: one loop of calls per launch."""
+class CauseTreeOptions(BaseModel):
+    """Causes: one loop of calls per launch."""
 
     model_config = CLOSED
 
     calls: Calls | None = None
-    python_calls: Calls | None = None
     depth: int = Field(default=10, ge=1, le=1000)
     method_ns: int = Field(default=0, ge=0, le=1_000_000_000)
     jvm_options: Words = ()
+
+
+class MonitoringOptions(CauseTreeOptions):
+    """E2: one loop of calls per launch; in `calls` those of Java below a probe."""
+
+    unprobed_calls: Calls | None = None
+    python_calls: Calls | None = None
+    unprobed_python_calls: Calls | None = None
 
 
 class LoadOptions(BaseModel):
@@ -130,7 +137,7 @@ class ReplicationOptions(BaseModel):
     e3: LoadOptions = LoadOptions()
     e4: LoadOptions = LoadOptions()
     own_benchmark: OwnBenchmarkOptions = OwnBenchmarkOptions()
-    cause_tree: MonitoringOptions = MonitoringOptions()
+    cause_tree: CauseTreeOptions = CauseTreeOptions()
     margin_percent: float = Field(default=5.0, gt=0, lt=100)
     lessons: Words = ()
     licences: Words = ()
@@ -141,15 +148,22 @@ class ReplicationOptions(BaseModel):
     out: str | None = Field(default=None, min_length=1)
 
 
+_AS_IN_SOURCE: Final = {
+    "calls": 2_000_000,
+    "python_calls": 2_000_000,
+    "unprobed_calls": 2_000_000,
+    "unprobed_python_calls": 2_000_000,
+}
+
 _FULL: Final[dict[str, Any]] = {
     "experiments": EVERY_EXPERIMENT,
     "blocks": 10,
     "gate_retries": 0,
     "e1": {"warm_up_iterations": 5, "iterations": 5, "iteration_ms": 1000},
-    "e2": {"calls": 2_000_000, "python_calls": 2_000_000},
+    "e2": _AS_IN_SOURCE,
     "e3": {"rate_per_s": 200.0, "seconds": 60.0, "warm_up_seconds": 30.0, "rows": 10_000},
     "e4": {"rate_per_s": 100.0, "seconds": 60.0, "warm_up_seconds": 30.0, "rows": 10_000},
-    "cause_tree": {"calls": 2_000_000, "python_calls": 2_000_000},
+    "cause_tree": {"calls": 2_000_000},
 }
 """As in the source: 2 000 000 calls in each of 10 loops."""
 
@@ -158,10 +172,15 @@ _QUICK: Final[dict[str, Any]] = {
     "blocks": FEWEST_BLOCKS,
     "gate_retries": 0,
     "e1": {"warm_up_iterations": 2, "iterations": 4, "iteration_ms": 300},
-    "e2": {"calls": 60_000, "python_calls": 6_000},
+    "e2": {
+        "calls": 60_000,
+        "python_calls": 6_000,
+        "unprobed_calls": 1_000_000,
+        "unprobed_python_calls": 100_000,
+    },
     "e3": {"rate_per_s": 100.0, "seconds": 5.0, "warm_up_seconds": 2.0, "rows": 1000},
     "e4": {"rate_per_s": 50.0, "seconds": 5.0, "warm_up_seconds": 2.0, "rows": 1000},
-    "cause_tree": {"calls": 200_000, "python_calls": 20_000},
+    "cause_tree": {"calls": 1_000_000},
 }
 """Less than a quarter of an hour on two cores."""
 

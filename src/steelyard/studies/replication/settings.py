@@ -1,8 +1,8 @@
 """Where the roles of an experiment live: native or in a container, on which device and storage, swapped.
 
 An experiment has one role (`app`) or three (`service`, `database`, `driver`). With one device the settings
-are ``native`` and ``container``; where a file of devices names several, experiments of one role have
-``DEVICE-native`` and ``DEVICE-container`` of each, and those of three roles are placed on the first two.
+are ``native`` and ``container``; where there are several, experiments of one role have ``DEVICE-native`` and
+``DEVICE-container`` of each, and service and database are placed on the first two of them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from steelyard.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+HERE: Final = "here"
+"""Name of this host as a device of its own, where no file of devices names it."""
 
 APP: Final = "app"
 SERVICE: Final = "service"
@@ -75,6 +78,10 @@ class Ground:
     ----------
     storages : mapping
         Names of the storages of each device, in the order of the file.
+    programs : tuple of str
+        Devices of experiments of one role.
+    tiers : tuple of str
+        Devices on which service and database are placed, the first two of them.
     container : str or None
         Name of the container technology.
     no_container : str or None
@@ -86,6 +93,8 @@ class Ground:
     """
 
     storages: Mapping[str, tuple[str, ...]]
+    programs: tuple[str, ...]
+    tiers: tuple[str, ...]
     container: str | None
     no_container: str | None = None
     placement: Mapping[str, str] = field(default_factory=dict)
@@ -94,10 +103,9 @@ class Ground:
 
 def settings_of_program(ground: Ground) -> tuple[Setting, ...]:
     """Give the settings of an experiment of one role."""
-    devices = tuple(ground.storages)
     found = []
-    for device in devices:
-        prefix = f"{device}-" if len(devices) > 1 else ""
+    for device in ground.programs:
+        prefix = "" if device == HERE or len(ground.programs) == 1 else f"{device}-"
         native = {APP: RolePlace(device, ground.storages[device][0])}
         found.append(Setting(f"{prefix}native", native))
         found.append(_contained(ground, f"{prefix}container", native, (APP,)))
@@ -153,16 +161,16 @@ def _storage_swapped(ground: Ground, native: Mapping[str, RolePlace]) -> Setting
 
 
 def _placed(ground: Ground) -> dict[str, RolePlace]:
-    """Place the roles: the database on the last of the first two devices, its service beside or before it."""
-    devices = [name for name in ground.storages if name != ground.driver or len(ground.storages) == 1]
-    first, second = (devices * 2)[:2]
+    """Place the roles: on two devices if there are, and on two storages if there are."""
+    first, second = (ground.tiers * 2)[:2]
     storages = ground.storages
-    database = RolePlace(second, storages[second][0])
-    others = [name for name in storages[first] if (first, name) != (second, database.storage)]
+    used = storages[first][0]
+    free = [name for name in storages[second] if name != used]
+    driver = ground.driver or first
     places = {
-        SERVICE: RolePlace(first, (others or storages[first])[0] if first == second else storages[first][0]),
-        DATABASE: database,
-        DRIVER: RolePlace(ground.driver or first, storages[ground.driver or first][0]),
+        SERVICE: RolePlace(first, used),
+        DATABASE: RolePlace(second, (free or storages[second])[0]),
+        DRIVER: RolePlace(driver, storages[driver][0]),
     }
     for role, text in ground.placement.items():
         if role not in places:

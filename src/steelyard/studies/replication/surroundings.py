@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.design.seeds import Purpose, generator
 from steelyard.record.experiment import EXPERIMENT_FILE, FORMAT
+from steelyard.run.devices.engines import container_engines
 from steelyard.studies.replication.configurations import configurations_of
 from steelyard.studies.replication.options import options_of
 
@@ -30,12 +31,26 @@ def furnished(plan: Plan) -> Iterator[Callable[[Batch, Path], None]]:
         If the engine does not start any more.
     """
     documents = _Documents(plan)
+    used = plan.options["container"]
+    with container_engines([str(used)] if used and _uses_containers(plan) else []) as engines:
 
-    def furnish(batch: Batch, folder: Path) -> None:
-        text = json.dumps(documents.of(batch), indent=1, ensure_ascii=False)
-        (folder / EXPERIMENT_FILE).write_text(f"{text}\n", encoding="utf-8")
+        def furnish(batch: Batch, folder: Path) -> None:
+            document = {**documents.of(batch), "engines": engines}
+            text = json.dumps(document, indent=1, ensure_ascii=False)
+            (folder / EXPERIMENT_FILE).write_text(f"{text}\n", encoding="utf-8")
 
-    yield furnish
+        yield furnish
+
+
+def _uses_containers(plan: Plan) -> bool:
+    """Whether a run of the plan has a role in a container on this host."""
+    placement = json.loads(str(plan.options["placement"]))
+    executed = {tuple(plan.cell_of(batch).levels.values()) for batch in plan.batches}
+    return any(
+        role["container"]
+        for experiment, _, setting in executed
+        for role in placement[experiment][setting].values()
+    )
 
 
 class _Documents:

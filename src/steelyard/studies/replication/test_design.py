@@ -12,10 +12,10 @@ from steelyard.run.isolation.interface import Availability
 from steelyard.studies.replication.cells import Host
 from steelyard.studies.replication.design import plan
 from steelyard.studies.replication.estimate import plan_seconds
-from steelyard.studies.replication.ground import container_here
+from steelyard.studies.replication.ground import container_here, host_here
 from steelyard.studies.replication.options import ReplicationOptions, options_of, request_of, settle
 from steelyard.studies.replication.programs import Programs
-from steelyard.studies.replication.settings import Ground, settings_of_program, settings_of_service
+from steelyard.studies.replication.settings import Ground, RolePlace, settings_of_program, settings_of_service
 from steelyard.studies.replication.surroundings import furnished
 
 if TYPE_CHECKING:
@@ -33,19 +33,20 @@ QUARTER_OF_AN_HOUR_S = 900
 
 
 def host(
-    devices: dict[str, dict[str, Any]], *, container: str | None = "docker", programs: Programs = EVERYTHING
+    devices: dict[str, dict[str, Any]] = ONE,
+    *,
+    container: str | None = "podman",
+    programs: Programs = EVERYTHING,
 ) -> Host:
     storages = {name: tuple(device["storages"]) for name, device in devices.items()}
     reason = None if container else "docker: not installed (repair: install it)"
-    return Host(Ground(storages, container, reason), programs, (0, 1), may_raise_priority=True)
+    names = tuple(devices)
+    ground = Ground(storages, names, names, container, reason)
+    return Host(devices, "", ground, programs, (0, 1), may_raise_priority=True)
 
 
-def designed(
-    devices: dict[str, dict[str, Any]] | None = None, here: Host | None = None, **asked: Any
-) -> Plan:
-    devices = ONE if devices is None else devices
-    options = settle(ReplicationOptions.model_validate(asked))
-    return plan(options, devices, host(devices) if here is None else here)
+def designed(here: Host | None = None, **asked: Any) -> Plan:
+    return plan(settle(ReplicationOptions.model_validate(asked)), here or host())
 
 
 def missing(made: Plan) -> dict[str, str]:
@@ -83,14 +84,14 @@ def test_a_quick_study_executes_three_experiments_native_and_contained_in_a_quar
 
 
 def test_without_a_container_technology_its_cells_are_missing_with_the_reason() -> None:
-    made = designed(here=host(ONE, container=None), experiments=("e1",))
+    made = designed(here=host(container=None), experiments=("e1",))
     assert {cell.levels["setting"] for cell in made.cells if cell.execution} == {"native"}
     assert set(missing(made).values()) == {"docker: not installed (repair: install it)"}
 
 
 def test_without_its_programs_an_experiment_is_missing_and_the_others_are_executed() -> None:
     lacking = Programs({"java"}, {"benchmarks"})
-    made = designed(here=host(ONE, programs=lacking), quick=True)
+    made = designed(here=host(programs=lacking), quick=True)
     executed = {cell.levels["experiment"] for cell in made.cells if cell.execution}
     assert executed == {"e1", "e2"}
     reasons = missing(made)
@@ -100,7 +101,7 @@ def test_without_its_programs_an_experiment_is_missing_and_the_others_are_execut
 
 def test_a_study_that_cannot_be_executed_at_all_is_refused_with_the_repair() -> None:
     with pytest.raises(CapabilityError, match="`java` is not installed") as caught:
-        designed(here=host(ONE, programs=Programs((), ())), experiments=("e1",))
+        designed(here=host(programs=Programs((), ())), experiments=("e1",))
     assert caught.value.hint == "make deps-replication"
 
 
@@ -109,10 +110,10 @@ def test_one_device_has_nothing_to_swap_but_its_storages(tmp_path: Path) -> None
     assert list(missing(made)) == ["e3 mixed swapped"]
     assert "--devices FILE" in missing(made)["e3 mixed swapped"]
     roles = {each["setting"]["name"]: each["setting"]["roles"] for each in asked_of(made, tmp_path)}
-    assert roles["native"]["database"] == {"device": "here", "storage": "disk", "container": None}
-    assert roles["native"]["service"]["storage"] == "memory"
-    assert roles["storage-swapped"]["database"]["storage"] == "memory"
-    assert roles["container"]["service"]["container"] == "docker"
+    assert roles["native"]["database"] == {"device": "here", "storage": "memory", "container": None}
+    assert roles["native"]["service"]["storage"] == "disk"
+    assert roles["storage-swapped"]["database"]["storage"] == "disk"
+    assert roles["container"]["service"]["container"] == "podman"
     assert roles["container"]["driver"]["container"] is None
 
 
@@ -122,13 +123,14 @@ def test_two_devices_are_compared_and_their_roles_swapped() -> None:
     assert names == ["D1-native", "D1-container", "D2-native", "D2-container"]
     places = {each.name: each.roles for each in settings_of_service(ground)}
     native, swapped, moved = (places[name] for name in ("native", "swapped", "storage-swapped"))
-    assert (native["service"].device, native["database"].device) == ("D1", "D2")
+    assert (native["service"], native["database"]) == (RolePlace("D1", "H1"), RolePlace("D2", "H2"))
     assert (swapped["service"], swapped["database"]) == (native["database"], native["service"])
-    assert (moved["service"].device, moved["service"].storage) == ("D1", native["database"].storage)
+    assert (moved["service"], moved["database"]) == (RolePlace("D1", "H2"), RolePlace("D2", "H1"))
 
 
 def test_a_storage_that_the_other_device_lacks_cannot_be_swapped() -> None:
-    ground = Ground({"D1": ("H1",), "D2": ("H2",)}, "docker")
+    storages = {"D1": ("H1",), "D2": ("H2",)}
+    ground = Ground(storages, ("D1", "D2"), ("D1", "D2"), "docker")
     reasons = {each.name: each.missing for each in settings_of_service(ground)}
     assert "the device `D1` has no storage `H2`" in str(reasons["storage-swapped"])
     assert reasons["swapped"] is None
@@ -137,7 +139,7 @@ def test_a_storage_that_the_other_device_lacks_cannot_be_swapped() -> None:
 @pytest.mark.parametrize("placement", [{"cache": "D1"}, {"service": "D9"}, {"service": "D1/H9"}])
 def test_a_role_is_placed_only_where_there_is_a_place(placement: dict[str, str]) -> None:
     with pytest.raises(UsageError, match="allowed: "):
-        settings_of_service(Ground({"D1": ("H1",)}, None, "none", placement))
+        settings_of_service(Ground({"D1": ("H1",)}, ("D1",), ("D1",), None, "none", placement))
 
 
 def test_a_run_is_told_what_to_do_and_all_of_a_block_have_the_same_seed(tmp_path: Path) -> None:
@@ -150,7 +152,7 @@ def test_a_run_is_told_what_to_do_and_all_of_a_block_have_the_same_seed(tmp_path
     assert parameters["file-io"] == {"warm_up_iterations": 2, "iterations": 4, "iteration_ms": 300}
     calls = parameters["kieker-writing"]
     assert calls["warm_up_calls"] * 2 == calls["calls"]
-    assert parameters["python-none-baseline"]["calls"] < calls["calls"]
+    assert parameters["opentelemetry-python-writing"]["calls"] < calls["calls"]
     assert asked[0]["devices"] == ONE
 
 
@@ -216,6 +218,28 @@ def test_a_plan_gives_its_options_back_and_survives_the_disk(tmp_path: Path) -> 
     assert again == made
     assert request_of(options_of(again)) == made.options["request"]
     assert options_of(again).lessons == ("Storage matters.",)
+
+
+def test_without_a_file_the_host_is_measured_as_it_is_and_plays_the_devices_that_are_swapped() -> None:
+    for quick in (True, False):
+        found = host_here(settle(ReplicationOptions(quick=quick, containers="none")), {})
+        assert list(found.devices) == ["here", "D1", "D2"]
+        assert found.note
+        names = [each.name for each in settings_of_program(found.ground)]
+        assert [name for name in names if "native" in name] == (
+            ["native"] if quick else ["native", "D1-native", "D2-native"]
+        )
+        roles = settings_of_service(found.ground)[0].roles
+        assert [roles[name].device for name in ("service", "database", "driver")] == ["D1", "D2", "here"]
+
+
+def test_a_file_of_devices_says_where(tmp_path: Path) -> None:
+    file = tmp_path / "devices.toml"
+    file.write_text('[devices.far]\nkind = "ssh"\nhost = "far.example"\n', encoding="utf-8")
+    found = host_here(settle(ReplicationOptions(devices=str(file), containers="none")), {})
+    assert [each.name for each in settings_of_program(found.ground)] == ["native", "container"]
+    assert settings_of_service(found.ground)[0].roles["driver"].device == "here"
+    assert found.devices["far"]["host"] == "far.example"
 
 
 def test_the_first_container_technology_that_works_is_taken() -> None:

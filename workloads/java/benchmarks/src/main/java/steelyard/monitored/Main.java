@@ -16,7 +16,8 @@ public final class Main {
   private final Options options;
   private final Monitored monitored;
   private long loopStartNs;
-  private long loopNs;
+  private long measuredStartNs;
+  private long endNs;
   private long last;
 
   private Main(Options options) {
@@ -46,38 +47,44 @@ public final class Main {
 
   private void execute(CallRecord record) {
     loopStartNs = System.nanoTime();
+    call(record, 0, options.warmUpCalls);
+    measuredStartNs = System.nanoTime();
+    call(record, options.warmUpCalls, options.calls);
+    endNs = System.nanoTime();
+  }
+
+  private void call(CallRecord record, int first, int end) {
     if (record == null) {
-      callOnly();
+      callOnly(first, end);
     } else if (options.isOneStamp) {
-      callWithOneStamp(record);
+      callWithOneStamp(record, first, end);
     } else {
-      callWithTwoStamps(record);
+      callWithTwoStamps(record, first, end);
     }
-    loopNs = System.nanoTime() - loopStartNs;
   }
 
-  private void callOnly() {
-    for (int number = 0; number < options.calls; number++) {
+  private void callOnly(int first, int end) {
+    for (int number = first; number < end; number++) {
       last = monitored.call(options.methodNs, options.depth);
     }
   }
 
-  private void callWithTwoStamps(CallRecord record) {
-    for (int number = 0; number < options.calls; number++) {
-      long start = System.nanoTime();
+  private void callWithTwoStamps(CallRecord record, int first, int end) {
+    for (int number = first; number < end; number++) {
+      long startNs = System.nanoTime();
       last = monitored.call(options.methodNs, options.depth);
-      long end = System.nanoTime();
-      record.put(number, start, end - start);
+      long stopNs = System.nanoTime();
+      record.put(number, startNs, stopNs - startNs);
     }
   }
 
-  private void callWithOneStamp(CallRecord record) {
-    long start = System.nanoTime();
-    for (int number = 0; number < options.calls; number++) {
+  private void callWithOneStamp(CallRecord record, int first, int end) {
+    long startNs = System.nanoTime();
+    for (int number = first; number < end; number++) {
       last = monitored.call(options.methodNs, options.depth);
-      long end = System.nanoTime();
-      record.put(number, start, end - start);
-      start = end;
+      long stopNs = System.nanoTime();
+      record.put(number, startNs, stopNs - startNs);
+      startNs = stopNs;
     }
   }
 
@@ -89,20 +96,24 @@ public final class Main {
             .collect(Collectors.joining(","));
     return String.format(
         Locale.ROOT,
-        "{\"language\":\"java\",\"runtime\":%s,\"machine\":%s,\"thread\":%s,\"calls\":%d,\"depth\":%d,"
-            + "\"method_ns\":%d,\"allocate_bytes\":%d,\"is_pooled\":%b,\"stamps_per_call\":%d,"
-            + "\"loop_start_ns\":%d,\"loop_ns\":%d,\"last\":%d,\"collectors\":[%s]}",
+        "{\"language\":\"java\",\"runtime\":%s,\"machine\":%s,\"thread\":%s,\"calls\":%d,\"warm_up_calls\":%d,"
+            + "\"depth\":%d,\"method_ns\":%d,\"allocate_bytes\":%d,\"is_pooled\":%b,\"stamps_per_call\":%d,"
+            + "\"loop_start_ns\":%d,\"loop_ns\":%d,\"measured_start_ns\":%d,\"measured_ns\":%d,"
+            + "\"last\":%d,\"collectors\":[%s]}",
         quoted(System.getProperty("java.runtime.version")),
         quoted(System.getProperty("java.vm.name")),
         quoted(THREAD),
         options.calls,
+        options.warmUpCalls,
         options.depth,
         options.methodNs,
         options.allocateBytes,
         options.isPooled,
         options.record == null ? 0 : options.isOneStamp ? 1 : 2,
         loopStartNs,
-        loopNs,
+        endNs - loopStartNs,
+        measuredStartNs,
+        endNs - measuredStartNs,
         last,
         collectors);
   }

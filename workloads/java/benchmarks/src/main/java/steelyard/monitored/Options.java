@@ -8,11 +8,13 @@ import java.util.List;
 final class Options {
   static final String USAGE =
       """
-      usage: steelyard.monitored.Main --about FILE [--record FILE] [--calls N] [--depth N] [--method-ns N]
-                                      [--clock two|one] [--allocate BYTES [--object-pools]]
+      usage: steelyard.monitored.Main --about FILE [--record FILE] [--calls N] [--warm-up-calls N]
+                                      [--depth N] [--method-ns N] [--clock two|one]
+                                      [--allocate BYTES [--object-pools]]
         --about         where the program says one line of JSON about itself
         --record        where the begin and the duration of every call go; absent: only the whole loop is timed
         --calls         calls in all (default 2000000)
+        --warm-up-calls how many of them come before those that are measured; they are recorded as well (default 0)
         --depth         how often the method calls itself in a call, itself included (default 10)
         --method-ns     time for which the innermost call waits busily [ns] (default 500)
         --clock         `two`: a stamp before and one after each call (default);
@@ -27,6 +29,7 @@ final class Options {
   Path about;
   Path record;
   int calls = 2_000_000;
+  int warmUpCalls;
   int depth = 10;
   long methodNs = 500;
   boolean isOneStamp;
@@ -47,6 +50,10 @@ final class Options {
     if (options.about == null) {
       throw new IllegalArgumentException("`--about` is missing");
     }
+    if (options.warmUpCalls >= options.calls) {
+      throw new IllegalArgumentException(
+          "`--warm-up-calls " + options.warmUpCalls + "` leaves none of " + options.calls + " calls to measure");
+    }
     if (options.isOneStamp && options.record == null) {
       throw new IllegalArgumentException("`--clock one` needs `--record`: without, no call is timed");
     }
@@ -58,6 +65,7 @@ final class Options {
       case "--about" -> about = Path.of(value(word, rest));
       case "--record" -> record = Path.of(value(word, rest));
       case "--calls" -> calls = (int) number(word, rest, 1, MAX_CALLS);
+      case "--warm-up-calls" -> warmUpCalls = (int) number(word, rest, 0, MAX_CALLS);
       case "--depth" -> depth = (int) number(word, rest, 1, 1000);
       case "--method-ns" -> methodNs = number(word, rest, 0, 1_000_000_000L);
       case "--clock" -> isOneStamp = isOne(value(word, rest));

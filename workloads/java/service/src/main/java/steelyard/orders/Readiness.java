@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package steelyard.orders;
 
+import com.fasterxml.jackson.databind.ObjectMapper;
 import java.sql.Connection;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -19,12 +20,14 @@ import org.springframework.stereotype.Component;
 public class Readiness {
     private final DataSource source;
     private final Given given;
+    private final ObjectMapper json;
     private volatile Map<String, Object> facts;
     private volatile int port;
 
-    public Readiness(DataSource source, Given given) {
+    public Readiness(DataSource source, Given given, ObjectMapper json) {
         this.source = source;
         this.given = given;
+        this.json = json;
     }
 
     /** Versions and rows, once the service is ready. */
@@ -49,7 +52,9 @@ public class Readiness {
             found.put("PostgreSQL JDBC", connection.getMetaData().getDriverVersion());
         }
         found.put("rows", given.rows());
+        found.put("port", port);
         facts = found;
-        System.out.println("steelyard ready " + port);
+        // Whoever has started the service reads this line: it says where it listens.
+        System.out.println("steelyard ready " + json.writeValueAsString(found));
     }
 }

@@ -6,13 +6,13 @@ use crate::LoadError;
 
 /// An object whose keys are taken one by one.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(crate) struct Reader {
     place: String,
     entries: Map<String, Value>,
 }
 
 impl Reader {
-    pub(super) fn new(place: &str, value: Value) -> Result<Self, LoadError> {
+    pub(crate) fn new(place: &str, value: Value) -> Result<Self, LoadError> {
         match value {
             Value::Object(entries) => Ok(Self { place: place.to_owned(), entries }),
             other => Err(LoadError::usage(format!("`{place}` is `{other}`; allowed: an object"))),
@@ -20,7 +20,7 @@ impl Reader {
     }
 
     /// Name of a key for an error.
-    pub(super) fn path(&self, key: &str) -> String {
+    pub(crate) fn path(&self, key: &str) -> String {
         if self.place == "plan" { key.to_owned() } else { format!("{}.{key}", self.place) }
     }
 
@@ -39,13 +39,13 @@ impl Reader {
     }
 
     /// An object.
-    pub(super) fn object(&mut self, key: &str) -> Result<Self, LoadError> {
+    pub(crate) fn object(&mut self, key: &str) -> Result<Self, LoadError> {
         let value = self.need(key, "an object")?;
         Self::new(&self.path(key), value)
     }
 
     /// A whole number that may be absent.
-    pub(super) fn whole(&mut self, key: &str, low: i64, high: i64) -> Result<Option<i64>, LoadError> {
+    pub(crate) fn whole(&mut self, key: &str, low: i64, high: i64) -> Result<Option<i64>, LoadError> {
         let Some(value) = self.take(key) else { return Ok(None) };
         // Other programs write whole numbers as `6.0`.
         #[expect(clippy::cast_possible_truncation, reason = "without a fraction, and within +-2^53")]
@@ -59,7 +59,7 @@ impl Reader {
     }
 
     /// A count that must be there.
-    pub(super) fn count(&mut self, key: &str, low: u32, high: u32) -> Result<u32, LoadError> {
+    pub(crate) fn count(&mut self, key: &str, low: u32, high: u32) -> Result<u32, LoadError> {
         let number = self.whole(key, i64::from(low), i64::from(high))?;
         let number = number.and_then(|number| u32::try_from(number).ok());
         number.ok_or_else(|| {
@@ -71,7 +71,7 @@ impl Reader {
     }
 
     /// A real number that may be absent.
-    pub(super) fn real(&mut self, key: &str, low: f64, high: f64) -> Result<Option<f64>, LoadError> {
+    pub(crate) fn real(&mut self, key: &str, low: f64, high: f64) -> Result<Option<f64>, LoadError> {
         let Some(value) = self.take(key) else { return Ok(None) };
         match value.as_f64() {
             Some(number) if (low..=high).contains(&number) => Ok(Some(number)),
@@ -80,7 +80,7 @@ impl Reader {
     }
 
     /// A name out of a list, or nothing where it is absent.
-    pub(super) fn choice<T: Copy>(&mut self, key: &str, known: &[(T, &str)]) -> Result<Option<T>, LoadError> {
+    pub(crate) fn choice<T: Copy>(&mut self, key: &str, known: &[(T, &str)]) -> Result<Option<T>, LoadError> {
         let Some(value) = self.take(key) else { return Ok(None) };
         let found = known.iter().find(|(_, name)| value.as_str() == Some(*name));
         let names: Vec<&str> = known.iter().map(|(_, name)| *name).collect();
@@ -88,7 +88,7 @@ impl Reader {
     }
 
     /// A name out of a list that must be there.
-    pub(super) fn need_choice<T: Copy>(&mut self, key: &str, known: &[(T, &str)]) -> Result<T, LoadError> {
+    pub(crate) fn need_choice<T: Copy>(&mut self, key: &str, known: &[(T, &str)]) -> Result<T, LoadError> {
         let names: Vec<&str> = known.iter().map(|(_, name)| *name).collect();
         let missing =
             || LoadError::usage(format!("`{}` is missing; allowed: {}", self.path(key), names.join(", ")));
@@ -97,7 +97,7 @@ impl Reader {
     }
 
     /// A text, or nothing where it is absent.
-    pub(super) fn text(&mut self, key: &str) -> Result<Option<String>, LoadError> {
+    pub(crate) fn text(&mut self, key: &str) -> Result<Option<String>, LoadError> {
         match self.take(key) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
@@ -106,7 +106,7 @@ impl Reader {
     }
 
     /// A list of CPUs that must be there.
-    pub(super) fn cpus(&mut self, key: &str) -> Result<Vec<usize>, LoadError> {
+    pub(crate) fn cpus(&mut self, key: &str) -> Result<Vec<usize>, LoadError> {
         let allowed = "a list of numbers of CPUs, as in `[0, 1]`";
         let value = self.need(key, allowed)?;
         let numbers: Option<Vec<usize>> = value.as_array().and_then(|entries| {
@@ -118,7 +118,7 @@ impl Reader {
     }
 
     /// A switch: true, false, 1, 0, or nothing where it is absent.
-    pub(super) fn switch(&mut self, key: &str) -> Result<Option<bool>, LoadError> {
+    pub(crate) fn switch(&mut self, key: &str) -> Result<Option<bool>, LoadError> {
         match self.take(key) {
             None => Ok(None),
             Some(Value::Bool(is_on)) => Ok(Some(is_on)),
@@ -131,7 +131,7 @@ impl Reader {
     }
 
     /// A command: a list of words, or one text that is split at blanks; nothing where it is absent.
-    pub(super) fn command(&mut self, key: &str) -> Result<Option<Vec<String>>, LoadError> {
+    pub(crate) fn command(&mut self, key: &str) -> Result<Option<Vec<String>>, LoadError> {
         let Some(value) = self.take(key) else { return Ok(None) };
         let words: Option<Vec<String>> = match &value {
             Value::String(text) => Some(text.split_ascii_whitespace().map(str::to_owned).collect()),
@@ -143,7 +143,7 @@ impl Reader {
     }
 
     /// Fails if a key is left.
-    pub(super) fn finish(self, known: &str) -> Result<(), LoadError> {
+    pub(crate) fn finish(self, known: &str) -> Result<(), LoadError> {
         match self.entries.keys().next() {
             None => Ok(()),
             Some(key) => {

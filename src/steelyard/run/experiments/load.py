@@ -1,0 +1,197 @@
+"""The open-loop driver at its place: ``steelyard-load http``, and its records as a table."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from steelyard.errors import RunError
+from steelyard.run.experiments.conduct import BenchmarkFailed
+from steelyard.run.experiments.database import last_line
+from steelyard.run.experiments.deployment import DRIVER
+from steelyard.run.experiments.files import write_table
+from steelyard.run.programs import load_program
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from steelyard.run.experiments.conduct import Conducted
+
+FORMAT: Final = "steelyard/http/1"
+PROGRAM: Final = "steelyard-load"
+RECORD: Final = np.dtype(
+    [
+        ("intended_ns", "<i8"),
+        ("sent_ns", "<i8"),
+        ("received_ns", "<i8"),
+        ("operation", "<u4"),
+        ("status", "<i4"),
+        ("flags", "<u4"),
+        ("zero", "<u4"),
+    ]
+)
+"""A record of ``requests.bin``; see ``crates/load/src/orders/table.rs``."""
+HELD_BACK: Final = 1
+DRAIN_LIMIT_S: Final = 10.0
+"""How long answers are awaited after the last request was due."""
+PATIENCE_S: Final = 60.0
+MOST_WRONG_SHARE: Final = 0.001
+"""SOURCE: own choice; more wrong or missing answers than one in a thousand are no measurement of answers."""
+NS_PER_S: Final = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What came of a load.
+
+    Parameters
+    ----------
+    summary : Mapping
+        ``http.json``.
+    records : ndarray
+        Shape (n,), of `RECORD`: all requests, those of the warm-up too.
+    """
+
+    summary: Mapping[str, Any]
+    records: NDArray[np.void]
+
+    @property
+    def measured(self) -> NDArray[np.void]:
+        """Give the requests that were due after the warm-up."""
+        measured: NDArray[np.void] = self.records[
+            self.records["intended_ns"] >= self.summary["measure_start_ns"]
+        ]
+        return measured
+
+    @property
+    def injected_per_s(self) -> float:
+        """Give the rate at which requests were due after the warm-up [1/s]."""
+        span_ns = self.summary["measure_end_ns"] - self.summary["measure_start_ns"]
+        return float(self.measured.size / span_ns * NS_PER_S)
+
+    @property
+    def throughput_per_s(self) -> float:
+        """Give answers per second while the measurement lasted, right ones alone [1/s].
+
+        An answer counts where it came between begin and end of the measurement, whenever it was due: a
+        service that falls behind answers less than was injected.
+        """
+        begin_ns, end_ns = self.summary["measure_start_ns"], self.summary["measure_end_ns"]
+        received = self.records["received_ns"]
+        is_right = (self.records["flags"] & ~np.uint32(HELD_BACK)) == 0
+        count = np.count_nonzero((received > begin_ns) & (received <= end_ns) & is_right)
+        return float(count / (end_ns - begin_ns) * NS_PER_S)
+
+    @property
+    def wrong_share(self) -> float:
+        """Give the share of requests after the warm-up that were answered wrongly or not at all."""
+        scheduled = max(int(self.summary["scheduled"]), 1)
+        wrong = int(self.summary["wrong_status"]) + int(self.summary["wrong_body"])
+        return (wrong + scheduled - int(self.summary["answered"])) / scheduled
+
+
+def load(run: Conducted, address: str, parameters: Mapping[str, Any]) -> Loaded:
+    """Put a service under load from the driver's place; all requests go to the table of the run.
+
+    Parameters
+    ----------
+    run : Conducted
+        Gets the table, and what the driver says of itself.
+    address : str
+        ``HOST:PORT`` of the service.
+    parameters : Mapping
+        `rate_per_s`, `seconds`, `warm_up_seconds`, `connections`, `rows`, `mix`.
+
+    Raises
+    ------
+    RunError
+        If the driver fails.
+    """
+    plan = {
+        "format": FORMAT,
+        "address": address,
+        "seed": run.asked["seed"],
+        "rate_per_s": parameters["rate_per_s"],
+        "warm_up_ms": round(1000 * parameters["warm_up_seconds"]),
+        "measure_ms": round(1000 * parameters["seconds"]),
+        "drain_limit_ms": round(1000 * DRAIN_LIMIT_S),
+        "connections": parameters["connections"],
+        "rows": parameters["rows"],
+        "mix": dict(parameters["mix"]),
+    }
+    limit_s = parameters["warm_up_seconds"] + parameters["seconds"] + DRAIN_LIMIT_S + PATIENCE_S
+    with tempfile.TemporaryDirectory(dir=run.folder) as name:
+        folder = Path(name)
+        (folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+        with run.place(DRIVER) as place:
+            place.put(load_program(), PROGRAM)
+            place.put(folder / "plan.json", "plan.json")
+            words = (place.path(PROGRAM), "http", "--plan", place.path("plan.json"))
+            log = run.log(DRIVER)
+            process = place.start((*words, "--out", place.path("records")), log=log)
+            try:
+                status = process.wait(limit_s)
+            except TimeoutError as error:
+                message = f"the load driver did not end within {limit_s:g} s"
+                raise RunError(message, hint=f"read `{log.name}`", code="run.driver") from error
+            if status != 0:
+                message = f"the load driver failed with status {status}: {last_line(log)}"
+                raise RunError(message, hint=f"read `{log.name}`", code="run.driver")
+            place.get("records/requests.bin", folder / "requests.bin")
+            place.get("records/http.json", folder / "http.json")
+        loaded = read_records(folder)
+    keep(run, loaded)
+    return loaded
+
+
+def read_records(folder: Path) -> Loaded:
+    """Read what a driver has left."""
+    summary = json.loads((folder / "http.json").read_text(encoding="utf-8"))
+    return Loaded(summary, np.fromfile(folder / "requests.bin", RECORD))
+
+
+def keep(run: Conducted, loaded: Loaded) -> None:
+    """Write the table of requests, and what was reached into the header."""
+    records, summary = loaded.records, loaded.summary
+    names = np.array(summary["operations"], dtype=object)
+    write_table(
+        run.folder,
+        "requests",
+        {
+            "operation": names[records["operation"]],
+            **{name: records[name] for name in ("intended_ns", "sent_ns", "received_ns", "status")},
+        },
+    )
+    run.says("measure_start_ns", summary["measure_start_ns"])
+    run.says("driver", {name: value for name, value in summary.items() if name != "format"})
+    run.says("injected_per_s", loaded.injected_per_s)
+    run.says("throughput_per_s", loaded.throughput_per_s)
+    run.says("wrong_share", loaded.wrong_share)
+    run.says("software", {PROGRAM: str(summary["program"]).removeprefix(f"{PROGRAM} ")})
+
+
+def require_right_answers(loaded: Loaded) -> None:
+    """Refuse a load whose answers are wrong or missing too often.
+
+    Raises
+    ------
+    BenchmarkFailed
+        If the share is above `MOST_WRONG_SHARE`.
+    """
+    if loaded.wrong_share <= MOST_WRONG_SHARE:
+        return
+    summary = loaded.summary
+    unanswered = summary["scheduled"] - summary["answered"]
+    reason = (
+        f"{100 * loaded.wrong_share:.2f} % of {summary['scheduled']} requests were answered wrongly or not at all "
+        f"(another status: {summary['wrong_status']}, another body: {summary['wrong_body']}, "
+        f"no answer: {unanswered}); allowed: {100 * MOST_WRONG_SHARE:g} %"
+    )
+    raise BenchmarkFailed(reason)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from steelyard.model import Estimate
 from steelyard.studies.analysis_parts import finding
 from steelyard.studies.replication.cell_findings import evidence_of
 from steelyard.studies.replication.estimates import difference
@@ -18,7 +19,7 @@ from steelyard.studies.replication.run_parts import LOOP, MEAN, WHOLE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from steelyard.model import Estimate, Finding
+    from steelyard.model import Finding
     from steelyard.studies.replication.summaries import CellRuns, Key
 
 EXPERIMENT: Final = "e2"
@@ -133,14 +134,9 @@ def _recording(
     working = [each for each in others if each.subject["probe"] in WORKING]
     above = [each for each in others if not _is_below(cost, each.estimates["overhead"])]
     failing = [each for each in above if each in working]
-    cheapest = min(
-        (
-            each.estimates["overhead"].value
-            for each in working
-            if each.estimates["overhead"].value is not None
-        ),
-        default=None,
-    )
+    costs = [each.estimates["overhead"] for each in working]
+    known = [each for each in costs if each.value is not None]
+    cheapest = min(known, key=lambda each: each.value or 0.0, default=Estimate(None, "ns", "no framework"))
     if not working or cost.high is None:
         verdict = "not decided"
     else:
@@ -149,10 +145,9 @@ def _recording(
         "recording_cost",
         {"language": language, "setting": setting},
         verdict,
-        estimates={"cost": cost},
+        estimates={"cost": cost, "cheapest": cheapest},
         facts={
             "compared": len(working),
-            "cheapest_ns": cheapest,
             "not_below": ", ".join(f"{each.subject['framework']} {each.subject['probe']}" for each in above),
         },
         evidence=evidence_of(cells, "time of the loop over its calls, then the difference over runs"),

@@ -1,9 +1,12 @@
-"""The findings of the replication study as CSV files, and the series of its calls in bins."""
+"""The findings of the replication study as CSV files, and the calls of each cell's first run in bins."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import polars as pl
+
+from steelyard.errors import DataError
 from steelyard.studies.finding_tables import FOLDER, rendered, write_claim_tables, write_table
 
 if TYPE_CHECKING:
@@ -49,7 +52,8 @@ def write_tables(result: Path, findings: FindingSet, summaries: Sequence[Summary
     for name in set(IF_FOUND.values()) - set(found.values()):
         (result / FOLDER / f"{name}.csv").unlink(missing_ok=True)
     write_claim_tables(result, findings, {**ALWAYS, **found})
-    rows = [row for each in summaries if not each.recorded.is_twin for row in _series_rows(each)]
+    firsts = {each.key: each for each in reversed(summaries) if not each.recorded.is_twin}
+    rows = [row for each in summaries if firsts.get(each.key) is each for row in _series_rows(each)]
     if rows:
         write_table(result, SERIES, rendered(SERIES_COLUMNS, rows))
     else:
@@ -65,3 +69,22 @@ def _series_rows(summary: Summary) -> Iterator[list[str | int | float | bool | N
         columns = (series.start_s, series.middle_ns, series.largest_ns)
         for start, middle, largest in zip(*columns, strict=True):
             yield [*first, round(float(start), 9), float(middle), float(largest)]
+
+
+def read_series(result: Path) -> pl.DataFrame | None:
+    """Read the series of calls that an analysis wrote; ``None`` where no run has calls.
+
+    Raises
+    ------
+    DataError
+        If the table is damaged.
+    """
+    path = result / FOLDER / f"{SERIES}.csv"
+    if not path.exists():
+        return None
+    kinds = {"start_s": pl.Float64, "middle_ns": pl.Float64, "largest_ns": pl.Float64}
+    try:
+        return pl.read_csv(path, null_values="NA", schema_overrides=kinds)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        message = f"`{path}` cannot be read: {error}"
+        raise DataError(message, hint=f"steelyard analyse {result}", code="data.absent") from error

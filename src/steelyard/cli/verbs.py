@@ -40,6 +40,10 @@ VERBS: Final[dict[str, Verb]] = {
         "steelyard.cli.pack:pack",
         "Pack a result folder into one archive that others can verify and execute again.",
     ),
+    "rerun": Verb(
+        "steelyard.cli.rerun:rerun",
+        "Repeat the study of a package on this machine and lay both results side by side.",
+    ),
     "compare-results": Verb(
         "steelyard.cli.compare_results:compare_results",
         "Lay two results over each other and list what changed.",

@@ -19,7 +19,8 @@ import pytest
 from steelyard.errors import CapabilityError, RunError
 from steelyard.run.devices.artefacts import digest_of
 from steelyard.run.devices.device import Device
-from steelyard.run.devices.roles import place_of, sweep_places
+from steelyard.run.devices.remains import sweep_places
+from steelyard.run.devices.roles import place_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

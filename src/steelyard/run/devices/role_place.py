@@ -106,6 +106,11 @@ class RolePlace(Place):
         return self._made
 
     @property
+    def _key(self) -> str:
+        assert self._private is not None  # noqa: S101 - it is there as long as the ground
+        return self._private.path.name
+
+    @property
     def address(self) -> str:
         """Give the address, as the interface says."""
         if self._address is None:
@@ -144,8 +149,7 @@ class RolePlace(Place):
         user: str = "",
     ) -> Program:
         """Start a program, as the interface says."""
-        assert self._private is not None  # noqa: S101 - set with the ground
-        marker = f"{self._private.path.name}-{len(self._programs)}."
+        marker = f"{self._key}-{len(self._programs)}."
         record = _below(self._ground.own, f"{RECORDS}/{len(self._programs)}")
         account = self._ground.account(user) if user else None
         if account is not None:
@@ -170,6 +174,7 @@ class RolePlace(Place):
             self._facts = {
                 **device_facts(self.device, self._ground),
                 "role": self.role,
+                "key": self._key,
                 "address": self.address,
                 **self._ground.facts(),
             }

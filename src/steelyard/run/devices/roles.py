@@ -12,8 +12,6 @@ from steelyard.run.devices.native import NativeGround
 from steelyard.run.devices.remote import RemoteGround, host_of
 from steelyard.run.devices.role_place import RolePlace
 from steelyard.run.devices.runtimes import HOST_NETWORK, OWN_NETWORK, runtime_of
-from steelyard.run.isolation.registry import sweep_all
-from steelyard.run.session import state_root, sweep_dead_sessions
 from steelyard.run.transport.ssh import address_and_port
 
 if TYPE_CHECKING:
@@ -110,14 +108,3 @@ def _storage(device: Device, name: str | None) -> str:
         message = f"device `{device.name}` has no storage `{name}`; it has {', '.join(device.storages)}"
         raise DataError(message, hint="state it in the file of devices", code="experiment.storage")
     return device.storages[name]
-
-
-def sweep_places() -> list[str]:
-    """Remove what killed conductors left on this host: programs, containers, groups, folders.
-
-    Returns
-    -------
-    list of str
-        Names of the private folders that were removed.
-    """
-    return sweep_dead_sessions(state_root(), sweep_all)

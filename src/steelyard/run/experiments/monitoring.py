@@ -1,4 +1,13 @@
-"""E2 and `causes`: calls of a monitored method, each timed by the program itself."""
+"""E2 and `causes`: calls of a monitored method, each timed by the program itself.
+
+Its header says, beside what every header says: `calls` in all; `warm_up_calls`, how many of them came before
+those that are measured (they are recorded too, and come first); `depth`; `method_ns`; `loop_ns` and
+`measured_ns`, how long all calls and the measured ones took; `probe`, the framework and what its probe does;
+`program`, what the program says of itself and of its virtual machine, with the collections it knows of; and,
+where a framework writes, `written`: `records` and `bytes` found on the storage, and `expected_records`, one
+for each call of the method. OpenTelemetry drops what its queue has no room for; Kieker waits, and deletes its
+oldest files beyond `most_bytes`.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +23,7 @@ from steelyard.errors import CapabilityError, RunError
 from steelyard.run.experiments.call_program import (
     ABOUT_FILE,
     CALLS_FILE,
+    KIEKER_MOST_MIB,
     OF_CAUSES,
     PAUSES_FILE,
     THREAD,
@@ -37,8 +47,7 @@ CALL: Final = np.dtype([("start_ns", "<i8"), ("duration_ns", "<i8")])
 """A call as the programs record it."""
 _PLANTED_INSIDE: Final = frozenset({"none", "allocation"})
 _SAID: Final = ("calls", "warm_up_calls", "depth", "method_ns", "loop_ns", "measured_ns")
-"""Of what a program says of itself, what goes to the header: calls in all, how many of them came before those
-that are measured (they are recorded too, first), and how long all calls and the measured ones took."""
+"""Of what a program says of itself, what goes to the header by its name."""
 _COUNT: Final = """find "$1" -type f -exec cat {} + | grep -oF -e "$2" | wc -l
 find "$1" -type f -exec cat {} + | wc -c"""
 
@@ -55,7 +64,7 @@ def conduct(run: Conducted) -> None:
         with tempfile.TemporaryDirectory(prefix="steelyard-calls-") as name:
             _keep(run, place, program, Path(name))
         if program.record_mark:
-            run.says("written", _written(run, place, program.record_mark))
+            run.says("written", _written(run, place, program))
 
 
 def _program(run: Conducted, place: Place) -> CallProgram:
@@ -98,7 +107,9 @@ def _keep(run: Conducted, place: Place, program: CallProgram, folder: Path) -> N
     run.says("measure_start_ns", about["measured_start_ns"])
     if program.is_recorded:
         _keep_calls(run.folder, place, folder / CALLS_FILE, int(about["calls"]))
-    if program.is_java:
+    if not program.is_java:
+        run.missing("pauses: CPython keeps no log of its collections")
+    else:
         place.get(PAUSES_FILE, folder / PAUSES_FILE)
         with (folder / PAUSES_FILE).open(encoding="utf-8", errors="replace") as log:
             pauses = read_pauses(log)
@@ -149,13 +160,16 @@ def _software(run: Conducted, program: CallProgram, about: dict[str, Any]) -> di
     return software
 
 
-def _written(run: Conducted, place: Place, mark: str) -> dict[str, int]:
-    """Count what the framework wrote to the storage: records (with repeats of `mark`) and bytes."""
+def _written(run: Conducted, place: Place, program: CallProgram) -> dict[str, int]:
+    """Count what the framework wrote to the storage."""
     log = run.log("written")
+    words = (place.stored_path("."), program.record_mark)
     with _removed(log):
-        execute(run, "written", place, ("sh", "-c", _COUNT, "sh", place.stored_path("."), mark))
+        execute(run, "written", place, ("sh", "-c", _COUNT, "sh", *words))
         records, size = log.read_text(encoding="utf-8").split()[-2:]
-    return {"records": int(records), "bytes": int(size)}
+    expected = int(run.parameters["calls"]) * int(run.parameters["depth"])
+    found = {"records": int(records), "bytes": int(size), "expected_records": expected}
+    return {**found, "most_bytes": KIEKER_MOST_MIB << 20} if program.framework == "kieker" else found
 
 
 @contextmanager

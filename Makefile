@@ -64,6 +64,10 @@ bench-communication: setup ## print how well communication is measured, modelled
 	src/steelyard/_bin/steelyard-comm overhead; \
 	exit $$status
 
+.PHONY: bench-replication
+bench-replication: setup deps-replication ## print what recording a call costs, beside what frameworks cost
+	@$(BIN)/python benches/call_recording.py
+
 .PHONY: truth
 truth: setup ## compute the page that says how often intervals and verdicts are right
 	@cd tests && ../$(BIN)/python -m statistical.truth --write ../docs/concepts/coverage.md

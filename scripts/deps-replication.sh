@@ -65,9 +65,17 @@ build_benchmarks() {
     cp -r "$place/benchmarks/jmh" "$place/benchmarks/agents" "$target/"
   else
     say "fetching JMH, Kieker and the agent of OpenTelemetry from Maven Central"
-    mvn -B -q -Dstyle.color=never -f "$source/pom.xml" -Dlibraries="$target" dependency:copy-dependencies@jmh dependency:copy@agents
+    mvn -B -q -Dstyle.color=never -f "$source/pom.xml" -Dlibraries="$target" \
+      dependency:copy-dependencies@jmh dependency:copy@agents || {
+      echo "error: Maven could not fetch the libraries of the benchmarks" >&2
+      echo >&2
+      echo "hint: it needs Maven Central, or a mirror in ~/.m2/settings.xml" >&2
+      return 3
+    }
     if ! has_libraries "$target"; then
-      echo "error: what Maven fetched differs from $source/libraries.sha256" >&2
+      echo "error: what Maven fetched differs from workloads/java/benchmarks/libraries.sha256" >&2
+      echo >&2
+      echo "hint: empty ~/.m2/repository, and look at what stands between this host and Maven Central" >&2
       return 3
     fi
   fi

@@ -188,7 +188,7 @@ def _answer(
     error = 1 - margin.level
     agreement, reason = Agreement.UNDECIDED, ACROSS
     if not is_decided:
-        reason = f"{test.units[0]} and {test.units[1]} repetitions, fewer than {FEWEST_BLOCKS}"
+        reason = f"fewer than {FEWEST_BLOCKS} repetitions on a side"
     elif within < error:
         agreement, reason = Agreement.AGREED, ""
     elif beyond < error:

@@ -154,8 +154,12 @@ class Explanation:
             return f"unexplained: no kind of event comes with the {self.episodes} peaks more often than by chance"
         main = next(each for each in self.kinds if each.kind == self.cause)
         if self.verdict is VerdictKind.UNEXPLAINED:
-            return f"unexplained: `{self.cause}` comes with peaks, but explains hardly any excess time; {rest}"
-        by_chance = f"{100 * main.share:.0f} % of the peaks overlap it, {100 * main.expected_share:.1f} % by chance"
+            return (
+                f"unexplained: `{self.cause}` comes with peaks, but explains hardly any excess time; {rest}"
+            )
+        by_chance = (
+            f"{100 * main.share:.0f} % of the peaks overlap it, {100 * main.expected_share:.1f} % by chance"
+        )
         also = ", ".join(
             f"`{each.kind}` {100 * each.attributed_share:.0f} %"
             for each in self.kinds
@@ -298,9 +302,7 @@ def _chance(starts: Stamps, ends: Stamps, lengths: Stamps, around: int) -> NDArr
     return np.minimum((covered + reached) / around, 1.0)
 
 
-def _shift_p(
-    episodes: Episodes, events: Events, window: tuple[int, int], rng: np.random.Generator
-) -> float:
+def _shift_p(episodes: Episodes, events: Events, window: tuple[int, int], rng: np.random.Generator) -> float:
     """Share of circular shifts that explain as much excess time, or of instants, meet as many peaks.
 
     Time is sharper than a count: where peaks and events are both periodic, many shifts let all of them meet,
@@ -366,9 +368,7 @@ def _covered(starts: Stamps, ends: Stamps, until: Stamps) -> NDArray[np.float64]
     return (before[place] - beyond).astype(np.float64)
 
 
-def _shared_out(
-    episodes: Episodes, events: Events, amount_ns: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _shared_out(episodes: Episodes, events: Events, amount_ns: NDArray[np.float64]) -> NDArray[np.float64]:
     """Share the amount of each event among the episodes that overlap it, by their excess."""
     order = np.argsort(events.start_ns, kind="stable")
     starts, ends, amounts = events.start_ns[order], events.end_ns[order], amount_ns[order]

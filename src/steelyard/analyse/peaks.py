@@ -97,7 +97,9 @@ def parse_threshold(text: str) -> Threshold:
     if rule is Rule.ROBUST and not colon:
         return Threshold()
     if not (math.isfinite(value) and value > 0):
-        message = f"`--threshold {text}` is none of `robust`, `robust:K`, `sigma:K`, `absolute:NS`, with K, NS > 0"
+        message = (
+            f"`--threshold {text}` is none of `robust`, `robust:K`, `sigma:K`, `absolute:NS`, with K, NS > 0"
+        )
         raise UsageError(message, hint=_HINT)
     return Threshold(rule, value)
 

@@ -43,7 +43,9 @@ def test_a_wide_spread_and_few_repetitions_are_undecided() -> None:
     second = [cell("wide", 103.0, wide), cell("few", 100.0, [0.001, -0.001])]
     found = agreements(first, second, MARGIN)
     assert [each.agreement for each in found] == [Agreement.UNDECIDED] * 2
-    assert "5 and 2 repetitions, fewer than 3" in found[1].reason
+    assert found[1].ratio is not None
+    assert found[1].ratio.units == (5, 2)
+    assert "fewer than 3" in found[1].reason
 
 
 def test_an_effect_that_turns_round_flips_the_cell_and_not_its_baseline() -> None:

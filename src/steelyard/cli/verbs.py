@@ -40,11 +40,18 @@ VERBS: Final[dict[str, Verb]] = {
         "steelyard.cli.pack:pack",
         "Pack a result folder into one archive that others can verify and execute again.",
     ),
+    "rerun": Verb(
+        "steelyard.cli.rerun:rerun",
+        "Repeat the study of a package on this machine and lay both results side by side.",
+    ),
     "compare-results": Verb(
         "steelyard.cli.compare_results:compare_results",
         "Lay two results over each other and list what changed.",
     ),
     "history": Verb("steelyard.cli.history:history", "Say where a history of results changes."),
+    "peaks": Verb(
+        "steelyard.cli.peaks:peaks", "Say how often calls take unusually long, when, and what comes with it."
+    ),
     "fit": Verb("steelyard.cli.fit:fit", "Fit lines, power laws or pieces to two columns of a file."),
     "plan": Verb("steelyard.cli.plan:plan", "Show what a study would execute."),
     "import": Verb(

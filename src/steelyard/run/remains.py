@@ -27,6 +27,7 @@ CGROUP_DEPTH: Final = 4
 PATIENCE_S: Final = 5.0
 KEY_OF_LAUNCHERS: Final = "steelyard-"
 LAUNCHER_GROUP: Final = re.compile(r"steelyard-(\d{1,7})(?:\.\d+)?")
+OUTSIDE_FILE: Final = "outside"
 YOUNG_NS: Final = 1_000_000_000
 
 
@@ -37,6 +38,20 @@ def end_remains(folder: Path) -> None:
     unmount_below(folder)
     remove_control_groups(key)
     remove_dead_launchers_groups()
+
+
+def note_outside(folder: Path, made: Path) -> None:
+    """Note a folder that will be made outside a private one and carries its name."""
+    with (folder / OUTSIDE_FILE).open("a", encoding="utf-8") as notes:
+        notes.write(f"{made}\n")
+
+
+def remove_outside(folder: Path) -> None:
+    """Remove what `note_outside` noted; never what does not carry the name."""
+    with suppress(OSError):
+        for line in (folder / OUTSIDE_FILE).read_text(encoding="utf-8").splitlines():
+            if Path(line).name == folder.name:
+                remove_tree(Path(line))
 
 
 def end_processes(key: str) -> None:

@@ -23,6 +23,7 @@ from steelyard.run.remains import (
     end_remains,
     remove_control_groups,
     remove_dead_launchers_groups,
+    remove_outside,
     remove_tree,
 )
 
@@ -225,6 +226,7 @@ def sweep_dead_sessions(root: Path, sweep: Callable[[Path], None]) -> list[str]:
         with lock:
             end_remains(folder)
             sweep(folder)
+            remove_outside(folder)
             shutil.rmtree(_memory_folder() / folder.name, ignore_errors=True)
             remove_tree(folder)
         swept.append(folder.name)

@@ -20,7 +20,7 @@ from steelyard.run.run_files import files_name
 from steelyard.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _FAMILIES: Final = (("packets", "sections"), ("cpu", "wall"), ("outside-cpu", "outside-wall"))
 """Metrics a result is compared by: the first family that it has. What a program says of itself goes first."""
 
+_COMPARISON: Final = "compare"
 _NS: Final = "ns"
 _PERCENTILES: Final = {"median": 50.0, "p99": 99.0}
 _SUCCESS: Final = range(200, 300)
@@ -92,19 +93,25 @@ def _values(result: Path, plan: Plan) -> Iterator[tuple[int, int, Value]]:
             folder = result / TRACES_NAME / files_name(row["batch"], row["attempt"])
             yield from ((row["cell"], row["block"], value) for value in _of_files(folder))
         return
-    if plan.options.get("metric") == "memory":
+    metric = plan.options.get("metric")
+    if plan.study == _COMPARISON:
+        complete = [row for row in complete if plan.cells[row["cell"]].levels.get("phase") == "measure"]
+    if plan.study == _COMPARISON and metric == "memory":
         for row in complete:
             if row["peak_memory_bytes"] is not None:
                 yield row["cell"], row["block"], ("peak memory", "bytes", float(row["peak_memory_bytes"]))
         return
-    yield from _of_measurements(result, {row["run_id"]: row for row in complete})
+    families = ((f"outside-{metric}",),) if plan.study == _COMPARISON else _FAMILIES
+    yield from _of_measurements(result, families, {row["run_id"]: row for row in complete})
 
 
-def _of_measurements(result: Path, runs: Mapping[str, Mapping[str, int]]) -> Iterator[tuple[int, int, Value]]:
+def _of_measurements(
+    result: Path, families: Sequence[tuple[str, ...]], runs: Mapping[str, Mapping[str, int]]
+) -> Iterator[tuple[int, int, Value]]:
     table = read_measurements(result).select(["run_id", "phase", "metric", "value", "unit"])
     table = table.filter(pc.equal(table["phase"], "measure"))
     present = set(pc.unique(table["metric"]).to_pylist())
-    family = next((each for each in _FAMILIES if present & set(each)), ())
+    family = next((each for each in families if present & set(each)), ())
     grouped = table.filter(pc.is_in(table["metric"], pa.array(family, pa.string()))).group_by(
         ["run_id", "metric", "unit"], use_threads=False
     )

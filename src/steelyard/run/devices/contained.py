@@ -23,6 +23,7 @@ from steelyard.run.isolation.root_view import (
     folders_needed,
     host_mounts,
 )
+from steelyard.run.remains import remove_control_groups
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +58,7 @@ class ContainedGround(Ground):
 
     def __init__(self, device: Device, storage: str, folder: Path, runtime: Runtime, network: str) -> None:
         self._device = device
-        self._folders = HostFolders(folder.name, storage)
+        self._folders = HostFolders(folder, storage)
         self._runtime = runtime
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
@@ -101,6 +102,8 @@ class ContainedGround(Ground):
             self._process.kill()
             self._process.wait()
             self._process = None
+            # Runtimes leave the parent of the container's groups.
+            remove_control_groups(self._folder.name)
         self._folders.remove()
 
     def enter(self, words: Sequence[str], account: Account | None = None) -> list[str]:

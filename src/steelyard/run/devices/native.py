@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +15,7 @@ from steelyard.run.devices.ground import Account, Ground
 from steelyard.run.devices.limits import Limits, limits_of, make_limits
 from steelyard.run.devices.scripts import JOIN
 from steelyard.run.isolation.attempt import attempt
+from steelyard.run.remains import note_outside, remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,16 +30,22 @@ class HostFolders:
 
     Parameters
     ----------
-    key : str
-        Unique text, part of both names.
+    private : Path
+        Private folder; its name is part of both names, and it notes what is made outside.
     storage : str
         Folder, or `MEMORY`.
     """
 
-    def __init__(self, key: str, storage: str) -> None:
+    def __init__(self, private: Path, storage: str) -> None:
+        key = private.name
+        self._private = private
         self.own = SHARED / key / "own"
         storage_folder = SHARED / key if storage == MEMORY else Path(storage).expanduser() / key
-        self.stored = storage_folder / "stored"
+        self._on_storage = storage_folder / "stored"
+        self.stored = self._on_storage
+        if os.geteuid() == 0 and _is_closed(storage_folder):
+            # A database's account cannot pass the home of root: it is shown the folder beside its own.
+            self.stored = SHARED / key / "stored"
 
     def make(self) -> None:
         """Make both; others than the owner may pass, so that a program of another account can.
@@ -47,8 +55,9 @@ class HostFolders:
         RunError
             If one cannot be made.
         """
-        for folder in (self.own, self.stored):
+        for folder in (self.own, self._on_storage):
             try:
+                note_outside(self._private, folder.parent)
                 folder.parent.mkdir(parents=True, exist_ok=True)
                 folder.parent.chmod(0o711)
                 folder.mkdir()
@@ -56,11 +65,15 @@ class HostFolders:
                 message = f"the folder `{folder}` cannot be made: {error.strerror}"
                 hint = "state a storage folder you may write to in the file of devices"
                 raise RunError(message, hint=hint, code="run.place") from error
+        if self.stored != self._on_storage:
+            self.stored.mkdir()
+            if not attempt(["mount", "--bind", self._on_storage, self.stored]).succeeded:
+                self.stored = self._on_storage
 
     def remove(self) -> None:
         """Remove both."""
-        for folder in {self.own.parent, self.stored.parent}:
-            shutil.rmtree(folder, ignore_errors=True)
+        for folder in (self.own.parent, self._on_storage.parent):
+            remove_tree(folder)
 
     def put(self, source: Path, name: str) -> None:
         """Copy a file or folder into the own one."""
@@ -93,22 +106,23 @@ class NativeGround(Ground):
         ``local`` or ``played``.
     storage : str
         Folder, or `MEMORY`.
-    key : str
-        Unique text.
+    folder : Path
+        Private folder; its name is the unique text.
     """
 
-    def __init__(self, device: Device, storage: str, key: str) -> None:
+    def __init__(self, device: Device, storage: str, folder: Path) -> None:
         self._device = device
-        self._folders = HostFolders(key, storage)
+        self._folders = HostFolders(folder, storage)
         self.own, self.stored = str(self._folders.own), str(self._folders.stored)
         self.artefacts = str(artefacts_folder())
-        self._key = key
+        self._key = folder.name
         self._limits = Limits()
 
     def open(self) -> None:
         """Make the folders, and the control groups of a device that is played."""
         require_cpus(self._device)
         self._folders.make()
+        self.stored = str(self._folders.stored)
         self._limits = make_limits(self._device, self._key)
 
     def close(self) -> None:
@@ -152,6 +166,11 @@ class NativeGround(Ground):
         if self._device.cpus is not None:
             applied.append(f"affinity to CPUs {','.join(map(str, self._device.cpus))}")
         return {"container": None, "network": "host", "applied": applied, "missing": missing}
+
+
+def _is_closed(folder: Path) -> bool:
+    """Whether a folder lies in one that others than its owner may not pass."""
+    return any(place.exists() and not place.stat().st_mode & stat.S_IXOTH for place in folder.parents)
 
 
 def require_cpus(device: Device) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from steelyard.errors import SteelyardError
+from steelyard.run.devices.remains import sweep_places
 from steelyard.run.experiments.conduct import conduct
 
 WORDS: Final = 2
@@ -23,6 +24,7 @@ def main(words: list[str]) -> int:
         sys.stderr.write(f"error: one folder is expected\n\nhint: {__doc__}")
         return 1
     try:
+        sweep_places()
         conduct(Path(words[1]))
     except SteelyardError as error:
         hint = f"\n\nhint: {error.hint}" if error.hint else ""

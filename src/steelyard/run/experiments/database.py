@@ -128,9 +128,8 @@ def private_database(run: Conducted, place: Place) -> Iterator[Database]:
         message = "PostgreSQL is not installed on the device of the database"
         raise CapabilityError(message, hint=REPAIR, code="capability.replication")
     if status != 0:
-        raise RunError(
-            f"no database could be made: {last_line(log)}", hint=f"read `{log.name}`", code="run.database"
-        )
+        message = f"no database could be made: {last_line(log)}"
+        raise RunError(message, hint=f"read `{log.name}`", code="run.database")
     made_ns = time.monotonic_ns()
     process, port = _listening(place, log, data, sockets)
     run.says("start_up_ns", {"initdb": made_ns - begin_ns, "database": time.monotonic_ns() - made_ns})

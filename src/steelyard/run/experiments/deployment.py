@@ -63,13 +63,16 @@ def deployed(run: Conducted, parameters: Mapping[str, Any]) -> Iterator[Deployme
         If one of them does not become ready.
     """
     run.artefact(ARTEFACT)
-    with run.place(DATABASE) as below, private_database(run, below) as database:
-        with run.place(web_role(run)) as place:
-            process = _start(run, place, database, parameters)
-            try:
-                yield Deployment(_join(place.address, _await_ready(run, process)))
-            finally:
-                stop(run, process, "web", STOP_LIMIT_S)
+    with (
+        run.place(DATABASE) as below,
+        private_database(run, below) as database,
+        run.place(web_role(run)) as place,
+    ):
+        process = _start(run, place, database, parameters)
+        try:
+            yield Deployment(_join(place.address, _await_ready(run, process)))
+        finally:
+            stop(run, process, "web", STOP_LIMIT_S)
 
 
 def web_role(run: Conducted) -> str:

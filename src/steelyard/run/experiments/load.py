@@ -190,8 +190,8 @@ def require_right_answers(loaded: Loaded) -> None:
     summary = loaded.summary
     unanswered = summary["scheduled"] - summary["answered"]
     reason = (
-        f"{100 * loaded.wrong_share:.2f} % of {summary['scheduled']} requests were answered wrongly or not at all "
-        f"(another status: {summary['wrong_status']}, another body: {summary['wrong_body']}, "
+        f"{100 * loaded.wrong_share:.2f} % of {summary['scheduled']} requests were answered wrongly or not "
+        f"at all (another status: {summary['wrong_status']}, another body: {summary['wrong_body']}, "
         f"no answer: {unanswered}); allowed: {100 * MOST_WRONG_SHARE:g} %"
     )
     raise BenchmarkFailed(reason)

@@ -1,21 +1,29 @@
-"""E2 and `causes`: calls of a monitored method, each timed by the program itself."""
+"""E2 and `causes`: calls of a monitored method, each timed by the program itself.
+
+Its header says, beside what every header says: `calls` in all; `warm_up_calls`, how many of them came before
+those that are measured (they are recorded too, and come first); `depth`; `method_ns`; `loop_ns` and
+`measured_ns`, how long all calls and the measured ones took; `probe`, the framework and what its probe does;
+`program`, what the program says of itself and of its virtual machine, with the collections it knows of; and,
+where a framework writes, `written`: `records` and `bytes` found on the storage, and `expected_records`, one
+for each call of the method. OpenTelemetry drops what its queue has no room for; Kieker waits, and deletes its
+oldest files beyond `most_bytes`.
+"""
 
 from __future__ import annotations
 
 import json
 import tempfile
-from contextlib import contextmanager, nullcontext
-from importlib import import_module
-from importlib.util import find_spec
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from steelyard.errors import RunError
+from steelyard.errors import CapabilityError, RunError
 from steelyard.run.experiments.call_program import (
     ABOUT_FILE,
     CALLS_FILE,
+    KIEKER_MOST_MIB,
     OF_CAUSES,
     PAUSES_FILE,
     THREAD,
@@ -23,11 +31,12 @@ from steelyard.run.experiments.call_program import (
 )
 from steelyard.run.experiments.files import write_table
 from steelyard.run.experiments.gc_log import read_pauses
+from steelyard.run.experiments.planted import planting
 from steelyard.run.experiments.program import execute
+from steelyard.run.experiments.watched import watching
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from contextlib import AbstractContextManager
 
     from steelyard.run.devices.interface import Place
     from steelyard.run.experiments.call_program import CallProgram
@@ -36,9 +45,9 @@ if TYPE_CHECKING:
 ROLE: Final = "app"
 CALL: Final = np.dtype([("start_ns", "<i8"), ("duration_ns", "<i8")])
 """A call as the programs record it."""
+_PLANTED_INSIDE: Final = frozenset({"none", "allocation"})
 _SAID: Final = ("calls", "warm_up_calls", "depth", "method_ns", "loop_ns", "measured_ns")
-"""Of what a program says of itself, what goes to the header: calls in all, how many of them came before those
-that are measured (they are recorded too, first), and how long all calls and the measured ones took."""
+"""Of what a program says of itself, what goes to the header by its name."""
 _COUNT: Final = """find "$1" -type f -exec cat {} + | grep -oF -e "$2" | wc -l
 find "$1" -type f -exec cat {} + | wc -c"""
 
@@ -50,12 +59,12 @@ def conduct(run: Conducted) -> None:
         run.says("command", list(program.command))
         run.says("probe", {"framework": program.framework, "kind": program.probe})
         run.measure_starts()
-        with _watched(run):
+        with _beside(run):
             execute(run, ROLE, place, program.command)
         with tempfile.TemporaryDirectory(prefix="steelyard-calls-") as name:
             _keep(run, place, program, Path(name))
         if program.record_mark:
-            run.says("written", _written(run, place, program.record_mark))
+            run.says("written", _written(run, place, program))
 
 
 def _program(run: Conducted, place: Place) -> CallProgram:
@@ -68,14 +77,24 @@ def _program(run: Conducted, place: Place) -> CallProgram:
     return call_program(configuration, run.parameters, place, agents, of_causes=is_causes)
 
 
-def _watched(run: Conducted) -> AbstractContextManager[object]:
-    """Record who took the CPU from the calls, where this installation can."""
-    name = f"{__package__}.watched"
-    if find_spec(name) is None:
-        run.missing("this installation has no part that watches threads")
-        return nullcontext()
-    watching: AbstractContextManager[object] = import_module(name).watching(run, names=(THREAD,))
-    return watching
+@contextmanager
+def _beside(run: Conducted) -> Iterator[None]:
+    """Record who takes the CPU from the calls, and plant what is to disturb them.
+
+    Both live on this host; on another device nothing is watched, and nothing can be planted but allocation.
+    """
+    planted = str(run.parameters.get("planted", "none"))
+    device = run.asked["setting"]["roles"][ROLE]["device"]
+    if run.asked["devices"][device]["kind"] != "ssh":
+        with watching(run, names=(THREAD,)), planting(run, planted, name=THREAD):
+            yield
+        return
+    if planted not in _PLANTED_INSIDE:
+        message = f"`{planted}` cannot be planted on `{device}`, which is another host"
+        raise CapabilityError(message, hint="plant it on this host", code="capability.planted")
+    run.missing(f"threads on `{device}` are not watched: it is another host")
+    run.says("planted", {"cause": planted})
+    yield
 
 
 def _keep(run: Conducted, place: Place, program: CallProgram, folder: Path) -> None:
@@ -88,7 +107,9 @@ def _keep(run: Conducted, place: Place, program: CallProgram, folder: Path) -> N
     run.says("measure_start_ns", about["measured_start_ns"])
     if program.is_recorded:
         _keep_calls(run.folder, place, folder / CALLS_FILE, int(about["calls"]))
-    if program.is_java:
+    if not program.is_java:
+        run.missing("pauses: CPython keeps no log of its collections")
+    else:
         place.get(PAUSES_FILE, folder / PAUSES_FILE)
         with (folder / PAUSES_FILE).open(encoding="utf-8", errors="replace") as log:
             pauses = read_pauses(log)
@@ -139,13 +160,16 @@ def _software(run: Conducted, program: CallProgram, about: dict[str, Any]) -> di
     return software
 
 
-def _written(run: Conducted, place: Place, mark: str) -> dict[str, int]:
-    """Count what the framework wrote to the storage: records (with repeats of `mark`) and bytes."""
+def _written(run: Conducted, place: Place, program: CallProgram) -> dict[str, int]:
+    """Count what the framework wrote to the storage."""
     log = run.log("written")
+    words = (place.stored_path("."), program.record_mark)
     with _removed(log):
-        execute(run, "written", place, ("sh", "-c", _COUNT, "sh", place.stored_path("."), mark))
+        execute(run, "written", place, ("sh", "-c", _COUNT, "sh", *words))
         records, size = log.read_text(encoding="utf-8").split()[-2:]
-    return {"records": int(records), "bytes": int(size)}
+    expected = int(run.parameters["calls"]) * int(run.parameters["depth"])
+    found = {"records": int(records), "bytes": int(size), "expected_records": expected}
+    return {**found, "most_bytes": KIEKER_MOST_MIB << 20} if program.framework == "kieker" else found
 
 
 @contextmanager

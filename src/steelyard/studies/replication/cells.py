@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 ISOLATION: Final = "bare"
 CONDUCTOR: Final = "steelyard.run.experiments"
 KEPT_ERROR_BYTES: Final = 8192
+LEFT_OUT_OF_QUICK: Final = frozenset({"storage-swapped"})
+"""A deployment takes some twenty seconds: what a quarter of an hour has no time for."""
+
 WITH_SERVICE: Final = frozenset({"e3", "e4"})
 PASSED_ON: Final = ("XDG_CACHE_HOME", "JAVA_HOME", "DOCKER_HOST", "SSH_AUTH_SOCK")
 """Variables that say where things are; the conductor gets them, measured programs do not."""
@@ -77,12 +80,18 @@ def cells_of(
         for experiment, parameters in configurations.items()
         for configuration in parameters
         for setting in settings_of(experiment, host.ground)
-        if options.settings is None or setting.name in options.settings
+        if _is_wanted(setting.name, options)
     ]
     return tuple(
         _cell(number, experiment, (configuration, configurations[experiment]), setting, options, host)
         for number, (experiment, configuration, setting) in enumerate(levels)
     )
+
+
+def _is_wanted(setting: str, options: ReplicationOptions) -> bool:
+    if options.settings is None:
+        return not (options.quick and setting in LEFT_OUT_OF_QUICK)
+    return setting in options.settings
 
 
 def _cell(

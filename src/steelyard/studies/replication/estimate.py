@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from steelyard.model import Plan
     from steelyard.studies.replication.configurations import Configurations
 
-AROUND_RUN_S: Final = 0.6
+AROUND_RUN_S: Final = 0.5
 """The launcher, the conductor's start, and the files of a run being kept."""
 
-CONTAINER_S: Final = 0.7
-JAVA_START_S: Final = 0.7
+CONTAINER_S: Final = 1.5
+JAVA_START_S: Final = 0.5
 PYTHON_START_S: Final = 0.4
-SERVICE_START_S: Final = 14.0
+SERVICE_START_S: Final = 12.0
 """A fresh database, its rows, and a service until it answers."""
 
 NS_PER_CALL: Final = {

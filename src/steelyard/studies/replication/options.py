@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar, get_a
 from pydantic import BaseModel, Field
 
 from steelyard.errors import InternalError, UsageError
+from steelyard.run.experiments.own_benchmark import OwnBenchmark
 from steelyard.studies.option_types import (
     CLOSED,
     MOST_RETRIES,
@@ -31,6 +32,8 @@ FEWEST_BLOCKS: Final = 5
 
 MOST_CALLS: Final = 1_000_000_000
 MOST_SECONDS: Final = 86_400
+SHARE_TOLERANCE: Final = 1e-6
+"""Of shares that are typed with a few digits."""
 
 Calls = Annotated[int, Field(ge=100, le=MOST_CALLS)]
 Seconds = Annotated[float, Field(gt=0, le=MOST_SECONDS)]
@@ -69,7 +72,7 @@ class MonitoringOptions(CauseTreeOptions):
 
 
 class LoadOptions(BaseModel):
-    """E3 and E4: one deployment and load per launch."""
+    """E4: one deployment and load per launch."""
 
     model_config = CLOSED
 
@@ -78,18 +81,14 @@ class LoadOptions(BaseModel):
     warm_up_seconds: Annotated[float, Field(ge=0, le=MOST_SECONDS)] | None = None
     connections: int = Field(default=16, ge=1, le=4096)
     rows: int | None = Field(default=None, ge=1, le=100_000_000)
+
+
+class ServiceOptions(LoadOptions):
+    """E3: the same, with a mix of operations."""
+
     mix: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(
         default={"create": 0.1, "read": 0.6, "update": 0.2, "list": 0.1}
     )
-
-
-class OwnBenchmarkOptions(BaseModel):
-    """E4: a benchmark of the user's own, driven by commands."""
-
-    model_config = CLOSED
-
-    command: Words = ()
-    settings: dict[str, str] = Field(default_factory=dict)
 
 
 class InterventionOptions(BaseModel):
@@ -134,9 +133,9 @@ class ReplicationOptions(BaseModel):
     blocks: int | None = Field(default=None, ge=FEWEST_BLOCKS, le=1000)
     e1: MicroOptions = MicroOptions()
     e2: MonitoringOptions = MonitoringOptions()
-    e3: LoadOptions = LoadOptions()
+    e3: ServiceOptions = ServiceOptions()
     e4: LoadOptions = LoadOptions()
-    own_benchmark: OwnBenchmarkOptions = OwnBenchmarkOptions()
+    own_benchmark: OwnBenchmark = OwnBenchmark()
     cause_tree: CauseTreeOptions = CauseTreeOptions()
     margin_percent: float = Field(default=5.0, gt=0, lt=100)
     lessons: Words = ()
@@ -210,11 +209,10 @@ def _check(asked: ReplicationOptions) -> None:
     for name in ("experiments", "configurations", "settings", "causes"):
         _require_once(name, getattr(asked, name) or ())
     _require_once("interventions", [each.name for each in asked.interventions])
-    for name in ("e3", "e4"):
-        total = sum(getattr(asked, name).mix.values())
-        if abs(total - 1) > 1e-6:  # noqa: PLR2004 - shares typed with a few digits
-            message = f"the shares of `{name}.mix` sum to {total:g}; allowed: shares that sum to 1"
-            raise UsageError(message, hint="mix = { create = 0.1, read = 0.6, update = 0.2, list = 0.1 }")
+    total = sum(asked.e3.mix.values())
+    if abs(total - 1) > SHARE_TOLERANCE:
+        message = f"the shares of `e3.mix` sum to {total:g}; allowed: shares that sum to 1"
+        raise UsageError(message, hint="mix = { create = 0.1, read = 0.6, update = 0.2, list = 0.1 }")
 
 
 def _require_once(name: str, values: Collection[str]) -> None:

@@ -106,7 +106,7 @@ def test_a_study_that_cannot_be_executed_at_all_is_refused_with_the_repair() -> 
 
 
 def test_one_device_has_nothing_to_swap_but_its_storages(tmp_path: Path) -> None:
-    made = designed(experiments=("e3",), quick=True)
+    made = designed(experiments=("e3",))
     assert list(missing(made)) == ["e3 mixed swapped"]
     assert "--devices FILE" in missing(made)["e3 mixed swapped"]
     roles = {each["setting"]["name"]: each["setting"]["roles"] for each in asked_of(made, tmp_path)}

@@ -29,7 +29,7 @@ def keys(options: BaseModel) -> dict[str, object]:
     found: dict[str, object] = {}
     for name in type(options).model_fields:
         value = getattr(options, name)
-        inner = keys(value) if isinstance(value, BaseModel) else {}
+        inner = keys(value) if isinstance(value, BaseModel) and name != "own_benchmark" else {}
         found |= {f"{name}.{key}": each for key, each in inner.items()} or {name: value}
     return found
 

@@ -48,7 +48,7 @@ def test_a_spread_of_three_times_the_mean_does_not_follow_from_the_rows() -> Non
     found = {each.subject["statement"]: each for each in statements()}
     sigma = found["sigma = 3 mu"]
     assert sigma.verdict == "does not follow from the rows"
-    assert sigma.facts["largest"] == pytest.approx(142.5 / 152.3)
+    assert sigma.estimates["largest"].value == pytest.approx(142.5 / 152.3)
     assert found["max = 125 mu"].verdict == "does not follow from the rows"
     assert found["max = 125 mu"].facts["nearest_row"] == "from SSP'18"
 

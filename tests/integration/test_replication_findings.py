@@ -118,9 +118,9 @@ def test_recording_dearer_than_a_framework_is_said(tmp_path_factory: pytest.Temp
 
 
 CAUSES = {
-    "gc": ("garbage collection", "object-pools"),
-    "background": ("CPU taken by backup-job", "alone"),
-    "migration": ("migration to another CPU", "one-core"),
+    "gc": ("gc", "object-pools"),
+    "background": ("off-CPU by backup-job", "alone"),
+    "migration": ("migration", "one-core"),
 }
 
 

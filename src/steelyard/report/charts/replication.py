@@ -121,7 +121,8 @@ def cost_bars(labels: Sequence[str], colours: Mapping[str, str], *, is_wide: boo
     scale: dict[str, Json] = {"type": "symlog", "constant": 10} if is_wide else {"zero": True}
     title = "cost per call [ns]"
     rows = _named_rows(labels)
-    place: dict[str, Json] = {"y": rows, "x": numeric("cost", title, **scale)}
+    axis: dict[str, Json] = {"axis": _DECADES} if is_wide else {}
+    place: dict[str, Json] = {"y": rows, "x": numeric("cost", title, **scale) | axis}
     return {
         "$schema": SCHEMA,
         "data": {"name": "costs"},
@@ -146,10 +147,21 @@ def cost_bars(labels: Sequence[str], colours: Mapping[str, str], *, is_wide: boo
             {
                 "transform": [{"filter": "isValid(datum.low)"}],
                 "mark": {"type": "rule", "strokeWidth": 2, "color": "#1C2126"},
-                "encoding": {"y": rows, "x": numeric("low", title, **scale), "x2": {"field": "high"}},
+                "encoding": {
+                    "y": rows,
+                    "x": numeric("low", title, **scale) | axis,
+                    "x2": {"field": "high"},
+                },
             },
         ],
     }
+
+
+_DECADES: Final[dict[str, Json]] = {
+    "values": [0, *(digit * 10**power for power in range(1, 8) for digit in (1, 3))],
+    "format": "~s",
+}
+"""Few ticks per decade of nanoseconds, on either side of which an axis is linear or logarithmic."""
 
 
 def _named_rows(labels: Sequence[str]) -> dict[str, Json]:
@@ -180,6 +192,7 @@ def calls_over_time(names: Sequence[str], chosen: str) -> dict[str, Json]:
     scale: dict[str, Json] = {"type": "log", "nice": False, "padding": 8}
     time = numeric("time_s", "time since the first call [s]", zero=False, nice=False)
     title = "response time [us]"
+    few: dict[str, Json] = {"axis": {"tickCount": 6, "format": "~g"}}
     return {
         "$schema": SCHEMA,
         "data": {"name": "series"},
@@ -192,7 +205,7 @@ def calls_over_time(names: Sequence[str], chosen: str) -> dict[str, Json]:
                 "mark": {"type": "point", "filled": True, "size": 14, "color": "#D55E00", "opacity": 0.7},
                 "encoding": {
                     "x": time,
-                    "y": numeric("largest_us", title, **scale),
+                    "y": numeric("largest_us", title, **scale) | few,
                     "tooltip": [
                         tip("time_s", "time [s]", ".3~f"),
                         tip("largest_us", "longest [us]", ".4~g"),
@@ -202,7 +215,7 @@ def calls_over_time(names: Sequence[str], chosen: str) -> dict[str, Json]:
             },
             {
                 "mark": {"type": "line", "strokeWidth": 1.4, "color": "#0072B2"},
-                "encoding": {"x": time, "y": numeric("middle_us", title, **scale)},
+                "encoding": {"x": time, "y": numeric("middle_us", title, **scale) | few},
             },
         ],
     }

@@ -127,7 +127,7 @@ def _measured(plan: Plan, summaries: Sequence[Summary], margin: Margin) -> Itera
     overheads = list(overhead_findings(cells))
     yield from overheads
     yield from recording_findings(cells, overheads)
-    yield from cause_findings(cells, sentences_of(plan))
+    yield from cause_findings(cells, sentences_of(plan), plan.seed)
     yield from cell_findings(cells)
     twins = twin_finding(summaries, margin)
     if twins is not None:

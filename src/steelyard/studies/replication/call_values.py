@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -41,6 +42,9 @@ MARGIN: Final = 0.02
 LOOP_KEY: Final = "loop_ns"
 """In the header: time of the whole loop, from before its first call to after its last one."""
 
+MEASURED_KEY: Final = "measured_ns"
+"""The same, without the calls that are warm-up by their number."""
+
 CALLS_KEY: Final = "calls"
 
 
@@ -62,21 +66,20 @@ def call_parts(recorded: RecordedRun) -> Mapping[str, Part]:
     """
     assert recorded.run is not None  # noqa: S101 - only runs that count are read
     table = recorded.run.table("calls")
-    loop_ns = _number(recorded.header.get(LOOP_KEY))
+    loop = _loop(recorded)
     if not table.num_rows:
-        count = _number(recorded.header.get(CALLS_KEY)) or _number(recorded.parameters.get(CALLS_KEY))
-        if loop_ns is None or not count:
+        if loop is None:
             message = f"`{recorded.place}` has neither calls nor the time of its loop (`{LOOP_KEY}`)"
             raise DataError(message, hint="repeat the run", code="replication.calls")
-        return {WHOLE: Part({LOOP: loop_ns / count}, _NOTHING, {"calls": count})}
+        return {WHOLE: Part({LOOP: loop.per_call_ns}, _NOTHING, {"calls": loop.calls})}
     start = table.column("start_ns").to_numpy()
     duration = table.column("duration_ns").to_numpy()
     measured = duration[duration.size // 2 :]
     counts = count_values(measured)
     series = _series(start, duration)
     values = {MEAN: counts.mean, P50: counts.quantile(0.5), P99: counts.quantile(0.99)}
-    if loop_ns is not None:
-        values[LOOP] = loop_ns / duration.size
+    if loop is not None:
+        values[LOOP] = loop.per_call_ns
     if series.steady_from < duration.size:
         steady = duration[series.steady_from :]
         values[STEADY_MEAN] = float(steady.sum(dtype=np.int64)) / steady.size
@@ -85,6 +88,23 @@ def call_parts(recorded: RecordedRun) -> Mapping[str, Part]:
 
 
 _NOTHING: Final = ValueCounts(np.zeros(0), np.zeros(0, np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    calls: int
+    per_call_ns: float
+
+
+def _loop(recorded: RecordedRun) -> _Loop | None:
+    """Give the time of the loop after its warm-up, or of the whole loop, over its calls."""
+    header = recorded.header
+    calls = _number(header.get(CALLS_KEY)) or _number(recorded.parameters.get(CALLS_KEY))
+    warm_up = _number(header.get("warm_up_calls")) or 0.0
+    measured, whole = _number(header.get(MEASURED_KEY)), _number(header.get(LOOP_KEY))
+    if calls and measured and warm_up < calls:
+        return _Loop(round(calls - warm_up), measured / (calls - warm_up))
+    return _Loop(round(calls), whole / calls) if calls and whole else None
 
 
 def _number(value: Any) -> float | None:

@@ -11,19 +11,27 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from scipy import special
-
-from steelyard.analyse.event_rate import LEVEL, Events, event_rate, rate_ratio
+from steelyard.analyse.co_occurrence import MAIN_SHARE, PART_SHARE
+from steelyard.analyse.peaks import estimate_rate
+from steelyard.analyse.rate_ratio import LEVEL, RunCounts, dispersed_rate_ratio
 from steelyard.model import Estimate, Evidence
 from steelyard.studies.analysis_parts import finding, finite
 from steelyard.studies.replication.estimates import over_runs
 from steelyard.studies.replication.run_parts import MEAN, WHOLE
-from steelyard.studies.replication.spikes import RULE, excess_of, measured_calls, spikes_of
+from steelyard.studies.replication.spikes import (
+    RULE,
+    common_excess,
+    excess_of,
+    measured_calls,
+    spikes_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from steelyard.analyse.event_rate import RateInterval
+    from steelyard.analyse.co_occurrence import CoOccurrence
+    from steelyard.analyse.peaks import Rate
+    from steelyard.analyse.rate_ratio import DispersedRatio
     from steelyard.model import Finding
     from steelyard.studies.replication.spikes import Spikes
     from steelyard.studies.replication.summaries import CellRuns, Key
@@ -33,8 +41,8 @@ AS_IT_IS: Final = "as-it-is"
 GONE_SHARE: Final = 0.25
 """Rate of spikes that may be left, of that of the program as it is, where they count as gone."""
 
-NAMED_SHARE: Final = 0.2
-"""Share of spikes beyond chance that an event must surely stand beside to be named as their cause."""
+OFTEN: Final = 0.5
+"""Share of the runs with enough spikes in which an event must significantly come together with them."""
 
 FEWEST_SPIKES: Final = 10
 PER_MILLION: Final = 1e6
@@ -59,15 +67,17 @@ class Row:
         return self.cell.key[1]
 
     @property
-    def events(self) -> Events:
+    def counts(self) -> RunCounts:
         """Spikes of each run, over millions of calls."""
-        return Events(
+        return RunCounts(
             tuple(each.count for each in self.spikes),
             tuple(each.calls / PER_MILLION for each in self.spikes),
         )
 
 
-def cause_findings(cells: Mapping[Key, CellRuns], sentences: Mapping[str, str]) -> Iterator[Finding]:
+def cause_findings(
+    cells: Mapping[Key, CellRuns], sentences: Mapping[str, str], seed: int
+) -> Iterator[Finding]:
     """Give the rows of the cause tree, what stands beside the spikes, and the conclusion, by setting.
 
     Parameters
@@ -76,13 +86,15 @@ def cause_findings(cells: Mapping[Key, CellRuns], sentences: Mapping[str, str]) 
         All cells of the result.
     sentences : mapping
         What each intervention changes, in words.
+    seed : int
+        Of the shifts that say what comes together with spikes by chance.
     """
     for setting in dict.fromkeys(key[2] for key in cells if key[0] == EXPERIMENT):
         chosen = [cell for key, cell in cells.items() if (key[0], key[2]) == (EXPERIMENT, setting)]
         first = cells.get((EXPERIMENT, AS_IT_IS, setting))
         if first is None:
             continue
-        rows, excess = _rows(first, chosen)
+        rows, excess = _rows(first, chosen, seed)
         found = [
             _row_finding(rows, place, excess, sentences.get(row.name, "")) for place, row in enumerate(rows)
         ]
@@ -92,41 +104,35 @@ def cause_findings(cells: Mapping[Key, CellRuns], sentences: Mapping[str, str]) 
         yield _conclusion(setting, found, causes)
 
 
-def _rows(first: CellRuns, cells: Sequence[CellRuns]) -> tuple[list[Row], float]:
+def _rows(first: CellRuns, cells: Sequence[CellRuns], seed: int) -> tuple[list[Row], float]:
     """Give the rows in order, the program as it is first; one run is read after the other."""
     of_first = [run.recorded.run for run in first.runs if run.recorded.run is not None]
-    excess = _common_excess([excess_of([measured_calls(run)[1]]) for run in of_first])
+    excess = common_excess([excess_of(measured_calls(run)[1]) for run in of_first])
     ordered = [first, *(cell for cell in cells if cell is not first)]
-    rows = [
-        Row(
-            cell,
-            tuple(spikes_of(run.recorded.run, excess) for run in cell.runs if run.recorded.run is not None),
-        )
-        for cell in ordered
-    ]
-    return rows, excess
+    return [_row(cell, excess, seed if cell is first else None) for cell in ordered], excess
 
 
-def _common_excess(found: Sequence[float]) -> float:
-    ascending = sorted(found)
-    return ascending[len(ascending) // 2]
+def _row(cell: CellRuns, excess: float, seed: int | None) -> Row:
+    runs = [run.recorded.run for run in cell.runs if run.recorded.run is not None]
+    return Row(cell, tuple(spikes_of(run, excess, seed) for run in runs))
 
 
 def _row_finding(rows: Sequence[Row], place: int, excess: float, sentence: str) -> Finding:
     row, first = rows[place], rows[0]
     pooled = row.cell.pooled(WHOLE)
     calls = pooled.size
-    against = None if place == 0 else rate_ratio(first.events, row.events)
+    against = None if place == 0 else dispersed_rate_ratio(first.counts, row.counts)
     estimates = {
         "mean": over_runs(row.cell.values(WHOLE, MEAN), "ns", calls),
         "cv": _plain(pooled.sd / pooled.mean, calls),
         "max_over_mean": _plain(pooled.high / pooled.mean, calls),
-        "peaks": _rate(event_rate(row.events), row),
+        "peaks": _rate(estimate_rate(row.counts.counts, row.counts.exposures), row),
+        "lost": over_runs([each.lost_ns / each.calls for each in row.spikes], "ns", row.counts.total),
     }
     if against is not None:
         estimates["over_first"] = _ratio(against, first, row)
         estimates["over_before"] = _ratio(
-            rate_ratio(rows[place - 1].events, row.events), rows[place - 1], row
+            dispersed_rate_ratio(rows[place - 1].counts, row.counts), rows[place - 1], row
         )
     return finding(
         "cause_row",
@@ -140,7 +146,7 @@ def _row_finding(rows: Sequence[Row], place: int, excess: float, sentence: str) 
             "sigma_ns": finite(pooled.sd),
             "min_ns": finite(pooled.low),
             "max_ns": finite(pooled.high),
-            "spikes": row.events.total,
+            "spikes": row.counts.total,
             "calls": calls,
             "runs": len(row.spikes),
             "excess_ns": excess,
@@ -151,13 +157,13 @@ def _row_finding(rows: Sequence[Row], place: int, excess: float, sentence: str) 
     )
 
 
-def judged(ratio: RateInterval) -> str:
+def judged(ratio: DispersedRatio) -> str:
     """Judge the rate of spikes over that of the program as it is.
 
     Examples
     --------
-    >>> from steelyard.analyse.event_rate import RateInterval
-    >>> judged(RateInterval(0.05, 0.02, 0.1, 1.0)), judged(RateInterval(0.9, 0.7, 1.2, 1.0))
+    >>> from steelyard.analyse.rate_ratio import DispersedRatio
+    >>> judged(DispersedRatio(0.05, 0.02, 0.1, 1.0)), judged(DispersedRatio(0.9, 0.7, 1.2, 1.0))
     ('spikes gone', 'still spikes')
     """
     if ratio.high < GONE_SHARE:
@@ -168,55 +174,47 @@ def judged(ratio: RateInterval) -> str:
 
 
 def _beside_findings(row: Row, setting: str) -> Iterator[Finding]:
-    """Say of every kind of event how many spikes of the program as it is it stands beside, beyond chance."""
-    total = row.events.total
-    names = dict.fromkeys(name for each in row.spikes for name in each.beside)
-    for name in names:
-        beside = sum(each.beside.get(name, 0) for each in row.spikes)
-        by_chance = math.fsum(each.by_chance.get(name, 0.0) for each in row.spikes)
-        if not total:
-            continue
-        chance = by_chance / total
-        limits = _share_limits(beside, total)
-        explained = [max(0.0, (share - chance) / (1 - chance)) if chance < 1 else 0.0 for share in limits]
-        is_named = explained[0] >= NAMED_SHARE and total >= FEWEST_SPIKES
-        yield finding(
-            "beside_spikes",
-            {"cause": name, "setting": setting},
-            "named" if is_named else "not named",
-            estimates={
-                "share": Estimate(
-                    100 * beside / total,
-                    "percent",
-                    "Clopper-Pearson",
-                    100 * limits[0],
-                    100 * limits[1],
-                    LEVEL,
-                    units=total,
-                    measurements=total,
-                ),
-                "explained": Estimate(
-                    100 * max(0.0, (beside / total - chance) / (1 - chance)) if chance < 1 else 0.0,
-                    "percent",
-                    "share beyond that of events shifted in time",
-                    100 * explained[0],
-                    100 * explained[1],
-                    LEVEL,
-                    units=total,
-                    measurements=total,
-                ),
-            },
-            facts={"spikes": total, "beside": beside, "by_chance_percent": 100 * chance},
-            evidence=_evidence(row.cell, "spikes during which an event lies"),
-        )
+    """Say of every kind of event whether it comes together with the spikes of the program as it is.
+
+    Each run is explained by itself. Named: in at least half of the runs the event comes together with spikes
+    more often than by chance, and over runs it explains half of their time; in part: a tenth.
+    """
+    explained = [
+        each.explanation for each in row.spikes if each.explanation is not None and each.explanation.kinds
+    ]
+    found = []
+    for kind in dict.fromkeys(each.kind for one in explained for each in one.kinds):
+        rows = [next((each for each in one.kinds if each.kind == kind), None) for one in explained]
+        found.append(_beside(kind, setting, rows, row))
+    yield from sorted(found, key=lambda each: -(each.estimates["explained"].value or 0.0))
 
 
-def _share_limits(hits: int, total: int) -> tuple[float, float]:
-    """Give the exact limits of a share (Clopper & Pearson 1934)."""
-    tail = (1 - LEVEL) / 2
-    low = float(special.betaincinv(hits, total - hits + 1, tail)) if hits else 0.0
-    high = float(special.betaincinv(hits + 1, total - hits, 1 - tail)) if hits < total else 1.0
-    return low, high
+def _beside(kind: str, setting: str, rows: Sequence[CoOccurrence | None], row: Row) -> Finding:
+    present = [each for each in rows if each is not None]
+    often = sum(each.is_significant for each in present)
+    explained = over_runs(
+        [0.0 if each is None else 100 * each.attributed_share for each in rows], "percent", row.counts.total
+    )
+    share = over_runs([0.0 if each is None else 100 * each.share for each in rows], "percent")
+    by_chance = over_runs([0.0 if each is None else 100 * each.expected_share for each in rows], "percent")
+    value = (explained.value or 0.0) / 100
+    verdict = "not named"
+    if often >= OFTEN * len(rows):
+        verdict = "named" if value >= MAIN_SHARE else "named in part" if value >= PART_SHARE else verdict
+    return finding(
+        "beside_spikes",
+        {"cause": kind, "setting": setting},
+        verdict,
+        estimates={"explained": explained, "share": share},
+        facts={
+            "runs": len(rows),
+            "significant_runs": often,
+            "events": sum(each.events for each in present),
+            "beside": sum(each.overlapping for each in present),
+            "by_chance_percent": by_chance.value,
+        },
+        evidence=_evidence(row.cell, "time of spikes during which an event lasts, over runs"),
+    )
 
 
 def _conclusion(setting: str, rows: Sequence[Finding], causes: Sequence[Finding]) -> Finding:
@@ -224,10 +222,7 @@ def _conclusion(setting: str, rows: Sequence[Finding], causes: Sequence[Finding]
     total = int(rows[0].facts["spikes"] or 0)
     removing = [each for each in rows[1:] if each.verdict == GONE]
     fewer = [each for each in rows[1:] if each.verdict == FEWER]
-    named = sorted(
-        (each for each in causes if each.verdict == "named"),
-        key=lambda each: -(each.estimates["explained"].value or 0.0),
-    )
+    named = [each for each in causes if each.verdict != "not named"]
     if total < FEWEST_SPIKES:
         verdict = "hardly any spikes"
     elif removing:
@@ -260,35 +255,31 @@ def _left(row: Finding) -> float:
     return math.inf if value is None else value
 
 
-def _rate(rate: RateInterval, row: Row) -> Estimate:
+def _rate(rate: Rate, row: Row) -> Estimate:
     return Estimate(
-        finite(rate.value),
+        rate.value,
         "per 10^6 calls",
-        _method(rate, "exact Poisson limits"),
-        finite(rate.low),
-        finite(rate.high),
-        LEVEL,
+        "exact Poisson limits" if rate.method == "poisson" else "negative binomial over runs",
+        rate.low,
+        rate.high,
+        rate.level,
         units=len(row.spikes),
-        measurements=row.events.total,
+        measurements=rate.count,
     )
 
 
-def _ratio(ratio: RateInterval, first: Row, second: Row) -> Estimate:
+def _ratio(ratio: DispersedRatio, first: Row, second: Row) -> Estimate:
     high = finite(ratio.high)
     return Estimate(
         finite(ratio.value),
         "ratio",
-        _method(ratio, "conditional binomial limits"),
+        "conditional binomial limits, counts over the dispersion of runs",
         finite(ratio.low) if high is not None else None,
         high,
         LEVEL if high is not None else None,
         units=min(len(first.spikes), len(second.spikes)),
-        measurements=first.events.total + second.events.total,
+        measurements=first.counts.total + second.counts.total,
     )
-
-
-def _method(interval: RateInterval, name: str) -> str:
-    return name if interval.dispersion == 1 else f"{name}, counts over the dispersion of runs"
 
 
 def _plain(value: float, calls: int) -> Estimate:

@@ -207,13 +207,15 @@ def statements() -> Iterator[Finding]:
             "source_statement",
             {"statement": statement.name},
             "follows from a row" if follows else "does not follow from the rows",
-            estimates={"nearest": _printed(known[nearest])},
+            estimates={
+                "nearest": _printed(known[nearest]),
+                "smallest": _printed(min(known.values())),
+                "largest": _printed(max(known.values())),
+            },
             facts={
                 "stated": statement.stated,
                 "rows": ", ".join(follows),
                 "nearest_row": nearest,
-                "smallest": min(known.values()),
-                "largest": max(known.values()),
             },
         )
 
@@ -265,7 +267,7 @@ def markdown() -> str:
         "|---|---|---|---|---|---|",
     ]
     for each in statements():
-        numbers = [each.estimates["nearest"].value, each.facts["smallest"], each.facts["largest"]]
+        numbers = [each.estimates[role].value for role in ("nearest", "smallest", "largest")]
         shown = [each.subject["statement"], each.verdict, str(each.facts["nearest_row"])]
         lines.append("| " + " | ".join([*shown, *(_digits(float(number or 0)) for number in numbers)]) + " |")
     return "\n".join(lines) + "\n"

@@ -82,7 +82,7 @@ def _card(finding: Finding) -> Card:
     largest = finding.estimates.get("largest")
     if finding.subject["question"] == "RQ3":
         title = str(facts["removed_by"] or facts["cause"] or finding.subject["setting"])
-        note = f"beside the spikes: {facts['cause']}" if facts["cause"] else ""
+        note = f"with the spikes comes {facts['cause']}" if facts["cause"] else ""
     else:
         title = str(facts["kind"])
         note = f"{facts['equivalent']} of {facts['comparisons']} equivalent" if facts["comparisons"] else ""

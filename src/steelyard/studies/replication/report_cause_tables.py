@@ -40,6 +40,7 @@ def tree_table(findings: FindingSet, setting: str) -> Table | None:
             fact_value(each, "spikes"),
             quotient_value(each, "peaks"),
             interval_value(each, "peaks"),
+            estimate_value(each, "lost"),
             change_value(each, "over_first") if "over_first" in each.estimates else NOTHING,
             change_interval_value(each, "over_first") if "over_first" in each.estimates else NOTHING,
             change_value(each, "over_before") if "over_before" in each.estimates else NOTHING,
@@ -59,6 +60,7 @@ def tree_table(findings: FindingSet, setting: str) -> Table | None:
         Column("spikes", is_number=True),
         Column("per 10^6 calls", is_number=True),
         Column("95 % interval", in_terminal=False),
+        Column("lost per call", is_number=True, explanation="time of all spikes above the median"),
         Column("against as-it-is", is_number=True, explanation="of the rate of spikes"),
         Column("its interval", in_terminal=False),
         Column("against the row before", is_number=True, in_terminal=False),
@@ -73,7 +75,8 @@ def _rule(finding: Finding) -> str:
     facts = finding.facts
     excess = float(facts["excess_ns"] or 0.0)
     return (
-        f"A spike is a call, or several in a row, {facts['rule']}: {excess / 1000:.4g} us above the median. "
+        f"A spike is a call, or several in a row, {excess / 1000:.4g} us above the median of its run: "
+        f"{facts['rule']}. "
         f"Spikes are gone where the whole interval of their rate, against the program as it is, is below "
         f"{facts['gone_percent']:g} %."
     )
@@ -85,11 +88,13 @@ def beside_table(findings: FindingSet, setting: str) -> Table | None:
         (
             Value(each.subject["cause"]),
             verdict_value(each),
-            fact_value(each, "beside"),
-            estimate_value(each, "share"),
-            interval_value(each, "share"),
-            percent_value(each, "by_chance_percent"),
             estimate_value(each, "explained"),
+            interval_value(each, "explained"),
+            estimate_value(each, "share"),
+            percent_value(each, "by_chance_percent"),
+            fact_value(each, "events"),
+            fact_value(each, "significant_runs"),
+            fact_value(each, "runs"),
         )
         for each in findings.of("beside_spikes")
         if each.subject["setting"] == setting
@@ -97,15 +102,16 @@ def beside_table(findings: FindingSet, setting: str) -> Table | None:
     columns = (
         Column("event"),
         Column("verdict"),
-        Column("spikes", is_number=True, explanation="during which such an event lies"),
-        Column("share", is_number=True),
-        Column("95 % interval"),
-        Column("by chance", is_number=True, explanation="share if the events came at other times"),
-        Column("explained", is_number=True, explanation="share beyond chance"),
+        Column("explained", is_number=True, explanation="of the time of the spikes, beyond the events above"),
+        Column("95 % interval", in_terminal=False),
+        Column("spikes beside", is_number=True, explanation="spikes during which such an event lies"),
+        Column("by chance", is_number=True, explanation="the same if events came at other times"),
+        Column("events", is_number=True, in_terminal=False),
+        Column("significant in", is_number=True, in_terminal=False),
+        Column("of runs", is_number=True, in_terminal=False),
     )
-    return table_of(
-        f"beside_spikes_{setting}", "What stands beside the spikes", columns, rows, file="beside_spikes"
-    )
+    name = f"beside_spikes_{setting}"
+    return table_of(name, "What comes together with the spikes", columns, rows, file="beside_spikes")
 
 
 def device_table(findings: FindingSet) -> Table | None:
@@ -127,6 +133,39 @@ def device_table(findings: FindingSet) -> Table | None:
     columns = (*(Column(name) for name in names), Column("runs", is_number=True))
     note = "A played device is a part of another one with stated limits."
     return table_of("devices", "Devices and their limits", columns, rows, note=note, file="devices")
+
+
+def scatter_table(findings: FindingSet) -> Table | None:
+    """Give one row per experiment that was measured on three devices: where one more would lie."""
+    rows = [
+        (
+            Value(each.subject["experiment"]),
+            Value(each.subject["configuration"]),
+            Value(each.subject["technology"]),
+            verdict_value(each),
+            percent_value(each, "between_percent"),
+            percent_value(each, "within_percent"),
+            change_interval_value(each, "new_device"),
+            percent_value(each, "width_percent"),
+            fact_value(each, "devices"),
+            Value(str(each.facts["played"])),
+        )
+        for each in findings.of("devices")
+    ]
+    columns = (
+        Column("experiment"),
+        Column("configuration"),
+        Column("technology"),
+        Column("verdict"),
+        Column("sd of devices", is_number=True, explanation="component of variance"),
+        Column("sd of runs", is_number=True, explanation="on one device"),
+        Column("one more device", explanation="95 % prediction, against the middle of these devices"),
+        Column("width", is_number=True),
+        Column("devices", is_number=True),
+        Column("remark"),
+    )
+    note = "With three devices a prediction is wide: that is how little three devices say of a fourth."
+    return table_of("device_scatter", "Where one more device would lie", columns, rows, note=note)
 
 
 def source_table(findings: FindingSet) -> Table | None:

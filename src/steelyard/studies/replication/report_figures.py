@@ -78,9 +78,19 @@ def pair_name(finding: Finding) -> str:
     return f"{subject['experiment']} {what}{metric}: {subject['second']} / {subject['first']}"
 
 
-def difference_figure(shown: Shown) -> Figure | None:
-    """Give all relative differences with their intervals against the margin."""
-    chosen = [each for each in shown.findings.of("comparison") if each.estimates["ratio"].value is not None]
+_DIFFERENCES: Final = {
+    "elsewhere": "What other devices, roles and storages change",
+    "container": "What a container changes",
+}
+
+
+def difference_figure(shown: Shown, name: str, effects: Sequence[str]) -> Figure | None:
+    """Give the relative differences of some effects with their intervals against the margin."""
+    chosen = [
+        each
+        for each in shown.findings.of("comparison")
+        if each.subject["effect"] in effects and each.estimates["ratio"].value is not None
+    ]
     if not chosen:
         return None
     rows: list[Row] = [
@@ -99,11 +109,11 @@ def difference_figure(shown: Shown) -> Figure | None:
     labels = [str(row["label"]) for row in rows]
     played = " (between parts of one machine)" if any(each.facts["played"] for each in chosen) else ""
     return Figure(
-        id="differences",
-        title=f"What another setting changes{played}",
-        caption="How to read it: the green band is the margin of equivalence. An interval inside it is "
-        "equivalent; one that leaves out zero and reaches over the band is different; anything else is "
-        "undecided. Throughput is better to the right, response time to the left.",
+        id=f"differences_{name}",
+        title=f"{_DIFFERENCES[name]}{played}",
+        caption="How to read it: the green band is the margin of equivalence. What is surely inside it is "
+        "equivalent; what is not, and surely differs, is different; anything else is undecided. Throughput "
+        "is better to the right, response time to the left.",
         alternative="Relative differences with intervals, one row per comparison, and the margin as a band",
         spec=forest_of_differences(labels, margin, is_wide=largest > WIDE_PERCENT),
         datasets={"differences": dataset(rows)},

@@ -8,7 +8,8 @@ from steelyard.report.page import Pairs, Prose, Section
 from steelyard.studies.replication import report_cause_tables as cause_tables
 from steelyard.studies.replication import report_figures as figures
 from steelyard.studies.replication import report_tables as tables
-from steelyard.studies.replication.effects import BY_CONTAINER, BY_DEVICE, BY_ROLES, BY_STORAGE
+from steelyard.studies.replication.effects import BY_CONTAINER
+from steelyard.studies.replication.questions import ELSEWHERE
 from steelyard.studies.replication.report_sentences import PHRASING
 from steelyard.studies.report_repeat import identity, repeat_commands
 
@@ -31,7 +32,7 @@ GLOSSARY: Final = (
     ("published relation", "position of the source's own intervals, which pool all single values"),
     ("played device", "a part of one machine with stated limits; no other hardware"),
     ("spike", "a call, or several in a row, far above the median of its run; the rule stands at the table"),
-    ("beside", "a spike during which an event lies, such as a garbage collection or a switch of the thread"),
+    ("explained", "time of the spikes during which an event lasted, such as a garbage collection"),
 )
 TITLES: Final = {
     "e1": "Micro benchmarks (e1)",
@@ -52,14 +53,14 @@ def sections(
             "Other devices, roles swapped, storages swapped; each against a margin that the plan fixed.",
             _blocks(
                 tables.answer_table(findings, "RQ1"),
-                figures.difference_figure(shown),
+                figures.difference_figure(shown, "elsewhere", ELSEWHERE),
                 tables.comparison_table(
                     findings,
-                    (BY_DEVICE, BY_ROLES, BY_STORAGE),
+                    ELSEWHERE,
                     "elsewhere",
                     "Elsewhere, one by one",
                 ),
-                _said(findings.of("devices")),
+                cause_tables.scatter_table(findings),
             ),
         ),
         Section(
@@ -68,6 +69,7 @@ def sections(
             "",
             _blocks(
                 tables.answer_table(findings, "RQ2"),
+                figures.difference_figure(shown, "container", (BY_CONTAINER,)),
                 tables.comparison_table(findings, (BY_CONTAINER,), "container", "In a container, one by one"),
             ),
         ),

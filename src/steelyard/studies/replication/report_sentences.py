@@ -12,7 +12,7 @@ _ON: Final = "{subject.second} against {subject.first} "
 _LARGEST: Final = "[; most {estimates.largest:signed} ({facts.largest_of})][; {facts.played}]"
 _COUNTS: Final = "{facts.equivalent} of {facts.comparisons} comparisons equivalent"
 _BESIDE: Final = (
-    "[; beside the spikes stands {facts.cause}, which explains {facts.cause_percent:percent} of their time]"
+    "[; with the spikes comes {facts.cause}, which explains {facts.cause_percent:percent} of their time]"
     "[, besides {facts.other_causes}]"
 )
 _COST: Final = "{estimates.cost} per call ({estimates.cost:interval})"
@@ -40,7 +40,7 @@ PHRASING: Final = Phrasing(
             "found in part": "{facts.removed_by} leaves {estimates.left:ratio_percent} of the spikes, and "
             f"nothing removes them{_BESIDE}",
             "named": f"no intervention makes the spikes fewer{_BESIDE}",
-            "not found": "no intervention makes the spikes fewer, and nothing stands beside them",
+            "not found": "no intervention makes the spikes fewer, and nothing comes together with them",
             "hardly any fluctuation": "hardly any fluctuation: {facts.spikes:count} spikes in all calls of "
             "the program as it is",
         },
@@ -69,8 +69,8 @@ PHRASING: Final = Phrasing(
             f"[ All that remove them: {{facts.all_removing}}]{_BESIDE}",
         },
         "beside_spikes": {
-            ANY_VERDICT: "{subject.cause}: beside {estimates.share} of the spikes, by chance "
-            "{facts.by_chance_percent:percent}: {verdict}",
+            ANY_VERDICT: "{subject.cause}: explains {estimates.explained} of the time of the spikes "
+            "({estimates.explained:interval}): {verdict}",
         },
         "failed_benchmark": {
             "always fails": "{subject.experiment} {subject.configuration} ({subject.setting}) fails in all "
@@ -96,8 +96,7 @@ PHRASING: Final = Phrasing(
         },
         "source_statement": {
             ANY_VERDICT: "{subject.statement}: {verdict}; the nearest row, {facts.nearest_row}, has "
-            "{estimates.nearest.value:number}, the rows go from {facts.smallest:number} to "
-            "{facts.largest:number}",
+            "{estimates.nearest}, the rows go from {estimates.smallest} to {estimates.largest}",
         },
         "remark": {ANY_VERDICT: "{facts.text}"},
         "quiet_machine": {

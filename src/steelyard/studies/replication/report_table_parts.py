@@ -27,6 +27,7 @@ TONES: Final = {
     "still spikes": "bad",
     "more spikes": "bad",
     "named": "good",
+    "named in part": "warn",
     "costs": "warn",
     "below every framework": "good",
     "not below every framework": "bad",

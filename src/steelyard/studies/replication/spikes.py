@@ -1,8 +1,8 @@
-"""Spikes of a loop of calls, and how many of them stand beside an event of each possible cause.
+"""Spikes of a loop of calls, and what comes together with them.
 
 A spike is a call, or several in a row, that takes longer than the median of its run by at least the `excess`.
 The excess is one number for a whole cause tree, so that a program with shorter calls does not get spikes by
-its shortness.
+its shortness, and one in which calls of the same length are rarer is said to have fewer.
 """
 
 from __future__ import annotations
@@ -12,25 +12,34 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from steelyard.analyse.warm_up import OUTLIER_DEVIATIONS
-from steelyard.studies.replication.run_events import events_of
+from steelyard.analyse.co_occurrence import explain
+from steelyard.analyse.peaks import ROBUST_FACTOR, find_episodes
+from steelyard.analyse.run_events import events_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from steelyard.analyse.co_occurrence import Explanation
+    from steelyard.analyse.peaks import Episodes
     from steelyard.record.experiment import ExperimentRun
-    from steelyard.studies.replication.run_events import Stretches
 
     Whole = NDArray[np.int64]
 
-RULE: Final = "longer than the median of its run by 10 MAD and by the median itself, both of as-it-is"
-SHIFTS: Final = 20
-"""Cyclic shifts of the events that say how many spikes they would stand beside by chance."""
+LARGEST_SHARE: Final = 0.75
+"""Share of the time above the median that the longest calls make up which set the excess."""
 
-_GOLDEN: Final = 0.6180339887498949
-"""Its multiples, modulo one, fill an interval evenly, and follow no period of events."""
+FEWEST_LONGEST: Final = 20
+"""Calls that set the excess at least: one stall of the machine must not hide all other spikes."""
+
+SLACK: Final = 0.5
+"""Part of the length of the shortest of them from which a call is a spike."""
+
+RULE: Final = (
+    "at least half as far above the median of its run as the longest calls of as-it-is, which make up three "
+    "quarters of all time above the median; never less than 10 MAD or the median itself"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,96 +50,77 @@ class Spikes:
     ----------
     calls, count : int
         Calls that were looked at, and spikes among them.
-    beside : mapping
-        By name of a cause: spikes during which one of its events lies.
-    by_chance : mapping
-        By name of a cause: how many it would be on average if its events were shifted in time.
+    lost_ns : float
+        Time of all spikes above the median [ns].
+    explanation : Explanation or None
+        What comes together with them, where that was asked for.
     """
 
     calls: int
     count: int
-    beside: Mapping[str, int]
-    by_chance: Mapping[str, float]
+    lost_ns: float
+    explanation: Explanation | None
 
 
 def measured_calls(run: ExperimentRun) -> tuple[Whole, Whole]:
     """Give begin and duration of the calls after the first half, which is warm-up as published."""
     table = run.table("calls")
     first = table.num_rows // 2
-    return tuple(table.column(name).to_numpy()[first:] for name in ("start_ns", "duration_ns"))
+    start, duration = (table.column(name).to_numpy()[first:] for name in ("start_ns", "duration_ns"))
+    return start, duration
 
 
-def excess_of(durations: Sequence[Whole]) -> float:
-    """Give the time above the median from which a call is a spike, from the runs of the program as it is.
+def excess_of(duration: Whole) -> float:
+    """Give the time above the median from which a call of the program as it is counts as a spike.
 
     Parameters
     ----------
-    durations : sequence of ndarray
-        Each shape (n,), n >= 1 [ns].
-
-    Returns
-    -------
-    float
-        The larger one of 10 MAD and the median, each the median over runs [ns].
+    duration : ndarray
+        Shape (n,), n >= 1 [ns].
 
     Examples
     --------
-    >>> excess_of([np.array([100, 101, 99, 100, 100])])
-    100.0
+    >>> calm, long = np.full(980, 100), np.full(20, 5100)
+    >>> excess_of(np.concatenate([calm, long]))
+    2500.0
     """
-    medians = [float(np.median(each)) for each in durations]
-    deviations = [
-        float(np.median(np.abs(each - middle))) for each, middle in zip(durations, medians, strict=True)
-    ]
-    return max(OUTLIER_DEVIATIONS * float(np.median(deviations)), float(np.median(medians)))
+    median = float(np.median(duration))
+    floor = max(ROBUST_FACTOR * float(np.median(np.abs(duration - median))), median)
+    above = np.sort(duration[duration > median + floor] - median)[::-1]
+    if not above.size:
+        return floor
+    sums = np.cumsum(above)
+    enough = int(np.searchsorted(sums, LARGEST_SHARE * sums[-1])) + 1
+    place = min(max(enough, FEWEST_LONGEST), above.size) - 1
+    return max(floor, SLACK * float(above[place]))
 
 
-def spikes_of(run: ExperimentRun, excess: float) -> Spikes:
-    """Count the spikes of a run and those beside events; see `run_events` for the causes."""
-    start, duration = measured_calls(run)
-    begin, end = spike_stretches(start, duration, excess)
-    beside: dict[str, int] = {}
-    by_chance: dict[str, float] = {}
-    for name, events in events_of(run).items():
-        beside[name] = touched((begin, end), events)
-        by_chance[name] = _by_chance((begin, end), events, (int(start[0]), int(start[-1] + duration[-1])))
-    return Spikes(int(duration.size), int(begin.size), beside, by_chance)
+def common_excess(found: Sequence[float]) -> float:
+    """Give the middle one of the runs' numbers."""
+    return float(np.median(np.array(found)))
 
 
-def spike_stretches(start: Whole, duration: Whole, excess: float) -> tuple[Whole, Whole]:
-    """Give begin and end of every spike [ns]; neighbouring calls above the threshold are one.
+def episodes_of(start: Whole, duration: Whole, excess: float) -> Episodes:
+    """Give the spikes of some calls; neighbouring calls above the threshold are one.
 
     Examples
     --------
     >>> duration = np.array([10, 99, 98, 10, 10, 97, 10, 10])
-    >>> begin, end = spike_stretches(np.cumsum(duration) - duration, duration, 50.0)
-    >>> begin.tolist(), end.tolist()
+    >>> found = episodes_of(np.cumsum(duration) - duration, duration, 50.0)
+    >>> found.start_ns.tolist(), found.end_ns.tolist()
     ([10, 227], [207, 324])
     """
-    is_spike = duration > np.median(duration) + excess
-    edges = np.diff(np.concatenate([[False], is_spike, [False]]).astype(np.int8))
-    first, after = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) - 1
-    return start[first], start[after] + duration[after]
+    median = float(np.median(duration))
+    number = np.flatnonzero(duration > median + excess)
+    return find_episodes(number, start[number], duration[number], median)
 
 
-def touched(spikes: Stretches, events: Stretches) -> int:
-    """Count the spikes during which an event lies, or one of which a part lies."""
-    begins, ends = np.sort(events[0]), np.sort(events[1])
-    begun = np.searchsorted(begins, spikes[1], side="right")
-    over = np.searchsorted(ends, spikes[0], side="left")
-    return int((begun > over).sum())
-
-
-def _by_chance(spikes: Stretches, events: Stretches, span: tuple[int, int]) -> float:
-    """Give the mean number of spikes beside an event when all events are moved in time together."""
-    low, high = span
-    length = max(high - low, 1)
-    inside = (events[1] >= low) & (events[0] <= high)
-    begin, size = events[0][inside], (events[1] - events[0])[inside]
-    if not begin.size or not spikes[0].size:
-        return 0.0
-    found = []
-    for number in range(1, SHIFTS + 1):
-        moved = low + (begin - low + round(length * (number * _GOLDEN % 1))) % length
-        found.append(touched(spikes, (moved, moved + size)))
-    return sum(found) / SHIFTS
+def spikes_of(run: ExperimentRun, excess: float, seed: int | None = None) -> Spikes:
+    """Count the spikes of a run; with a seed, say what comes together with them."""
+    start, duration = measured_calls(run)
+    episodes = episodes_of(start, duration, excess)
+    explanation = None
+    if seed is not None:
+        window = int(start[0]), int(start[-1] + duration[-1])
+        explanation = explain(episodes, events_of(run), *window, seed=seed)
+    return Spikes(int(duration.size), episodes.count, float(episodes.excess_ns.sum()), explanation)

@@ -1,4 +1,4 @@
-"""How often rare events happen, and how two such rates compare, with runs as the units."""
+"""How the rates of rare events compare where runs scatter by more than chance: runs are the units."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEVEL: Final = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Events:
+class RunCounts:
     """Events of several runs.
 
     Parameters
@@ -56,13 +56,13 @@ class Events:
 
 
 @dataclass(frozen=True, slots=True)
-class RateInterval:
-    """A rate, or a ratio of rates, with its limits.
+class DispersedRatio:
+    """A ratio of rates with its limits.
 
     Parameters
     ----------
     value, low, high : float
-        The limits; the value of a ratio over nothing is not a number, and its upper limit infinite.
+        Second over first; over nothing the value is not a number, and the upper limit infinite.
     dispersion : float
         How many times as much as by chance the counts of runs scatter; 1 at least.
     """
@@ -73,37 +73,7 @@ class RateInterval:
     dispersion: float
 
 
-def event_rate(events: Events, level: float = LEVEL) -> RateInterval:
-    """Give a rate with exact limits, wider where runs scatter by more than chance.
-
-    Parameters
-    ----------
-    events : Events
-        Of at least one run.
-    level : float
-        Coverage in (0, 1).
-
-    References
-    ----------
-    .. [1] Garwood (1936), Biometrika 28: exact limits of a Poisson mean.
-    .. [2] McCullagh & Nelder (1989), Generalized Linear Models, section 6.2.3: Pearson's estimate of the
-       dispersion; here a count is divided by it before the exact limits are taken.
-
-    Examples
-    --------
-    >>> found = event_rate(Events((10,), (1e6,)))
-    >>> found.value, round(found.low * 1e6, 2), round(found.high * 1e6, 2)
-    (1e-05, 4.8, 18.39)
-    """
-    dispersion = _dispersion([events])
-    count, tail = events.total / dispersion, (1 - level) / 2
-    low = float(special.gammaincinv(count, tail)) if count else 0.0
-    high = float(special.gammaincinv(count + 1, 1 - tail))
-    scale = dispersion / events.exposure
-    return RateInterval(events.rate, low * scale, high * scale, dispersion)
-
-
-def rate_ratio(first: Events, second: Events, level: float = LEVEL) -> RateInterval:
+def dispersed_rate_ratio(first: RunCounts, second: RunCounts, level: float = LEVEL) -> DispersedRatio:
     """Give the rate of the second events over that of the first.
 
     Given their sum, the counts of two Poisson processes are binomial; the exact limits of that share give
@@ -111,7 +81,7 @@ def rate_ratio(first: Events, second: Events, level: float = LEVEL) -> RateInter
 
     Parameters
     ----------
-    first, second : Events
+    first, second : RunCounts
         Of at least one run each.
     level : float
         Coverage in (0, 1).
@@ -119,10 +89,12 @@ def rate_ratio(first: Events, second: Events, level: float = LEVEL) -> RateInter
     References
     ----------
     .. [1] Przyborowski & Wilenski (1940), Biometrika 31 (conditional test); Clopper & Pearson (1934).
+    .. [2] McCullagh & Nelder (1989), Generalized Linear Models, section 6.2.3: Pearson's estimate of the
+       dispersion. That counts are divided by it before exact limits are taken is an own definition.
 
     Examples
     --------
-    >>> found = rate_ratio(Events((1155,), (1e7,)), Events((53,), (1e7,)))
+    >>> found = dispersed_rate_ratio(RunCounts((1155,), (1e7,)), RunCounts((53,), (1e7,)))
     >>> round(found.value, 4), round(found.low, 4), round(found.high, 4)
     (0.0459, 0.0342, 0.0604)
     """
@@ -133,14 +105,14 @@ def rate_ratio(first: Events, second: Events, level: float = LEVEL) -> RateInter
     share_high = float(special.betaincinv(other + 1, one, 1 - tail)) if one else 1.0
     exposures = first.exposure / second.exposure
     value = second.rate / first.rate if first.total else math.nan
-    return RateInterval(value, _odds(share_low) * exposures, _odds(share_high) * exposures, dispersion)
+    return DispersedRatio(value, _odds(share_low) * exposures, _odds(share_high) * exposures, dispersion)
 
 
 def _odds(share: float) -> float:
     return share / (1 - share) if share < 1 else math.inf
 
 
-def _dispersion(groups: Sequence[Events]) -> float:
+def _dispersion(groups: Sequence[RunCounts]) -> float:
     freedom = sum(len(each.counts) - 1 for each in groups if each.total)
     squares = math.fsum(each.squares for each in groups)
     return max(1.0, squares / freedom) if freedom > 0 else 1.0

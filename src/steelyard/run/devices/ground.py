@@ -46,6 +46,8 @@ class Ground(ABC):
     """The folder on the role's storage as its programs see it."""
     artefacts: str = ""
     """Folder of what was built, as the role's programs see it."""
+    ends_all: bool = True
+    """Whether `close` ends whatever a program that has ended left behind."""
 
     @abstractmethod
     def open(self) -> None:

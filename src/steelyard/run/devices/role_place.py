@@ -198,7 +198,8 @@ class RolePlace(Place):
         """End every program, remove everything, keep the ends of the logs."""
         try:
             for program in reversed(self._programs):
-                program.kill()
+                if program.poll() is None or not self._ground.ends_all:
+                    program.kill()
         finally:
             self._remove()
             for log in self._logs:

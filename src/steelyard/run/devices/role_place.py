@@ -157,6 +157,7 @@ class RolePlace(Place):
         known = {
             "PATH": SEARCH_PATH,
             "HOME": self._ground.own,
+            "TMPDIR": self._ground.own,
             "LANG": "C.UTF-8",
             SESSION_VARIABLE: marker,
             **(environment or {}),

@@ -134,7 +134,7 @@ def test_the_stand_in_passes_and_fails_by_what_it_reaches(
     assert [one["is_met"] for one in criteria] == [True, True]
     # More than one connection can carry: the service falls behind.
     failing = _run(tmp_path / "failing")
-    too_much = {**PARAMETERS, "rate_per_s": 3000.0, "connections": 1, "warm_up_seconds": 0.1, "seconds": 0.2}
+    too_much = {**PARAMETERS, "rate_per_s": 3000.0, "connections": 1, "warm_up_seconds": 0.0, "seconds": 0.1}
     with pytest.raises(BenchmarkFailed, match=r"throughput is .* required: at least .* 90th percentile of"):
         require_passed(failing, load(failing, deployment[1].address, too_much), p90_limit_ms=0.001)
     with pytest.raises(

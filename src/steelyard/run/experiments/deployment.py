@@ -86,6 +86,9 @@ def _start(run: Conducted, place: Place, database: Database, parameters: Mapping
     words = (
         "java",
         "-XX:-UsePerfData",
+        # Where it is missing or made by another virtual machine, classes are loaded one by one.
+        "-Xshare:auto",
+        f"-XX:SharedArchiveFile={place.artefacts}/{ARTEFACT}/service.jsa",
         f"-Djava.io.tmpdir={place.path('')}",
         *parameters.get("jvm_options", ()),
         "-jar",

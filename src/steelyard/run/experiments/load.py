@@ -177,6 +177,19 @@ def keep(run: Conducted, loaded: Loaded) -> None:
     run.says("software", {PROGRAM: str(summary["program"]).removeprefix(f"{PROGRAM} ")})
 
 
+def wrong_answers(loaded: Loaded) -> str | None:
+    """Say that answers are wrong or missing more often than `MOST_WRONG_SHARE`; ``None`` where they are not."""
+    if loaded.wrong_share <= MOST_WRONG_SHARE:
+        return None
+    summary = loaded.summary
+    unanswered = summary["scheduled"] - summary["answered"]
+    return (
+        f"{100 * loaded.wrong_share:.2f} % of {summary['scheduled']} requests were answered wrongly or not "
+        f"at all (another status: {summary['wrong_status']}, another body: {summary['wrong_body']}, "
+        f"no answer: {unanswered}); allowed: {100 * MOST_WRONG_SHARE:g} %"
+    )
+
+
 def require_right_answers(loaded: Loaded) -> None:
     """Refuse a load whose answers are wrong or missing too often.
 
@@ -185,13 +198,6 @@ def require_right_answers(loaded: Loaded) -> None:
     BenchmarkFailed
         If the share is above `MOST_WRONG_SHARE`.
     """
-    if loaded.wrong_share <= MOST_WRONG_SHARE:
-        return
-    summary = loaded.summary
-    unanswered = summary["scheduled"] - summary["answered"]
-    reason = (
-        f"{100 * loaded.wrong_share:.2f} % of {summary['scheduled']} requests were answered wrongly or not "
-        f"at all (another status: {summary['wrong_status']}, another body: {summary['wrong_body']}, "
-        f"no answer: {unanswered}); allowed: {100 * MOST_WRONG_SHARE:g} %"
-    )
-    raise BenchmarkFailed(reason)
+    reason = wrong_answers(loaded)
+    if reason is not None:
+        raise BenchmarkFailed(reason)

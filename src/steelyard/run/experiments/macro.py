@@ -14,7 +14,7 @@ import numpy as np
 from steelyard.run.experiments.benchmark_conduct import conduct_own
 from steelyard.run.experiments.conduct import BenchmarkFailed
 from steelyard.run.experiments.deployment import deployed
-from steelyard.run.experiments.load import Loaded, load, require_right_answers
+from steelyard.run.experiments.load import Loaded, load, wrong_answers
 from steelyard.run.experiments.verdict import Criterion, judge
 
 if TYPE_CHECKING:
@@ -66,8 +66,9 @@ def require_passed(run: Conducted, loaded: Loaded, p90_limit_ms: float) -> None:
     BenchmarkFailed
         With the reasons.
     """
-    require_right_answers(loaded)
-    reasons = judge(run, _criteria(loaded, p90_limit_ms))
+    wrong = wrong_answers(loaded)
+    reasons = [wrong] if wrong is not None else []
+    reasons += judge(run, _criteria(loaded, p90_limit_ms))
     if reasons:
         raise BenchmarkFailed("; ".join(reasons))
 

@@ -72,7 +72,7 @@ def deployed(run: Conducted, parameters: Mapping[str, Any]) -> Iterator[Deployme
         try:
             yield Deployment(_join(place.address, _await_ready(run, process)))
         finally:
-            stop(run, process, "web", STOP_LIMIT_S)
+            stop(run, process, web_role(run), STOP_LIMIT_S)
 
 
 def web_role(run: Conducted) -> str:
@@ -102,13 +102,13 @@ def _start(run: Conducted, place: Place, database: Database, parameters: Mapping
         "SPRING_DATASOURCE_USERNAME": USER,
         "SPRING_DATASOURCE_PASSWORD": database.password,
     }
-    run.says("command", {"web": list(words)})
-    return place.start(words, log=run.log("web"), environment=environment)
+    run.says("command", {web_role(run): list(words)})
+    return place.start(words, log=run.log(web_role(run)), environment=environment)
 
 
 def _await_ready(run: Conducted, process: Process) -> int:
     """Wait until the service says where it listens; versions go to the header."""
-    log = run.log("web")
+    log = run.log(web_role(run))
     begin_ns = time.monotonic_ns()
     while time.monotonic_ns() - begin_ns < START_LIMIT_S * 1e9:
         facts = _facts(log)

@@ -178,7 +178,7 @@ def keep(run: Conducted, loaded: Loaded) -> None:
 
 
 def wrong_answers(loaded: Loaded) -> str | None:
-    """Say that answers are wrong or missing more often than `MOST_WRONG_SHARE`; ``None`` where they are not."""
+    """Say that more answers than `MOST_WRONG_SHARE` are wrong or missing; ``None`` where they are not."""
     if loaded.wrong_share <= MOST_WRONG_SHARE:
         return None
     summary = loaded.summary

@@ -64,6 +64,10 @@ bench-communication: setup ## print how well communication is measured, modelled
 	src/steelyard/_bin/steelyard-comm overhead; \
 	exit $$status
 
+.PHONY: bench-replication
+bench-replication: setup deps-replication ## print what recording a call costs, beside what frameworks cost
+	@$(BIN)/python benches/call_recording.py
+
 .PHONY: truth
 truth: setup ## compute the page that says how often intervals and verdicts are right
 	@cd tests && ../$(BIN)/python -m statistical.truth --write ../docs/concepts/coverage.md
@@ -100,6 +104,10 @@ scheduler: ## build the best-effort scheduling class and its loader (clang, libe
 .PHONY: deps-colocation
 deps-colocation: ## install the best-effort class's compiler, fetch the guest it is shown in (root, Debian-like)
 	@scripts/deps-colocation.sh
+
+.PHONY: deps-replication
+deps-replication: ## install Java, fetch JMH, Kieker and OpenTelemetry, build the benchmarks (root, Debian-like)
+	@scripts/deps-replication.sh
 
 .PHONY: clean
 clean: ## remove everything that was built

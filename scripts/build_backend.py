@@ -23,6 +23,7 @@ PROGRAMS = {
     "steelyard-comm": "steelyard-comm",
     "steelyard-govern": "steelyard-govern",
     "steelyard-load": "steelyard-load",
+    "steelyard-watch": "steelyard-watch",
 }
 
 

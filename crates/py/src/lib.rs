@@ -13,6 +13,7 @@ mod schedule;
 mod segments;
 mod splits;
 mod stats;
+mod tally;
 
 /// Native kernels of Steelyard; private, the documented interface is the Python package.
 #[pymodule(gil_used = false)]
@@ -37,6 +38,9 @@ mod _native {
 
     #[pymodule_export]
     use crate::segments::{break_intervals, fit_segments};
+
+    #[pymodule_export]
+    use crate::tally::{CallRanks, CallTally};
 
     #[pymodule_export]
     use crate::splits::{measure_split, permuted_splits, simulated_splits};

@@ -131,6 +131,14 @@ pub enum StatsError {
     /// Power laws are compared on the scale of shares.
     #[error("a power law needs noise that is a share of the level")]
     PowerNoise,
+    /// A whole number is negative or too large to be counted.
+    #[error("a value is {value}; allowed: 0 to {}", limit - 1)]
+    OutOfRange {
+        /// What was given.
+        value: i64,
+        /// What it must stay below.
+        limit: i64,
+    },
 }
 
 impl StatsError {
@@ -155,6 +163,9 @@ impl StatsError {
             Self::NotPositive { .. } => "use constant noise and no power laws",
             Self::Break { .. } => "give breaks inside the range of x, in ascending order",
             Self::PowerNoise => "use proportional noise, or leave power laws out",
+            Self::OutOfRange { .. } => {
+                "durations are whole nanoseconds; a negative one comes from a clock that was set back"
+            }
         }
     }
 }

@@ -36,6 +36,7 @@ mod statistic;
 mod stream;
 mod sum;
 mod tail;
+mod tally;
 mod unit_moment;
 mod ziggurat;
 
@@ -69,3 +70,4 @@ pub use split::{Split, measure_split, permuted_splits, simulated_splits};
 pub use statistic::Statistic;
 pub use sum::{exact_sum, mean, standard_deviation};
 pub use tail::{f_upper, student_two_sided};
+pub use tally::{Ranks, TALLY_LIMIT, Tally};

@@ -124,6 +124,17 @@ def load_program() -> Path:
     return _installed("_bin/steelyard-load")
 
 
+def watch_program() -> Path:
+    """Give the program that watches threads and the host, a static program.
+
+    Raises
+    ------
+    InternalError
+        If the installation lacks it.
+    """
+    return _installed("_bin/steelyard-watch")
+
+
 def govern_program() -> Path:
     """Give the program that executes commands best-effort and governs them, a static program.
 

@@ -2,8 +2,8 @@ use std::fs::File;
 use std::io::{self, Read};
 
 use steelyard_model::{Quantity, Source};
+use steelyard_perf::{Attributes, FLAG_DISABLED, FLAG_ENABLE_ON_EXEC, FLAG_INHERIT, open_as_allowed};
 
-use super::event::{Attributes, FLAG_DISABLED, FLAG_ENABLE_ON_EXEC, FLAG_INHERIT, open_as_allowed};
 use super::names::Event;
 
 /// `PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING`.

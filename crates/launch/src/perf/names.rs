@@ -1,6 +1,5 @@
 use steelyard_model::COUNTER_ALIASES;
-
-use super::event::{TYPE_CACHE, TYPE_HARDWARE, TYPE_SOFTWARE};
+use steelyard_perf::{TYPE_CACHE, TYPE_HARDWARE, TYPE_SOFTWARE};
 
 /// A counting event by the kernel's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

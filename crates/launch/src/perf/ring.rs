@@ -2,12 +2,13 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use super::event::{
+use steelyard_perf::{
     Attributes, FLAG_COMM, FLAG_COMM_EXEC, FLAG_SAMPLE_ID_ALL, FLAG_TASK, FLAG_USE_CLOCKID, FLAG_WATERMARK,
-    TYPE_SOFTWARE, open_as_allowed,
+    Record, RingPages, SAMPLE_TID_TIME, TYPE_SOFTWARE, open_as_allowed,
 };
-use super::pages::{DATA_BYTES, Record, RingPages};
-use super::stamps::{self, Stamps};
+
+use super::stamps::Stamps;
+use super::{DATA_PAGES, HALF_FULL_BYTES};
 
 /// `PERF_COUNT_SW_DUMMY`: counts nothing, carries side-band records.
 const DUMMY: u64 = 9;
@@ -27,7 +28,7 @@ impl ExecRing {
         let attributes = Attributes {
             kind: TYPE_SOFTWARE,
             config: DUMMY,
-            sample_type: stamps::SIDE_BAND_SAMPLE,
+            sample_type: SAMPLE_TID_TIME,
             flags: FLAG_COMM
                 | FLAG_COMM_EXEC
                 | FLAG_TASK
@@ -35,12 +36,12 @@ impl ExecRing {
                 | FLAG_USE_CLOCKID
                 | FLAG_WATERMARK,
             // Half full: a program that forks a lot wakes the keeper rarely.
-            wakeup: u32::try_from(DATA_BYTES / 2).unwrap_or(u32::MAX),
+            wakeup: HALF_FULL_BYTES,
             clock: libc::CLOCK_MONOTONIC,
             ..Attributes::default()
         };
         let (event, _) = open_as_allowed(&attributes, pid)?;
-        let pages = RingPages::map(&event)?;
+        let pages = RingPages::map(&event, DATA_PAGES)?;
         Ok(Self { event, pid: pid.cast_unsigned(), pages, stamps: Stamps::default() })
     }
 

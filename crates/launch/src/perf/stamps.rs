@@ -1,7 +1,5 @@
-use super::pages::Record;
+use steelyard_perf::Record;
 
-/// `PERF_SAMPLE_TID | PERF_SAMPLE_TIME`.
-pub(super) const SIDE_BAND_SAMPLE: u64 = (1 << 1) | (1 << 2);
 const RECORD_COMM: u32 = 3;
 const RECORD_EXIT: u32 = 4;
 const RECORD_FORK: u32 = 7;

@@ -5,13 +5,14 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 
-use super::event::{
+use steelyard_perf::{
     Attributes, FLAG_COMM, FLAG_COMM_EXEC, FLAG_SAMPLE_ID_ALL, FLAG_TASK, FLAG_USE_CLOCKID, FLAG_WATERMARK,
-    TYPE_TRACEPOINT, open_on,
+    Record, RingPages, SAMPLE_TID_TIME, TYPE_TRACEPOINT, open_on,
 };
-use super::pages::{DATA_BYTES, Record, RingPages};
-use super::stamps::{SIDE_BAND_SAMPLE, Stamps};
+
+use super::stamps::Stamps;
 use super::tracepoint::Tracepoints;
+use super::{DATA_PAGES, HALF_FULL_BYTES};
 
 const RECORD_SAMPLE: u32 = 9;
 /// `PERF_SAMPLE_RAW`: what the event itself tells.
@@ -114,16 +115,16 @@ impl CpuRing {
             kind: TYPE_TRACEPOINT,
             config: u64::from(config),
             sample_period: 1,
-            sample_type: SIDE_BAND_SAMPLE | SAMPLE_RAW,
+            sample_type: SAMPLE_TID_TIME | SAMPLE_RAW,
             flags: FLAG_SAMPLE_ID_ALL | FLAG_USE_CLOCKID | FLAG_WATERMARK | further,
-            wakeup: u32::try_from(DATA_BYTES / 2).unwrap_or(u32::MAX),
+            wakeup: HALF_FULL_BYTES,
             clock: libc::CLOCK_MONOTONIC,
             ..Attributes::default()
         };
         let number = i32::try_from(cpu).map_err(|_| io::ErrorKind::InvalidInput)?;
         let exit = open_on(&attributes(tracepoints.exit, FLAG_COMM | FLAG_COMM_EXEC | FLAG_TASK), number)?;
         let exec = open_on(&attributes(tracepoints.exec, 0), number)?;
-        let pages = RingPages::map(&exit)?;
+        let pages = RingPages::map(&exit, DATA_PAGES)?;
         // SAFETY: no pointers are passed.
         let shared = unsafe { libc::ioctl(exec.as_raw_fd(), SET_OUTPUT, exit.as_raw_fd()) };
         if shared < 0 {

@@ -1,0 +1,415 @@
+"""Which events come together with peaks, more often than by chance, and how much of the excess they explain."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from enum import IntEnum, StrEnum
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from scipy import stats
+
+from steelyard.analyse.multiplicity import holm
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from steelyard.analyse.peaks import Episodes
+
+    Stamps = NDArray[np.int64]
+
+SHIFTS: Final = 999
+"""Circular shifts of the null distribution: the smallest p-value is 1 / 1000."""
+MOST_SHIFTED: Final = 1000
+"""Episodes that are shifted; of more, so many are drawn at random."""
+FEWEST: Final = 5
+"""Episodes below which nothing is said."""
+SIGNIFICANT: Final = 0.05
+MAIN_SHARE: Final = 0.5
+"""Share of the excess that a cause must explain to be named with certainty."""
+PART_SHARE: Final = 0.1
+"""Share below which a cause is no part of the explanation."""
+DEEPER: Final = 0.8
+"""A deeper cause comes first if it explains so much of what a shallower one does."""
+
+
+class Depth(IntEnum):
+    """How near to the root an event is: a collection makes threads wait, waiting makes no collection."""
+
+    PAUSE = 0
+    SAFEPOINT = 1
+    SCHEDULING = 2
+    WAITING = 3
+    HOST = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Events:
+    """Events of one kind.
+
+    Parameters
+    ----------
+    kind : str
+        What they are, as ``off-CPU by kworker``.
+    start_ns, end_ns : ndarray
+        Shape (n,): when they began and ended [ns]; equal for an instant.
+    amount_ns : ndarray or None
+        Shape (n,): time that was lost within each, where that is less than its length: a counter that was
+        read at both ends [ns].
+    depth : Depth
+        How near to the root they are.
+    """
+
+    kind: str
+    start_ns: Stamps
+    end_ns: Stamps
+    amount_ns: NDArray[np.float64] | None = None
+    depth: Depth = Depth.SCHEDULING
+
+
+class VerdictKind(StrEnum):
+    """What the co-occurrence says."""
+
+    NAMED = "named"
+    PARTLY = "partly explained"
+    UNEXPLAINED = "unexplained"
+    TOO_FEW = "too few peaks"
+
+
+@dataclass(frozen=True, slots=True)
+class CoOccurrence:
+    """One kind of event beside the peaks.
+
+    Parameters
+    ----------
+    kind : str
+        The kind.
+    events : int
+        How many there were during the run.
+    overlapping : int
+        Episodes of peaks that overlap one.
+    share, expected_share : float
+        Share of the episodes that do, and the share expected if the events came at any other time.
+    lift, lift_low, lift_high : float
+        `share` over `expected_share`, with its 95 % interval; infinite where nothing was expected.
+    p_value, adjusted_p : float
+        One-sided, of circular shifts; adjusted by Holm for the number of kinds.
+    explained_share : float
+        Share of the excess time of all peaks during which such an event lasted.
+    attributed_share : float
+        The same, without what a cause before it in the order explains already.
+    is_significant : bool
+        Whether they come together more often than by chance.
+    """
+
+    kind: str
+    events: int
+    overlapping: int
+    share: float
+    expected_share: float
+    lift: float
+    lift_low: float
+    lift_high: float
+    p_value: float
+    adjusted_p: float
+    explained_share: float
+    attributed_share: float
+    is_significant: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What the peaks of a run come from.
+
+    Parameters
+    ----------
+    verdict : VerdictKind
+        ``named``: one cause explains at least half of the excess; ``partly explained``: at least a tenth.
+    cause : str or None
+        The kind of event that explains most.
+    unexplained_share : float
+        Share of the excess that no cause explains.
+    episodes : int
+        Episodes of peaks.
+    kinds : tuple of CoOccurrence
+        All kinds, causes first, by what they explain.
+    """
+
+    verdict: VerdictKind
+    cause: str | None
+    unexplained_share: float
+    episodes: int
+    kinds: tuple[CoOccurrence, ...] = field(default=())
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words."""
+        if self.verdict is VerdictKind.TOO_FEW:
+            return f"{self.episodes} peaks are too few to say what comes with them"
+        rest = f"{100 * self.unexplained_share:.0f} % of it remain unexplained"
+        if self.cause is None:
+            return f"unexplained: no kind of event comes with the {self.episodes} peaks more often than by chance"
+        main = next(each for each in self.kinds if each.kind == self.cause)
+        if self.verdict is VerdictKind.UNEXPLAINED:
+            return (
+                f"unexplained: `{self.cause}` comes with peaks, but explains hardly any excess time; {rest}"
+            )
+        by_chance = (
+            f"{100 * main.share:.0f} % of the peaks overlap it, {100 * main.expected_share:.1f} % by chance"
+        )
+        also = ", ".join(
+            f"`{each.kind}` {100 * each.attributed_share:.0f} %"
+            for each in self.kinds
+            if each.is_significant and each.attributed_share >= PART_SHARE and each is not main
+        )
+        return (
+            f"`{self.cause}` explains {100 * main.attributed_share:.0f} % of the excess time of"
+            f" {self.episodes} peaks ({by_chance}){f'; besides {also}' if also else ''}; {rest}"
+        )
+
+
+def explain(
+    episodes: Episodes, kinds: Sequence[Events], start_ns: int, end_ns: int, *, seed: int = 0
+) -> Explanation:
+    """Lay peaks and events over each other.
+
+    Chance is the circular shift: all events of a kind together moved by a random time around the run, which
+    keeps their lengths and gaps, and those of the peaks.
+
+    Parameters
+    ----------
+    episodes : Episodes
+        Peaks of a run.
+    kinds : sequence of Events
+        Events of the same time; what lies outside of the run is left out.
+    start_ns, end_ns : int
+        Begin and end of the run's calls [ns].
+    seed : int
+        Of the shifts.
+
+    Returns
+    -------
+    Explanation
+
+    References
+    ----------
+    .. [1] Holm (1979), Scand. J. Stat. 6, 65.
+    .. [2] Circular shifts as the null of two point processes: Lotwick & Silverman (1982), J. R. Stat. Soc. B
+       44, 406. The attribution by order is an own definition.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from steelyard.analyse.peaks import find_episodes
+    >>> at = np.arange(20) * 1000
+    >>> peaks = find_episodes(np.arange(20) * 9, at, np.full(20, 100), 10.0)
+    >>> found = explain(peaks, [Events("burner", at + 5, at + 95)], 0, 20_000)
+    >>> found.cause, round(found.kinds[0].explained_share, 2), found.kinds[0].expected_share
+    ('burner', 1.0, 0.19)
+    """
+    if episodes.count < FEWEST:
+        return Explanation(VerdictKind.TOO_FEW, None, 1.0, episodes.count)
+    used = [cut for cut in (_within(each, start_ns, end_ns) for each in kinds) if cut.start_ns.size]
+    rng = np.random.default_rng(seed)
+    rows = [_one_kind(episodes, each, (start_ns, end_ns), rng) for each in used]
+    adjusted = holm([row.p_value for row in rows])
+    total = max(float(episodes.excess_ns.sum()), 1.0)
+    is_cause = [p <= SIGNIFICANT and row.lift_low > 1 for row, p in zip(rows, adjusted, strict=True)]
+    alone = [_explained(episodes, [each]) for each in used]
+    attributed = _attribute(episodes, used, alone, is_cause)
+    full = [
+        CoOccurrence(
+            row.kind, row.events, row.overlapping, row.share, row.expected_share, row.lift, row.lift_low,
+            row.lift_high, row.p_value, adjusted[index], float(alone[index].sum()) / total,
+            attributed.get(index, 0.0) / total, is_cause[index],
+        )
+        for index, row in enumerate(rows)
+    ]  # fmt: skip
+    order = [*attributed, *(index for index in range(len(full)) if index not in attributed)]
+    rest = max(0.0, 1.0 - sum(attributed.values()) / total)
+    ranked = sorted((full[index] for index in order), key=lambda each: -each.attributed_share)
+    return _verdict(episodes.count, rest, tuple(ranked))
+
+
+def _verdict(episodes: int, rest: float, ranked: tuple[CoOccurrence, ...]) -> Explanation:
+    first = ranked[0] if ranked and ranked[0].is_significant else None
+    if first is None:
+        return Explanation(VerdictKind.UNEXPLAINED, None, rest, episodes, ranked)
+    if first.attributed_share >= MAIN_SHARE:
+        verdict = VerdictKind.NAMED
+    elif first.attributed_share >= PART_SHARE:
+        verdict = VerdictKind.PARTLY
+    else:
+        verdict = VerdictKind.UNEXPLAINED
+    return Explanation(verdict, first.kind, rest, episodes, ranked)
+
+
+def _within(events: Events, start_ns: int, end_ns: int) -> Events:
+    inside = (events.end_ns >= start_ns) & (events.start_ns <= end_ns)
+    return Events(
+        events.kind,
+        np.clip(events.start_ns[inside], start_ns, end_ns),
+        np.clip(events.end_ns[inside], start_ns, end_ns),
+        None if events.amount_ns is None else events.amount_ns[inside],
+        events.depth,
+    )
+
+
+def _union(start_ns: Stamps, end_ns: Stamps) -> tuple[Stamps, Stamps]:
+    """Merge intervals that overlap or touch."""
+    order = np.argsort(start_ns, kind="stable")
+    starts, ends = start_ns[order], np.maximum.accumulate(end_ns[order])
+    if starts.size == 0:
+        return starts, ends
+    begins = np.flatnonzero(np.concatenate([[True], starts[1:] > ends[:-1]]))
+    return starts[begins], ends[np.append(begins[1:] - 1, starts.size - 1)]
+
+
+def _one_kind(
+    episodes: Episodes, events: Events, window: tuple[int, int], rng: np.random.Generator
+) -> CoOccurrence:
+    length = max(window[1] - window[0], 1)
+    starts, ends = _union(events.start_ns - window[0], events.end_ns - window[0])
+    first, last = episodes.start_ns - window[0], episodes.end_ns - window[0]
+    overlapping = int(_overlaps(starts, ends, first, last).sum())
+    share = overlapping / episodes.count
+    expected = float(_chance(starts, ends, last - first, length).mean())
+    limits = stats.binomtest(overlapping, episodes.count).proportion_ci(0.95, method="exact")
+    lift = [value / expected if expected > 0 else math.inf for value in (share, limits.low, limits.high)]
+    p_value = _shift_p(episodes, events, window, rng)
+    return CoOccurrence(
+        events.kind, int(events.start_ns.size), overlapping, share, expected, *lift, p_value, 1.0, 0.0, 0.0, False
+    )  # fmt: skip
+
+
+def _overlaps(starts: Stamps, ends: Stamps, first: Stamps, last: Stamps) -> NDArray[np.bool_]:
+    """Whether each interval overlaps one of merged, sorted ones."""
+    place = np.searchsorted(ends, first, side="left")
+    known = place < starts.size
+    return known & (starts[np.minimum(place, starts.size - 1)] <= last)
+
+
+def _chance(starts: Stamps, ends: Stamps, lengths: Stamps, around: int) -> NDArray[np.float64]:
+    """Share of all circular shifts with which an interval of each length overlaps an event."""
+    gaps = np.sort(np.append(starts[1:] - ends[:-1], around - ends[-1] + starts[0]))
+    below = np.concatenate([[0], np.cumsum(gaps)])
+    place = np.searchsorted(gaps, lengths, side="right")
+    reached = below[place] + lengths * (gaps.size - place)
+    covered = float((ends - starts).sum())
+    return np.minimum((covered + reached) / around, 1.0)
+
+
+def _shift_p(episodes: Episodes, events: Events, window: tuple[int, int], rng: np.random.Generator) -> float:
+    """Share of circular shifts that explain as much excess time, or of instants, meet as many peaks.
+
+    Time is sharper than a count: where peaks and events are both periodic, many shifts let all of them meet,
+    but few let events fill the peaks.
+    """
+    around = max(window[1] - window[0], 1)
+    kept = np.arange(episodes.count)
+    if kept.size > MOST_SHIFTED:
+        kept = np.sort(rng.choice(kept.size, MOST_SHIFTED, replace=False))
+    fixed = replace(
+        episodes,
+        start_ns=episodes.start_ns[kept] - window[0],
+        end_ns=episodes.end_ns[kept] - window[0],
+        first=episodes.first[kept],
+        excess_ns=episodes.excess_ns[kept],
+    )
+    # Twice around, so that a shifted peak that leaves the run comes in again at its begin.
+    begins, finishes = (
+        np.concatenate([side, side + around]) - window[0] for side in (events.start_ns, events.end_ns)
+    )
+    starts, ends = _union(begins, finishes)
+    amounts = None if events.amount_ns is None else np.tile(events.amount_ns, 2)
+    twice = replace(events, start_ns=begins, end_ns=finishes, amount_ns=amounts)
+    has_length = bool((ends > starts).any())
+
+    def met(shift: int) -> float:
+        first, last = fixed.start_ns + shift, fixed.end_ns + shift
+        if amounts is not None:
+            times = _shared_out(replace(fixed, start_ns=first, end_ns=last), twice, amounts)
+        elif has_length:
+            times = _covered(starts, ends, last) - _covered(starts, ends, first)
+        else:
+            return float(_overlaps(starts, ends, first, last).sum())
+        return float(np.minimum(times, np.maximum(fixed.excess_ns, 0.0)).sum())
+
+    observed = met(0)
+    more = sum(met(int(shift)) >= observed for shift in rng.integers(0, around, SHIFTS))
+    return (1 + more) / (SHIFTS + 1)
+
+
+def _explained(episodes: Episodes, kinds: Sequence[Events]) -> NDArray[np.float64]:
+    """Excess of each episode during which one of the events lasted [ns]; a counter's amount is shared out."""
+    lasting = [each for each in kinds if each.amount_ns is None]
+    total = np.zeros(episodes.count)
+    if lasting:
+        starts, ends = _union(
+            np.concatenate([each.start_ns for each in lasting]),
+            np.concatenate([each.end_ns for each in lasting]),
+        )
+        total = _covered(starts, ends, episodes.end_ns) - _covered(starts, ends, episodes.start_ns)
+    for each in kinds:
+        if each.amount_ns is not None:
+            total = total + _shared_out(episodes, each, each.amount_ns)
+    return np.minimum(total, np.maximum(episodes.excess_ns, 0.0))
+
+
+def _covered(starts: Stamps, ends: Stamps, until: Stamps) -> NDArray[np.float64]:
+    """Time covered by merged, sorted intervals before each stamp [ns]."""
+    before = np.concatenate([[0], np.cumsum(ends - starts)])
+    place = np.searchsorted(starts, until, side="right")
+    last = np.maximum(place - 1, 0)
+    beyond = np.where(place > 0, np.maximum(ends[last] - until, 0), 0)
+    return (before[place] - beyond).astype(np.float64)
+
+
+def _shared_out(episodes: Episodes, events: Events, amount_ns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Share the amount of each event among the episodes that overlap it, by their excess."""
+    order = np.argsort(events.start_ns, kind="stable")
+    starts, ends, amounts = events.start_ns[order], events.end_ns[order], amount_ns[order]
+    first = np.searchsorted(ends, episodes.start_ns, side="right")
+    last = np.searchsorted(starts, episodes.end_ns, side="left")
+    counts = np.maximum(last - first, 0)
+    episode = np.repeat(np.arange(episodes.count), counts)
+    event = np.repeat(first - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts) + np.arange(counts.sum())
+    excess = np.maximum(episodes.excess_ns, 0.0)[episode]
+    together = np.bincount(event, weights=excess, minlength=amounts.size)
+    shares = np.divide(excess, together[event], out=np.zeros_like(excess), where=together[event] > 0)
+    return np.bincount(episode, weights=shares * amounts[event], minlength=episodes.count)
+
+
+def _attribute(
+    episodes: Episodes,
+    kinds: Sequence[Events],
+    alone: Sequence[NDArray[np.float64]],
+    is_cause: Sequence[bool],
+) -> dict[int, float]:
+    """Let causes explain one after the other what is left, the largest first [ns]; deeper ones before."""
+    left = [index for index, known in enumerate(is_cause) if known]
+    chosen: list[int] = []
+    attributed: dict[int, float] = {}
+    so_far = 0.0
+    while left:
+        gain = {
+            index: float(_explained(episodes, [kinds[each] for each in (*chosen, index)]).sum()) - so_far
+            for index in left
+        }
+        best = max(left, key=lambda index: gain[index])
+        deeper = [
+            index
+            for index in left
+            if kinds[index].depth < kinds[best].depth
+            and kinds[index].depth < Depth.SCHEDULING
+            and float(alone[index].sum()) >= DEEPER * float(alone[best].sum())
+        ]
+        best = min(deeper, key=lambda index: kinds[index].depth, default=best)
+        attributed[best] = max(gain[best], 0.0)
+        so_far += attributed[best]
+        chosen.append(best)
+        left.remove(best)
+    return attributed

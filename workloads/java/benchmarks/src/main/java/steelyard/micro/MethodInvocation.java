@@ -1,0 +1,32 @@
+package steelyard.micro;
+
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.State;
+
+/**
+ * One call of a small method whose result the next call needs.
+ *
+ * <p>Which compiler translates it, and whether the call survives inlining, is decided by the options of the
+ * forked virtual machine: {@code -Xint}, {@code -XX:TieredStopAtLevel=1}, {@code -XX:-TieredCompilation},
+ * {@code -XX:CompileCommand=dontinline,steelyard.micro.MethodInvocation::next}.
+ */
+@State(Scope.Thread)
+@BenchmarkMode(Mode.Throughput)
+public class MethodInvocation {
+  private int value = 1;
+
+  /** Calls {@link #next}; the chain through {@code value} leaves nothing to fold or to drop. */
+  @Benchmark
+  public int invoke() {
+    value = next(value);
+    return value;
+  }
+
+  /** The generator of Numerical Recipes (Press et al., 2nd edition, section 7.1, "quick and dirty"). */
+  private int next(int previous) {
+    return previous * 1664525 + 1013904223;
+  }
+}

@@ -18,8 +18,9 @@ from steelyard.errors import CapabilityError, DataError, RunError
 from steelyard.run.devices.device import Device
 from steelyard.run.devices.engines import container_engines
 from steelyard.run.devices.native import SHARED
+from steelyard.run.devices.remains import sweep_places
 from steelyard.run.devices.role_place import LOG_BYTES
-from steelyard.run.devices.roles import place_of, sweep_places
+from steelyard.run.devices.roles import place_of
 from steelyard.run.isolation.attempt import attempt, installed
 from steelyard.run.remains import CGROUP_ROOT
 
@@ -64,7 +65,7 @@ with place_of(asked, "app") as place:
             break
         except Exception:
             time.sleep(0.05)
-    print(Path(place._private.path).name, flush=True)
+    print(place.facts()["key"], flush=True)
     time.sleep(60)
 """
 
@@ -120,6 +121,16 @@ def _processes(key: str) -> list[int]:
     return found
 
 
+def _require_nothing_of(key: str) -> None:
+    deadline = time.monotonic() + 10
+    while _processes(key) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert _processes(key) == []
+    assert not (SHARED / key).exists()
+    assert not [name for _, names, _ in os.walk(CGROUP_ROOT) for name in names if key in name]
+    assert key not in Path("/proc/self/mountinfo").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("container", PLACES)
 def test_a_program_is_placed_and_nothing_is_left(
     tmp_path: Path, engines: dict[str, Any], container: str | None
@@ -129,7 +140,7 @@ def test_a_program_is_placed_and_nothing_is_left(
     (tmp_path / "given").mkdir()
     (tmp_path / "given" / "text").write_text("given\n", encoding="utf-8")
     with place_of(asked, "app") as place:
-        key = Path(place.path(".")).name if container is None else ""
+        key = place.facts()["key"]
         place.put(tmp_path / "given", "folder")
         words = ("sh", "-c", 'cat folder/text; echo "$GREETING"; exit 3', "sh")
         program = place.start(words, log=log, environment={"GREETING": "a 'b' $c"})
@@ -163,7 +174,7 @@ def test_a_program_is_placed_and_nothing_is_left(
     assert facts["host"] == os.uname().nodename
     assert facts["network"] == ("host" if container is None else "own, loopback only")
     assert list((tmp_path / "storage").iterdir()) == []
-    assert not (SHARED / key).exists() or not key
+    _require_nothing_of(key)
     assert "asked" in log.read_text(encoding="utf-8")
 
 
@@ -247,13 +258,8 @@ def test_a_killed_conductor_leaves_nothing_once_it_is_swept(
     conductor.wait()
     conductor.stdout.close()
     assert sweep_places() == [key]
-    deadline = time.monotonic() + 10
-    while _processes(key) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert _processes(key) == []
     assert list((tmp_path / "storage").iterdir()) == []
-    assert not (SHARED / key).exists()
-    assert not list(CGROUP_ROOT.rglob(key))
+    _require_nothing_of(key)
     if container == "docker":
         listed = attempt([*engines["docker"]["client"], "ps", "--all", "--format", "{{.Names}}"])
         assert key not in listed.output

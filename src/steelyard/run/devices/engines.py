@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import CapabilityError
+from steelyard.run.devices.remains import sweep_places
 from steelyard.run.isolation.attempt import installed
 from steelyard.run.isolation.docker import REPAIR, DockerEngine
 
@@ -15,12 +16,13 @@ if TYPE_CHECKING:
 
 @contextmanager
 def container_engines(technologies: Collection[str]) -> Iterator[dict[str, Any]]:
-    """Start the engines that technologies need, and end them.
+    """Start the engines that technologies need, and end them; sweep before and after.
 
     Parameters
     ----------
     technologies : collection of str
-        Names; only ``docker`` needs an engine. The host's is used where it answers.
+        Names; only ``docker`` needs an engine. The host's is used where it answers. What killed conductors
+        left is swept whether there is one or not.
 
     Yields
     ------
@@ -33,9 +35,16 @@ def container_engines(technologies: Collection[str]) -> Iterator[dict[str, Any]]
     CapabilityError
         If no engine answers and none can be started.
     """
-    if "docker" not in technologies:
-        yield {}
-        return
+    sweep_places()
+    try:
+        with ExitStack() as started:
+            yield started.enter_context(_docker()) if "docker" in technologies else {}
+    finally:
+        sweep_places()
+
+
+@contextmanager
+def _docker() -> Iterator[dict[str, Any]]:
     if installed("docker") is None:
         message = "a container by `docker` needs `docker`, which is not installed"
         raise CapabilityError(message, hint=REPAIR, code="capability.container")

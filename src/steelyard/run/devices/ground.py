@@ -30,6 +30,13 @@ class Account:
     group_id: int
 
 
+def as_account(account: Account | None) -> list[str]:
+    """Give the words in front of a command that is executed by an account; none for ``None``."""
+    if account is None:
+        return []
+    return ["setpriv", f"--reuid={account.user_id}", f"--regid={account.group_id}", "--clear-groups"]
+
+
 class Ground(ABC):
     """One way of executing programs; `open` makes what it needs, `close` removes it."""
 

@@ -80,17 +80,20 @@ class RolePlace(Place):
         Which device.
     ground_in : callable
         Gives how its programs are executed, for a private folder whose name marks all that is made.
-    address : str
-        Under which the other roles reach it.
+    address_of : callable
+        Gives the address under which the other roles reach it.
     """
 
-    def __init__(self, role: str, device: Device, ground_in: Callable[[Path], Ground], address: str) -> None:
+    def __init__(
+        self, role: str, device: Device, ground_in: Callable[[Path], Ground], address_of: Callable[[], str]
+    ) -> None:
         self.role = role
         self.device = device
         self._ground_in = ground_in
         self._made: Ground | None = None
         self._private: PrivateFolder | None = None
-        self._address = address
+        self._address_of = address_of
+        self._address: str | None = None
         self._programs: list[Program] = []
         self._logs: set[Path] = set()
         self._facts: dict[str, Any] | None = None
@@ -103,8 +106,15 @@ class RolePlace(Place):
         return self._made
 
     @property
+    def _key(self) -> str:
+        assert self._private is not None  # noqa: S101 - it is there as long as the ground
+        return self._private.path.name
+
+    @property
     def address(self) -> str:
         """Give the address, as the interface says."""
+        if self._address is None:
+            self._address = self._address_of()
         return self._address
 
     @property
@@ -139,8 +149,7 @@ class RolePlace(Place):
         user: str = "",
     ) -> Program:
         """Start a program, as the interface says."""
-        assert self._private is not None  # noqa: S101 - set with the ground
-        marker = f"{self._private.path.name}-{len(self._programs)}."
+        marker = f"{self._key}-{len(self._programs)}."
         record = _below(self._ground.own, f"{RECORDS}/{len(self._programs)}")
         account = self._ground.account(user) if user else None
         if account is not None:
@@ -165,7 +174,8 @@ class RolePlace(Place):
             self._facts = {
                 **device_facts(self.device, self._ground),
                 "role": self.role,
-                "address": self._address,
+                "key": self._key,
+                "address": self.address,
                 **self._ground.facts(),
             }
         return self._facts

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import socket
+from typing import TYPE_CHECKING, Any, Final
 
-from steelyard.errors import DataError
+from steelyard.errors import CapabilityError, DataError
 from steelyard.run.devices.contained import ContainedGround
 from steelyard.run.devices.device import Device
 from steelyard.run.devices.native import NativeGround
+from steelyard.run.devices.remote import RemoteGround, host_of
+from steelyard.run.devices.remote_container import RemoteContainer
 from steelyard.run.devices.role_place import RolePlace
 from steelyard.run.devices.runtimes import HOST_NETWORK, OWN_NETWORK, runtime_of
-from steelyard.run.isolation.registry import sweep_all
-from steelyard.run.session import state_root, sweep_dead_sessions
+from steelyard.run.transport.ssh import address_and_port
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
     from steelyard.run.devices.ground import Ground
     from steelyard.run.devices.interface import Place
+
+LOOPBACK: Final = "127.0.0.1"
 
 
 def place_of(asked: Mapping[str, Any], role: str) -> Place:
@@ -49,12 +53,40 @@ def place_of(asked: Mapping[str, Any], role: str) -> Place:
     network = OWN_NETWORK if len(roles) == 1 else HOST_NETWORK
 
     def ground_in(folder: Path) -> Ground:
+        if device.kind == "ssh":
+            if container is not None:
+                return RemoteContainer(device, storage, folder, container, network)
+            return RemoteGround(device, storage, folder)
         if container is None:
             return NativeGround(device, storage, folder)
         runtime = runtime_of(container, asked.get("engines", {}))
         return ContainedGround(device, storage, folder, runtime, network)
 
-    return RolePlace(role, device, ground_in, "127.0.0.1")
+    return RolePlace(role, device, ground_in, lambda: _address(asked, device))
+
+
+def _address(asked: Mapping[str, Any], device: Device) -> str:
+    """Give the address of a device for the roles of a setting: loopback where all are on one host."""
+    used = {one["device"] for one in asked["setting"]["roles"].values()}
+    devices = [_device(asked, name) for name in sorted(used)]
+    remote = [one for one in devices if one.kind == "ssh"]
+    if not remote or (len(devices) == 1):
+        return LOOPBACK
+    if device.kind == "ssh":
+        return device.address or address_and_port(host_of(device), device.ssh_options)[0]
+    there = remote[0].address or address_and_port(host_of(remote[0]), remote[0].ssh_options)[0]
+    return _own_address(there)
+
+
+def _own_address(there: str) -> str:
+    """Give the address of this host from which packets to another one start."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((there, 9))
+        except OSError as error:
+            message = f"this host has no way to `{there}`: {error.strerror}"
+            raise CapabilityError(message, hint="ip route", code="capability.host") from error
+        return str(probe.getsockname()[0])
 
 
 def _device(asked: Mapping[str, Any], name: str) -> Device:
@@ -71,14 +103,3 @@ def _storage(device: Device, name: str | None) -> str:
         message = f"device `{device.name}` has no storage `{name}`; it has {', '.join(device.storages)}"
         raise DataError(message, hint="state it in the file of devices", code="experiment.storage")
     return device.storages[name]
-
-
-def sweep_places() -> list[str]:
-    """Remove what killed conductors left on this host: programs, containers, groups, folders.
-
-    Returns
-    -------
-    list of str
-        Names of the private folders that were removed.
-    """
-    return sweep_dead_sessions(state_root(), sweep_all)

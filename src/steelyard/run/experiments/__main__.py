@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from steelyard.errors import SteelyardError
-from steelyard.run.devices.roles import sweep_places
+from steelyard.run.devices.remains import sweep_places
 from steelyard.run.experiments.conduct import conduct
 
 WORDS: Final = 2

@@ -155,7 +155,7 @@ class Conducted:
 
 
 _OF_ROLE: Final = (
-    *("role", "address", "container", "network"),
+    *("role", "key", "address", "container", "network"),
     *("storage_kind", "storage_source", "storage_free_kib"),
 )
 

@@ -94,20 +94,47 @@ def reach(host: Host, options: Sequence[str] = ()) -> Reached:
     CapabilityError
         If ssh is missing, the host is unknown, or it lets nobody in; with the next step.
     """
-    if installed("ssh") is None:
-        message = f"host `{host.name}` is reached by `ssh`, which is not installed"
-        raise CapabilityError(message, hint="apt-get install openssh-client", code="capability.ssh")
-    settings = _settings(host, options)
-    address = _address(host, settings.get("hostname", host.name))
+    address, port = address_and_port(host, options)
     if _is_local(address):
         return Reached(host, address, is_local=True)
     said = attempt(remote_command(host.target, ["true"], options), timeout_s=CONNECT_S + 10)
     if not said.succeeded:
-        step = next((step for words, step in _NEXT_STEPS if words in said.error), "ssh -v {target} true")
-        hint = step.format(target=host.target, name=host.name, port=settings.get("port", "22"))
-        message = f"host `{host.name}` cannot be reached by ssh without a password: {said.last_words}"
-        raise CapabilityError(message, hint=hint, code="capability.ssh")
+        raise login_refused(host, said.error or said.last_words, port)
     return Reached(host, address, is_local=False)
+
+
+def login_refused(host: Host, said: str, port: str) -> CapabilityError:
+    """Give the error for a host that lets nobody in, with the next step.
+
+    Parameters
+    ----------
+    host : Host
+        Which.
+    said : str
+        What ssh wrote.
+    port : str
+        Where it tried.
+    """
+    step = next((step for words, step in _NEXT_STEPS if words in said), "ssh -v {target} true")
+    hint = step.format(target=host.target, name=host.name, port=port)
+    words = (said.strip().splitlines() or ["no answer in time"])[-1]
+    message = f"host `{host.name}` cannot be reached by ssh without a password: {words}"
+    return CapabilityError(message, hint=hint, code="capability.ssh")
+
+
+def address_and_port(host: Host, options: Sequence[str] = ()) -> tuple[str, str]:
+    """Give the IPv4 address and the port at which ssh looks for a host.
+
+    Raises
+    ------
+    CapabilityError
+        If ssh is missing or the host is unknown.
+    """
+    if installed("ssh") is None:
+        message = f"host `{host.name}` is reached by `ssh`, which is not installed"
+        raise CapabilityError(message, hint="apt-get install openssh-client", code="capability.ssh")
+    settings = _settings(host, options)
+    return _address(host, settings.get("hostname", host.name)), settings.get("port", "22")
 
 
 def require_program(reached: Reached, program: str, options: Sequence[str] = ()) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,6 +80,9 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Condu
     run.ends("completed")
     header = read_run(run.folder).header
     assert header["missing"] == []
+    pauses = read_run(run.folder).table("pauses")
+    assert set(pauses.column("kind").to_pylist()) <= {"gc", "safepoint"}
+    assert pauses.num_rows > 0
     assert "database system is shut down" in run.log("database").read_text(encoding="utf-8")
     with pytest.raises(OSError, match="refused"):
         urllib.request.urlopen(f"http://{service.address}/ready", timeout=5)
@@ -126,12 +130,16 @@ def test_every_request_is_answered_rightly_and_kept(
 def test_the_stand_in_passes_and_fails_by_what_it_reaches(
     deployment: tuple[Conducted, Deployment], tmp_path: Path
 ) -> None:
-    passing = _run(tmp_path / "passing")
-    loaded = load(passing, deployment[1].address, {**PARAMETERS, "rate_per_s": 20.0})
-    require_passed(passing, loaded, p90_limit_ms=60_000.0)
+    # The less is injected, the more other work of this host it takes to fail.
+    for rate in (20.0, 10.0, 5.0):
+        passing = _run(tmp_path / f"passing-{rate:g}")
+        loaded = load(passing, deployment[1].address, {**PARAMETERS, "rate_per_s": rate, "seconds": 2.0})
+        with suppress(BenchmarkFailed):
+            require_passed(passing, loaded, p90_limit_ms=60_000.0)
+            break
     passing.ends("completed")
     criteria = read_run(passing.folder).header["criteria"]
-    assert [one["is_met"] for one in criteria] == [True, True]
+    assert [one["is_met"] for one in criteria] == [True, True], criteria
     # More than one connection can carry: the service falls behind.
     failing = _run(tmp_path / "failing")
     too_much = {**PARAMETERS, "rate_per_s": 3000.0, "connections": 1, "warm_up_seconds": 0.0, "seconds": 0.1}

@@ -78,16 +78,36 @@ class Loaded:
 
     @property
     def throughput_per_s(self) -> float:
-        """Give answers per second while the measurement lasted, right ones alone [1/s].
+        """Give right answers per second while the measurement lasted [1/s].
 
         An answer counts where it came between begin and end of the measurement, whenever it was due: a
         service that falls behind answers less than was injected.
         """
         begin_ns, end_ns = self.summary["measure_start_ns"], self.summary["measure_end_ns"]
         received = self.records["received_ns"]
-        is_right = (self.records["flags"] & ~np.uint32(HELD_BACK)) == 0
-        count = np.count_nonzero((received > begin_ns) & (received <= end_ns) & is_right)
+        count = np.count_nonzero((received > begin_ns) & (received <= end_ns) & self._is_right(self.records))
         return float(count / (end_ns - begin_ns) * NS_PER_S)
+
+    def followed_per_s(self, grace: float) -> float:
+        """Give the rate at which requests were answered rightly that were due in the measurement [1/s].
+
+        Parameters
+        ----------
+        grace : float
+            An answer counts where it came before this share of the measurement had passed after its end:
+            the last requests are answered afterwards also by a service that keeps up.
+        """
+        begin_ns, end_ns = self.summary["measure_start_ns"], self.summary["measure_end_ns"]
+        measured = self.measured
+        received = measured["received_ns"]
+        is_in_time = (received > 0) & (received <= end_ns + grace * (end_ns - begin_ns))
+        count = np.count_nonzero(is_in_time & self._is_right(measured))
+        return float(count / (end_ns - begin_ns) * NS_PER_S)
+
+    @staticmethod
+    def _is_right(records: NDArray[np.void]) -> NDArray[np.bool_]:
+        is_right: NDArray[np.bool_] = (records["flags"] & ~np.uint32(HELD_BACK)) == 0
+        return is_right
 
     @property
     def wrong_share(self) -> float:

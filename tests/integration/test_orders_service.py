@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import secrets
 import shutil
+import socket
+import struct
 import urllib.request
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +17,7 @@ import pytest
 
 from steelyard.record.experiment import read_run
 from steelyard.run.devices.device import artefacts_folder
+from steelyard.run.experiments import database
 from steelyard.run.experiments.conduct import BenchmarkFailed, Conducted
 from steelyard.run.experiments.deployment import deployed
 from steelyard.run.experiments.load import load, require_right_answers
@@ -159,3 +163,26 @@ def test_wrong_answers_make_a_run_fail(deployment: tuple[Conducted, Deployment],
     assert set(loaded.records["status"]) <= {200, 404}
     with pytest.raises(BenchmarkFailed, match=f"another status: {loaded.summary['wrong_status']}"):
         require_right_answers(loaded)
+
+
+def test_a_taken_port_is_passed_over_and_another_host_must_know_the_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        ports = iter([taken.getsockname()[1] - database.LOWEST_PORT, secrets.randbelow(database.PORTS)])
+        monkeypatch.setattr(database.secrets, "randbelow", lambda _: next(ports))
+        run = _run(tmp_path)
+        with run.place("database") as place, database.private_database(run, place) as made:
+            assert made.port != taken.getsockname()[1]
+            with socket.create_connection((made.address, made.port), timeout=10) as connection:
+                # SOURCE: PostgreSQL's protocol 3.0, StartupMessage and Authentication (message formats).
+                words = b"user\0steelyard\0database\0postgres\0\0"
+                connection.sendall(struct.pack("!ii", 8 + len(words), 3 << 16) + words)
+                kind, _, method = struct.unpack("!cii", connection.recv(9))
+            assert (kind, method) == (b"R", 10), "a password is asked for (SASL)"
+    log = run.log("database").read_text(encoding="utf-8")
+    assert "could not bind" in log
+    assert log.rstrip().endswith("database system is shut down")
+    run.ends("completed")

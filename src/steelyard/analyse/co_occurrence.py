@@ -96,13 +96,14 @@ class CoOccurrence:
     lift, lift_low, lift_high : float
         `share` over `expected_share`, with its 95 % interval; infinite where nothing was expected.
     p_value, adjusted_p : float
-        One-sided, of circular shifts; adjusted by Holm for the number of kinds.
+        One-sided, of circular shifts: of explaining so much excess time, for instants of meeting so many
+        peaks; adjusted by Holm for the number of kinds.
     explained_share : float
         Share of the excess time of all peaks during which such an event lasted.
     attributed_share : float
         The same, without what a cause before it in the order explains already.
     is_significant : bool
-        Whether they come together more often than by chance.
+        Whether they explain more, or for instants meet more, than by chance.
     """
 
     kind: str
@@ -217,7 +218,7 @@ def explain(
     rows = [_one_kind(episodes, each, (start_ns, end_ns), rng) for each in used]
     adjusted = holm([row.p_value for row in rows])
     total = max(float(episodes.excess_ns.sum()), 1.0)
-    is_cause = [p <= SIGNIFICANT and row.lift_low > 1 for row, p in zip(rows, adjusted, strict=True)]
+    is_cause = [p <= SIGNIFICANT for p in adjusted]
     alone = [_explained(episodes, [each]) for each in used]
     attributed = _attribute(episodes, used, alone, is_cause)
     full = [
@@ -323,24 +324,34 @@ def _shift_p(episodes: Episodes, events: Events, window: tuple[int, int], rng: n
     begins, finishes = (
         np.concatenate([side, side + around]) - window[0] for side in (events.start_ns, events.end_ns)
     )
-    starts, ends = _union(begins, finishes)
     amounts = None if events.amount_ns is None else np.tile(events.amount_ns, 2)
     twice = replace(events, start_ns=begins, end_ns=finishes, amount_ns=amounts)
-    has_length = bool((ends > starts).any())
+    shifts = np.concatenate([[0], rng.integers(0, around, SHIFTS)])
+    met = _met(fixed, twice, shifts)
+    return float((met >= met[0]).sum() / shifts.size)
 
-    def met(shift: int) -> float:
-        first, last = fixed.start_ns + shift, fixed.end_ns + shift
-        if amounts is not None:
-            times = _shared_out(replace(fixed, start_ns=first, end_ns=last), twice, amounts)
-        elif has_length:
-            times = _covered(starts, ends, last) - _covered(starts, ends, first)
-        else:
-            return float(_overlaps(starts, ends, first, last).sum())
-        return float(np.minimum(times, np.maximum(fixed.excess_ns, 0.0)).sum())
 
-    observed = met(0)
-    more = sum(met(int(shift)) >= observed for shift in rng.integers(0, around, SHIFTS))
-    return (1 + more) / (SHIFTS + 1)
+def _met(episodes: Episodes, events: Events, shifts: Stamps) -> NDArray[np.float64]:
+    """Excess time explained with each shift of the peaks; for instants how many peaks meet one."""
+    excess = np.maximum(episodes.excess_ns, 0.0)
+    if events.amount_ns is not None:
+        amounts = events.amount_ns
+        return np.array(
+            [
+                np.minimum(_shared_out(_moved(episodes, int(shift)), events, amounts), excess).sum()
+                for shift in shifts
+            ]
+        )
+    starts, ends = _union(events.start_ns, events.end_ns)
+    first, last = (side + shifts[:, None] for side in (episodes.start_ns, episodes.end_ns))
+    if not (ends > starts).any():
+        return np.asarray(_overlaps(starts, ends, first, last).sum(axis=1), dtype=np.float64)
+    times = _covered(starts, ends, last) - _covered(starts, ends, first)
+    return np.asarray(np.minimum(times, excess).sum(axis=1), dtype=np.float64)
+
+
+def _moved(episodes: Episodes, shift: int) -> Episodes:
+    return replace(episodes, start_ns=episodes.start_ns + shift, end_ns=episodes.end_ns + shift)
 
 
 def _explained(episodes: Episodes, kinds: Sequence[Events]) -> NDArray[np.float64]:

@@ -54,10 +54,10 @@ def plain_name(name: str) -> str:
 
     Examples
     --------
-    >>> [plain_name(name) for name in ("kworker/0:1-events", "GC Thread#3", "migration/1", "rustc", "opt cgu.07")]
-    ['kworker', 'GC Thread', 'migration', 'rustc', 'opt cgu']
+    >>> [plain_name(name) for name in ("kworker/0:1-events", "GC Thread#3", "migration/1", "opt cgu.07", "C2 Comp")]
+    ['kworker', 'GC Thread', 'migration', 'opt cgu', 'C2 Comp']
     """
-    return re.sub(r"[\s/#:._-]*\d.*$", "", name.partition("/")[0]) or name
+    return re.sub(r"[\s#:._-]*\d+$", "", name.partition("/")[0]) or name
 
 
 def _pauses(table: pa.Table) -> list[Events]:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from steelyard.cli.option_owner import require_taken
+from steelyard.cli.replication import NO_REPLICATION, Replication
 from steelyard.studies.colocation.design import trials_seconds
-from steelyard.studies.registry import study
+from steelyard.studies.registry import ForeseenStudy, study
 from steelyard.studies.request import requested_options
 from steelyard.studies.scaling.packets import packets_seconds
 from steelyard.studies.stability.estimate import estimate_seconds
@@ -21,6 +23,7 @@ from steelyard.studies.stability.preparation import Depth, ProbedTechnologies, p
 
 if TYPE_CHECKING:
     from steelyard.model import Plan
+    from steelyard.studies.registry import Study
 
 
 def plan(
@@ -28,6 +31,7 @@ def plan(
     *,
     quick: Annotated[bool, Parameter(negative="")] = False,
     study_file: Path | None = None,
+    replication: Replication = NO_REPLICATION,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:
     """Show what a study would execute.
@@ -38,11 +42,13 @@ def plan(
     Parameters
     ----------
     name
-        Name of the study: `stability`, `scaling`, `communication` or `colocation`.
+        Name of the study: `stability`, `scaling`, `communication`, `colocation` or `replication`.
     quick
         A few minutes instead of hours: fewer workloads, loads and iterations.
     study_file
         TOML file that says what differs from the defaults.
+    replication
+        What `replication` repeats.
     as_json
         Print the whole plan as JSON.
 
@@ -52,19 +58,27 @@ def plan(
     steelyard plan stability --study-file study.toml --json
     """
     chosen = study(name)
-    asked = requested_options(chosen, study_file, {"quick": quick or None})
+    given = {"quick": quick or None, **replication.given()}
+    require_taken(chosen, given)
+    asked = requested_options(chosen, study_file, given)
     seconds: float | None
     if isinstance(asked, StabilityOptions):
         sketch = plan_here(asked, Depth.SKETCH)
         seconds = estimate_seconds(sketch)
     else:
         sketch = chosen.plan(asked, ProbedTechnologies())
-        seconds = trials_seconds(sketch) if sketch.study == "colocation" else packets_seconds(sketch)
+        seconds = _seconds(chosen, sketch)
     if as_json:
         document = {**asdict(sketch), "estimated_s": None if seconds is None else round(seconds, 1)}
         sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
     else:
         sys.stdout.write("\n".join(describe(sketch, seconds)) + "\n")
+
+
+def _seconds(chosen: Study, sketch: Plan) -> float | None:
+    if isinstance(chosen, ForeseenStudy):
+        return chosen.seconds(sketch)
+    return trials_seconds(sketch) if sketch.study == "colocation" else packets_seconds(sketch)
 
 
 def describe(sketch: Plan, seconds: float | None) -> list[str]:

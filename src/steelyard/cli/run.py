@@ -11,8 +11,10 @@ from cyclopts import Parameter
 
 from steelyard.cli.colocation import NO_COLOCATION, Colocation
 from steelyard.cli.interruption import interruptible
-from steelyard.cli.messages import FLAGS, NO_MESSAGES, Messages
-from steelyard.errors import InterruptedByUser, UsageError
+from steelyard.cli.messages import NO_MESSAGES, Messages
+from steelyard.cli.option_owner import require_taken
+from steelyard.cli.replication import NO_REPLICATION, Replication
+from steelyard.errors import InterruptedByUser
 from steelyard.record.clock import now_utc
 from steelyard.run.progress import choose_progress
 from steelyard.studies.execution import (
@@ -22,15 +24,14 @@ from steelyard.studies.execution import (
     holds_plan,
     resume_command,
 )
-from steelyard.studies.registry import FollowedStudy, studies, study
+from steelyard.studies.registry import FollowedStudy, study
 from steelyard.studies.request import requested_options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from pydantic import BaseModel
 
-    from steelyard.studies.registry import Study
 
 RESULTS = Path("steelyard-results")
 
@@ -69,6 +70,7 @@ def run(  # noqa: PLR0913 - the options of a command line
     program: Program = OWN_PROGRAM,
     messages: Messages = NO_MESSAGES,
     colocation: Colocation = NO_COLOCATION,
+    replication: Replication = NO_REPLICATION,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> int:
     """Execute a study and write its result folder.
@@ -83,7 +85,7 @@ def run(  # noqa: PLR0913 - the options of a command line
     Parameters
     ----------
     name
-        The study: `stability`, `scaling`, `communication` or `colocation`.
+        The study: `stability`, `scaling`, `communication`, `colocation` or `replication`.
     quick
         A study of a few minutes instead of one of hours.
     out
@@ -100,6 +102,8 @@ def run(  # noqa: PLR0913 - the options of a command line
         What `communication` sends.
     colocation
         What `colocation` tries.
+    replication
+        What `replication` repeats.
     as_json
         Print the findings as JSON in the end, instead of text.
 
@@ -125,6 +129,10 @@ def run(  # noqa: PLR0913 - the options of a command line
     Which policies protect a service from best-effort jobs on this machine::
 
         steelyard run colocation --quick
+
+    Whether results hold in a container, and what makes them fluctuate::
+
+        steelyard run replication --quick
     """
     chosen = study(name)
     given = {
@@ -133,8 +141,9 @@ def run(  # noqa: PLR0913 - the options of a command line
         **asdict(program),
         **messages.given(),
         **colocation.given(),
+        **replication.given(),
     }
-    _require_taken(chosen, given)
+    require_taken(chosen, given)
     options = requested_options(chosen, study_file, given)
     result = _result_folder(out, options, name)
     is_asked = study_file is not None or any(value is not None for value in given.values())
@@ -146,18 +155,6 @@ def run(  # noqa: PLR0913 - the options of a command line
             return _execute(assignment, _say_json if as_json else _report)
     except KeyboardInterrupt as error:
         raise _interrupted(name, result) from error
-
-
-def _require_taken(chosen: Study, given: Mapping[str, object]) -> None:
-    """Refuse an option of the command line that is of another study."""
-    for option, value in given.items():
-        if value is not None and option not in chosen.options.model_fields:
-            takers = ", ".join(
-                f"`{name}`" for name, each in studies().items() if option in each.options.model_fields
-            )
-            flag = FLAGS.get(option, option)
-            message = f"`--{flag}` is not an option of the study `{chosen.name}`; it is of {takers}"
-            raise UsageError(message)
 
 
 def _execute(assignment: Assignment, say: Callable[[Path], None]) -> int:

@@ -36,11 +36,22 @@ VERBS: Final[dict[str, Verb]] = {
     "analyse": Verb("steelyard.cli.analyse:analyse", "Compute the findings of a result folder."),
     "report": Verb("steelyard.cli.report:report", "Render the findings of a result folder."),
     "verify": Verb("steelyard.cli.verify:verify", "Compute every finding again and compare."),
+    "pack": Verb(
+        "steelyard.cli.pack:pack",
+        "Pack a result folder into one archive that others can verify and execute again.",
+    ),
+    "rerun": Verb(
+        "steelyard.cli.rerun:rerun",
+        "Repeat the study of a package on this machine and lay both results side by side.",
+    ),
     "compare-results": Verb(
         "steelyard.cli.compare_results:compare_results",
         "Lay two results over each other and list what changed.",
     ),
     "history": Verb("steelyard.cli.history:history", "Say where a history of results changes."),
+    "peaks": Verb(
+        "steelyard.cli.peaks:peaks", "Say how often calls take unusually long, when, and what comes with it."
+    ),
     "fit": Verb("steelyard.cli.fit:fit", "Fit lines, power laws or pieces to two columns of a file."),
     "plan": Verb("steelyard.cli.plan:plan", "Show what a study would execute."),
     "import": Verb(
@@ -77,6 +88,14 @@ VERBS: Final[dict[str, Verb]] = {
     ),
     "scheduler status": Verb(
         "steelyard.cli.scheduler:status", "Say how far best-effort commands stand back, and what was counted."
+    ),
+    "repository index": Verb("steelyard.cli.repository:index", "Write the index of a folder of packages."),
+    "repository list": Verb(
+        "steelyard.cli.repository:list_packages", "List the packages that a folder or a server offers."
+    ),
+    "repository fetch": Verb(
+        "steelyard.cli.repository:fetch",
+        "Fetch a package from a folder or a server and check its hash.",
     ),
     "restore": Verb(
         "steelyard.cli.restore:restore", "Undo what a killed study left: machine settings, links."

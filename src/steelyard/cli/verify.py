@@ -1,4 +1,4 @@
-"""``steelyard verify``: whether the findings are what the raw data give."""
+"""``steelyard verify``: whether the findings of a package or a folder are what the raw data give."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ CONFIRMED: Final = 0
 NOT_CONFIRMED: Final = 1
 
 
-def verify(directory: Path, *, json_: Annotated[bool, Parameter(name="--json", negative=())] = False) -> int:
+def verify(place: Path, *, json_: Annotated[bool, Parameter(name="--json", negative=())] = False) -> int:
     """Compute every finding again and compare.
 
     Leaves with exit code 0 if every hash, finding, table and the report agree to the last digit, 1 with the
-    list of what does not, 5 if the data cannot be used.
+    list of what does not, 5 if the data cannot be used. A package is unpacked into a private folder first;
+    one that could write outside of it, or that would fill the disk, is refused before anything is written.
 
     Parameters
     ----------
-    directory
-        Result folder with ``findings.json``; it is not changed.
+    place
+        Package, or result folder with ``findings.json``; it is not changed.
     json_
         Print one JSON object: ``confirmed`` and ``problems``.
 
@@ -31,16 +32,20 @@ def verify(directory: Path, *, json_: Annotated[bool, Parameter(name="--json", n
     Check a result that was sent to you::
 
         steelyard verify results/night
-    """
-    from steelyard.share.verify import verify as find_problems  # noqa: PLC0415 - start-up time
 
-    problems = find_problems(directory)
+    Check a package::
+
+        steelyard verify night.zip
+    """
+    from steelyard.share.package_check import verify_place  # noqa: PLC0415 - start-up time
+
+    problems = verify_place(place)
     if json_:
-        answer = {"confirmed": not problems, "directory": str(directory), "problems": problems}
+        answer = {"confirmed": not problems, "directory": str(place), "problems": problems}
         sys.stdout.write(json.dumps(answer, indent=1, ensure_ascii=False) + "\n")
     elif problems:
         sys.stdout.write("".join(f"{problem}\n" for problem in problems))
         sys.stderr.write(f"{len(problems)} problems; the findings are not confirmed\n")
     else:
-        sys.stdout.write(f"confirmed: every finding of `{directory}` follows from its raw data\n")
+        sys.stdout.write(f"confirmed: every finding of `{place}` follows from its raw data\n")
     return NOT_CONFIRMED if problems else CONFIRMED

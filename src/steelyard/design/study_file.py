@@ -82,7 +82,7 @@ def read_study_file(
         problem = Problem(lines.get(("study",), 0), "study", f"{found}; allowed: {allowed}")
         raise _failure(path, [problem])
     try:
-        return options.model_validate(_frozen(document), context=known)
+        return options.model_validate(frozen(document), context=known)
     except ValidationError as error:
         problems = {
             _problem(details, document, lines, options)
@@ -262,11 +262,17 @@ def _as_toml(value: object) -> str:
     return "a table" if isinstance(value, dict) else str(value)
 
 
-def _frozen(value: object) -> object:
-    """Give a document with tuples for lists: options are values."""
+def frozen(value: object) -> object:
+    """Give a document with tuples for lists: options are values.
+
+    Examples
+    --------
+    >>> frozen({"workers": [1, 2]})
+    {'workers': (1, 2)}
+    """
     if isinstance(value, dict):
-        return {name: _frozen(inner) for name, inner in value.items()}
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+        return {name: frozen(inner) for name, inner in value.items()}
+    return tuple(map(frozen, value)) if isinstance(value, list) else value
 
 
 def _join(path: KeyPath) -> str:

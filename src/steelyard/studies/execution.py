@@ -30,10 +30,11 @@ from steelyard.run.host import read_fingerprint, read_topology
 from steelyard.run.isolation.registry import sweep_all, technologies
 from steelyard.run.isolation.root_view import folders_needed
 from steelyard.run.preparation import Wishes, machine_prepared
+from steelyard.run.progress import format_left
 from steelyard.run.run_files import RunFiles, furnish_nothing
 from steelyard.run.secrecy import without_secrets
 from steelyard.run.session import open_session
-from steelyard.studies.registry import FurnishingStudy
+from steelyard.studies.registry import ForeseenStudy, FurnishingStudy
 from steelyard.studies.request import differing_keys
 
 if TYPE_CHECKING:
@@ -145,6 +146,8 @@ def execute_study(assignment: Assignment, progress: Progress) -> ExecutionSummar
 def _execute_claimed(assignment: Assignment, progress: Progress) -> ExecutionSummary:
     probed = ProbedTechnologies(progress)
     plan = _plan(assignment, probed)
+    if isinstance(assignment.study, ForeseenStudy) and not assignment.resume:
+        progress.note(f"expected to take about {format_left(assignment.study.seconds(plan))}")
     provenance = _provenance(assignment, plan, probed)
     topology = read_topology()
     needed = (cell.execution.command[0] for cell in plan.cells if cell.execution is not None)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 from steelyard.errors import InternalError, UsageError
 from steelyard.studies.colocation import STUDY as COLOCATION
 from steelyard.studies.communication import STUDY as COMMUNICATION
+from steelyard.studies.replication import STUDY as REPLICATION
 from steelyard.studies.scaling import STUDY as SCALING
 from steelyard.studies.stability import STUDY as STABILITY
 
@@ -29,6 +30,7 @@ _BUILT_IN: Final[dict[str, Study]] = {
     "scaling": SCALING,
     "communication": COMMUNICATION,
     "colocation": COLOCATION,
+    "replication": REPLICATION,
 }
 
 
@@ -71,6 +73,14 @@ class FurnishingStudy(Protocol):
 
     def furnished(self, plan: Plan) -> AbstractContextManager[Callable[[Batch, Path], None]]:
         """Make what the runs need around them, and give what lays files into the folder of a batch."""
+
+
+@runtime_checkable
+class ForeseenStudy(Protocol):
+    """A study that knows how long it takes before anything is executed."""
+
+    def seconds(self, plan: Plan) -> float:
+        """Give the expected time of executing a plan [s]."""
 
 
 @runtime_checkable
@@ -127,6 +137,7 @@ ANALYSES: Final = {
     "scaling": "steelyard.studies.scaling",
     "communication": "steelyard.studies.communication",
     "colocation": "steelyard.studies.colocation",
+    "replication": "steelyard.studies.replication",
 }
 """Packages of the studies whose results can be analysed and reported: modules ``analysis`` and ``report``."""
 

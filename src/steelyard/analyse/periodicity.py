@@ -1,0 +1,224 @@
+"""Whether events come with a period."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from scipy import stats
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float64]
+
+FEWEST: Final = 6
+"""Events below which no period is looked for."""
+FEWEST_CYCLES: Final = 5
+"""Cycles that a period must have in the time that was watched."""
+SIGNIFICANT: Final = 0.01
+_MOST_CELLS: Final = 1 << 17
+"""Cells of the grid that events are counted in, at most; at the highest frequency a cycle has 8 or more."""
+_NEIGHBOURS: Final = 30
+"""Ordinates on either side that give the level of the noise."""
+_GUARD: Final = 2
+"""Ordinates on either side that a line leaks into."""
+_PER_RATE: Final = 20.0
+"""Frequencies are looked at up to so many times the rate of the events: not every cycle makes a peak."""
+_DIVISORS: Final = 12
+_FEWEST_FITTING: Final = 3
+_STEPS: Final = (0.5, 0.05, 0.005)
+"""Half widths of the grids in which the frequency is refined, of 41 points each [cycles]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """What was found about a period.
+
+    Parameters
+    ----------
+    is_periodic : bool
+        Whether the p-value is below `SIGNIFICANT`.
+    p_value : float
+        Of a stream without a period, over all frequencies that were looked at.
+    period_ns, low_ns, high_ns : float
+        The period, with its 95 % interval; not a number where there is none [ns].
+    locked_share : float
+        Share of the events within a quarter of a period around the common phase: 1/2 by chance.
+    reason : str
+        Why no period was looked for; empty otherwise.
+    """
+
+    is_periodic: bool
+    p_value: float
+    period_ns: float
+    low_ns: float
+    high_ns: float
+    locked_share: float
+    reason: str = ""
+
+
+def find_period(
+    time_ns: NDArray[np.int64], start_ns: int, end_ns: int, *, shortest_ns: float = 0.0
+) -> Period:
+    """Look for a period in the times of events.
+
+    The power of the events at each frequency, every half of 1 / (end - start), is compared with the
+    middle one of m powers on its left, and on its right: for events without a period both stand for the same
+    smooth spectrum, whatever their clustering, and an exponential variable exceeds z times the r-th smallest of
+    m others with probability prod (m - i) / (m - i + z), i = 0 ... r - 1. The larger of both probabilities
+    counts; the smallest of all frequencies, times their number, is the p-value.
+    The reported period is the longest one that has a line of its own.
+
+    Parameters
+    ----------
+    time_ns : ndarray
+        Shape (n,), ascending: begins of the episodes [ns].
+    start_ns, end_ns : int
+        Begin and end of the time that was watched [ns].
+    shortest_ns : float
+        No shorter period is looked for [ns]; calls that follow each other are a lattice themselves.
+
+    Returns
+    -------
+    Period
+
+    References
+    ----------
+    .. [1] Bartlett (1963), J. R. Stat. Soc. B 25, 264: the spectrum of a point process; ordinates are
+       asymptotically independent and exponential around it.
+    .. [2] Renyi (1953), Acta Math. Hung. 4, 191: order statistics of exponential variables are sums of
+       independent ones, which gives the product.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(3)
+    >>> ticks = np.arange(40) * 25e6 + rng.normal(0, 1e6, 40) + 5e6
+    >>> found = find_period(ticks.astype(np.int64), 0, 1_000_000_000)
+    >>> found.is_periodic, found.low_ns < 25e6 < found.high_ns
+    (True, True)
+    """
+    times = np.asarray(time_ns, dtype=np.float64) - start_ns
+    length = float(end_ns - start_ns)
+    count = times.size
+    if count < FEWEST or length <= 0:
+        return _none(1.0, f"{count} events are too few: at least {FEWEST} needed")
+    highest = min(_MOST_CELLS / 8, _PER_RATE * count, length / (2 * shortest_ns) if shortest_ns > 0 else math.inf)
+    ordinates = 2 * int(highest)
+    if ordinates <= 2 * (FEWEST_CYCLES + _GUARD + 2):
+        return _none(1.0, f"fewer than {FEWEST_CYCLES} cycles of the shortest period fit in")
+    power = _powers(times, length, ordinates)
+    p_values = _exceedance(power)
+    best = int(np.argmin(p_values))
+    p_value = min(1.0, float(p_values[best]) * (ordinates - 2 * FEWEST_CYCLES))
+    if p_value >= SIGNIFICANT:
+        return _none(p_value)
+    frequency = _refined(times, _fundamental(best, power) / 2 / length, length)
+    return _estimated(times, frequency, p_value)
+
+
+def _none(p_value: float, reason: str = "") -> Period:
+    return Period(False, p_value, math.nan, math.nan, math.nan, math.nan, reason)  # noqa: FBT003 - first field
+
+
+def _powers(times: Vector, length: float, ordinates: int) -> Vector:
+    """Power at 0, 1/2, 1, 3/2 ... cycles in the whole time; its expectation without a period is about 1."""
+    count = 1 << max(4 * ordinates - 1, 1).bit_length()
+    cells = np.minimum((times / length * count).astype(np.int64), count - 1)
+    counted = np.bincount(cells, minlength=count).astype(np.float64)
+    # Padding to twice the length gives the ordinates in between; the mean is taken out, as it leaks.
+    padded = np.zeros(2 * count)
+    padded[:count] = counted - counted.mean()
+    spectrum = np.fft.rfft(padded)[: ordinates + 1]
+    return np.asarray(np.abs(spectrum) ** 2 / times.size, dtype=np.float64)
+
+
+def _exceedance(power: Vector) -> Vector:
+    """Probability of so much power at each ordinate, if only its surroundings were there."""
+    p_values = np.ones(power.size)
+    for parity in (0, 1):
+        # Whole cycles apart: ordinates in between repeat their neighbours.
+        column = power[parity::2]
+        found = np.ones(column.size)
+        inner = np.arange(_NEIGHBOURS + _GUARD + 1, column.size - _NEIGHBOURS - _GUARD)
+        if inner.size:
+            windows = np.lib.stride_tricks.sliding_window_view(column, _NEIGHBOURS)
+            rank = _NEIGHBOURS // 2
+            level = np.partition(windows, rank - 1, axis=1)[:, rank - 1]
+            left, right = level[inner - _GUARD - _NEIGHBOURS], level[inner + _GUARD + 1]
+            found[inner] = _beyond(column[inner], np.maximum(left, right), _NEIGHBOURS)
+        for place in range(FEWEST_CYCLES, min(_NEIGHBOURS + _GUARD + 1, column.size)):
+            found[place] = _beyond_edge(column, place)
+        p_values[parity::2] = found
+    return p_values
+
+
+def _beyond_edge(column: Vector, place: int) -> float:
+    sides = (column[1 : place - _GUARD], column[place + _GUARD + 1 :][:_NEIGHBOURS])
+    worst = 0.0
+    for side in sides:
+        rank = side.size // 2
+        if rank == 0:
+            return 1.0
+        level = np.partition(side, rank - 1)[rank - 1 : rank]
+        worst = max(worst, float(_beyond(column[place : place + 1], level, side.size)[0]))
+    return worst
+
+
+def _beyond(power: Vector, level: Vector, neighbours: int) -> Vector:
+    """Probability that an exponential variable exceeds so many times the middle one of others like it."""
+    ratio = power / np.maximum(level, 1e-9)
+    found = np.ones(power.size)
+    for index in range(neighbours // 2):
+        found *= (neighbours - index) / (neighbours - index + ratio)
+    return found
+
+
+def _fundamental(best: int, power: Vector) -> int:
+    """Go from a line to the longest period of which it is a multiple and that has a line of its own.
+
+    The power at a part of a frequency that is no multiple is noise, far below that of a line.
+    """
+    for divisor in range(_DIVISORS, 1, -1):
+        near = round(best / divisor)
+        around = np.arange(max(near - 1, 2 * _FEWEST_FITTING), near + 2)
+        around = around[around < power.size]
+        if around.size and power[around].max() > power[best] / 2:
+            return int(around[np.argmax(power[around])])
+    return best
+
+
+def _refined(times: Vector, frequency: float, length: float) -> float:
+    """Find the frequency of most power within one ordinate."""
+    for width in _STEPS:
+        tried = frequency + np.linspace(-width, width, 41) / length
+        tried = tried[tried > 0]
+        power = np.abs(np.exp(-2j * math.pi * np.outer(tried, times)).sum(axis=1))
+        frequency = float(tried[np.argmax(power)])
+    return frequency
+
+
+def _estimated(times: Vector, frequency: float, p_value: float) -> Period:
+    """Give the period with the interval of an M-estimator.
+
+    Frequency f and phase a maximise sum cos(2 pi f t - a). With the derivatives of the angle v = (2 pi t, -1),
+    A = sum cos(.) v v' and B = sum sin^2(.) v v', their covariance is A^-1 B A^-1: events out of phase count.
+    """
+    centred = times - times.mean()
+    phase = float(np.angle(np.exp(2j * math.pi * frequency * centred).sum()))
+    angle = 2 * math.pi * frequency * centred - phase
+    share = float((np.cos(angle) >= 0.0).mean())
+    # In units of the whole time, so that both columns are of one size.
+    scale = float(np.ptp(centred))
+    columns = np.stack([2 * math.pi * centred / scale, -np.ones(times.size)])
+    curvature = (columns * np.cos(angle)) @ columns.T
+    scores = (columns * np.sin(angle) ** 2) @ columns.T
+    inverse = np.linalg.inv(curvature)
+    error = math.sqrt(max(float((inverse @ scores @ inverse)[0, 0]), 0.0)) / scale
+    error = math.hypot(error, _STEPS[-1] / 20 / scale)
+    width = float(stats.t.ppf(0.975, times.size - 2)) * error
+    low, high = 1 / (frequency + width), 1 / max(frequency - width, 1e-300)
+    return Period(True, p_value, 1 / frequency, low, high, share)  # noqa: FBT003 - first field

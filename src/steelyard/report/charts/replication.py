@@ -1,0 +1,385 @@
+"""Charts of a replication: relative differences, costs of monitoring, calls over time, the tree of causes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from steelyard.report.charts.parts import SCHEMA, coloured, numeric, only_chosen, selector, shaped, tip
+from steelyard.report.charts.theme import MUTED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from steelyard.report.page import Json
+
+WIDTH: Final = 820
+ROW: Final = 26
+LABELS: Final = 330
+"""Room for the names of comparisons [px]."""
+
+VERDICT_COLOURS: Final = {"equivalent": "#009E73", "different": "#D55E00", "undecided": "#9AA4AE"}
+TREE_COLOURS: Final = {
+    "the program as it is": "#6B7280",
+    "still spikes": "#D55E00",
+    "more spikes": "#C0392B",
+    "fewer spikes": "#E69F00",
+    "spikes gone": "#009E73",
+}
+_BAND: Final = "#009E73"
+
+
+def forest_of_differences(
+    labels: Sequence[str], margin_percent: float, *, is_wide: bool = False
+) -> dict[str, Json]:
+    """Give relative differences with their intervals and the band of equivalence.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        Names of the comparisons, in order.
+    margin_percent : float
+        Margin of equivalence.
+    is_wide : bool
+        Whether the axis is logarithmic beyond ten percent on either side.
+
+    Returns
+    -------
+    dict
+        Reads the dataset ``differences``: ``label, percent, low, high, verdict, relation``.
+    """
+    scale: dict[str, Json] = {"type": "symlog", "constant": 10} if is_wide else {}
+    title = "difference of the second against the first [%]"
+    rows = _named_rows(labels)
+    colour = coloured("verdict", VERDICT_COLOURS)
+    place = numeric("percent", title, **scale)
+    band = {"low": -100 * margin_percent / (100 + margin_percent), "high": margin_percent}
+    return {
+        "$schema": SCHEMA,
+        "data": {"name": "differences"},
+        "height": ROW * len(labels) + 10,
+        "width": WIDTH - LABELS,
+        "usermeta": {"labelWidth": LABELS},
+        "layer": [
+            {
+                "data": {"values": [dict(band)]},
+                "mark": {"type": "rect", "color": _BAND, "opacity": 0.12},
+                "encoding": {"x": numeric("low", title, **scale), "x2": {"field": "high"}},
+            },
+            {
+                "data": {"values": [{"zero": 0}]},
+                "mark": {"type": "rule", "color": MUTED, "strokeDash": [4, 4]},
+                "encoding": {"x": numeric("zero", title, **scale)},
+            },
+            {
+                "transform": [{"filter": "isValid(datum.low)"}],
+                "mark": {"type": "rule", "strokeWidth": 2},
+                "encoding": {
+                    "y": rows,
+                    "x": numeric("low", title, **scale),
+                    "x2": {"field": "high"},
+                    "color": colour,
+                },
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 70},
+                "encoding": {
+                    "y": rows,
+                    "x": place,
+                    "color": colour,
+                    "shape": shaped("verdict", list(VERDICT_COLOURS)),
+                    "tooltip": [
+                        tip("label", "comparison"),
+                        tip("percent", "difference [%]", "+.3~g"),
+                        tip("low", "low [%]", "+.3~g"),
+                        tip("high", "high [%]", "+.3~g"),
+                        tip("verdict", "verdict"),
+                        tip("relation", "published relation"),
+                    ],
+                },
+            },
+        ],
+    }
+
+
+def cost_bars(labels: Sequence[str], colours: Mapping[str, str], *, is_wide: bool = False) -> dict[str, Json]:
+    """Give costs per call with their intervals.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        What costs, in order.
+    colours : mapping
+        Colour of each kind.
+    is_wide : bool
+        Whether the axis is logarithmic above ten nanoseconds.
+
+    Returns
+    -------
+    dict
+        Reads the dataset ``costs``: ``label, kind, setting, cost, low, high``.
+    """
+    scale: dict[str, Json] = {"type": "symlog", "constant": 10} if is_wide else {"zero": True}
+    title = "cost per call [ns]"
+    rows = _named_rows(labels)
+    axis: dict[str, Json] = {"axis": _DECADES} if is_wide else {}
+    place: dict[str, Json] = {"y": rows, "x": numeric("cost", title, **scale) | axis}
+    return {
+        "$schema": SCHEMA,
+        "data": {"name": "costs"},
+        "height": ROW * len(labels) + 10,
+        "width": WIDTH - LABELS,
+        "usermeta": {"labelWidth": LABELS},
+        "layer": [
+            {
+                "mark": {"type": "bar", "height": {"band": 0.62}, "opacity": 0.85},
+                "encoding": {
+                    **place,
+                    "color": coloured("kind", colours),
+                    "tooltip": [
+                        tip("label", "what"),
+                        tip("setting", "setting"),
+                        tip("cost", "cost [ns]", ".4~g"),
+                        tip("low", "low [ns]", ".4~g"),
+                        tip("high", "high [ns]", ".4~g"),
+                    ],
+                },
+            },
+            {
+                "transform": [{"filter": "isValid(datum.low)"}],
+                "mark": {"type": "rule", "strokeWidth": 2, "color": "#1C2126"},
+                "encoding": {
+                    "y": rows,
+                    "x": numeric("low", title, **scale) | axis,
+                    "x2": {"field": "high"},
+                },
+            },
+        ],
+    }
+
+
+_DECADES: Final[dict[str, Json]] = {
+    "values": [0, *(digit * 10**power for power in range(1, 8) for digit in (1, 3))],
+    "format": "~s",
+}
+"""Few ticks per decade of nanoseconds, on either side of which an axis is linear or logarithmic."""
+
+
+def _named_rows(labels: Sequence[str]) -> dict[str, Json]:
+    return {
+        "field": "label",
+        "type": "nominal",
+        "title": None,
+        "sort": list(labels),
+        "axis": {"labelLimit": LABELS - 10},
+    }
+
+
+def calls_over_time(names: Sequence[str], chosen: str) -> dict[str, Json]:
+    """Give the calls of a loop over its time: the usual one as a line, the longest one as a point.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Options of the menu.
+    chosen : str
+        The one that is shown at first.
+
+    Returns
+    -------
+    dict
+        Reads the dataset ``series``: ``name, time_s, middle_us, largest_us``.
+    """
+    scale: dict[str, Json] = {"type": "log", "nice": False, "padding": 8}
+    time = numeric("time_s", "time since the first call [s]", zero=False, nice=False)
+    title = "response time [us]"
+    few: dict[str, Json] = {"axis": {"tickCount": 6, "format": "~g"}}
+    return {
+        "$schema": SCHEMA,
+        "data": {"name": "series"},
+        "width": WIDTH,
+        "height": 260,
+        "params": [selector("chosen_loop", "Loop", names, chosen)],
+        "transform": [only_chosen("name", "chosen_loop")],
+        "layer": [
+            {
+                "mark": {"type": "point", "filled": True, "size": 14, "color": "#D55E00", "opacity": 0.7},
+                "encoding": {
+                    "x": time,
+                    "y": numeric("largest_us", title, **scale) | few,
+                    "tooltip": [
+                        tip("time_s", "time [s]", ".3~f"),
+                        tip("largest_us", "longest [us]", ".4~g"),
+                        tip("middle_us", "median [us]", ".4~g"),
+                    ],
+                },
+            },
+            {
+                "mark": {"type": "line", "strokeWidth": 1.4, "color": "#0072B2"},
+                "encoding": {"x": time, "y": numeric("middle_us", title, **scale) | few},
+            },
+        ],
+    }
+
+
+def latency_by_operation(colours: Mapping[str, str], operations: Sequence[str]) -> dict[str, Json]:
+    """Give mean and 99th percentile of latency by operation, a colour per setting.
+
+    Parameters
+    ----------
+    colours : mapping
+        Colour of each setting.
+    operations : sequence of str
+        In order.
+
+    Returns
+    -------
+    dict
+        Reads the dataset ``latencies``: ``operation, setting, metric, value_ms, low_ms, high_ms``.
+    """
+    scale: dict[str, Json] = {"type": "log", "nice": False, "padding": 10}
+    title = "latency [ms]"
+    place: dict[str, Json] = {
+        "x": {
+            "field": "operation",
+            "type": "nominal",
+            "title": None,
+            "sort": list(operations),
+            "axis": {"labelAngle": 0},
+        },
+        "xOffset": {"field": "setting", "sort": list(colours)},
+        "color": coloured("setting", colours),
+    }
+    return {
+        "$schema": SCHEMA,
+        "data": {"name": "latencies"},
+        "usermeta": {"panels": 2, "columns": 2},
+        "facet": {"field": "metric", "type": "nominal", "title": None, "sort": ["mean", "p99"]},
+        "columns": 2,
+        "spec": {
+            "width": 350,
+            "height": 220,
+            "layer": [
+                {
+                    "transform": [{"filter": "isValid(datum.low_ms)"}],
+                    "mark": {"type": "rule", "strokeWidth": 2},
+                    "encoding": {
+                        **place,
+                        "y": numeric("low_ms", title, **scale),
+                        "y2": {"field": "high_ms"},
+                    },
+                },
+                {
+                    "mark": {"type": "point", "filled": True, "size": 60},
+                    "encoding": {
+                        **place,
+                        "y": numeric("value_ms", title, **scale),
+                        "shape": shaped("setting", list(colours)),
+                        "tooltip": [
+                            tip("operation", "operation"),
+                            tip("setting", "setting"),
+                            tip("value_ms", "latency [ms]", ".4~g"),
+                            tip("low_ms", "low [ms]", ".4~g"),
+                            tip("high_ms", "high [ms]", ".4~g"),
+                        ],
+                    },
+                },
+            ],
+        },
+    }
+
+
+TREE_ROW: Final = 54
+_ROOT_WIDTH: Final = 0.3
+_BRANCH: Final = 0.38
+
+
+def tree_of_causes(rows: int) -> dict[str, Json]:
+    """Draw the tree: the program as it is, a branch per intervention, and whether the spikes are gone there.
+
+    Parameters
+    ----------
+    rows : int
+        Number of interventions, at least 1.
+
+    Returns
+    -------
+    dict
+        Reads the dataset ``nodes``: ``left, right, top, bottom, middle, text_x, name, told, verdict``, and
+        the dataset ``edges``: ``x, y, x2, y2``; see `tree_node` and `tree_edges`.
+    """
+    hidden: dict[str, Json] = {"axis": None}
+    x: dict[str, Json] = {"type": "quantitative", "scale": {"domain": [0, 1], "nice": False}, **hidden}
+    y: dict[str, Json] = {
+        "type": "quantitative",
+        "scale": {"domain": [0, rows], "reverse": True, "nice": False},
+        **hidden,
+    }
+    texts: dict[str, Json] = {"x": {"field": "text_x", **x}, "y": {"field": "middle", **y}}
+    return {
+        "$schema": SCHEMA,
+        "data": {"name": "nodes"},
+        "width": WIDTH,
+        "height": TREE_ROW * rows,
+        "layer": [
+            {
+                "data": {"name": "edges"},
+                "mark": {"type": "rule", "color": MUTED, "strokeWidth": 1.5},
+                "encoding": {
+                    "x": {"field": "x", **x},
+                    "y": {"field": "y", **y},
+                    "x2": {"field": "x2"},
+                    "y2": {"field": "y2"},
+                },
+            },
+            {
+                "mark": {"type": "rect", "cornerRadius": 6, "opacity": 0.16, "strokeWidth": 1.5},
+                "encoding": {
+                    "x": {"field": "left", **x},
+                    "x2": {"field": "right"},
+                    "y": {"field": "top", **y},
+                    "y2": {"field": "bottom"},
+                    "color": coloured("verdict", TREE_COLOURS),
+                    "tooltip": [tip("name", "intervention"), tip("told", "spikes")],
+                },
+            },
+            {
+                "mark": {"type": "text", "align": "left", "dy": -8, "fontWeight": 600, "fontSize": 13},
+                "encoding": {**texts, "text": {"field": "name"}},
+            },
+            {
+                "mark": {"type": "text", "align": "left", "dy": 9, "fontSize": 12},
+                "encoding": {**texts, "text": {"field": "told"}},
+            },
+        ],
+    }
+
+
+Node = dict[str, "str | int | float | bool | None"]
+
+
+def tree_node(place: int | None, rows: int, name: str, told: str, verdict: str) -> Node:
+    """Give the box of an intervention by its place from the top; ``None`` for the program as it is."""
+    middle = rows / 2 if place is None else place + 0.5
+    left, right = (0.0, _ROOT_WIDTH) if place is None else (_BRANCH, 1.0)
+    return {
+        "left": left,
+        "right": right,
+        "top": middle - 0.4,
+        "bottom": middle + 0.4,
+        "middle": middle,
+        "text_x": left + 0.012,
+        "name": name,
+        "told": told,
+        "verdict": verdict,
+    }
+
+
+def tree_edges(rows: int) -> list[Node]:
+    """Give the lines from the program as it is to each intervention."""
+    trunk = (_ROOT_WIDTH + _BRANCH) / 2
+    root: Node = {"x": _ROOT_WIDTH, "y": rows / 2, "x2": trunk, "y2": rows / 2}
+    stem: Node = {"x": trunk, "y": 0.5, "x2": trunk, "y2": rows - 0.5}
+    branches: list[Node] = [
+        {"x": trunk, "y": place + 0.5, "x2": _BRANCH, "y2": place + 0.5} for place in range(rows)
+    ]
+    return [root, stem, *branches]

@@ -1,0 +1,130 @@
+"""Which result folders can be packed: those whose study is over, analysed and reported."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shlex
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import pyarrow.parquet as pq
+
+from steelyard.errors import DataError
+from steelyard.model.finding import read_findings
+from steelyard.model.plan import read_plan
+from steelyard.record.ledger import LEDGER_NAME
+from steelyard.record.looks import LOOKS_NAME
+from steelyard.record.provenance import read_provenance
+from steelyard.record.tables import RUNS_NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from steelyard.model import Plan
+    from steelyard.record.provenance import Provenance
+
+LEFT_OUT: Final = {
+    "logs": "what launchers and isolation technologies said; it may name users and hosts",
+    "ledger.sqlite.lock": "holds nothing",
+    "ledger.sqlite-shm": "holds nothing",
+    "ledger.sqlite-wal": "holds nothing",
+}
+"""What stands in a result folder and in no package, and why."""
+
+_CODE: Final = "data.incomplete"
+
+
+def require_complete(result: Path) -> tuple[Plan, Provenance]:
+    """Give plan and provenance of a result that can be packed.
+
+    Raises
+    ------
+    DataError
+        Naming what is lacking and the command that makes it.
+    """
+    plan = read_plan(result / "plan.json")
+    provenance = read_provenance(result)
+    wal = result / f"{LEDGER_NAME}-wal"
+    if wal.exists() and wal.stat().st_size:
+        raise _incomplete(result, "its ledger was not closed", _resume(plan, result))
+    if not (result / RUNS_NAME).exists():
+        raise _incomplete(result, f"`{RUNS_NAME}` is absent", _resume(plan, result))
+    lacking = _batches_lacking(result, plan)
+    if lacking:
+        counted = "one batch was" if lacking == 1 else f"{lacking} of {len(plan.batches)} batches were"
+        raise _incomplete(result, f"{counted} not executed", _resume(plan, result))
+    again = shlex.quote(str(result))
+    if read_findings(result / "findings.json").plan_id != plan.id:
+        raise _incomplete(result, "its findings are of another plan", f"steelyard analyse {again}")
+    if not (result / "report.html").exists():
+        raise _incomplete(result, "`report.html` is absent", f"steelyard report {again}")
+    return plan, provenance
+
+
+def _batches_lacking(result: Path, plan: Plan) -> int:
+    """Count what the plan has and the tables do not; a comparison ends early, an import has no ledger."""
+    if (result / LOOKS_NAME).exists() or not (result / LEDGER_NAME).exists():
+        return 0
+    recorded = set(pq.read_table(result / RUNS_NAME, columns=["batch"])["batch"].to_pylist())
+    return sum(
+        batch.number not in recorded for batch in plan.batches if plan.cell_of(batch).execution is not None
+    )
+
+
+def _resume(plan: Plan, result: Path) -> str:
+    quoted = shlex.quote(str(result))
+    if plan.options.get("request") is None:
+        return f"measure again into another folder; `steelyard verify {quoted}` says what there is"
+    return f"steelyard run {plan.study} --out {quoted} --resume"
+
+
+def _incomplete(result: Path, reason: str, hint: str) -> DataError:
+    return DataError(f"`{result}` is not a complete result: {reason}", hint=hint, code=_CODE)
+
+
+@contextmanager
+def left_alone(result: Path) -> Iterator[None]:
+    """Hold off studies that would write into a result folder; other readers may hold it as well.
+
+    Raises
+    ------
+    DataError
+        If a study is executed in it at the moment.
+    """
+    descriptor = os.open(result, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError as error:
+            message = f"another process executes a study in `{result}`"
+            raise DataError(message, hint="wait for it, then pack", code="data.locked") from error
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def result_files(result: Path) -> Iterator[str]:
+    """Give the files of a result folder that belong into a package, sorted.
+
+    Raises
+    ------
+    DataError
+        If something in it is neither a file nor a folder: a link leads out of what is packed.
+    """
+    yield from _files(result, "")
+
+
+def _files(folder: Path, above: str) -> Iterator[str]:
+    for path in sorted(folder.iterdir(), key=lambda each: each.name):
+        name = f"{above}{path.name}"
+        if name in LEFT_OUT or path.name.startswith("."):
+            continue
+        if path.is_symlink() or not (path.is_dir() or path.is_file()):
+            message = f"`{path}` is neither a file nor a folder"
+            raise DataError(message, hint="replace it by what it stands for", code="data.package")
+        if path.is_dir():
+            yield from _files(path, f"{name}/")
+        else:
+            yield name

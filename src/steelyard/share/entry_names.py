@@ -1,0 +1,152 @@
+"""Which names a file in a package may have: those that mean the same inside one folder on every system."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING, Final
+
+from steelyard.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+LONGEST_PART_BYTES: Final = 255
+"""Of one name, as most file systems have it."""
+
+LONGEST_NAME_BYTES: Final = 1024
+"""Of a whole path; own choice, well below the 4096 of Linux so that any folder can take the package."""
+
+_CONTROLS: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Unicode's classes of what is no visible character: controls, formats, halves of pairs, line ends."""
+
+_DRIVE: Final = re.compile(r"^[A-Za-z]:")
+
+
+def fault_of_name(name: str) -> str | None:
+    """Say why a file of a package may not have a name.
+
+    Parameters
+    ----------
+    name : str
+        Path inside the package, with ``/`` between its parts.
+
+    Returns
+    -------
+    str or None
+        The reason; ``None`` for a name that is allowed.
+
+    Examples
+    --------
+    >>> fault_of_name("result/plan.json")
+    >>> fault_of_name("../../x")
+    'it leads out of the folder'
+    """
+    return _fault_of_path(name) or next(filter(None, map(_fault_of_part, name.split("/"))), None)
+
+
+def _fault_of_path(name: str) -> str | None:
+    faults = {
+        "it is empty": not name,
+        "it holds a control character": any(unicodedata.category(each) in _CONTROLS for each in name),
+        "it is an absolute path": name.startswith("/"),
+        "it holds a backslash": "\\" in name,
+        "it begins with the letter of a drive": _DRIVE.match(name) is not None,
+        f"it is longer than {LONGEST_NAME_BYTES} bytes": _byte_count(name) > LONGEST_NAME_BYTES,
+    }
+    return next((fault for fault, applies in faults.items() if applies), None)
+
+
+def _byte_count(name: str) -> int:
+    return len(name.encode(errors="surrogatepass"))
+
+
+def _fault_of_part(part: str) -> str | None:
+    if part == "..":
+        return "it leads out of the folder"
+    if part in {"", "."}:
+        return "one of its parts is empty"
+    if _byte_count(part) > LONGEST_PART_BYTES:
+        return f"one of its parts is longer than {LONGEST_PART_BYTES} bytes"
+    return None
+
+
+def require_names(names: Iterable[str], place: str) -> None:
+    """Check the names of all files of a package, each alone and all together.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Paths of files inside the package.
+    place : str
+        What holds them, for the error.
+
+    Raises
+    ------
+    DataError
+        At the first name that is not allowed, occurs twice, differs from another in nothing but upper and
+        lower case, or is a file and a folder at once.
+    """
+    files: dict[str, str] = {}
+    folders: dict[str, str] = {}
+    for name in names:
+        fault = fault_of_name(name)
+        if fault is None:
+            fault = _fault_beside(name, files, folders)
+        if fault is not None:
+            raise refused(place, f"its file {quoted(name)} has a name that is not allowed: {fault}")
+
+
+def _fault_beside(name: str, files: dict[str, str], folders: dict[str, str]) -> str | None:
+    """Say how a name collides with those before it, and remember it."""
+    key = _folded(name)
+    if key in files:
+        return "it occurs twice" if files[key] == name else f"{quoted(files[key])} differs in case only"
+    if key in folders:
+        return "it is a folder as well"
+    files[key] = name
+    parts = name.split("/")
+    for count in range(1, len(parts)):
+        folder = "/".join(parts[:count])
+        key = _folded(folder)
+        if key in files:
+            return f"{quoted(folder)} is a file as well"
+        if folders.setdefault(key, folder) != folder:
+            return f"the folder {quoted(folders[key])} differs in case only"
+    return None
+
+
+def _folded(name: str) -> str:
+    """Give what a file system without case, or with another normal form, takes for the same name."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+def quoted(name: str) -> str:
+    r"""Give a foreign name fit to be shown: nothing in it can move the cursor or hide the rest.
+
+    Examples
+    --------
+    >>> quoted("a" + chr(27) + "[2J")
+    '`a\\x1b[2J`'
+    """
+    shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}..."
+    return "`" + "".join(each if each.isprintable() else repr(each)[1:-1] for each in shown) + "`"
+
+
+_SHOWN: Final = 120
+
+
+def refused(place: str, reason: str, code: str = "data.package") -> DataError:
+    """Give the error for a package that is not unpacked.
+
+    Parameters
+    ----------
+    place : str
+        The package.
+    reason : str
+        What is wrong with it.
+    code : str
+        Stable code.
+    """
+    hint = "get the package again from where it was published; nothing of it was written"
+    return DataError(f"`{place}` is refused: {reason}", hint=hint, code=code)

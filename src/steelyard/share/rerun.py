@@ -1,0 +1,102 @@
+"""What repeating a package would execute, said before anything is: a package comes from a stranger."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from steelyard.share.entry_names import quoted
+from steelyard.share.package_texts import study_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from steelyard.model import Plan
+
+_SHOWN_COMMANDS: Final = 40
+_SHOWN_CHARACTERS: Final = 400
+_PLACES: Final = ("{work}", "{workloads}")
+
+
+def said_of(plan: Plan) -> Iterator[str]:
+    """Say what the plan of a package executes, and with which rights it would be here.
+
+    A study is planned anew on this machine from its request; the request is shown whole, because it may name
+    commands that the plan does not show. Nothing foreign reaches the terminal but visible characters.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of the package.
+    """
+    size = f"{len(plan.batches)} batches of {len(plan.cells)} cells"
+    yield f"study {quoted(plan.study)}, seed {plan.seed}, {size}"
+    request = study_file(plan)
+    if request is not None:
+        yield "it asks this machine for:"
+        yield from (f"  {_visible(line)}" for line in request.splitlines())
+    commands = executed_commands(plan)
+    yield f"its plan executed {len(commands)} different commands there:"
+    for command, count in list(commands.items())[:_SHOWN_COMMANDS]:
+        yield f"  {count} x {_visible(command)}"
+    if len(commands) > _SHOWN_COMMANDS:
+        yield f"  and {len(commands) - _SHOWN_COMMANDS} more, all in `result/plan.json` of the package"
+    isolations = sorted({cell.execution.isolation for cell in plan.cells if cell.execution is not None})
+    yield f"isolation: {', '.join(map(_visible, isolations)) or 'none'}"
+    yield from _rights(plan, isolations)
+
+
+def executed_commands(plan: Plan) -> dict[str, int]:
+    """Give the commands of a plan with the number of their cells."""
+    return dict(
+        Counter(shlex.join(cell.execution.command) for cell in plan.cells if cell.execution is not None)
+    )
+
+
+def absent_programs(plan: Plan) -> list[str]:
+    """Give the programs that a plan executes by themselves and that this machine does not have."""
+    programs = {cell.execution.command[0] for cell in plan.cells if cell.execution is not None}
+    return sorted(
+        program for program in programs if not program.startswith(_PLACES) and shutil.which(program) is None
+    )
+
+
+def newly_missing(theirs: Plan, ours: Plan) -> list[str]:
+    """Name the cells that a package executed and that cannot be executed here, with the reason.
+
+    Parameters
+    ----------
+    theirs, ours : Plan
+        Plan of the package, and the plan of the same request on this machine.
+    """
+    here = {tuple(cell.levels.items()): cell for cell in ours.cells}
+    lines = []
+    for cell in theirs.cells:
+        if cell.execution is None:
+            continue
+        own = here.get(tuple(cell.levels.items()))
+        name = ", ".join(cell.levels.values())
+        if own is None:
+            lines.append(f"{name}: the plan for this machine has no such cell")
+        elif own.execution is None:
+            lines.append(f"{name}: {own.missing}")
+    return lines
+
+
+def _rights(plan: Plan, isolations: list[str]) -> Iterator[str]:
+    user = "root: every right on this machine" if os.geteuid() == 0 else f"user {os.geteuid()}"
+    yield f"rights: {user}"
+    if "bare" in isolations:
+        yield "`bare` isolates nothing: these commands can read, change and send whatever this user can"
+    tuning = str(plan.options.get("tuning") or "")
+    if tuning:
+        yield f"machine settings that would be changed meanwhile: {_visible(tuning)}"
+
+
+def _visible(text: str) -> str:
+    """Give foreign text in one line in which nothing can hide."""
+    shown = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in shown)

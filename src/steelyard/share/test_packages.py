@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from steelyard.cli import execute
+from steelyard.share.checksums import MANIFEST_NAME
+from steelyard.share.crate import CRATE_NAME
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytest.importorskip("altair", reason="reports need the extra `report`")
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A real result: two commands compared for a moment."""
+    folder = tmp_path_factory.mktemp("result") / "compared"
+    words = ["compare", "--out", str(folder), "--runs-min", "8", "--runs-max", "8", "--budget", "2s"]
+    assert execute([*words, "--report", "true", "sleep 0.002"]) in {0, 1}
+    return folder
+
+
+@pytest.fixture(scope="module")
+def package(result: Path) -> Path:
+    path = result.parent / "compared.zip"
+    assert execute(["pack", str(result), "-o", str(path)]) == 0
+    return path
+
+
+def unpacked(package: Path, folder: Path) -> Path:
+    with zipfile.ZipFile(package) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def packed_again(folder: Path, package: Path) -> Path:
+    with zipfile.ZipFile(package, "w") as archive:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                archive.write(path, path.relative_to(folder).as_posix())
+    return package
+
+
+def hashes_made_again(folder: Path) -> None:
+    """Do what an attacker does: make manifest and metadata fit the files."""
+    crate = json.loads((folder / CRATE_NAME).read_text())
+    for entity in crate["@graph"]:
+        if entity["@type"] == "File":
+            content = (folder / entity["@id"]).read_bytes()
+            entity["sha256"], entity["contentSize"] = hashlib.sha256(content).hexdigest(), str(len(content))
+    (folder / CRATE_NAME).write_text(json.dumps(crate))
+    lines = [
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(folder).as_posix()}\n"
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != MANIFEST_NAME
+    ]
+    (folder / MANIFEST_NAME).write_text("".join(lines))
+
+
+def test_a_packed_result_is_confirmed(package: Path, tmp_path: Path) -> None:
+    assert execute(["verify", str(package)]) == 0
+    assert execute(["verify", str(unpacked(package, tmp_path / "p"))]) == 0
+
+
+def test_the_same_result_gives_the_same_bytes(result: Path, package: Path, tmp_path: Path) -> None:
+    assert execute(["pack", str(result), "-o", str(tmp_path / "again.zip"), "--unchecked"]) == 0
+    assert execute(["pack", str(result), "-o", str(tmp_path / "third.zip")]) == 0
+    assert (tmp_path / "third.zip").read_bytes() == package.read_bytes()
+    assert (tmp_path / "again.zip").read_bytes() != package.read_bytes()
+
+
+def test_nothing_is_overwritten(result: Path, package: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = package.read_bytes()
+    assert execute(["pack", str(result), "-o", str(package)]) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert package.read_bytes() == before
+
+
+def test_a_missing_a_surplus_and_a_changed_file_are_named(
+    package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = unpacked(package, tmp_path / "p")
+    (folder / "CITATION.cff").unlink()
+    (folder / "result" / "more.txt").write_text("more")
+    with (folder / "README.md").open("a") as file:
+        file.write("another sentence\n")
+    assert execute(["verify", str(packed_again(folder, tmp_path / "p.zip"))]) == 1
+    said = capsys.readouterr().out
+    assert "`CITATION.cff` is missing" in said
+    assert "`result/more.txt` is surplus" in said
+    assert "`README.md` has another hash" in said
+
+
+def test_an_altered_number_with_all_hashes_made_again_is_found(
+    package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = unpacked(package, tmp_path / "p")
+    path = folder / "result" / "findings.json"
+    findings = json.loads(path.read_text())
+    estimates = next(each["estimates"] for each in findings["findings"] if each["estimates"])
+    next(iter(estimates.values()))["value"] *= 1.01
+    path.write_text(json.dumps(findings, indent=1, ensure_ascii=False) + "\n")
+    hashes_made_again(folder)
+    assert execute(["verify", str(packed_again(folder, tmp_path / "p.zip"))]) == 1
+    said = capsys.readouterr().out
+    assert ".value is " in said
+    assert "the tables give" in said
+
+
+def test_metadata_that_does_not_fit_the_files_is_found(
+    package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = unpacked(package, tmp_path / "p")
+    hashes_made_again(folder)
+    crate = json.loads((folder / CRATE_NAME).read_text())
+    for entity in crate["@graph"]:
+        if entity["@id"] == "result/plan.json":
+            entity["contentSize"] = "1"
+    (folder / CRATE_NAME).write_text(json.dumps(crate))
+    manifest = (folder / MANIFEST_NAME).read_text().splitlines()
+    digest = hashlib.sha256((folder / CRATE_NAME).read_bytes()).hexdigest()
+    lines = [f"{digest}  {CRATE_NAME}" if line.endswith(f"  {CRATE_NAME}") else line for line in manifest]
+    (folder / MANIFEST_NAME).write_text("\n".join(lines) + "\n")
+    assert execute(["verify", str(folder)]) == 1
+    assert "says another size of `result/plan.json`" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("absent", "hint"),
+    [
+        ("report.html", "steelyard report"),
+        ("findings.json", "steelyard analyse"),
+        ("plan.json", "steelyard run"),
+    ],
+)
+def test_an_incomplete_result_is_refused_with_the_next_step(
+    result: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], absent: str, hint: str
+) -> None:
+    for path in result.rglob("*"):
+        if path.is_file() and path.name != absent:
+            copy = tmp_path / "r" / path.relative_to(result)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            os.link(path, copy)
+    assert execute(["pack", str(tmp_path / "r"), "-o", str(tmp_path / "r.zip")]) == 5
+    assert hint in capsys.readouterr().err
+    assert not (tmp_path / "r.zip").exists()
+    assert list(tmp_path.glob(".*")) == []
+
+
+def test_a_package_that_names_its_user_is_refused_as_anonymous(
+    result: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # One of the compared commands is `sleep`: a user of that name is named by the plan.
+    monkeypatch.setenv("USER", "sleep")
+    words = ["pack", str(result), "-o", str(tmp_path / "r.zip"), "--unchecked"]
+    assert execute([*words, "--anonymous"]) == 5
+    assert "names its user or host: `sleep` in " in capsys.readouterr().err
+    assert not (tmp_path / "r.zip").exists()
+    assert execute(words) == 0
+    assert "the package names `sleep`" in capsys.readouterr().err
+
+
+def test_two_packages_are_compared_cell_by_cell(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["compare-results", str(package), str(package)]
+    assert execute([*words, "--margin", "50%", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["margin"] == 0.5
+    assert {each["metric"] for each in found["cells"]} == {"outside-wall"}
+    assert all(each["ratio"]["value"] == 1 for each in found["cells"])
+    assert execute(words) == 0
+    assert "Cells within" not in capsys.readouterr().out
+
+
+def test_a_changed_package_is_not_compared(
+    package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = unpacked(package, tmp_path / "p")
+    (folder / "README.md").unlink()
+    assert execute(["compare-results", str(package), str(folder)]) == 5
+    assert "`README.md` is missing" in capsys.readouterr().err

@@ -1,0 +1,256 @@
+from __future__ import annotations
+
+import contextlib
+import shutil
+import stat
+import struct
+import tarfile
+import tempfile
+import zipfile
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steelyard.cli import execute
+from steelyard.errors import DataError
+from steelyard.share.entry_names import fault_of_name
+from steelyard.share.unpack import Bounds, unpack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def archive_of(*names: str, content: bytes = b"content") -> bytes:
+    into = BytesIO()
+    with zipfile.ZipFile(into, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in names:
+            entry = zipfile.ZipInfo("x", (1980, 1, 1, 0, 0, 0))
+            entry.filename = name  # as it is: the constructor would cut it at a null byte
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, content)
+    return into.getvalue()
+
+
+def archive_with_mode(mode: int) -> bytes:
+    into = BytesIO()
+    with zipfile.ZipFile(into, "w") as archive:
+        entry = zipfile.ZipInfo("entry")
+        entry.create_system = 3
+        entry.external_attr = mode << 16
+        archive.writestr(entry, b"/etc/passwd")
+    return into.getvalue()
+
+
+@pytest.fixture
+def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder for temporary files, in a folder that nothing else may be written to."""
+    private = tmp_path / "outer" / "tmp"
+    private.mkdir(parents=True)
+    monkeypatch.setattr(tempfile, "tempdir", str(private))
+    yield private
+    assert list(private.iterdir()) == [], "what was unpacked must be gone"
+    assert list((tmp_path / "outer").iterdir()) == [private], "nothing may be written outside"
+
+
+def refusal(content: bytes, surroundings: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """Verify a package that must be refused, and give what was said."""
+    package = surroundings.parent.parent / "package.zip"
+    package.write_bytes(content)
+    assert execute(["verify", str(package)]) == 5
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "hint:" in said.err
+    assert "Traceback" not in said.err
+    return said.err
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("../../x", "it leads out of the folder"),
+        ("a/../../x", "it leads out of the folder"),
+        ("/etc/x", "it is an absolute path"),
+        ("C:/x", "it begins with the letter of a drive"),
+        ("a\\..\\x", "it holds a backslash"),
+        ("a\x00b", "it holds a control character"),
+        ("a\nb", "it holds a control character"),
+        ("a\x1b[2Jb", "it holds a control character"),
+        ("a\u202eb", "it holds a control character"),
+        ("a//b", "one of its parts is empty"),
+        ("./a", "one of its parts is empty"),
+        ("a" * 256, "one of its parts is longer than 255 bytes"),
+        ("a/" * 600 + "b", "it is longer than 1024 bytes"),
+    ],
+)
+def test_a_name_that_is_not_allowed_is_refused(
+    name: str, reason: str, surroundings: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = refusal(archive_of("good", name), surroundings, capsys)
+    assert reason in said
+    assert all(character.isprintable() for character in said.replace("\n", ""))
+
+
+@pytest.mark.parametrize(
+    ("names", "reason"),
+    [
+        (("a/x", "a/X"), "differs in case only"),
+        (("A/x", "a/y"), "differs in case only"),
+        (("stra\u00dfe", "STRASSE"), "differs in case only"),
+        (("e\u0301", "\u00e9"), "differs in case only"),
+        (("a", "a/b"), "is a file as well"),
+        (("a/b", "a"), "it is a folder as well"),
+    ],
+)
+def test_names_that_collide_are_refused(
+    names: tuple[str, ...], reason: str, surroundings: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert reason in refusal(archive_of(*names), surroundings, capsys)
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_name_that_occurs_twice_is_refused(surroundings: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "it occurs twice" in refusal(archive_of("a", "b", "a"), surroundings, capsys)
+
+
+@pytest.mark.parametrize(
+    ("mode", "reason"),
+    [
+        (stat.S_IFLNK | 0o777, "is a symbolic link"),
+        (stat.S_IFCHR | 0o666, "is a device"),
+        (stat.S_IFBLK | 0o666, "is a device"),
+        (stat.S_IFIFO | 0o666, "is a named pipe"),
+        (stat.S_IFSOCK | 0o666, "is a socket"),
+        (stat.S_IFDIR | 0o755, "is a folder without `/`"),
+    ],
+)
+def test_what_is_no_plain_file_is_refused(
+    mode: int, reason: str, surroundings: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert reason in refusal(archive_with_mode(mode), surroundings, capsys)
+
+
+def test_a_bomb_is_refused_by_its_ratio(surroundings: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bomb = archive_of("zeros", content=bytes(8 << 20))
+    assert "more than 200 times" in refusal(bomb, surroundings, capsys)
+
+
+def test_a_bomb_inside_is_a_file_like_any_other(tmp_path: Path) -> None:
+    bomb = archive_of("zeros", content=bytes(8 << 20))
+    package = tmp_path / "p.zip"
+    package.write_bytes(archive_of("inner.zip", content=bomb))
+    (tmp_path / "into").mkdir()
+    unpack(package, tmp_path / "into")
+    assert [path.name for path in (tmp_path / "into").iterdir()] == ["inner.zip"]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "reason"),
+    [(Bounds(total_bytes=13), "its files have 14 bytes"), (Bounds(entries=1), "it has 2 entries")],
+)
+def test_totals_beyond_the_bounds_are_refused(bounds: Bounds, reason: str, tmp_path: Path) -> None:
+    package = tmp_path / "p.zip"
+    package.write_bytes(archive_of("a", "b"))
+    (tmp_path / "into").mkdir()
+    with pytest.raises(DataError, match=reason):
+        unpack(package, tmp_path / "into", bounds)
+    assert list((tmp_path / "into").iterdir()) == []
+
+
+def central_header(content: bytes) -> int:
+    return content.index(b"PK\x01\x02")
+
+
+def changed(content: bytes, at: int, form: str, value: int) -> bytes:
+    whole = bytearray(content)
+    struct.pack_into(form, whole, at, value)
+    return bytes(whole)
+
+
+def test_an_encrypted_entry_is_refused(surroundings: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    content = archive_of("a")
+    content = changed(changed(content, central_header(content) + 8, "<H", 1), 6, "<H", 1)
+    assert "is encrypted" in refusal(content, surroundings, capsys)
+
+
+@pytest.mark.parametrize(
+    ("at", "form", "value", "reason"),
+    [
+        (30, "<B", ord("b"), "its name"),
+        (8, "<H", 0, "its method"),
+        (14, "<I", 1, "its size"),
+        (18, "<I", 1, "its size"),
+        (22, "<I", 1, "its size"),
+    ],
+)
+def test_a_header_that_contradicts_the_directory_is_refused(
+    at: int, form: str, value: int, reason: str, surroundings: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = refusal(changed(archive_of("a"), at, form, value), surroundings, capsys)
+    assert f"is not what the directory says: {reason}" in said
+
+
+def test_entries_that_share_bytes_are_refused(surroundings: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    content = archive_of("a", "b")
+    second = content.index(b"PK\x01\x02", central_header(content) + 1)
+    shared = changed(content, second + 42, "<I", 0)
+    assert "shares bytes with another one" in refusal(shared, surroundings, capsys)
+
+
+@pytest.mark.parametrize("kept", [0.2, 0.6, 0.95])
+def test_a_truncated_file_is_refused(
+    kept: float, surroundings: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = archive_of(*(f"file-{number}" for number in range(20)))
+    assert "is refused" in refusal(content[: int(kept * len(content))], surroundings, capsys)
+
+
+def test_a_tar_archive_is_refused(surroundings: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    into = BytesIO()
+    with tarfile.open(fileobj=into, mode="w:gz") as archive:
+        entry = tarfile.TarInfo("../../x")
+        archive.addfile(entry)
+    assert "it is no ZIP archive" in refusal(into.getvalue(), surroundings, capsys)
+
+
+def test_a_full_disk_is_named_before_anything_is_written(
+    surroundings: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage("/")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=1))
+    said = refusal(archive_of("a"), surroundings, capsys)
+    assert "has 1 left" in said
+    assert "TMPDIR" in said
+
+
+@given(st.text(min_size=1, max_size=40))
+def test_a_name_that_is_allowed_stays_in_its_folder(name: str) -> None:
+    if fault_of_name(name) is None:
+        folder = Path("/folder/of/the/package")
+        whole = folder / name
+        assert whole != folder
+        assert ".." not in whole.parts
+        assert whole.is_relative_to(folder)
+
+
+@given(st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=8), st.data())
+def test_changed_bytes_never_write_outside_nor_end_in_a_bug(
+    changes: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    names = [f"folder/{number}" for number in range(3)]
+    content = bytearray(archive_of(*names, content=b"some content" * 20))
+    for at, value in changes:
+        content[at % len(content)] = value
+    end = data.draw(st.integers(len(content) // 2, len(content)))
+    with tempfile.TemporaryDirectory() as outer:
+        package, into = Path(outer) / "p.zip", Path(outer) / "into"
+        package.write_bytes(content[:end] if end % 3 == 0 else content)
+        into.mkdir()
+        with contextlib.suppress(DataError):
+            unpack(package, into)
+        assert {path.name for path in Path(outer).iterdir()} == {"p.zip", "into"}
+        assert all(path.is_file() or path.is_dir() for path in into.rglob("*"))
+        assert not any(path.is_symlink() for path in into.rglob("*"))

@@ -1,0 +1,260 @@
+"""A package from a stranger, unpacked: every entry is checked before the first byte is written."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import struct
+import zipfile
+import zlib
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Final
+
+from steelyard.errors import DataError, unwritable
+from steelyard.share.entry_names import quoted, refused, require_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+_CHUNK_BYTES: Final = 1 << 20
+_METHODS: Final = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+_ENCRYPTED: Final = 0x1 | 0x40 | 0x2000
+"""Bits of an entry's flags: encrypted, strongly encrypted, its header masked."""
+
+_SIZES_BEHIND: Final = 0x8
+_UNIX: Final = 3
+_LOCAL_HEADER: Final = struct.Struct("<4s5H3I2H")
+_LARGEST_READ_BYTES: Final = 512 << 20
+_ROOM_LEFT_BYTES: Final = 64 << 20
+"""Kept free on the file system, for what is computed beside the package."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What an unpacked package may amount to.
+
+    Parameters
+    ----------
+    total_bytes : int
+        All its files together.
+    entries : int
+        Number of its files.
+    ratio : int
+        Bytes of a file over bytes in the package, for files above `ratio_from_bytes`: a colocation's ledger
+        shrinks 12 times; a bomb 1000 times.
+    ratio_from_bytes : int
+        Smaller files may shrink as they like.
+    """
+
+    total_bytes: int = 64 << 30
+    entries: int = 500_000
+    ratio: int = 200
+    ratio_from_bytes: int = 1 << 20
+
+
+BOUNDS: Final = Bounds()
+
+
+def unpack(package: Path, folder: Path, bounds: Bounds = BOUNDS) -> None:
+    """Unpack a package into an empty, private folder.
+
+    Nothing is written unless all entries are plain files inside the folder, within the bounds, and described
+    the same by the archive's directory and by their own headers. Archives inside the package stay files.
+
+    Parameters
+    ----------
+    package : Path
+        The archive.
+    folder : Path
+        Existing, empty folder that only this user may write.
+    bounds : Bounds
+        What is accepted.
+
+    Raises
+    ------
+    DataError
+        If the package is refused, damaged, or there is no room for it.
+    """
+    with _opened(package, folder) as (archive, file):
+        entries = _checked(archive, file, str(package), bounds)
+        _require_room(folder, sum(entry.file_size for entry in entries), str(package))
+        for entry in entries:
+            _extract(archive, entry, folder, str(package))
+
+
+def read_entries(package: Path, names: Sequence[str], bounds: Bounds = BOUNDS) -> list[bytes]:
+    """Read some files of a package and write nothing; the whole package is checked as for unpacking.
+
+    Parameters
+    ----------
+    package : Path
+        The archive.
+    names : sequence of str
+        Paths inside it.
+    bounds : Bounds
+        What is accepted.
+
+    Raises
+    ------
+    DataError
+        If the package is refused or damaged, or lacks one of the files.
+    """
+    place = str(package)
+    with _opened(package, package.parent) as (archive, file):
+        entries = {entry.orig_filename: entry for entry in _checked(archive, file, place, bounds)}
+        absent = [name for name in names if name not in entries]
+        if absent:
+            raise refused(place, f"it holds no `{absent[0]}`")
+        if any(entries[name].file_size > _LARGEST_READ_BYTES for name in names):
+            raise refused(place, f"what it says of itself has more than {_LARGEST_READ_BYTES} bytes")
+        return [archive.read(entries[name]) for name in names]
+
+
+@contextmanager
+def _opened(package: Path, folder: Path) -> Iterator[tuple[zipfile.ZipFile, IO[bytes]]]:
+    """Open an archive, and give what goes wrong with it as an error that names it."""
+    place = str(package)
+    try:
+        with package.open("rb") as file, zipfile.ZipFile(file) as archive:
+            yield archive, file
+    except (zipfile.BadZipFile, zlib.error, EOFError, struct.error, UnicodeError, ValueError) as error:
+        raise refused(place, f"it is no whole ZIP archive: {_short(error)}", "data.package") from error
+    except (NotImplementedError, RuntimeError) as error:
+        raise refused(place, f"it needs what packages do not use: {_short(error)}") from error
+    except OSError as error:
+        if error.filename != place:
+            hint = "set TMPDIR to a folder you may write to"
+            raise unwritable(error.filename or folder, error, hint) from error
+        message = f"`{package}` cannot be read: {error.strerror}"
+        raise DataError(
+            message, hint="give a package that `steelyard pack` wrote", code="data.absent"
+        ) from error
+
+
+def _short(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return quoted(text).strip("`") or type(error).__name__
+
+
+def _checked(archive: zipfile.ZipFile, file: IO[bytes], place: str, bounds: Bounds) -> list[zipfile.ZipInfo]:
+    """Give the entries that are files, all of them checked."""
+    entries = archive.infolist()
+    if len(entries) > bounds.entries:
+        raise refused(place, f"it has {len(entries)} entries, more than {bounds.entries}")
+    for entry in entries:
+        fault = _fault_of_entry(entry, bounds)
+        if fault is not None:
+            raise refused(place, f"its entry {quoted(entry.orig_filename)} {fault}")
+    folders = {entry.orig_filename for entry in entries if entry.orig_filename.endswith("/")}
+    files = [entry for entry in entries if entry.orig_filename not in folders]
+    if len(folders) + len(files) != len(entries):
+        raise refused(place, "one of its folders occurs twice")
+    require_names((name.removesuffix("/") for name in folders), place)
+    require_names((entry.orig_filename for entry in files), place)
+    total = sum(entry.file_size for entry in files)
+    if total > bounds.total_bytes:
+        raise refused(place, f"its files have {total} bytes, more than {bounds.total_bytes}")
+    _require_apart(entries, file, archive.start_dir, place)
+    return files
+
+
+def _fault_of_entry(entry: zipfile.ZipInfo, bounds: Bounds) -> str | None:
+    kind = stat.S_IFMT(entry.external_attr >> 16) if entry.create_system == _UNIX else 0
+    is_folder = entry.orig_filename.endswith("/")
+    expected = stat.S_IFDIR if is_folder else stat.S_IFREG
+    packed, size = entry.compress_size, entry.file_size
+    faults = {
+        "is encrypted": entry.flag_bits & _ENCRYPTED,
+        f"is compressed by method {entry.compress_type}; packages know 0 (stored) and 8 (deflated)": (
+            entry.compress_type not in _METHODS
+        ),
+        f"is {_kind_text(kind)}; a package holds plain files only": kind not in {0, expected},
+        "is a folder with content": is_folder and size,
+        f"would grow from {packed} to {size} bytes, more than {bounds.ratio} times": (
+            size > max(bounds.ratio_from_bytes, bounds.ratio * packed)
+        ),
+        "is stored, and has two sizes": entry.compress_type == zipfile.ZIP_STORED and packed != size,
+    }
+    return next((fault for fault, applies in faults.items() if applies), None)
+
+
+def _kind_text(kind: int) -> str:
+    known = {
+        stat.S_IFLNK: "a symbolic link",
+        stat.S_IFCHR: "a device",
+        stat.S_IFBLK: "a device",
+        stat.S_IFIFO: "a named pipe",
+        stat.S_IFSOCK: "a socket",
+        stat.S_IFDIR: "a folder without `/`",
+    }
+    return known.get(kind, "no plain file")
+
+
+def _require_apart(entries: list[zipfile.ZipInfo], file: IO[bytes], directory: int, place: str) -> None:
+    """Check that each entry has bytes of its own, and that its own header says what the directory says."""
+    end = 0
+    for entry in sorted(entries, key=lambda each: each.header_offset):
+        if entry.header_offset < end:
+            raise refused(place, f"its entry {quoted(entry.orig_filename)} shares bytes with another one")
+        file.seek(entry.header_offset)
+        header = _LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size))
+        signature, _, flags, method, _, _, check, packed, size, name_bytes, extra_bytes = header
+        name = file.read(name_bytes)
+        if signature != b"PK\x03\x04" or name != _name_bytes(entry):
+            raise refused(
+                place, f"the header of {quoted(entry.orig_filename)} is not what the directory says: its name"
+            )
+        if method != entry.compress_type or (flags ^ entry.flag_bits) & (_ENCRYPTED | _SIZES_BEHIND):
+            raise refused(
+                place,
+                f"the header of {quoted(entry.orig_filename)} is not what the directory says: its method",
+            )
+        stated = (entry.CRC, entry.compress_size, entry.file_size)
+        if not flags & _SIZES_BEHIND and not _agrees((check, packed, size), stated):
+            raise refused(
+                place, f"the header of {quoted(entry.orig_filename)} is not what the directory says: its size"
+            )
+        end = entry.header_offset + _LOCAL_HEADER.size + name_bytes + extra_bytes + entry.compress_size
+    if end > directory:
+        raise refused(place, "its entries reach into its directory")
+
+
+_ZIP64: Final = 0xFFFFFFFF
+
+
+def _agrees(header: tuple[int, int, int], stated: tuple[int, int, int]) -> bool:
+    """Compare check sum and sizes; a size that needs ZIP64 stands in a field that Python reads and checks."""
+    return header[0] == stated[0] and all(
+        found in {_ZIP64, expected} for found, expected in zip(header[1:], stated[1:], strict=True)
+    )
+
+
+def _name_bytes(entry: zipfile.ZipInfo) -> bytes:
+    is_utf8 = entry.flag_bits & 0x800
+    return entry.orig_filename.encode("utf-8" if is_utf8 else "cp437")
+
+
+def _require_room(folder: Path, needed: int, place: str) -> None:
+    free = shutil.disk_usage(folder).free
+    if needed + _ROOM_LEFT_BYTES > free:
+        message = f"`{place}` needs {needed} bytes; the file system of `{folder}` has {free} left"
+        hint = "free space there, or set TMPDIR to a folder with more"
+        raise DataError(message, hint=hint, code="data.disk-full")
+
+
+def _extract(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, folder: Path, place: str) -> None:
+    path = folder / entry.orig_filename
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    written = 0
+    with archive.open(entry) as source, os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+        while chunk := source.read(_CHUNK_BYTES):
+            written += len(chunk)
+            if written > entry.file_size:
+                break
+            file.write(chunk)
+    if written != entry.file_size:
+        raise refused(place, f"its entry {quoted(entry.orig_filename)} has not the size it states")

@@ -1,0 +1,44 @@
+"""Sources of the workloads that come with Steelyard, for those who get a package."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from steelyard.run.programs import PACKAGE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from steelyard.model import Plan
+
+_NAMED: Final = re.compile(r"\{workloads\}/([a-z]+)/")
+_BUILT: Final = re.compile(r"/workloads/(mpi)-[0-9a-f]+/")
+_OF_STUDY: Final = {"replication": frozenset({"java", "python"})}
+"""Workloads that a study's runs start without naming them in their commands."""
+
+
+def workload_sources(plan: Plan) -> dict[str, Path]:
+    """Give the sources of the workloads that a plan executes.
+
+    Parameters
+    ----------
+    plan : Plan
+        Frozen plan.
+
+    Returns
+    -------
+    dict
+        Files by their path below ``workloads/``; those of a user's own are on no host but his.
+    """
+    words = " ".join(
+        word for cell in plan.cells if cell.execution is not None for word in cell.execution.command
+    )
+    named = {*_NAMED.findall(words), *_BUILT.findall(words), *_OF_STUDY.get(plan.study, ())}
+    folder = PACKAGE / "_workloads"
+    return {
+        path.relative_to(folder).as_posix(): path
+        for name in sorted(named)
+        for path in sorted((folder / name).rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    }

@@ -1,0 +1,150 @@
+"""A result of somebody else repeated on this machine: the same request and seed, executed and analysed."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from pydantic import ValidationError
+
+from steelyard.design.study_file import frozen
+from steelyard.errors import CapabilityError, DataError, UsageError
+from steelyard.record.provenance import read_provenance
+from steelyard.share.rerun import absent_programs
+from steelyard.studies.comparison.contender import Commands
+from steelyard.studies.comparison.execution import compare_commands
+from steelyard.studies.comparison.report import write_report
+from steelyard.studies.comparison.terms import planned_terms
+from steelyard.studies.execution import Assignment, execute_study
+from steelyard.studies.registry import FollowedStudy, study
+from steelyard.studies.request import differing_keys
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pydantic import BaseModel
+
+    from steelyard.model import Plan
+    from steelyard.run.progress import Progress
+
+COMPARISON: Final = "compare"
+_NOT_IN_PLAN: Final = (
+    "--setup",
+    "--prepare",
+    "--conclude",
+    "--cleanup",
+    "--environment",
+    "--show",
+    "--input",
+    "--shell",
+    "--parameter",
+)
+
+
+def require_repeatable(result: Path, plan: Plan) -> None:
+    """Check that a result can be repeated here at all, before anybody is asked.
+
+    Parameters
+    ----------
+    result : Path
+        Result folder.
+    plan : Plan
+        Its plan.
+
+    Raises
+    ------
+    UsageError
+        If it was imported, or was measured with more than its plan keeps.
+    CapabilityError
+        If a program that it compares is not on this machine.
+    DataError
+        If its request is not one of its study.
+    """
+    if plan.study == COMPARISON:
+        _require_plain_comparison(result, plan)
+    elif plan.options.get("request") is None:
+        message = f"the result of `{plan.study}` was not executed by Steelyard: there is nothing to repeat"
+        hint = "`steelyard compare-results` lays it beside a result of yours"
+        raise UsageError(message, hint=hint, code="usage.not-repeatable")
+    else:
+        _options(plan)
+
+
+def _require_plain_comparison(result: Path, plan: Plan) -> None:
+    sessions = read_provenance(result).sessions
+    words = sessions[0].command_line if sessions else ()
+    flags = {word.partition("=")[0] for word in words}
+    used = [flag for flag in _NOT_IN_PLAN if flag in flags]
+    if used:
+        shown = ", ".join(f"`{flag}`" for flag in used)
+        message = f"the comparison was measured with {shown}, which its plan does not keep"
+        hint = f"repeat it by hand, as far as you trust it: {shlex.join(words)}"
+        raise UsageError(message, hint=hint, code="usage.not-repeatable")
+    _, pairs = planned_terms(plan)
+    if len({baseline for baseline, _ in pairs}) != 1:
+        message = "the comparison has several baselines, which cannot be repeated as one"
+        raise UsageError(message, hint=f"repeat it by hand: {shlex.join(words)}", code="usage.not-repeatable")
+    absent = absent_programs(plan)
+    if absent:
+        message = f"this machine lacks what the package compares: {', '.join(f'`{name}`' for name in absent)}"
+        hint = "install it, or lay the programs where the package expects them, then repeat the command"
+        raise CapabilityError(message, hint=hint, code="capability.program")
+
+
+def _options(plan: Plan) -> BaseModel:
+    chosen = study(plan.study)
+    try:
+        return chosen.options.model_validate(frozen(json.loads(str(plan.options["request"]))))
+    except (ValueError, ValidationError) as error:
+        message = f"the request of the package is none of the study `{plan.study}` of this version"
+        hint = "use the version of Steelyard that `environment.json` of the package names"
+        raise DataError(message, hint=hint, code="data.request") from error
+
+
+def repeat(theirs: Plan, result: Path, progress: Progress, command_line: tuple[str, ...]) -> None:
+    """Execute the study of a plan here, analyse it and write its report.
+
+    Parameters
+    ----------
+    theirs : Plan
+        What is repeated; checked by `require_repeatable`.
+    result : Path
+        New result folder.
+    progress : Progress
+        Told how far it is, and what is missing here.
+    command_line : tuple of str
+        For the provenance.
+
+    Raises
+    ------
+    SteelyardError
+        As the study raises it; everything finished is in the folder.
+    """
+    if theirs.study == COMPARISON:
+        _compare_again(theirs, result, command_line)
+        return
+    chosen = study(theirs.study)
+    for line in differing_keys(str(theirs.options["request"]), chosen.request(_options(theirs))):
+        progress.note(f"this version of Steelyard asks otherwise: {line}")
+    execute_study(
+        Assignment(chosen, _options(theirs), result, resume=False, command_line=command_line), progress
+    )
+    chosen.analyse(result)
+    if isinstance(chosen, FollowedStudy) and chosen.follow(result):
+        chosen.analyse(result)
+
+
+def _compare_again(theirs: Plan, result: Path, command_line: tuple[str, ...]) -> None:
+    terms, pairs = planned_terms(theirs)
+    cells = [cell for cell in theirs.cells[: len(theirs.cells) // 2] if cell.execution is not None]
+    commands = Commands(
+        texts=tuple(shlex.join(cell.execution.command) for cell in cells if cell.execution is not None),
+        names=tuple(cell.levels["command"] for cell in cells),
+        baseline=str(pairs[0][0] + 1),
+    )
+    cpus = str(theirs.options.get("cpus") or "")
+    terms = replace(terms, cpus=tuple(int(cpu) for cpu in cpus.split(",") if cpu))
+    compare_commands(commands, terms, result, command_line=command_line)
+    write_report(result)

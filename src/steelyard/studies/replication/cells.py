@@ -1,0 +1,148 @@
+"""The cells of a replication study: configurations of experiments in settings."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from steelyard.model import Cell, Execution
+from steelyard.run.resident import program_environment
+from steelyard.run.run_files import PLACE
+from steelyard.studies.replication.configurations import OWN
+from steelyard.studies.replication.programs import absence
+from steelyard.studies.replication.settings import settings_of_program, settings_of_service
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from steelyard.studies.replication.configurations import Configurations
+    from steelyard.studies.replication.options import ReplicationOptions
+    from steelyard.studies.replication.programs import Programs
+    from steelyard.studies.replication.settings import Ground, Setting
+
+ISOLATION: Final = "bare"
+CONDUCTOR: Final = "steelyard.run.experiments"
+KEPT_ERROR_BYTES: Final = 8192
+LEFT_OUT_OF_QUICK: Final = frozenset({"storage-swapped"})
+"""A deployment takes some twenty seconds: what a quarter of an hour has no time for."""
+
+WITH_SERVICE: Final = frozenset({"e3", "e4"})
+PASSED_ON: Final = ("XDG_CACHE_HOME", "JAVA_HOME", "DOCKER_HOST", "SSH_AUTH_SOCK")
+"""Variables that say where things are; the conductor gets them, measured programs do not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What of this host decides which cells there are.
+
+    Parameters
+    ----------
+    devices : dict
+        The devices by name, as objects of ``experiment.json``.
+    note : str
+        Why they are what they are, for the report; empty for those of a file.
+    ground : Ground
+        Devices by what is placed on them, and the container technology.
+    programs : Programs
+        What is installed and built.
+    cpus : tuple of int
+        CPUs that this process may use.
+    may_raise_priority : bool
+        Whether it may lower a nice value.
+    """
+
+    devices: dict[str, dict[str, Any]]
+    note: str
+    ground: Ground
+    programs: Programs
+    cpus: tuple[int, ...]
+    may_raise_priority: bool
+
+
+def settings_of(experiment: str, ground: Ground) -> tuple[Setting, ...]:
+    """Give the settings of an experiment; the cause tree is native only."""
+    if experiment in WITH_SERVICE:
+        return settings_of_service(ground)
+    settings = settings_of_program(ground)
+    if experiment == "causes":
+        return tuple(each for each in settings if each.name.endswith("native"))
+    return settings
+
+
+def cells_of(
+    options: ReplicationOptions, configurations: Mapping[str, Configurations], host: Host
+) -> tuple[Cell, ...]:
+    """Give all cells in the order of the factors, those that cannot be executed here included."""
+    levels = [
+        (experiment, configuration, setting)
+        for experiment, parameters in configurations.items()
+        for configuration in parameters
+        for setting in settings_of(experiment, host.ground)
+        if _is_wanted(setting.name, options)
+    ]
+    return tuple(
+        _cell(number, experiment, (configuration, configurations[experiment]), setting, options, host)
+        for number, (experiment, configuration, setting) in enumerate(levels)
+    )
+
+
+def _is_wanted(setting: str, options: ReplicationOptions) -> bool:
+    if options.settings is None:
+        return not (options.quick and setting in LEFT_OUT_OF_QUICK)
+    return setting in options.settings
+
+
+def _cell(
+    number: int,
+    experiment: str,
+    configured: tuple[str, Configurations],
+    setting: Setting,
+    options: ReplicationOptions,
+    host: Host,
+) -> Cell:
+    name, every = configured
+    levels = {"experiment": experiment, "configuration": name, "setting": setting.name}
+    reasons = _reasons(experiment, name, every, host)
+    missing = setting.missing or next(reasons, None)
+    if missing is not None:
+        return Cell(number, levels, None, missing)
+    passed = [name for name in PASSED_ON if name in os.environ]
+    execution = Execution(
+        isolation=ISOLATION,
+        command=(sys.executable, "-m", CONDUCTOR, PLACE),
+        environment=program_environment(passed),
+        limits=options.limits.limits(),
+        working_directory="/",
+        kept_error_bytes=KEPT_ERROR_BYTES,
+    )
+    return Cell(number, levels, execution)
+
+
+def _reasons(experiment: str, name: str, every: Configurations, host: Host) -> Iterator[str]:
+    """Give why a configuration cannot be executed here."""
+    absent = absence(experiment, name, host.programs)
+    if absent is not None:
+        yield absent
+    parameters = every[name]
+    if name == OWN and experiment == "e4" and not parameters.get("command"):
+        yield "no benchmark of your own is described (repair: own_benchmark.command of the study file)"
+    if experiment == "causes":
+        yield from _cause_reasons(name, parameters, every, host)
+
+
+def _cause_reasons(
+    name: str, parameters: Mapping[str, Any], every: Configurations, host: Host
+) -> Iterator[str]:
+    strange = sorted(set(parameters["cpus"] or ()) - set(host.cpus))
+    if strange:
+        yield f"this process may not use CPU {strange[0]} (repair: name one of {_list(host.cpus)})"
+    if parameters["nice"] < 0 and not host.may_raise_priority:
+        yield "only root may raise a priority (repair: sudo steelyard run ..., or `ulimit -e`)"
+    if name == "alone" and parameters == next(iter(every.values())):
+        yield "nothing stands beside the program that the study could end (`planted` is none)"
+
+
+def _list(numbers: tuple[int, ...]) -> str:
+    return ", ".join(map(str, numbers))

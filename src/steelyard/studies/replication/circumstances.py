@@ -1,0 +1,175 @@
+"""What else belongs to a result: devices with their limits, what is missing, what failed, the A/A control."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from steelyard.model import Evidence
+from steelyard.studies.analysis_parts import RUNS, finding
+from steelyard.studies.replication.cell_findings import evidence_of
+from steelyard.studies.replication.comparisons import ratio_estimate
+from steelyard.studies.replication.recorded import told, twin_of
+from steelyard.studies.replication.run_parts import MEAN, THROUGHPUT
+from steelyard.studies.replication.summaries import CellRuns
+from steelyard.studies.replication.verdicts import judge_family
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from steelyard.analyse.equivalence import Margin
+    from steelyard.model import Finding, Plan
+    from steelyard.studies.analysis_parts import Fact
+    from steelyard.studies.replication.recorded import RecordedRun
+    from steelyard.studies.replication.summaries import Summary
+
+DEVICE_FACTS: Final = (
+    "kind",
+    "is_played",
+    "host",
+    "kernel",
+    "machine",
+    "processor",
+    "cpus",
+    "cpu_percent",
+    "memory_kib",
+    "memory_mib",
+    "storage_kind",
+)
+"""What is shown of a device, where it is known."""
+
+
+def failure_findings(runs: Sequence[RecordedRun]) -> Iterator[Finding]:
+    """Give the benchmarks that failed, with their reasons: results, unlike runs that broke."""
+    for key, members in _by_cell(runs).items():
+        failed = [each for each in members if each.is_failed_benchmark]
+        if not failed:
+            continue
+        reasons = dict.fromkeys(str(each.header.get("reason") or "no reason given") for each in failed)
+        yield finding(
+            "failed_benchmark",
+            dict(zip(("experiment", "configuration", "setting"), key, strict=True)),
+            "always fails" if len(failed) == len(members) else "sometimes fails",
+            facts={"failed": len(failed), "runs": len(members), "reason": "; ".join(reasons)},
+            evidence=Evidence(
+                "traces/*/header.json",
+                {"folder": " ".join(each.place for each in failed)},
+                ("outcome", "reason"),
+                "runs whose benchmark failed",
+            ),
+        )
+
+
+def _by_cell(runs: Sequence[RecordedRun]) -> dict[tuple[str, str, str], list[RecordedRun]]:
+    found: dict[tuple[str, str, str], list[RecordedRun]] = {}
+    for each in runs:
+        if not each.is_twin:
+            found.setdefault((each.experiment, each.configuration, each.setting), []).append(each)
+    return found
+
+
+def broken_findings(
+    runs: Sequence[RecordedRun], refused: Sequence[tuple[RecordedRun, str]]
+) -> Iterator[Finding]:
+    """Give the runs that broke or whose files cannot be used: no results, and counted."""
+    reasons = {each.run_id: reason for each, reason in refused}
+    for each in runs:
+        broke = each.run is None or (bool(each.problem) and not each.is_failed_benchmark)
+        if not broke and each.run_id not in reasons:
+            continue
+        said = (each.message, each.problem, reasons.get(each.run_id, ""))
+        repetition = str(each.block + 1) + (" (twin)" if each.is_twin else "")
+        yield finding(
+            "ended_early",
+            {
+                "experiment": each.experiment,
+                "configuration": each.configuration,
+                "setting": each.setting,
+                "repetition": repetition,
+            },
+            each.status,
+            facts={"reason": "; ".join(dict.fromkeys(text for text in said if text)), "run": each.place},
+            evidence=Evidence(RUNS, {"run_id": each.run_id}, ("status",), "status"),
+        )
+
+
+def availability_findings(plan: Plan) -> Iterator[Finding]:
+    """Say of every cell that cannot be executed here why; what does not work has no numbers."""
+    twin = twin_of(plan)
+    for cell in plan.cells:
+        if cell.number != twin and cell.missing is not None:
+            yield finding("availability", dict(cell.levels), "unavailable", facts={"reason": cell.missing})
+
+
+def device_facts(runs: Sequence[RecordedRun]) -> Iterator[Finding]:
+    """Give every device with what is known of it and the limits that were applied."""
+    known: dict[str, dict[str, Any]] = {}
+    applied: dict[str, dict[str, None]] = {}
+    missing: dict[str, None] = {}
+    used: dict[str, int] = {}
+    for each in runs:
+        for name, facts in (each.header.get("devices") or {}).items():
+            known.setdefault(name, {}).update(facts if isinstance(facts, dict) else {})
+            used[name] = used.get(name, 0) + 1
+            applied.setdefault(name, {}).update(dict.fromkeys(_limits(each, name)))
+        missing.update(dict.fromkeys(told(entry) for entry in each.header.get("missing") or ()))
+    for name, facts in known.items():
+        shown: dict[str, Fact] = {key: _scalar(facts[key]) for key in DEVICE_FACTS if key in facts}
+        yield finding(
+            "device",
+            {"device": name},
+            "played" if facts.get("is_played") is True else "real",
+            facts={**shown, "limits": ", ".join(applied[name]), "runs": used[name]},
+        )
+    for reason in missing:
+        yield finding("not_had", {"what": reason}, "missing", facts={})
+
+
+def _limits(run: RecordedRun, name: str) -> Iterator[str]:
+    """Give the limits that the file of devices states of a device."""
+    devices = {} if run.run is None else run.run.asked.get("devices") or {}
+    described = devices.get(name)
+    if not isinstance(described, dict):
+        return
+    for key, value in described.items():
+        if key not in {"name", "kind", "storages", "is_played"} and value not in (None, "", [], {}):
+            yield f"{key.replace('_', ' ')} {_scalar(value)}"
+
+
+def _scalar(value: Any) -> Fact:
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if isinstance(value, list | tuple):
+        return ", ".join(str(each) for each in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {each}" for key, each in value.items())
+    return str(value)
+
+
+def twin_finding(summaries: Sequence[Summary], margin: Margin) -> Finding | None:
+    """Compare the two cells of the A/A control; ``None`` without both."""
+    twins = [each for each in summaries if each.recorded.is_twin]
+    if not twins:
+        return None
+    key = twins[0].key
+    firsts = [each for each in summaries if not each.recorded.is_twin and each.key == key]
+    sides = (CellRuns(key, tuple(firsts)), CellRuns(key, tuple(twins)))
+    metric = THROUGHPUT if key[0] == "e1" else MEAN
+    part = next((name for name in sides[1].part_names if sides[1].values(name, metric)), None)
+    if part is None or not sides[0].values(part, metric):
+        return None
+    (judged,) = judge_family([(sides[0].values(part, metric), sides[1].values(part, metric))], margin)
+    return finding(
+        "a_a",
+        {"experiment": key[0], "configuration": key[1], "setting": key[2], "operation": part},
+        judged.verdict.value,
+        estimates={"ratio": ratio_estimate(judged.test, margin.level)},
+        facts={"metric": metric, "margin_percent": 100 * margin.relative, "reason": judged.reason},
+        evidence=evidence_of(sides, "ratio of the means over runs, second cell over first"),
+    )
+
+
+def remark_findings(plan_texts: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
+    """Give the texts of the study file, as they stand there."""
+    for kind, texts in plan_texts.items():
+        for number, text in enumerate(texts, start=1):
+            yield finding("remark", {"kind": kind, "number": str(number)}, "stated", facts={"text": text})

@@ -1,0 +1,155 @@
+"""Design of the replication study: experiments, what they measure, and where; launches in random order.
+
+A cell is one configuration of one experiment in one setting. A block is one repetition: each cell once, in an
+order drawn from the seed. A run is one launch (a fork of JMH, a loop of calls, a deployment under load): the
+conductor (``python -m steelyard.run.experiments``) reads ``experiment.json`` in the folder of the run and
+leaves the files that `steelyard.record.experiment` describes.
+
+**A/A control.** One cell stands in the plan twice; option ``a_a`` names the two numbers. The twin is last.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from steelyard.design.blocks import draw_batches
+from steelyard.errors import CapabilityError, UsageError
+from steelyard.model import Cell, Plan
+from steelyard.studies.replication.cells import ISOLATION, cells_of, settings_of
+from steelyard.studies.replication.configurations import configurations_of
+from steelyard.studies.replication.ground import host_here
+from steelyard.studies.replication.interventions import interventions_of
+from steelyard.studies.replication.options import given, request_of, settle
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pydantic import BaseModel
+
+    from steelyard.studies.replication.cells import Host
+    from steelyard.studies.replication.options import ReplicationOptions
+    from steelyard.studies.stability.missing import Technology
+
+TWINS: Final = (("e2", "none-baseline"), ("causes", "as-it-is"), ("e1", "invocation-c2"))
+"""Cells that are executed twice, by preference: short, and what others are held against."""
+
+
+def plan_here(options: BaseModel, technologies: Mapping[str, Technology]) -> Plan:
+    """Plan a replication study for this machine and its devices.
+
+    Raises
+    ------
+    UsageError
+        If the options contradict each other, or name what there is not.
+    CapabilityError
+        If nothing that was asked for can be executed here.
+    """
+    technologies.get(ISOLATION)  # is tried, and stands in the provenance
+    settled = settle(options)
+    return plan(settled, host_here(settled, technologies))
+
+
+def plan(options: ReplicationOptions, host: Host) -> Plan:
+    """Design a replication study.
+
+    Parameters
+    ----------
+    options : ReplicationOptions
+        Settled.
+    host : Host
+        What decides which cells there are.
+
+    Returns
+    -------
+    Plan
+        Frozen.
+
+    Raises
+    ------
+    UsageError
+        If a name in the options is not known.
+    CapabilityError
+        If nothing that was asked for can be executed here.
+    """
+    configurations = configurations_of(options, host.cpus[0])
+    _require_known_settings(options, configurations, host)
+    cells = cells_of(options, configurations, host)
+    executed = [cell for cell in cells if cell.missing is None]
+    if not executed:
+        first = cells[0]
+        told = f"{' '.join(first.levels.values())}: {first.missing}"
+        message = f"nothing that was asked for can be executed here: {told}"
+        raise CapabilityError(message, hint="make deps-replication", code="capability.replication")
+    first = _compared_with_itself(executed)
+    twin = Cell(len(cells), dict(first.levels), first.execution)
+    blocks = given(options.blocks)
+    names = ("experiment", "configuration", "setting")
+    return Plan(
+        study="replication",
+        seed=options.seed,
+        factors={name: tuple(dict.fromkeys(cell.levels[name] for cell in cells)) for name in names},
+        cells=(*cells, twin),
+        batches=draw_batches([cell.number for cell in (*executed, twin)], blocks=blocks, seed=options.seed),
+        blocks=blocks,
+        options={
+            "mode": "quick" if options.quick else "full",
+            "origin": "executed",
+            "a_a": f"{first.number},{twin.number}",
+            "margin_percent": options.margin_percent,
+            "container": host.ground.container,
+            "first_cpu": host.cpus[0],
+            "devices": json.dumps(host.devices),
+            "devices_note": host.note,
+            "placement": json.dumps(_placement(configurations, host)),
+            "interventions": json.dumps(_interventions(options, host.cpus[0])),
+            "planted": options.planted,
+            "gate": options.gate,
+            "gate_retries": options.gate_retries,
+            "tuning": ",".join(options.tuning),
+            "request": request_of(options),
+        },
+    ).freeze()
+
+
+def _compared_with_itself(executed: Sequence[Cell]) -> Cell:
+    """Choose the cell of the A/A control."""
+    for experiment, configuration in TWINS:
+        for cell in executed:
+            if (cell.levels["experiment"], cell.levels["configuration"]) == (experiment, configuration):
+                return cell
+    return executed[0]
+
+
+def _require_known_settings(
+    options: ReplicationOptions, configurations: Mapping[str, object], host: Host
+) -> None:
+    known = dict.fromkeys(
+        setting.name for experiment in configurations for setting in settings_of(experiment, host.ground)
+    )
+    strange = [name for name in options.settings or () if name not in known]
+    if strange:
+        message = f"`settings` names `{strange[0]}`, which there is not on these devices"
+        raise UsageError(message, hint=f"allowed: {', '.join(known)}")
+
+
+def _placement(configurations: Mapping[str, object], host: Host) -> dict[str, object]:
+    """Give the places of the roles by experiment and setting: what the runs are given, kept in the plan."""
+    return {
+        experiment: {
+            setting.name: {role: place.document() for role, place in setting.roles.items()}
+            for setting in settings_of(experiment, host.ground)
+            if setting.missing is None
+        }
+        for experiment in configurations
+    }
+
+
+def _interventions(options: ReplicationOptions, first_cpu: int) -> list[dict[str, object]]:
+    """Give the interventions as the plan keeps them for the report."""
+    if "causes" not in given(options.experiments):
+        return []
+    return [
+        {"name": each.name, "sentence": each.sentence, "change": dict(each.change)}
+        for each in interventions_of(options, first_cpu)
+    ]

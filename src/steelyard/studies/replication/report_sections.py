@@ -1,0 +1,164 @@
+"""Sections of the replication report, in order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from steelyard.report.page import Pairs, Prose, Section
+from steelyard.studies.replication import report_cause_tables as cause_tables
+from steelyard.studies.replication import report_figures as figures
+from steelyard.studies.replication import report_tables as tables
+from steelyard.studies.replication.effects import BY_CONTAINER
+from steelyard.studies.replication.questions import ELSEWHERE
+from steelyard.studies.replication.report_sentences import PHRASING
+from steelyard.studies.report_repeat import identity, repeat_commands
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from steelyard.model import Finding, FindingSet, Plan
+    from steelyard.record.provenance import Provenance
+    from steelyard.report.page import Block
+    from steelyard.studies.replication.report_figures import Shown
+
+GLOSSARY: Final = (
+    ("setting", "where an experiment lives: on which device, on which storage, natively or in a container"),
+    (
+        "launch, run",
+        "one fork of JMH, one loop of calls, one deployment under load; the unit of every interval",
+    ),
+    ("equivalent", "two one-sided tests over launches place the ratio inside the margin"),
+    ("different", "Welch's test over launches finds a difference, and equivalence is not shown"),
+    ("published relation", "position of the source's own intervals, which pool all single values"),
+    ("played device", "a part of one machine with stated limits; no other hardware"),
+    ("spike", "a call, or several in a row, far above the median of its run; the rule stands at the table"),
+    ("explained", "time of the spikes during which an event lasted, such as a garbage collection"),
+)
+TITLES: Final = {
+    "e1": "Micro benchmarks (e1)",
+    "e2": "What monitoring costs (e2)",
+    "e3": "A web service with its database (e3)",
+    "e4": "A macro benchmark that may fail (e4)",
+}
+
+
+def sections(
+    findings: FindingSet, plan: Plan, provenance: Provenance | None, shown: Shown
+) -> tuple[Section, ...]:
+    """Give all sections that have something to show."""
+    made = (
+        Section(
+            "elsewhere",
+            "Does it hold elsewhere?",
+            "Other devices, roles swapped, storages swapped; each against a margin that the plan fixed.",
+            _blocks(
+                tables.answer_table(findings, "RQ1"),
+                figures.difference_figure(shown, "elsewhere", ELSEWHERE),
+                tables.comparison_table(
+                    findings,
+                    ELSEWHERE,
+                    "elsewhere",
+                    "Elsewhere, one by one",
+                ),
+                cause_tables.scatter_table(findings),
+            ),
+        ),
+        Section(
+            "container",
+            "What does a container change?",
+            "",
+            _blocks(
+                tables.answer_table(findings, "RQ2"),
+                figures.difference_figure(shown, "container", (BY_CONTAINER,)),
+                tables.comparison_table(findings, (BY_CONTAINER,), "container", "In a container, one by one"),
+            ),
+        ),
+        *_fluctuation(findings, shown),
+        *(_experiment(findings, shown, experiment) for experiment in TITLES),
+        Section(
+            "source",
+            "What the source of this study printed",
+            "The same rules, applied to the intervals and rows of the published slides.",
+            _blocks(
+                cause_tables.source_table(findings),
+                cause_tables.source_row_table(findings),
+                _said(findings.of("source_statement")),
+            ),
+        ),
+        Section("devices", "Where it was measured", "", _blocks(cause_tables.device_table(findings))),
+        Section(
+            "limits",
+            "May it be believed, and what it cannot say",
+            "",
+            _blocks(
+                _said(
+                    [
+                        *findings.of("a_a"),
+                        *findings.of("quiet_machine"),
+                        *findings.of("failed_benchmark"),
+                        *findings.of("ended_early"),
+                        *findings.of("availability"),
+                        *findings.of("not_had"),
+                    ]
+                )
+            ),
+        ),
+        *_remarks(findings),
+        Section(
+            "repeat",
+            "How to repeat this",
+            "",
+            _blocks(repeat_commands(provenance), _said(findings.of("settings")), identity(findings, plan)),
+        ),
+        Section("words", "Words used here", "", (Pairs("", GLOSSARY),)),
+    )
+    return tuple(section for section in made if section.blocks)
+
+
+def _fluctuation(findings: FindingSet, shown: Shown) -> Iterator[Section]:
+    """Give one section per setting that a tree of causes was measured in."""
+    for tree in findings.of("cause_tree"):
+        setting = tree.subject["setting"]
+        yield Section(
+            f"causes-{setting}",
+            "What makes it fluctuate?" if len(findings.of("cause_tree")) == 1 else f"Causes on {setting}",
+            "Each intervention changes one thing of the program; where spikes go, it was needed for them.",
+            _blocks(
+                _said([tree]),
+                figures.tree_figure(shown, setting),
+                cause_tables.tree_table(findings, setting),
+                cause_tables.beside_table(findings, setting),
+                figures.series_figure(shown, "causes"),
+            ),
+        )
+
+
+def _experiment(findings: FindingSet, shown: Shown, experiment: str) -> Section:
+    blocks: tuple[Block | None, ...] = (tables.cell_table(findings, experiment),)
+    if experiment == "e2":
+        blocks = (
+            _said(findings.of("recording_cost")),
+            figures.cost_figure(shown),
+            tables.cost_table(findings),
+            figures.series_figure(shown, "e2"),
+            *blocks,
+        )
+    if experiment in {"e3", "e4"}:
+        blocks = (figures.latency_figure(shown, experiment), *blocks)
+    failed = [each for each in findings.of("failed_benchmark") if each.subject["experiment"] == experiment]
+    return Section(experiment, TITLES[experiment], "", _blocks(_said(failed), *blocks))
+
+
+def _remarks(findings: FindingSet) -> Iterator[Section]:
+    """Give lessons and notes on licences as the study file states them."""
+    for kind, title in (("lessons", "Lessons learned"), ("licences", "Licences")):
+        chosen = [each for each in findings.of("remark") if each.subject["kind"] == kind]
+        yield Section(kind, title, "As the study file states it.", _blocks(_said(chosen)))
+
+
+def _blocks(*blocks: Block | None) -> tuple[Block, ...]:
+    return tuple(block for block in blocks if block is not None)
+
+
+def _said(chosen: Sequence[Finding]) -> Block | None:
+    return Prose(PHRASING.say_all(chosen), is_list=True) if chosen else None

@@ -1,0 +1,115 @@
+"""Sentences of the replication report."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from steelyard.report.sentence import ANY_VERDICT, Phrasing
+
+_CHANGE: Final = "{estimates.ratio:signed} ({estimates.ratio:change_interval})"
+_PAIR: Final = "{subject.experiment} {subject.configuration}[ {subject.operation}], {subject.metric}: "
+_ON: Final = "{subject.second} against {subject.first} "
+_LARGEST: Final = "[; most {estimates.largest:signed} ({facts.largest_of})][; {facts.played}]"
+_COUNTS: Final = "{facts.equivalent} of {facts.comparisons} comparisons equivalent"
+_BESIDE: Final = (
+    "[; with the spikes comes {facts.cause}, which explains {facts.cause_percent:percent} of their time]"
+    "[, besides {facts.other_causes}]"
+)
+_COST: Final = "{estimates.cost} per call ({estimates.cost:interval})"
+_MARK: Final = "[; {facts.played}]"
+
+PHRASING: Final = Phrasing(
+    {
+        "comparison": {
+            "equivalent": f"{_PAIR}{_ON}{_CHANGE}: equivalent within {{facts.margin_percent:percent}}{_MARK}",
+            "different": f"{_PAIR}{_ON}{_CHANGE}: different{_MARK}",
+            "undecided": f"{_PAIR}{_ON}{_CHANGE}: undecided[, {{facts.reason}}]{_MARK}",
+        },
+        "answer": {
+            "replicates": f"{{facts.kind}}: replicates, {_COUNTS} ({{facts.held_against}}){_MARK}",
+            "does not replicate": f"{{facts.kind}}: does not replicate, {_COUNTS} ({{facts.held_against}})"
+            + _LARGEST,
+            "undecided": f"{{facts.kind}}: undecided, {_COUNTS}{_MARK}",
+            "no other place": "{facts.kind}: measured in one place only, so nothing is said",
+            "fails": "{facts.kind}: fails, {facts.failed}",
+            "unchanged": f"{{facts.kind}}: a container changes nothing, {_COUNTS}{_MARK}",
+            "changed": f"{{facts.kind}}: a container changes it, {_COUNTS}{_LARGEST}",
+            "no container": "{facts.kind}: not measured in a container, so nothing is said",
+            "found": "{facts.removed_by} removes the spikes, {estimates.left:ratio_percent} of them are left"
+            + _BESIDE,
+            "found in part": "{facts.removed_by} leaves {estimates.left:ratio_percent} of the spikes, and "
+            f"nothing removes them{_BESIDE}",
+            "named": f"no intervention makes the spikes fewer{_BESIDE}",
+            "not found": "no intervention makes the spikes fewer, and nothing comes together with them",
+            "hardly any fluctuation": "hardly any fluctuation: {facts.spikes:count} spikes in all calls of "
+            "the program as it is",
+        },
+        "recording_cost": {
+            "below every framework": f"keeping every call costs {_COST}: less than every framework measured"
+            "[, of which the cheapest at work costs {estimates.cheapest}]"
+            "[; not surely less than {facts.not_below}]",
+            "not below every framework": f"keeping every call costs {_COST}: not surely less than "
+            "{facts.not_below}",
+            "not decided": f"keeping every call costs {_COST}; no framework was measured beside it",
+        },
+        "overhead": {
+            ANY_VERDICT: "{subject.framework} {subject.probe} ({subject.setting}): {estimates.overhead} per "
+            "call ({estimates.overhead:interval})",
+        },
+        "devices": {
+            ANY_VERDICT: "{subject.experiment} {subject.configuration}, {subject.technology}: "
+            "{facts.devices} devices differ by {facts.between_percent:percent} (sd)"
+            "[, runs on one by {facts.within_percent:percent}]; one more device is expected within "
+            "{estimates.new_device:change_interval}, {facts.width_percent:percent} wide: {verdict}"
+            "[; {facts.played}]",
+        },
+        "cause_tree": {
+            ANY_VERDICT: "{subject.setting}: {facts.spikes:count} spikes in the program as it is, "
+            "{facts.interventions} interventions: {verdict}[ by {facts.removed_by}: {facts.sentence}]"
+            f"[ All that remove them: {{facts.all_removing}}]{_BESIDE}",
+        },
+        "beside_spikes": {
+            ANY_VERDICT: "{subject.cause}: explains {estimates.explained} of the time of the spikes "
+            "({estimates.explained:interval}): {verdict}",
+        },
+        "failed_benchmark": {
+            "always fails": "{subject.experiment} {subject.configuration} ({subject.setting}) fails in all "
+            "{facts.runs} runs: {facts.reason}",
+            "sometimes fails": "{subject.experiment} {subject.configuration} ({subject.setting}) fails in "
+            "{facts.failed} of {facts.runs} runs: {facts.reason}",
+        },
+        "availability": {
+            ANY_VERDICT: "{subject.experiment} {subject.configuration} {subject.setting}: {facts.reason}",
+        },
+        "ended_early": {
+            ANY_VERDICT: "{subject.experiment} {subject.configuration} {subject.setting}, repetition "
+            "{subject.repetition}: {verdict}[: {facts.reason}]",
+        },
+        "not_had": {ANY_VERDICT: "not to be had in some runs: {subject.what}"},
+        "a_a": {
+            "equivalent": "the same cell, executed twice ({subject.experiment} {subject.configuration} "
+            f"{{subject.setting}}): {_CHANGE}, as alike as it should be",
+            "different": "the same cell, executed twice ({subject.experiment} {subject.configuration} "
+            f"{{subject.setting}}): {_CHANGE}. Differences of this size mean nothing here",
+            "undecided": "the same cell, executed twice ({subject.experiment} {subject.configuration} "
+            f"{{subject.setting}}): {_CHANGE}, undecided[: {{facts.reason}}]",
+        },
+        "source_statement": {
+            ANY_VERDICT: "{subject.statement}: {verdict}; the nearest row, {facts.nearest_row}, has "
+            "{estimates.nearest}, the rows go from {estimates.smallest} to {estimates.largest}",
+        },
+        "remark": {ANY_VERDICT: "{facts.text}"},
+        "quiet_machine": {
+            "quiet": "the machine was quiet: none of {facts.batches:count} runs began beside other load"
+            "[, the hypervisor took {facts.stolen_percent:percent} of the run time]",
+            ANY_VERDICT: "the machine was {verdict}: {facts.noisy_batches:count} of {facts.batches:count} "
+            "runs began beside other load[ ({facts.culprits})][, the hypervisor took "
+            "{facts.stolen_percent:percent} of the run time]",
+        },
+        "settings": {
+            ANY_VERDICT: "Margin of equivalence {facts.margin_percent:percent}, fixed in the plan; "
+            "{facts.repetitions} repetitions, {facts.runs} runs, seed {facts.seed}"
+            "[; planted beside the program: {facts.planted}]",
+        },
+    }
+)

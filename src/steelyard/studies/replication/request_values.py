@@ -1,0 +1,74 @@
+"""E3 and E4: the requests of one deployment under load, by operation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from steelyard.analyse.value_counts import count_values
+from steelyard.errors import DataError
+from steelyard.studies.replication.run_parts import FAILED_SHARE, MEAN, P50, P99, REACHED, WHOLE, Part
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from steelyard.studies.replication.recorded import RecordedRun
+
+NS_PER_S: Final = 1e9
+FIRST_GOOD: Final = 200
+FIRST_BAD: Final = 400
+"""Statuses of HTTP from 200 and below 400 are answers that were asked for."""
+
+
+def request_parts(recorded: RecordedRun) -> Mapping[str, Part]:
+    """Give latencies by operation, and for the whole run the throughput reached and the share of failures.
+
+    Requests that were due before the measurement began are warm-up. Latency counts from the time at which a
+    request was due, and is that of good answers; the others are counted.
+
+    Raises
+    ------
+    DataError
+        If the run has no requests after its warm-up.
+    """
+    assert recorded.run is not None  # noqa: S101 - only runs that count are read
+    table = recorded.run.table("requests")
+    intended = table.column("intended_ns").to_numpy()
+    kept = intended >= int(recorded.header.get("measure_start_ns") or 0)
+    if not kept.any():
+        message = f"`{recorded.place}` has no requests after its warm-up"
+        raise DataError(message, hint="its log says what the load driver did", code="replication.requests")
+    intended = intended[kept]
+    received = table.column("received_ns").to_numpy()[kept]
+    status = table.column("status").to_numpy()[kept]
+    operation = np.array(table.column("operation").to_pylist(), dtype=object)[kept]
+    good = (received > 0) & (status >= FIRST_GOOD) & (status < FIRST_BAD)
+    latency = received - intended
+    parts = {WHOLE: _whole(intended, received, good)}
+    for name in sorted(set(operation)):
+        chosen = operation == name
+        parts[str(name)] = _of_operation(latency[chosen & good], int(chosen.sum()))
+    return parts
+
+
+def _whole(intended: NDArray[np.int64], received: NDArray[np.int64], good: NDArray[np.bool_]) -> Part:
+    """Give throughput and failures; the time is that from the first due request to the last answer."""
+    end = max(int(intended.max()), int(received.max()))
+    seconds = (end - int(intended.min())) / NS_PER_S
+    failed = int((~good).sum())
+    values = {FAILED_SHARE: 100 * failed / good.size}
+    if seconds > 0:
+        values[REACHED] = float(good.sum()) / seconds
+    facts = {"requests": good.size, "failed": failed, "unanswered": int((received <= 0).sum())}
+    return Part(values, count_values(np.zeros(0)), facts)
+
+
+def _of_operation(latency: NDArray[np.int64], asked: int) -> Part:
+    counts = count_values(latency)
+    values = {FAILED_SHARE: 100 * (asked - counts.size) / asked}
+    if counts.size:
+        values |= {MEAN: counts.mean, P50: counts.quantile(0.5), P99: counts.quantile(0.99)}
+    return Part(values, counts, {"requests": asked, "failed": asked - counts.size})

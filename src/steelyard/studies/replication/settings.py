@@ -1,0 +1,193 @@
+"""Where the roles of an experiment live: native or in a container, on which device and storage, swapped.
+
+An experiment has one role (`app`) or three (`service`, `database`, `driver`). With one device the settings
+are ``native`` and ``container``; where there are several, experiments of one role have ``DEVICE-native`` and
+``DEVICE-container`` of each, and service and database are placed on the first two of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from steelyard.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+HERE: Final = "here"
+"""Name of this host as a device of its own, where no file of devices names it."""
+
+APP: Final = "app"
+SERVICE: Final = "service"
+DATABASE: Final = "database"
+DRIVER: Final = "driver"
+TIERS: Final = (SERVICE, DATABASE)
+"""Roles that are swapped, and that live in containers; the load driver stands apart."""
+
+SEVERAL_HINT: Final = "(repair: describe a second one in a file of devices, --devices FILE)"
+
+
+@dataclass(frozen=True, slots=True)
+class RolePlace:
+    """Where a role lives.
+
+    Parameters
+    ----------
+    device : str
+        Name of a device.
+    storage : str
+        Name of one of its storages.
+    container : str or None
+        Name of a container technology.
+    """
+
+    device: str
+    storage: str
+    container: str | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Give it as it stands in ``experiment.json``."""
+        return {"device": self.device, "storage": self.storage, "container": self.container}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting of an experiment.
+
+    Parameters
+    ----------
+    name : str
+        Level of the factor.
+    roles : mapping
+        Place of each role; empty where the setting is missing.
+    missing : str or None
+        Why it cannot be had here, with what repairs it.
+    """
+
+    name: str
+    roles: Mapping[str, RolePlace] = field(default_factory=dict)
+    missing: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """The devices of a study.
+
+    Parameters
+    ----------
+    storages : mapping
+        Names of the storages of each device, in the order of the file.
+    programs : tuple of str
+        Devices of experiments of one role.
+    tiers : tuple of str
+        Devices on which service and database are placed, the first two of them.
+    container : str or None
+        Name of the container technology.
+    no_container : str or None
+        Why there is none.
+    placement : mapping
+        ``DEVICE`` or ``DEVICE/STORAGE`` of roles that the user has placed.
+    driver : str
+        Device of the load driver, unless it is placed.
+    """
+
+    storages: Mapping[str, tuple[str, ...]]
+    programs: tuple[str, ...]
+    tiers: tuple[str, ...]
+    container: str | None
+    no_container: str | None = None
+    placement: Mapping[str, str] = field(default_factory=dict)
+    driver: str = ""
+
+
+def settings_of_program(ground: Ground) -> tuple[Setting, ...]:
+    """Give the settings of an experiment of one role."""
+    found = []
+    for device in ground.programs:
+        prefix = "" if device == HERE or len(ground.programs) == 1 else f"{device}-"
+        native = {APP: RolePlace(device, ground.storages[device][0])}
+        found.append(Setting(f"{prefix}native", native))
+        found.append(_contained(ground, f"{prefix}container", native, (APP,)))
+    return tuple(found)
+
+
+def settings_of_service(ground: Ground) -> tuple[Setting, ...]:
+    """Give the settings of an experiment of a service, its database and a load driver.
+
+    Raises
+    ------
+    UsageError
+        If a role is placed on a device or storage that there is not.
+    """
+    native = _placed(ground)
+    return (
+        Setting("native", native),
+        _contained(ground, "container", native, TIERS),
+        _swapped(native),
+        _storage_swapped(ground, native),
+    )
+
+
+def _contained(ground: Ground, name: str, native: Mapping[str, RolePlace], roles: tuple[str, ...]) -> Setting:
+    if ground.container is None:
+        return Setting(name, missing=ground.no_container or "no container technology works here")
+    inside = {role: replace(native[role], container=ground.container) for role in roles}
+    return Setting(name, {**native, **inside})
+
+
+def _swapped(native: Mapping[str, RolePlace]) -> Setting:
+    service, database = (native[role] for role in TIERS)
+    if service.device == database.device:
+        return Setting("swapped", missing=f"service and database share the one device {SEVERAL_HINT}")
+    return Setting("swapped", {**native, SERVICE: database, DATABASE: service})
+
+
+def _storage_swapped(ground: Ground, native: Mapping[str, RolePlace]) -> Setting:
+    name = "storage-swapped"
+    service, database = (native[role] for role in TIERS)
+    if service.storage == database.storage:
+        reason = f"service and database use the storage `{service.storage}` both"
+        return Setting(name, missing=f"{reason} (repair: describe a second storage in a file of devices)")
+    moved = {
+        SERVICE: replace(service, storage=database.storage),
+        DATABASE: replace(database, storage=service.storage),
+    }
+    for place in moved.values():
+        if place.storage not in ground.storages[place.device]:
+            reason = f"the device `{place.device}` has no storage `{place.storage}`"
+            return Setting(name, missing=f"{reason} (repair: describe it in the file of devices)")
+    return Setting(name, {**native, **moved})
+
+
+def _placed(ground: Ground) -> dict[str, RolePlace]:
+    """Place the roles: on two devices if there are, and on two storages if there are."""
+    first, second = (ground.tiers * 2)[:2]
+    storages = ground.storages
+    used = storages[first][0]
+    free = [name for name in storages[second] if name != used]
+    driver = ground.driver or first
+    places = {
+        SERVICE: RolePlace(first, used),
+        DATABASE: RolePlace(second, (free or storages[second])[0]),
+        DRIVER: RolePlace(driver, storages[driver][0]),
+    }
+    for role, text in ground.placement.items():
+        if role not in places:
+            message = f"`placement` names the role `{role}`; allowed: {', '.join(places)}"
+            raise UsageError(message, hint='placement = { service = "D1", database = "D2/disk" }')
+        places[role] = _asked(ground, role, text)
+    return places
+
+
+def _asked(ground: Ground, role: str, text: str) -> RolePlace:
+    device, _, storage = text.partition("/")
+    hint = "the file of devices names devices with their storages"
+    if device not in ground.storages:
+        message = f"`placement.{role}` names the device `{device}`; allowed: {', '.join(ground.storages)}"
+        raise UsageError(message, hint=hint)
+    known = ground.storages[device]
+    if storage and storage not in known:
+        message = f"`placement.{role}` names the storage `{storage}`; allowed: {', '.join(known)}"
+        raise UsageError(message, hint=hint)
+    return RolePlace(device, storage or known[0])

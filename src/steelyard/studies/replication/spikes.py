@@ -1,0 +1,126 @@
+"""Spikes of a loop of calls, and what comes together with them.
+
+A spike is a call, or several in a row, that takes longer than the median of its run by at least the `excess`.
+The excess is one number for a whole cause tree, so that a program with shorter calls does not get spikes by
+its shortness, and one in which calls of the same length are rarer is said to have fewer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from steelyard.analyse.co_occurrence import explain
+from steelyard.analyse.peaks import ROBUST_FACTOR, find_episodes
+from steelyard.analyse.run_events import events_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from steelyard.analyse.co_occurrence import Explanation
+    from steelyard.analyse.peaks import Episodes
+    from steelyard.record.experiment import ExperimentRun
+
+    Whole = NDArray[np.int64]
+
+LARGEST_SHARE: Final = 0.75
+"""Share of the time above the median that the longest calls make up which set the excess."""
+
+FEWEST_LONGEST: Final = 20
+"""Calls that set the excess at least: one stall of the machine must not hide all other spikes."""
+
+SLACK: Final = 0.5
+"""Part of the length of the shortest of them from which a call is a spike."""
+
+RULE: Final = (
+    "at least half as far above the median of its run as the longest calls of as-it-is, which make up three "
+    "quarters of all time above the median; never less than 10 MAD or the median itself"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Spikes:
+    """What is counted of one run, after its warm-up.
+
+    Parameters
+    ----------
+    calls, count : int
+        Calls that were looked at, and spikes among them.
+    lost_ns : float
+        Time of all spikes above the median [ns].
+    explanation : Explanation or None
+        What comes together with them, where that was asked for.
+    """
+
+    calls: int
+    count: int
+    lost_ns: float
+    explanation: Explanation | None
+
+
+def measured_calls(run: ExperimentRun) -> tuple[Whole, Whole]:
+    """Give begin and duration of the calls after the first half, which is warm-up as published."""
+    table = run.table("calls")
+    first = table.num_rows // 2
+    start, duration = (table.column(name).to_numpy()[first:] for name in ("start_ns", "duration_ns"))
+    return start, duration
+
+
+def excess_of(duration: Whole) -> float:
+    """Give the time above the median from which a call of the program as it is counts as a spike.
+
+    Parameters
+    ----------
+    duration : ndarray
+        Shape (n,), n >= 1 [ns].
+
+    Examples
+    --------
+    >>> calm, long = np.full(980, 100), np.full(20, 5100)
+    >>> excess_of(np.concatenate([calm, long]))
+    2500.0
+    """
+    median = float(np.median(duration))
+    floor = max(ROBUST_FACTOR * float(np.median(np.abs(duration - median))), median)
+    above = np.sort(duration[duration > median + floor] - median)[::-1]
+    if not above.size:
+        return floor
+    sums = np.cumsum(above)
+    enough = int(np.searchsorted(sums, LARGEST_SHARE * sums[-1])) + 1
+    place = min(max(enough, FEWEST_LONGEST), above.size) - 1
+    return max(floor, SLACK * float(above[place]))
+
+
+def common_excess(found: Sequence[float]) -> float:
+    """Give the middle one of the runs' numbers."""
+    return float(np.median(np.array(found)))
+
+
+def episodes_of(start: Whole, duration: Whole, excess: float) -> Episodes:
+    """Give the spikes of some calls; neighbouring calls above the threshold are one.
+
+    Examples
+    --------
+    >>> duration = np.array([10, 99, 98, 10, 10, 97, 10, 10])
+    >>> found = episodes_of(np.cumsum(duration) - duration, duration, 50.0)
+    >>> found.start_ns.tolist(), found.end_ns.tolist()
+    ([10, 227], [207, 324])
+    """
+    median = float(np.median(duration))
+    number = np.flatnonzero(duration > median + excess)
+    return find_episodes(number, start[number], duration[number], median)
+
+
+def spikes_of(run: ExperimentRun, excess: float, seed: int | None = None) -> Spikes:
+    """Count the spikes of a run; with a seed, say what comes together with them."""
+    start, duration = measured_calls(run)
+    episodes = episodes_of(start, duration, excess)
+    explanation = None
+    if seed is not None:
+        window = int(start[0]), int(start[-1] + duration[-1])
+        explanation = explain(episodes, events_of(run), *window, seed=seed)
+    return Spikes(int(duration.size), episodes.count, float(episodes.excess_ns.sum()), explanation)

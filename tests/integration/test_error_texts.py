@@ -262,7 +262,12 @@ CASES: dict[str, tuple[Damage, tuple[str, ...], int, str]] = {
         )
     },
     "compare with nothing": (nothing, ("compare-results", "r", "empty"), DATA, "`empty/findings.json`"),
-    "compare with a file": (nothing, ("compare-results", "r", "s.toml"), DATA, "`s.toml/findings.json`"),
+    "compare with a file": (
+        nothing,
+        ("compare-results", "r", "s.toml"),
+        DATA,
+        "`s.toml` is refused: it is no ZIP",
+    ),
     **{
         f"{verb} with {what} plan": (damage, words, DATA, part)
         for verb, words in (

@@ -29,6 +29,8 @@ _PER_RATE: Final = 20.0
 """Frequencies are looked at up to so many times the rate of the events: not every cycle makes a peak."""
 _DIVISORS: Final = 12
 _FEWEST_FITTING: Final = 3
+_LINE: Final = 8.0
+"""Noise has this power with probability exp(-8) = 0.0003."""
 _STEPS: Final = (0.5, 0.05, 0.005)
 """Half widths of the grids in which the frequency is refined, of 41 points each [cycles]."""
 
@@ -186,7 +188,7 @@ def _fundamental(best: int, power: Vector) -> int:
         near = round(best / divisor)
         around = np.arange(max(near - 1, 2 * _FEWEST_FITTING), near + 2)
         around = around[around < power.size]
-        if around.size and power[around].max() > power[best] / 2:
+        if around.size and power[around].max() > max(power[best] / 4, _LINE):
             return int(around[np.argmax(power[around])])
     return best
 

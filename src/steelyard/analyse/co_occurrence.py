@@ -159,18 +159,12 @@ class Explanation:
             return f"unexplained: no kind of event comes with the {self.episodes} peaks more often than by chance"
         main = next(each for each in self.kinds if each.kind == self.cause)
         if self.verdict is VerdictKind.UNEXPLAINED:
-<<<<<<< HEAD
             return (
                 f"unexplained: `{self.cause}` comes with peaks, but explains hardly any excess time; {rest}"
             )
         by_chance = (
-            f"{100 * main.share:.0f} % of the peaks overlap it, {100 * main.expected_share:.1f} % by chance"
-=======
-            return f"unexplained: `{self.cause}` comes with peaks, but explains hardly any excess time; {rest}"
-        by_chance = (
             f"by chance {100 * main.chance_share:.1f} %; {100 * main.share:.0f} % of the peaks overlap it, by chance"
             f" {100 * main.expected_share:.1f} %"
->>>>>>> causes
         )
         also = ", ".join(
             f"`{each.kind}` {100 * each.attributed_share:.0f} %"
@@ -316,13 +310,9 @@ def _chance(starts: Stamps, ends: Stamps, lengths: Stamps, around: int) -> NDArr
     return np.minimum((covered + reached) / around, 1.0)
 
 
-<<<<<<< HEAD
-def _shift_p(episodes: Episodes, events: Events, window: tuple[int, int], rng: np.random.Generator) -> float:
-=======
 def _shift_p(
     episodes: Episodes, events: Events, window: tuple[int, int], rng: np.random.Generator
 ) -> tuple[float, float]:
->>>>>>> causes
     """Share of circular shifts that explain as much excess time, or of instants, meet as many peaks.
 
     And the share of the excess time that they explain on average; 0 for instants.

@@ -159,7 +159,7 @@ def cost_bars(labels: Sequence[str], colours: Mapping[str, str], *, is_wide: boo
 
 _DECADES: Final[dict[str, Json]] = {
     "values": [0, *(digit * 10**power for power in range(1, 8) for digit in (1, 3))],
-    "format": "~s",
+    "format": ",d",
 }
 """Few ticks per decade of nanoseconds, on either side of which an axis is linear or logarithmic."""
 

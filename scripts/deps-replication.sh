@@ -40,16 +40,21 @@ flock 9
 scratch=$(mktemp -d "$place/.building-XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 
-# One checksum over everything the build of $1... depends on.
-state_of() { find "$@" -type f -not -path '*/target/*' -print0 | sort -z | xargs -0 cat | sha256sum | cut -d' ' -f1; }
+# One checksum over everything the build of the Java sources in $1... depends on.
+state_of() {
+  find "$@" -type f -not -path '*/target/*' -print0 | LC_ALL=C sort -z | { xargs -0 cat; javac -version 2>&1; } |
+    sha256sum | cut -d' ' -f1
+}
 
 # Whether $1 was built from the state $2.
 is_built() { [ "$(cat "$place/$1/built-from" 2>/dev/null)" = "$2" ]; }
 
-# Puts what was built in the scratch folder, from the state $2, where it is looked for as $1.
+# Puts what was built in the scratch folder, from the state $2, where it is looked for as $1; who has the old
+# one open keeps it.
 put_in_place() {
   echo "$2" > "$scratch/$1/built-from"
-  rm -rf "${place:?}/$1"
+  chmod 755 "$scratch/$1"
+  if [ -e "$place/$1" ]; then mv "$place/$1" "$scratch/old-$1"; fi
   mv "$scratch/$1" "$place/$1"
 }
 

@@ -126,7 +126,7 @@ CASES: dict[str, tuple[Damage, tuple[str, ...], int, str]] = {
         nothing,
         ("run", "stabilty"),
         USAGE,
-        "allowed: `colocation`, `communication`, `scaling`, `stability`",
+        "allowed: `colocation`, `communication`, `replication`, `scaling`, `stability`",
     ),
     "wrong seed": (nothing, ("run", "stability", "--seed", "-1"), USAGE, "`--seed -1`: .*allowed: 0 or more"),
     "seed no number": (nothing, ("run", "stability", "--seed", "x"), USAGE, "--seed"),
@@ -154,7 +154,7 @@ CASES: dict[str, tuple[Damage, tuple[str, ...], int, str]] = {
         study_file(""),
         RUN_BAD,
         USAGE,
-        "`study` is missing; allowed: `colocation`, `communication`, `scaling`, `stability`",
+        "`study` is missing; allowed: `colocation`, `communication`, `replication`, `scaling`, `stability`",
     ),
     "several problems": (
         study_file(SEVERAL),
@@ -262,7 +262,12 @@ CASES: dict[str, tuple[Damage, tuple[str, ...], int, str]] = {
         )
     },
     "compare with nothing": (nothing, ("compare-results", "r", "empty"), DATA, "`empty/findings.json`"),
-    "compare with a file": (nothing, ("compare-results", "r", "s.toml"), DATA, "`s.toml/findings.json`"),
+    "compare with a file": (
+        nothing,
+        ("compare-results", "r", "s.toml"),
+        DATA,
+        "`s.toml` is refused: it is no ZIP",
+    ),
     **{
         f"{verb} with {what} plan": (damage, words, DATA, part)
         for verb, words in (

@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from steelyard.errors import CapabilityError, RunError
-from steelyard.run.devices.artefacts import digest_of
+from steelyard.run.devices.artefacts import digest_of, send_artefacts
 from steelyard.run.devices.device import Device
+from steelyard.run.devices.engines import container_engines
 from steelyard.run.devices.remains import sweep_places
 from steelyard.run.devices.roles import place_of
+from steelyard.run.isolation.attempt import attempt, installed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +37,7 @@ HELD = """
 import json, sys, time
 from pathlib import Path
 from steelyard.run.devices.roles import place_of
+from steelyard.run.isolation.attempt import attempt, installed
 with place_of(json.loads(sys.argv[1]), "app") as place:
     words = ["sh", "-c", "setsid sleep 4243 & sleep 4243 & echo ready; wait"]
     place.start(words, log=Path(sys.argv[2]))
@@ -59,7 +62,7 @@ class Server:
         (folder / "server").write_text(
             f"ListenAddress 127.0.0.1:{self.port}\nHostKey {folder}/host_key\nStrictModes no\nUsePAM no\n"
             f"AuthorizedKeysFile {folder}/client_key.pub\nPidFile none\nPermitRootLogin yes\n"
-            f"PasswordAuthentication no\nSetEnv XDG_CACHE_HOME={folder}/cache\n"
+            "PasswordAuthentication no\n"
         )
         kind, text = (folder / "host_key.pub").read_text().split()[:2]
         (folder / "known").write_text(f"[127.0.0.1]:{self.port} {kind} {text}\n")
@@ -67,9 +70,12 @@ class Server:
             f"IdentityFile {folder}/client_key\nIdentitiesOnly yes\nUserKnownHostsFile {folder}/known\n"
             f"GlobalKnownHostsFile none\nPort {self.port}\n"
         )
+        self.cache = f"XDG_CACHE_HOME={folder}/cache"
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
+    def start(self, *variables: str) -> None:
+        with (self.folder / "server").open("a") as configuration:
+            configuration.writelines(["SetEnv ", " ".join(variables), "\n"])
         assert SERVER is not None
         with (self.folder / "log").open("wb") as log:
             command = [SERVER, "-D", "-e", "-f", str(self.folder / "server")]
@@ -132,7 +138,7 @@ def _gone(key: str) -> bool:
 
 
 def test_a_program_is_placed_on_another_host_and_nothing_is_left(server: Server, tmp_path: Path) -> None:
-    server.start()
+    server.start(server.cache)
     device = server.device(cpus=(min(os.sched_getaffinity(0)),))
     log = tmp_path / "log.app.txt"
     with place_of(_asked(device), "app") as place:
@@ -186,7 +192,7 @@ def _end_one_that_is_asked(place: Place, log: Path, ready: Path) -> None:
 
 
 def test_what_was_built_is_brought_once_and_again_when_it_changed(server: Server, tmp_path: Path) -> None:
-    server.start()
+    server.start(server.cache)
     there = server.folder / "cache" / "steelyard" / "replication"
     asked = _asked(server.device(), "H2")
     with place_of(asked, "app"):
@@ -195,12 +201,12 @@ def test_what_was_built_is_brought_once_and_again_when_it_changed(server: Server
         assert (there / "benchmarks" / "program").stat().st_ino == first
     (tmp_path / "here" / "steelyard" / "replication" / "more").write_text("more\n")
     digest_of.cache_clear()
-    with place_of(asked, "app"):
-        assert (there / "more").read_text() == "more\n"
-    # A folder that was built there is not ours to replace.
-    (there / ".brought").unlink()
     with place_of(asked, "app") as place:
-        assert place.facts()["artefacts"] == "built there"
+        ground = getattr(place, "_ground")  # noqa: B009 - of this place
+        assert (there / "more").read_text() == "more\n"
+        # A folder that was built there is not ours to replace.
+        (there / ".brought").unlink()
+        assert send_artefacts(ground, os.uname().machine) == ("built there", [])
 
 
 def test_what_keeps_a_device_from_being_used_is_said_with_the_next_step(server: Server) -> None:
@@ -208,16 +214,16 @@ def test_what_keeps_a_device_from_being_used_is_said_with_the_next_step(server: 
     with pytest.raises(CapabilityError, match="cannot be reached by ssh without a password") as caught:
         place_of(asked, "app").__enter__()
     assert caught.value.hint == "start the ssh server there: sudo systemctl start ssh"
-    with pytest.raises(CapabilityError, match="reached by ssh, where roles are placed natively only"):
-        place_of(_asked(server.device(), container="docker"), "app").__enter__()
-    server.start()
+    with pytest.raises(CapabilityError, match="containers are by `docker` and `podman`: not by `crun`"):
+        place_of(_asked(server.device(), container="crun"), "app").__enter__()
+    server.start(server.cache)
     (server.folder / "storage").write_text("a file is in the way\n")
     with pytest.raises(RunError, match="folders of a role cannot be made on device `D3`: mkdir: "):
         place_of(asked, "app").__enter__()
 
 
 def test_a_killed_conductor_leaves_nothing_on_another_host(server: Server, tmp_path: Path) -> None:
-    server.start()
+    server.start(server.cache)
     log = tmp_path / "log"
     log.touch()
     command = [sys.executable, "-c", HELD, json.dumps(_asked(server.device())), str(log)]
@@ -233,4 +239,42 @@ def test_a_killed_conductor_leaves_nothing_on_another_host(server: Server, tmp_p
     while not _gone(key):
         assert time.monotonic() < deadline
         time.sleep(0.05)
+    assert list((server.folder / "storage").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "technology",
+    [
+        pytest.param("podman", marks=pytest.mark.needs_podman),
+        pytest.param("docker", marks=pytest.mark.needs_docker),
+    ],
+)
+def test_a_container_on_another_host_is_one_as_here(server: Server, tmp_path: Path, technology: str) -> None:
+    for program in ("podman", "runc") if technology == "podman" else ("docker", "dockerd"):
+        if installed(program) is None:
+            pytest.skip(f"needs {program}")
+    cpu = max(os.sched_getaffinity(0))
+    log = tmp_path / "log.app.txt"
+    with container_engines([technology]) as engines:
+        client = engines.get("docker", {}).get("client", ("", "", "unix:///none"))
+        server.start(server.cache, f"DOCKER_HOST={client[-1]}")
+        with place_of(_asked(server.device(cpus=(cpu,)), container=technology), "app") as place:
+            key = place.facts()["key"]
+            (tmp_path / "text").write_text("given\n")
+            place.put(tmp_path / "text", "text")
+            script = 'cat text; ls /home 2>/dev/null | wc -l; echo kept > result; echo x > "$1"; exit 3'
+            words = ("sh", "-c", script, "sh", place.stored_path("mine"))
+            assert place.start(words, log=log, user="nobody").wait(30) == 3
+            place.get("result", tmp_path / "result")
+            assert (tmp_path / "result").read_text() == "kept\n"
+            assert log.read_text() == "given\n0\n"
+            assert place.start((f"{place.artefacts}/benchmarks/program",), log=log).wait(30) == 0
+            assert list((server.folder / "storage" / key).rglob("mine"))
+            facts = place.facts()
+        assert attempt([*engines["docker"]["client"], "ps", "-aq"]).output == "" if engines else True
+    assert (facts["container"], facts["host"]) == (technology, os.uname().nodename)
+    assert facts["network"] == "own, loopback only"
+    assert facts["applied"] == [f"CPUs {cpu} (limit of the container)"]
+    assert facts["missing"] == []
+    assert _gone(key)
     assert list((server.folder / "storage").iterdir()) == []

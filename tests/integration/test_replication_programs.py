@@ -162,9 +162,18 @@ def test_with_one_stamp_a_call_begins_where_the_one_before_ended(
 
 @needs_built[0]
 @needs_built[1]
-def test_what_java_says_about_wrong_options_is_the_reason(execute: Callable[..., ExperimentRun]) -> None:
-    with pytest.raises(RunError, match=r"status 2") as caught:
-        execute("e2", "none-baseline", {**CALLS, "app_options": ["--depth", "0"]})
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"app_options": ["--depth", "0"]}, r"status 2: .*`--depth 0`; allowed: 1 to 1000"),
+        ({"jvm_options": ["-XX:+Strange"]}, r"status 1: .*Unrecognized VM option 'Strange'"),
+    ],
+)
+def test_what_java_says_about_wrong_options_is_the_reason(
+    execute: Callable[..., ExperimentRun], options: dict[str, object], said: str
+) -> None:
+    with pytest.raises(RunError, match=said) as caught:
+        execute("e2", "none-baseline", {**CALLS, **options})
     assert caught.value.hint
 
 

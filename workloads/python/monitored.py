@@ -64,15 +64,13 @@ def probed_method(provider: TracerProvider) -> Callable[[int, int], int]:
     return call
 
 
-def set_up_provider(probe: str, output: Path | None) -> TracerProvider:
+def set_up_provider(probe: str) -> TracerProvider:
     """Make what hands out the probes: turned off, without anybody who takes spans, or with a writer.
 
     Parameters
     ----------
     probe : str
-        ``inactive``, ``collecting`` or ``writing``.
-    output : Path or None
-        File that the writer writes to.
+        ``inactive``, ``collecting``, or ``writing``: to the standard output, a line for each span.
     """
     if probe == "inactive":
         os.environ["OTEL_SDK_DISABLED"] = "true"
@@ -85,11 +83,7 @@ def set_up_provider(probe: str, output: Path | None) -> TracerProvider:
             ConsoleSpanExporter,
         )
 
-        if output is None:
-            message = "error: `--probe writing` needs `--output`"
-            raise SystemExit(message)
-        file = output.open("w", encoding="utf-8")
-        exporter = ConsoleSpanExporter(out=file, formatter=lambda span: span.to_json(indent=None) + "\n")
+        exporter = ConsoleSpanExporter(formatter=lambda span: span.to_json(indent=None) + "\n")
         provider.add_span_processor(BatchSpanProcessor(exporter))
     return provider
 
@@ -164,7 +158,6 @@ def _parsed(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--depth", type=int, default=10)
     parser.add_argument("--method-ns", type=int, default=500)
     parser.add_argument("--probe", choices=("none", "inactive", "collecting", "writing"), default="none")
-    parser.add_argument("--output", type=Path, help="where the writing probe's spans go")
     options = parser.parse_args(words)
     if not 0 <= options.warm_up_calls < options.calls:
         parser.error(
@@ -179,7 +172,7 @@ def main(words: list[str]) -> None:
     provider = None
     call = plain_method()
     if options.probe != "none":
-        provider = set_up_provider(options.probe, options.output)
+        provider = set_up_provider(options.probe)
         call = probed_method(provider)
     times = execute(call, options)
     about = {

@@ -14,7 +14,9 @@
 //! | `migrations.bin` | thread `[u8; 16]`, time `u64` [ns], from `u32`, to `u32` |
 //! | `samples.bin` | time, steal, interrupts, pressure of cpu, io, memory (all `i64` [ns]; -1: not offered), runnable threads `i64` |
 //!
-//! The watcher has the class `SCHED_BATCH`: when it wakes, it does not preempt anybody.
+//! The watcher has the class `SCHED_BATCH`: when it wakes, it does not preempt anybody. Where it may, it takes the
+//! nice value -10, so that it does not starve on a busy host. It keeps off the CPUs
+//! on which the watched threads were last, as long as there are others.
 
 mod cpus;
 mod error;

@@ -1,6 +1,6 @@
 //! Names of all threads, as the kernel tells them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 
 /// A thread's name, filled with zeros.
@@ -102,6 +102,15 @@ impl Threads {
     /// Gives all threads that are watched.
     pub(crate) fn all_watched(&self) -> impl Iterator<Item = &Thread> {
         self.known.values().filter(|thread| thread.is_watched)
+    }
+
+    /// CPUs on which the watched threads were last.
+    pub(crate) fn busy_cpus(&self) -> BTreeSet<u32> {
+        let places = self.all_watched().filter_map(|thread| match thread.whereabouts {
+            Whereabouts::Unknown => None,
+            Whereabouts::On(cpu) | Whereabouts::Off { cpu, .. } => Some(cpu),
+        });
+        places.collect()
     }
 
     fn is_watched(&self, name: &Name) -> bool {

@@ -27,6 +27,8 @@ MOST_SHIFTED: Final = 1000
 """Episodes that are shifted; of more, so many are drawn at random."""
 FEWEST: Final = 5
 """Episodes below which nothing is said."""
+FEWEST_MET: Final = 3
+"""Peaks that an event must meet to be a cause: one or two are an anecdote."""
 SIGNIFICANT: Final = 0.05
 MAIN_SHARE: Final = 0.5
 """Share of the excess that a cause must explain to be named with certainty."""
@@ -96,13 +98,15 @@ class CoOccurrence:
     lift, lift_low, lift_high : float
         `share` over `expected_share`, with its 95 % interval; infinite where nothing was expected.
     p_value, adjusted_p : float
-        One-sided, of circular shifts; adjusted by Holm for the number of kinds.
-    explained_share : float
-        Share of the excess time of all peaks during which such an event lasted.
+        One-sided, of circular shifts: of explaining so much excess time, for instants of meeting so many
+        peaks; adjusted by Holm for the number of kinds.
+    explained_share, chance_share : float
+        Share of the excess time of all peaks during which such an event lasted, and that share on average
+        over the circular shifts.
     attributed_share : float
         The same, without what a cause before it in the order explains already.
     is_significant : bool
-        Whether they come together more often than by chance.
+        Whether they explain more, or for instants meet more, than by chance.
     """
 
     kind: str
@@ -116,6 +120,7 @@ class CoOccurrence:
     p_value: float
     adjusted_p: float
     explained_share: float
+    chance_share: float
     attributed_share: float
     is_significant: bool
 
@@ -154,11 +159,18 @@ class Explanation:
             return f"unexplained: no kind of event comes with the {self.episodes} peaks more often than by chance"
         main = next(each for each in self.kinds if each.kind == self.cause)
         if self.verdict is VerdictKind.UNEXPLAINED:
+<<<<<<< HEAD
             return (
                 f"unexplained: `{self.cause}` comes with peaks, but explains hardly any excess time; {rest}"
             )
         by_chance = (
             f"{100 * main.share:.0f} % of the peaks overlap it, {100 * main.expected_share:.1f} % by chance"
+=======
+            return f"unexplained: `{self.cause}` comes with peaks, but explains hardly any excess time; {rest}"
+        by_chance = (
+            f"by chance {100 * main.chance_share:.1f} %; {100 * main.share:.0f} % of the peaks overlap it, by chance"
+            f" {100 * main.expected_share:.1f} %"
+>>>>>>> causes
         )
         also = ", ".join(
             f"`{each.kind}` {100 * each.attributed_share:.0f} %"
@@ -217,14 +229,16 @@ def explain(
     rows = [_one_kind(episodes, each, (start_ns, end_ns), rng) for each in used]
     adjusted = holm([row.p_value for row in rows])
     total = max(float(episodes.excess_ns.sum()), 1.0)
-    is_cause = [p <= SIGNIFICANT and row.lift_low > 1 for row, p in zip(rows, adjusted, strict=True)]
+    is_cause = [
+        p <= SIGNIFICANT and row.overlapping >= FEWEST_MET for row, p in zip(rows, adjusted, strict=True)
+    ]
     alone = [_explained(episodes, [each]) for each in used]
     attributed = _attribute(episodes, used, alone, is_cause)
     full = [
         CoOccurrence(
             row.kind, row.events, row.overlapping, row.share, row.expected_share, row.lift, row.lift_low,
             row.lift_high, row.p_value, adjusted[index], float(alone[index].sum()) / total,
-            attributed.get(index, 0.0) / total, is_cause[index],
+            row.chance_share, attributed.get(index, 0.0) / total, is_cause[index],
         )
         for index, row in enumerate(rows)
     ]  # fmt: skip
@@ -279,9 +293,9 @@ def _one_kind(
     expected = float(_chance(starts, ends, last - first, length).mean())
     limits = stats.binomtest(overlapping, episodes.count).proportion_ci(0.95, method="exact")
     lift = [value / expected if expected > 0 else math.inf for value in (share, limits.low, limits.high)]
-    p_value = _shift_p(episodes, events, window, rng)
+    p_value, chance = _shift_p(episodes, events, window, rng)
     return CoOccurrence(
-        events.kind, int(events.start_ns.size), overlapping, share, expected, *lift, p_value, 1.0, 0.0, 0.0, False
+        events.kind, int(events.start_ns.size), overlapping, share, expected, *lift, p_value, 1.0, 0.0, chance, 0.0, False
     )  # fmt: skip
 
 
@@ -302,8 +316,16 @@ def _chance(starts: Stamps, ends: Stamps, lengths: Stamps, around: int) -> NDArr
     return np.minimum((covered + reached) / around, 1.0)
 
 
+<<<<<<< HEAD
 def _shift_p(episodes: Episodes, events: Events, window: tuple[int, int], rng: np.random.Generator) -> float:
+=======
+def _shift_p(
+    episodes: Episodes, events: Events, window: tuple[int, int], rng: np.random.Generator
+) -> tuple[float, float]:
+>>>>>>> causes
     """Share of circular shifts that explain as much excess time, or of instants, meet as many peaks.
+
+    And the share of the excess time that they explain on average; 0 for instants.
 
     Time is sharper than a count: where peaks and events are both periodic, many shifts let all of them meet,
     but few let events fill the peaks.
@@ -323,24 +345,37 @@ def _shift_p(episodes: Episodes, events: Events, window: tuple[int, int], rng: n
     begins, finishes = (
         np.concatenate([side, side + around]) - window[0] for side in (events.start_ns, events.end_ns)
     )
-    starts, ends = _union(begins, finishes)
     amounts = None if events.amount_ns is None else np.tile(events.amount_ns, 2)
     twice = replace(events, start_ns=begins, end_ns=finishes, amount_ns=amounts)
-    has_length = bool((ends > starts).any())
+    shifts = np.concatenate([[0], rng.integers(0, around, SHIFTS)])
+    met = _met(fixed, twice, shifts)
+    is_time = amounts is not None or bool((finishes > begins).any())
+    total = max(float(fixed.excess_ns.sum()), 1.0)
+    chance = float(met[1:].mean()) / total if is_time else 0.0
+    return float((met >= met[0]).sum() / shifts.size), chance
 
-    def met(shift: int) -> float:
-        first, last = fixed.start_ns + shift, fixed.end_ns + shift
-        if amounts is not None:
-            times = _shared_out(replace(fixed, start_ns=first, end_ns=last), twice, amounts)
-        elif has_length:
-            times = _covered(starts, ends, last) - _covered(starts, ends, first)
-        else:
-            return float(_overlaps(starts, ends, first, last).sum())
-        return float(np.minimum(times, np.maximum(fixed.excess_ns, 0.0)).sum())
 
-    observed = met(0)
-    more = sum(met(int(shift)) >= observed for shift in rng.integers(0, around, SHIFTS))
-    return (1 + more) / (SHIFTS + 1)
+def _met(episodes: Episodes, events: Events, shifts: Stamps) -> NDArray[np.float64]:
+    """Excess time explained with each shift of the peaks; for instants how many peaks meet one."""
+    excess = np.maximum(episodes.excess_ns, 0.0)
+    if events.amount_ns is not None:
+        amounts = events.amount_ns
+        return np.array(
+            [
+                np.minimum(_shared_out(_moved(episodes, int(shift)), events, amounts), excess).sum()
+                for shift in shifts
+            ]
+        )
+    starts, ends = _union(events.start_ns, events.end_ns)
+    first, last = (side + shifts[:, None] for side in (episodes.start_ns, episodes.end_ns))
+    if not (ends > starts).any():
+        return np.asarray(_overlaps(starts, ends, first, last).sum(axis=1), dtype=np.float64)
+    times = _covered(starts, ends, last) - _covered(starts, ends, first)
+    return np.asarray(np.minimum(times, excess).sum(axis=1), dtype=np.float64)
+
+
+def _moved(episodes: Episodes, shift: int) -> Episodes:
+    return replace(episodes, start_ns=episodes.start_ns + shift, end_ns=episodes.end_ns + shift)
 
 
 def _explained(episodes: Episodes, kinds: Sequence[Events]) -> NDArray[np.float64]:
@@ -399,7 +434,9 @@ def _attribute(
             index: float(_explained(episodes, [kinds[each] for each in (*chosen, index)]).sum()) - so_far
             for index in left
         }
-        best = max(left, key=lambda index: gain[index])
+        # What was seen of the thread itself goes before what was counted of the host as a whole.
+        direct = [index for index in left if kinds[index].depth < Depth.HOST]
+        best = max(direct or left, key=lambda index: gain[index])
         deeper = [
             index
             for index in left

@@ -19,8 +19,8 @@ FEWEST: Final = 6
 FEWEST_CYCLES: Final = 5
 """Cycles that a period must have in the time that was watched."""
 SIGNIFICANT: Final = 0.01
-_CELLS: Final = 1 << 17
-"""Cells of the grid that events are counted in; at the highest frequency a cycle has 8."""
+_MOST_CELLS: Final = 1 << 17
+"""Cells of the grid that events are counted in, at most; at the highest frequency a cycle has 8 or more."""
 _NEIGHBOURS: Final = 30
 """Ordinates on either side that give the level of the noise."""
 _GUARD: Final = 2
@@ -29,6 +29,8 @@ _PER_RATE: Final = 20.0
 """Frequencies are looked at up to so many times the rate of the events: not every cycle makes a peak."""
 _DIVISORS: Final = 12
 _FEWEST_FITTING: Final = 3
+_LINE: Final = 8.0
+"""Noise has this power with probability exp(-8) = 0.0003."""
 _STEPS: Final = (0.5, 0.05, 0.005)
 """Half widths of the grids in which the frequency is refined, of 41 points each [cycles]."""
 
@@ -106,7 +108,7 @@ def find_period(
     count = times.size
     if count < FEWEST or length <= 0:
         return _none(1.0, f"{count} events are too few: at least {FEWEST} needed")
-    highest = min(_CELLS / 8, _PER_RATE * count, length / (2 * shortest_ns) if shortest_ns > 0 else math.inf)
+    highest = min(_MOST_CELLS / 8, _PER_RATE * count, length / (2 * shortest_ns) if shortest_ns > 0 else math.inf)
     ordinates = 2 * int(highest)
     if ordinates <= 2 * (FEWEST_CYCLES + _GUARD + 2):
         return _none(1.0, f"fewer than {FEWEST_CYCLES} cycles of the shortest period fit in")
@@ -126,11 +128,12 @@ def _none(p_value: float, reason: str = "") -> Period:
 
 def _powers(times: Vector, length: float, ordinates: int) -> Vector:
     """Power at 0, 1/2, 1, 3/2 ... cycles in the whole time; its expectation without a period is about 1."""
-    cells = np.minimum((times / length * _CELLS).astype(np.int64), _CELLS - 1)
-    counted = np.bincount(cells, minlength=_CELLS).astype(np.float64)
+    count = 1 << max(4 * ordinates - 1, 1).bit_length()
+    cells = np.minimum((times / length * count).astype(np.int64), count - 1)
+    counted = np.bincount(cells, minlength=count).astype(np.float64)
     # Padding to twice the length gives the ordinates in between; the mean is taken out, as it leaks.
-    padded = np.zeros(2 * _CELLS)
-    padded[:_CELLS] = counted - counted.mean()
+    padded = np.zeros(2 * count)
+    padded[:count] = counted - counted.mean()
     spectrum = np.fft.rfft(padded)[: ordinates + 1]
     return np.asarray(np.abs(spectrum) ** 2 / times.size, dtype=np.float64)
 
@@ -185,7 +188,7 @@ def _fundamental(best: int, power: Vector) -> int:
         near = round(best / divisor)
         around = np.arange(max(near - 1, 2 * _FEWEST_FITTING), near + 2)
         around = around[around < power.size]
-        if around.size and power[around].max() > power[best] / 2:
+        if around.size and power[around].max() > max(power[best] / 4, _LINE):
             return int(around[np.argmax(power[around])])
     return best
 

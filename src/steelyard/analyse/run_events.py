@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 MOST_NAMES: Final = 12
 """Names that are kinds of their own, by the time they took; the rest is one kind."""
 NOBODY: Final = "swapper"
+MOVER: Final = "migration"
+"""Kernel thread of each CPU that stops whatever is there; so a thread that must leave is moved."""
 _PAUSES: Final = {"gc": Depth.PAUSE, "safepoint": Depth.SAFEPOINT}
 _COUNTERS: Final = {
     "steal_ns": "steal",
@@ -54,10 +56,10 @@ def plain_name(name: str) -> str:
 
     Examples
     --------
-    >>> [plain_name(name) for name in ("kworker/0:1-events", "GC Thread#3", "migration/1", "rustc", "opt cgu.07")]
-    ['kworker', 'GC Thread', 'migration', 'rustc', 'opt cgu']
+    >>> [plain_name(name) for name in ("kworker/0:1-events", "GC Thread#3", "migration/1", "opt cgu.07", "C2 Comp")]
+    ['kworker', 'GC Thread', 'migration', 'opt cgu', 'C2 Comp']
     """
-    return re.sub(r"[\s/#:._-]*\d.*$", "", name.partition("/")[0]) or name
+    return re.sub(r"[\s#:._-]*\d+$", "", name.partition("/")[0]) or name
 
 
 def _pauses(table: pa.Table) -> list[Events]:
@@ -86,8 +88,10 @@ def _switches(run: ExperimentRun) -> list[Events]:
     if preempted.any():
         names = pc.dictionary_encode(table["next_name"].combine_chunks())
         plain = np.array([plain_name(name) for name in names.dictionary.to_pylist()], dtype=object)
-        who = plain[np.asarray(names.indices)][preempted]
-        found += _by_name(who, starts[preempted], ends[preempted])
+        who = plain[np.asarray(names.indices)]
+        # The kernel's own thread that carries a running thread to another CPU is the migration, no cause of it.
+        others = preempted & ~(moved & (who == MOVER))
+        found += _by_name(who[others], starts[others], ends[others])
     return found
 
 

@@ -92,7 +92,7 @@ def pack(
     from steelyard.share.pack import pack as pack_result  # noqa: PLC0415 - start-up time
 
     packing = Packing(_about(said), is_checked=not unchecked, is_anonymous=anonymous)
-    watcher = _Line(sys.stderr) if sys.stderr.isatty() else UNWATCHED
+    watcher = ProgressLine(sys.stderr, "packing") if sys.stderr.isatty() else UNWATCHED
     packed = pack_result(directory, output, packing, watcher)
     size = output.stat().st_size
     if as_json:
@@ -130,11 +130,20 @@ def _remarks(packed: Packed) -> list[str]:
     return lines
 
 
-class _Line:
-    """Shows on a terminal how far the packing is."""
+class ProgressLine:
+    """Shows on a terminal how far something is.
 
-    def __init__(self, stream: TextIO) -> None:
+    Parameters
+    ----------
+    stream : TextIO
+        The terminal.
+    doing : str
+        What is done.
+    """
+
+    def __init__(self, stream: TextIO, doing: str) -> None:
         self._stream = stream
+        self._doing = doing
         self._shown = -1
 
     def packed(self, done_bytes: int, total_bytes: int) -> None:
@@ -142,5 +151,5 @@ class _Line:
         percent = 100 if total_bytes == 0 else 100 * done_bytes // total_bytes
         if percent != self._shown:
             self._shown = percent
-            self._stream.write(f"\rpacking {percent:3d} %" + ("\r\x1b[K" if percent == 100 else ""))  # noqa: PLR2004
+            self._stream.write(f"\r{self._doing} {percent:3d} %" + ("\r\x1b[K" if percent == 100 else ""))  # noqa: PLR2004
             self._stream.flush()

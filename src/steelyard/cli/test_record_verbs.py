@@ -141,7 +141,10 @@ def test_plan_lists_missing_cells_with_their_reason() -> None:
 
 def test_an_unknown_study_names_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["plan", "stabilty"]) == 2
-    assert "allowed: `colocation`, `communication`, `scaling`, `stability`" in capsys.readouterr().err
+    assert (
+        "allowed: `colocation`, `communication`, `replication`, `scaling`, `stability`"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_wrong_study_file_lists_its_problems(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

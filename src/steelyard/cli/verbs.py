@@ -89,6 +89,14 @@ VERBS: Final[dict[str, Verb]] = {
     "scheduler status": Verb(
         "steelyard.cli.scheduler:status", "Say how far best-effort commands stand back, and what was counted."
     ),
+    "repository index": Verb("steelyard.cli.repository:index", "Write the index of a folder of packages."),
+    "repository list": Verb(
+        "steelyard.cli.repository:list_packages", "List the packages that a folder or a server offers."
+    ),
+    "repository fetch": Verb(
+        "steelyard.cli.repository:fetch",
+        "Fetch a package from a folder or a server and check its hash.",
+    ),
     "restore": Verb(
         "steelyard.cli.restore:restore", "Undo what a killed study left: machine settings, links."
     ),

@@ -140,6 +140,7 @@ def _root(story: Story, names: Sequence[str]) -> Entity:
         "conformsTo": {"@id": PROCESS_PROFILE},
         "hasPart": _children("", names),
         "mentions": [{"@id": action["@id"]} for action in _actions(story, names)],
+        "about": {"@id": "#question"},
     }
 
 
@@ -267,6 +268,7 @@ def _contexts(story: Story) -> list[Entity]:
             "version": story.provenance.versions.get("steelyard", "unknown"),
             "description": "A laboratory for performance experiments",
         },
+        {"@id": "#question", "@type": "Thing", "name": story.question},
         {"@id": "http://schema.org/CompletedActionStatus", "@type": "ActionStatusType", "name": "completed"},
     ]
     entities += [_person(at, author) for at, author in enumerate(_authors(story.about))]

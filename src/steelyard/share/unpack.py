@@ -8,6 +8,7 @@ import stat
 import struct
 import zipfile
 import zlib
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Final
 
@@ -15,6 +16,7 @@ from steelyard.errors import DataError, unwritable
 from steelyard.share.entry_names import quoted, refused, require_names
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 _CHUNK_BYTES: Final = 1 << 20
@@ -25,6 +27,7 @@ _ENCRYPTED: Final = 0x1 | 0x40 | 0x2000
 _SIZES_BEHIND: Final = 0x8
 _UNIX: Final = 3
 _LOCAL_HEADER: Final = struct.Struct("<4s5H3I2H")
+_LARGEST_READ_BYTES: Final = 512 << 20
 _ROOM_LEFT_BYTES: Final = 64 << 20
 """Kept free on the file system, for what is computed beside the package."""
 
@@ -75,22 +78,56 @@ def unpack(package: Path, folder: Path, bounds: Bounds = BOUNDS) -> None:
     DataError
         If the package is refused, damaged, or there is no room for it.
     """
+    with _opened(package, folder) as (archive, file):
+        entries = _checked(archive, file, str(package), bounds)
+        _require_room(folder, sum(entry.file_size for entry in entries), str(package))
+        for entry in entries:
+            _extract(archive, entry, folder, str(package))
+
+
+def read_entries(package: Path, names: Sequence[str], bounds: Bounds = BOUNDS) -> list[bytes]:
+    """Read some files of a package and write nothing; the whole package is checked as for unpacking.
+
+    Parameters
+    ----------
+    package : Path
+        The archive.
+    names : sequence of str
+        Paths inside it.
+    bounds : Bounds
+        What is accepted.
+
+    Raises
+    ------
+    DataError
+        If the package is refused or damaged, or lacks one of the files.
+    """
+    place = str(package)
+    with _opened(package, package.parent) as (archive, file):
+        entries = {entry.orig_filename: entry for entry in _checked(archive, file, place, bounds)}
+        absent = [name for name in names if name not in entries]
+        if absent:
+            raise refused(place, f"it holds no `{absent[0]}`")
+        if any(entries[name].file_size > _LARGEST_READ_BYTES for name in names):
+            raise refused(place, f"what it says of itself has more than {_LARGEST_READ_BYTES} bytes")
+        return [archive.read(entries[name]) for name in names]
+
+
+@contextmanager
+def _opened(package: Path, folder: Path) -> Iterator[tuple[zipfile.ZipFile, IO[bytes]]]:
+    """Open an archive, and give what goes wrong with it as an error that names it."""
     place = str(package)
     try:
         with package.open("rb") as file, zipfile.ZipFile(file) as archive:
-            entries = _checked(archive, file, place, bounds)
-            _require_room(folder, sum(entry.file_size for entry in entries), place)
-            for entry in entries:
-                _extract(archive, entry, folder, place)
+            yield archive, file
     except (zipfile.BadZipFile, zlib.error, EOFError, struct.error, UnicodeError, ValueError) as error:
         raise refused(place, f"it is no whole ZIP archive: {_short(error)}", "data.package") from error
     except (NotImplementedError, RuntimeError) as error:
         raise refused(place, f"it needs what packages do not use: {_short(error)}") from error
     except OSError as error:
         if error.filename != place:
-            raise unwritable(
-                error.filename or folder, error, "set TMPDIR to a folder you may write to"
-            ) from error
+            hint = "set TMPDIR to a folder you may write to"
+            raise unwritable(error.filename or folder, error, hint) from error
         message = f"`{package}` cannot be read: {error.strerror}"
         raise DataError(
             message, hint="give a package that `steelyard pack` wrote", code="data.absent"

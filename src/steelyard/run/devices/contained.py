@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.errors import CapabilityError
 from steelyard.run.devices.device import artefacts_folder
-from steelyard.run.devices.ground import Account, Ground
+from steelyard.run.devices.ground import Account, Ground, as_account
 from steelyard.run.devices.limits import limits_of
 from steelyard.run.devices.native import HostFolders, host_account, require_cpus
 from steelyard.run.devices.runtimes import Container
@@ -76,31 +76,14 @@ class ContainedGround(Ground):
         )
         self._runtime.prepare(self._container)
         log = self._folder / "container.log"
-        with log.open("wb") as output:
-            self._process = subprocess.Popen(
-                self._runtime.live(self._container),
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
-        deadline = time.monotonic() + START_S
-        while not self.aside(["true"]).succeeded:
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                lines = log.read_text(errors="replace").strip().splitlines()
-                words = lines[-1] if lines else "it did not start in time"
-                message = f"a container by `{self._runtime.name}` cannot be started: {words}"
-                raise CapabilityError(message, hint="steelyard doctor", code="capability.container")
-            time.sleep(0.02)
+        self._process = hold(self._runtime.live(self._container), log)
+        wait_for_container(self, self._runtime.name, self._process, log)
 
     def close(self) -> None:
         """Remove the container and the folders."""
         if self._process is not None:
             self._runtime.remove(self._container)
-            if self._process.stdin is not None:
-                self._process.stdin.close()
-            self._process.kill()
-            self._process.wait()
+            release(self._process)
             self._process = None
             # Runtimes leave the parent of the container's groups.
             remove_control_groups(self._folder.name)
@@ -109,10 +92,7 @@ class ContainedGround(Ground):
     def enter(self, words: Sequence[str], account: Account | None = None) -> list[str]:
         """Execute in the container; its rights to change the account are the engine's default ones."""
         command = self._runtime.enter(self._container)
-        if account is not None:
-            command += ["setpriv", f"--reuid={account.user_id}", f"--regid={account.group_id}"]
-            command += ["--clear-groups"]
-        return [*command, *words]
+        return [*command, *as_account(account), *words]
 
     def look(self, script: str) -> str:
         """Look at the host, which is the device."""
@@ -164,3 +144,37 @@ class ContainedGround(Ground):
         mounts.append(Mount(self._folders.own, OWN, writable=True))
         mounts.append(Mount(self._folders.stored, STORED, writable=True))
         return mounts
+
+
+def hold(command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+    """Start what holds a container; it lives until its input is closed."""
+    with log.open("wb") as output:
+        return subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True
+        )
+
+
+def release(process: subprocess.Popen[bytes]) -> None:
+    """Close the input of what holds a container that was removed, and end it."""
+    if process.stdin is not None:
+        process.stdin.close()
+    process.kill()
+    process.wait()
+
+
+def wait_for_container(ground: Ground, name: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait until a container executes programs.
+
+    Raises
+    ------
+    CapabilityError
+        If it ends before, with its last words.
+    """
+    deadline = time.monotonic() + START_S
+    while not ground.aside(["true"]).succeeded:
+        if process.poll() is not None or time.monotonic() > deadline:
+            lines = log.read_text(errors="replace").strip().splitlines()
+            words = lines[-1] if lines else "it did not start in time"
+            message = f"a container by `{name}` cannot be started: {words}"
+            raise CapabilityError(message, hint="steelyard doctor", code="capability.container")
+        time.sleep(0.02)

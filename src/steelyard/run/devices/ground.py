@@ -30,6 +30,13 @@ class Account:
     group_id: int
 
 
+def as_account(account: Account | None) -> list[str]:
+    """Give the words in front of a command that is executed by an account; none for ``None``."""
+    if account is None:
+        return []
+    return ["setpriv", f"--reuid={account.user_id}", f"--regid={account.group_id}", "--clear-groups"]
+
+
 class Ground(ABC):
     """One way of executing programs; `open` makes what it needs, `close` removes it."""
 
@@ -39,6 +46,8 @@ class Ground(ABC):
     """The folder on the role's storage as its programs see it."""
     artefacts: str = ""
     """Folder of what was built, as the role's programs see it."""
+    ends_all: bool = True
+    """Whether `close` ends whatever a program that has ended left behind."""
 
     @abstractmethod
     def open(self) -> None:

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 
 class Process(ABC):
-    """A program that was started at a place."""
+    """A program that was started at a place.
+
+    Its exit status is that of the program, 128 more than the number of the signal that ended it, or 127 where
+    there is no such program. It may be known only when nobody any more holds what the program writes to.
+    """
 
     @abstractmethod
     def poll(self) -> int | None:

@@ -110,6 +110,8 @@ class NativeGround(Ground):
         Private folder; its name is the unique text.
     """
 
+    ends_all = False
+
     def __init__(self, device: Device, storage: str, folder: Path) -> None:
         self._device = device
         self._folders = HostFolders(folder, storage)

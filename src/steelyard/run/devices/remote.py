@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.errors import RunError
 from steelyard.run.devices.artefacts import send_artefacts
-from steelyard.run.devices.ground import PATIENCE_S, Account, Ground
+from steelyard.run.devices.ground import PATIENCE_S, Account, Ground, as_account
 from steelyard.run.devices.native import FALLBACK_USER
 from steelyard.run.transport.hostfile import Host
 from steelyard.run.transport.ssh import PINNED, address_and_port, login_refused
@@ -143,10 +143,7 @@ class RemoteGround(Ground):
         command = list(words)
         if self._device.cpus is not None:
             command = ["taskset", "--cpu-list", ",".join(map(str, self._device.cpus)), *command]
-        if account is not None:
-            rights = [f"--reuid={account.user_id}", f"--regid={account.group_id}", "--clear-groups"]
-            command = ["setpriv", *rights, *command]
-        return ["setpriv", "--pdeathsig", "KILL", *self.enter_aside(command)]
+        return ["setpriv", "--pdeathsig", "KILL", *self.enter_aside([*as_account(account), *command])]
 
     def enter_aside(self, words: Sequence[str]) -> list[str]:
         """Execute there."""

@@ -157,6 +157,7 @@ class RolePlace(Place):
         known = {
             "PATH": SEARCH_PATH,
             "HOME": self._ground.own,
+            "TMPDIR": self._ground.own,
             "LANG": "C.UTF-8",
             SESSION_VARIABLE: marker,
             **(environment or {}),
@@ -198,7 +199,8 @@ class RolePlace(Place):
         """End every program, remove everything, keep the ends of the logs."""
         try:
             for program in reversed(self._programs):
-                program.kill()
+                if program.poll() is None or not self._ground.ends_all:
+                    program.kill()
         finally:
             self._remove()
             for log in self._logs:

@@ -10,6 +10,7 @@ from steelyard.run.devices.contained import ContainedGround
 from steelyard.run.devices.device import Device
 from steelyard.run.devices.native import NativeGround
 from steelyard.run.devices.remote import RemoteGround, host_of
+from steelyard.run.devices.remote_container import RemoteContainer
 from steelyard.run.devices.role_place import RolePlace
 from steelyard.run.devices.runtimes import HOST_NETWORK, OWN_NETWORK, runtime_of
 from steelyard.run.transport.ssh import address_and_port
@@ -53,7 +54,8 @@ def place_of(asked: Mapping[str, Any], role: str) -> Place:
 
     def ground_in(folder: Path) -> Ground:
         if device.kind == "ssh":
-            _refuse_container(device, container)
+            if container is not None:
+                return RemoteContainer(device, storage, folder, container, network)
             return RemoteGround(device, storage, folder)
         if container is None:
             return NativeGround(device, storage, folder)
@@ -85,13 +87,6 @@ def _own_address(there: str) -> str:
             message = f"this host has no way to `{there}`: {error.strerror}"
             raise CapabilityError(message, hint="ip route", code="capability.host") from error
         return str(probe.getsockname()[0])
-
-
-def _refuse_container(device: Device, container: str | None) -> None:
-    if container is not None:
-        message = f"device `{device.name}` is reached by ssh, where roles are placed natively only"
-        hint = "leave the container out there; or let a container of yours serve ssh and name it as a device"
-        raise CapabilityError(message, hint=hint, code="capability.container")
 
 
 def _device(asked: Mapping[str, Any], name: str) -> Device:

@@ -24,10 +24,11 @@ from steelyard.run.isolation.podman import REPAIR as PODMAN_REPAIR
 from steelyard.run.isolation.root_view import make_skeleton
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from steelyard.run.devices.device import Device
+    from steelyard.run.isolation.attempt import Attempt
     from steelyard.run.isolation.oci import OciRuntime
     from steelyard.run.isolation.root_view import Mount
 
@@ -79,6 +80,8 @@ class Runtime(ABC):
 
     name: str = ""
     repair: str = ""
+    execute: Callable[..., Attempt] = staticmethod(attempt)
+    """How its short commands are executed: here, unless it is set to what executes them elsewhere."""
 
     @abstractmethod
     def prepare(self, container: Container) -> None:
@@ -172,12 +175,12 @@ class DockerRuntime(Runtime):
     def remove(self, container: Container) -> None:
         """Remove by force."""
         if self._engine:
-            attempt([*self._client, "rm", "--force", container.name], timeout_s=REMOVAL_S)
+            self.execute([*self._client, "rm", "--force", container.name], timeout_s=REMOVAL_S)
         self._started.close()
 
     def version(self) -> str:
         """Ask the engine."""
-        return attempt([*self._client, "version", "--format", "{{.Server.Version}}"]).output
+        return self.execute([*self._client, "version", "--format", "{{.Server.Version}}"]).output
 
     def facts(self) -> dict[str, Any]:
         """Say whose engine it is."""
@@ -185,10 +188,23 @@ class DockerRuntime(Runtime):
 
 
 class PodmanRuntime(Runtime):
-    """Podman on the skeleton root."""
+    """Podman on the skeleton root.
+
+    Parameters
+    ----------
+    elsewhere : tuple or None
+        Podman's words and where the skeleton is, for another host; ``None``: this one, where the skeleton and
+        podman's storage are in the private folder.
+    """
 
     name = "podman"
     repair = PODMAN_REPAIR
+
+    def __init__(self, elsewhere: tuple[Sequence[str], str] | None = None) -> None:
+        self._elsewhere = elsewhere
+
+    def _client(self, container: Container) -> list[str]:
+        return podman_client(container.folder) if self._elsewhere is None else list(self._elsewhere[0])
 
     def prepare(self, container: Container) -> None:
         """Make the skeleton."""
@@ -197,33 +213,36 @@ class PodmanRuntime(Runtime):
 
     def live(self, container: Container) -> list[str]:
         """Give ``podman run``."""
-        command = [*podman_client(container.folder), "run", "--interactive", "--rm", "--name", container.name]
+        command = [*self._client(container), "run", "--interactive", "--rm", "--name", container.name]
         command += ["--network", "host" if container.network == HOST_NETWORK else "none"]
-        command += ["--log-driver", "none", "--cgroup-parent", f"/{container.folder.name}"]
+        command += ["--log-driver", "none"]
+        if self._elsewhere is None:
+            command += ["--cgroup-parent", f"/{container.folder.name}"]
         for limit in LIMITS:
             command += ["--ulimit", limit]
         for mount in container.mounts:
             command += ["--volume", f"{mount.source}:{mount.target}:{'rw' if mount.writable else 'ro'}"]
-        command += [*_limit_words(container.device), "--read-only", "--rootfs", str(container.root)]
-        return [*command, *LIVE]
+        command += [*_limit_words(container.device), "--read-only"]
+        root = str(container.root) if self._elsewhere is None else self._elsewhere[1]
+        return [*command, "--rootfs", root, *LIVE]
 
     def enter(self, container: Container) -> list[str]:
         """Give ``podman exec``."""
-        return [*podman_client(container.folder), "exec", container.name]
+        return [*self._client(container), "exec", container.name]
 
     def first_process(self, container: Container) -> int | None:
         """Ask podman."""
-        command = [*podman_client(container.folder), "inspect", "--format", "{{.State.Pid}}", container.name]
-        return _number(attempt(command).output)
+        command = [*self._client(container), "inspect", "--format", "{{.State.Pid}}", container.name]
+        return _number(self.execute(command).output)
 
     def remove(self, container: Container) -> None:
         """Remove by force."""
-        command = [*podman_client(container.folder), "rm", "--force", "--time", "0", "--ignore"]
-        attempt([*command, container.name], timeout_s=REMOVAL_S)
+        command = [*self._client(container), "rm", "--force", "--time", "0", "--ignore"]
+        self.execute([*command, container.name], timeout_s=REMOVAL_S)
 
     def version(self) -> str:
         """Ask podman."""
-        return first_line(["podman", "--version"])
+        return self.execute(["podman", "--version"]).output.partition("\n")[0]
 
 
 class BareRuntime(Runtime):

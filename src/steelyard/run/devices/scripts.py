@@ -57,9 +57,11 @@ exit 0
 KILL: Final = (
     _FIND
     + """
-found=" "; sessions=" "
-look "$first" && [ "$began" = "$first_began" ] && found=" $first "
-[ "$first" = "$first_session" ] && sessions=" $first "
+found=" "; sessions=" "; is_ours=1
+if look "$first"; then
+  if [ "$began" = "$first_began" ]; then found=" $first "; else is_ours=; fi
+fi
+[ -n "$is_ours" ] && [ "$first" = "$first_session" ] && sessions=" $first "
 round=0
 while [ $round -lt 200 ]; do
   round=$((round + 1))
@@ -93,4 +95,5 @@ exit 0
 """
 )
 """``sh -c KILL sh RECORD MARKER``: ends the program, what descends from it, what lives in a session that any
-of these leads, and what holds the marker in its environment; returns when all of it is gone."""
+of these leads, and what holds the marker in its environment; returns when all of it is gone. A number that
+another process has got by now is nobody's session: the kernel gives none away that is still a session's."""

@@ -30,9 +30,16 @@ PLANTED_BYTES: Final = 8192
 """Size of it where allocation is the planted cause."""
 HEAP_OPTIONS: Final = ("-Xms256m", "-Xmx256m")
 """Heap of `causes`, so that a collection comes as often on every host; `jvm_options` may say otherwise."""
-KIEKER_MOST_MIB: Final = 1024
-"""Kieker's writer deletes its oldest files beyond it, so that no storage is filled."""
+MOST_WRITTEN_BYTES: Final = {
+    "kieker": 1 << 30,
+    "opentelemetry-java": 4 << 30,
+    "opentelemetry-python": 4 << 30,
+}
+"""What a writing probe may leave on the storage: Kieker deletes its oldest files beyond, OpenTelemetry's
+exporters can write no more."""
 
+_BLOCK_BYTES: Final = 512
+"""SOURCE: POSIX.1-2024, `ulimit`: the unit of `-f`."""
 _METHOD: Final = "steelyard.monitored.Monitored[call]"
 _UNRECORDED: Final = "unrecorded"
 _PROBES: Final = ("inactive", "collecting", "writing")
@@ -119,9 +126,11 @@ def call_program(
         command = [*_python(probe, place), *words]
     command += parameters.get("app_options", ())
     mark = _MARKS.get(framework, "") if probe == "writing" else ""
-    if framework == "opentelemetry-java" and mark:
-        # Its exporter of files writes to the standard output.
-        command = ["sh", "-c", 'exec "$@" > "$0"', place.stored_path("spans.json"), *command]
+    if mark and framework != "kieker":
+        # OpenTelemetry's exporters write to the standard output, without an end.
+        blocks = MOST_WRITTEN_BYTES[framework] // _BLOCK_BYTES
+        script = f'ulimit -f {blocks} && exec "$@" > "$0"'
+        command = ["sh", "-c", script, place.stored_path("spans.json"), *command]
     return CallProgram((*_bound(parameters), *command), framework, probe, is_java, mark)
 
 
@@ -168,8 +177,6 @@ def _python(probe: str, place: Place) -> list[str]:
     words = [str(folder / "bin" / "python"), str(folder / "monitored.py")]
     if probe in _PROBES:
         words += ["--probe", probe]
-    if probe == "writing":
-        words += ["--output", place.stored_path("spans.json")]
     return words
 
 
@@ -199,7 +206,7 @@ def _kieker(probe: str, place: Place) -> dict[str, str]:
         properties |= {
             f"{root}.writer": writer,
             f"{writer}.customStoragePath": place.stored_path("."),
-            f"{writer}.maxLogSize": str(KIEKER_MOST_MIB),
+            f"{writer}.maxLogSize": str(MOST_WRITTEN_BYTES["kieker"] >> 20),
         }
     return properties
 

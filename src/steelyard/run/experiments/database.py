@@ -48,7 +48,8 @@ as=
 if [ "$(id -u)" = 0 ]; then
   user=$(id -u postgres 2>/dev/null || echo 65534)
   group=$(id -g postgres 2>/dev/null || echo 65534)
-  as="setpriv --reuid=$user --regid=$group --clear-groups"
+  # Another account loses the signal by which it ends with the conductor.
+  as="setpriv --pdeathsig=keep --reuid=$user --regid=$group --clear-groups"
   # The storage may lie below a folder that only root may pass.
   pass="--inh-caps=+dac_read_search --ambient-caps=+dac_read_search"
   $as $pass true 2>/dev/null && as="$as $pass"

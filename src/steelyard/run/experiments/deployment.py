@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import tempfile
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.errors import RunError
 from steelyard.run.experiments.database import USER, last_line, listen_address, private_database, stop
+from steelyard.run.experiments.files import write_table
+from steelyard.run.experiments.gc_log import LOG_OPTION, read_pauses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from steelyard.run.devices.interface import Place, Process
     from steelyard.run.experiments.conduct import Conducted
@@ -25,6 +28,7 @@ DRIVER: Final = "driver"
 WEB: Final = ("web", "service")
 """Names of the role that executes the service."""
 READY: Final = "steelyard ready "
+GC_LOG: Final = "gc.log"
 START_LIMIT_S: Final = 300.0
 """Within it the service is to be ready, with its rows; a slow device needs minutes."""
 STOP_LIMIT_S: Final = 30.0
@@ -51,7 +55,7 @@ def deployed(run: Conducted, parameters: Mapping[str, Any]) -> Iterator[Deployme
     Parameters
     ----------
     run : Conducted
-        Gets versions, start-up times and number of rows.
+        Gets versions, start-up times and number of rows, and the pauses of the service's run time system.
     parameters : Mapping
         `rows`, and `jvm_options` where there are some.
 
@@ -72,7 +76,8 @@ def deployed(run: Conducted, parameters: Mapping[str, Any]) -> Iterator[Deployme
         try:
             yield Deployment(_join(place.address, _await_ready(run, process)))
         finally:
-            stop(run, process, "web", STOP_LIMIT_S)
+            stop(run, process, web_role(run), STOP_LIMIT_S)
+        _keep_pauses(run, place)
 
 
 def web_role(run: Conducted) -> str:
@@ -86,7 +91,11 @@ def _start(run: Conducted, place: Place, database: Database, parameters: Mapping
     words = (
         "java",
         "-XX:-UsePerfData",
+        # Where it is missing or made by another virtual machine, classes are loaded one by one.
+        "-Xshare:auto",
+        f"-XX:SharedArchiveFile={place.artefacts}/{ARTEFACT}/service.jsa",
         f"-Djava.io.tmpdir={place.path('')}",
+        LOG_OPTION.format(path=place.path(GC_LOG)),
         *parameters.get("jvm_options", ()),
         "-jar",
         f"{place.artefacts}/{ARTEFACT}/service.jar",
@@ -99,13 +108,24 @@ def _start(run: Conducted, place: Place, database: Database, parameters: Mapping
         "SPRING_DATASOURCE_USERNAME": USER,
         "SPRING_DATASOURCE_PASSWORD": database.password,
     }
-    run.says("command", {"web": list(words)})
-    return place.start(words, log=run.log("web"), environment=environment)
+    run.says("command", {web_role(run): list(words)})
+    return place.start(words, log=run.log(web_role(run)), environment=environment)
+
+
+def _keep_pauses(run: Conducted, place: Place) -> None:
+    """Keep the pauses of the service, by its own log."""
+    with tempfile.TemporaryDirectory(dir=run.folder) as folder:
+        path = Path(folder) / GC_LOG
+        place.get(GC_LOG, path)
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            pauses = read_pauses(lines)
+    names = ("start_ns", "duration_ns", "kind", "cause")
+    write_table(run.folder, "pauses", {name: [getattr(each, name) for each in pauses] for name in names})
 
 
 def _await_ready(run: Conducted, process: Process) -> int:
     """Wait until the service says where it listens; versions go to the header."""
-    log = run.log("web")
+    log = run.log(web_role(run))
     begin_ns = time.monotonic_ns()
     while time.monotonic_ns() - begin_ns < START_LIMIT_S * 1e9:
         facts = _facts(log)

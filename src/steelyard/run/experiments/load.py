@@ -78,16 +78,36 @@ class Loaded:
 
     @property
     def throughput_per_s(self) -> float:
-        """Give answers per second while the measurement lasted, right ones alone [1/s].
+        """Give right answers per second while the measurement lasted [1/s].
 
         An answer counts where it came between begin and end of the measurement, whenever it was due: a
         service that falls behind answers less than was injected.
         """
         begin_ns, end_ns = self.summary["measure_start_ns"], self.summary["measure_end_ns"]
         received = self.records["received_ns"]
-        is_right = (self.records["flags"] & ~np.uint32(HELD_BACK)) == 0
-        count = np.count_nonzero((received > begin_ns) & (received <= end_ns) & is_right)
+        count = np.count_nonzero((received > begin_ns) & (received <= end_ns) & self._is_right(self.records))
         return float(count / (end_ns - begin_ns) * NS_PER_S)
+
+    def followed_per_s(self, grace: float) -> float:
+        """Give the rate at which requests were answered rightly that were due in the measurement [1/s].
+
+        Parameters
+        ----------
+        grace : float
+            An answer counts where it came before this share of the measurement had passed after its end:
+            the last requests are answered afterwards also by a service that keeps up.
+        """
+        begin_ns, end_ns = self.summary["measure_start_ns"], self.summary["measure_end_ns"]
+        measured = self.measured
+        received = measured["received_ns"]
+        is_in_time = (received > 0) & (received <= end_ns + grace * (end_ns - begin_ns))
+        count = np.count_nonzero(is_in_time & self._is_right(measured))
+        return float(count / (end_ns - begin_ns) * NS_PER_S)
+
+    @staticmethod
+    def _is_right(records: NDArray[np.void]) -> NDArray[np.bool_]:
+        is_right: NDArray[np.bool_] = (records["flags"] & ~np.uint32(HELD_BACK)) == 0
+        return is_right
 
     @property
     def wrong_share(self) -> float:
@@ -177,6 +197,19 @@ def keep(run: Conducted, loaded: Loaded) -> None:
     run.says("software", {PROGRAM: str(summary["program"]).removeprefix(f"{PROGRAM} ")})
 
 
+def wrong_answers(loaded: Loaded) -> str | None:
+    """Say that more answers than `MOST_WRONG_SHARE` are wrong or missing; ``None`` where they are not."""
+    if loaded.wrong_share <= MOST_WRONG_SHARE:
+        return None
+    summary = loaded.summary
+    unanswered = summary["scheduled"] - summary["answered"]
+    return (
+        f"{100 * loaded.wrong_share:.2f} % of {summary['scheduled']} requests were answered wrongly or not "
+        f"at all (another status: {summary['wrong_status']}, another body: {summary['wrong_body']}, "
+        f"no answer: {unanswered}); allowed: {100 * MOST_WRONG_SHARE:g} %"
+    )
+
+
 def require_right_answers(loaded: Loaded) -> None:
     """Refuse a load whose answers are wrong or missing too often.
 
@@ -185,13 +218,6 @@ def require_right_answers(loaded: Loaded) -> None:
     BenchmarkFailed
         If the share is above `MOST_WRONG_SHARE`.
     """
-    if loaded.wrong_share <= MOST_WRONG_SHARE:
-        return
-    summary = loaded.summary
-    unanswered = summary["scheduled"] - summary["answered"]
-    reason = (
-        f"{100 * loaded.wrong_share:.2f} % of {summary['scheduled']} requests were answered wrongly or not "
-        f"at all (another status: {summary['wrong_status']}, another body: {summary['wrong_body']}, "
-        f"no answer: {unanswered}); allowed: {100 * MOST_WRONG_SHARE:g} %"
-    )
-    raise BenchmarkFailed(reason)
+    reason = wrong_answers(loaded)
+    if reason is not None:
+        raise BenchmarkFailed(reason)

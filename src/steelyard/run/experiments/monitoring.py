@@ -6,7 +6,7 @@ those that are measured (they are recorded too, and come first); `depth`; `metho
 `program`, what the program says of itself and of its virtual machine, with the collections it knows of; and,
 where a framework writes, `written`: `records` and `bytes` found on the storage, and `expected_records`, one
 for each call of the method. OpenTelemetry drops what its queue has no room for; Kieker waits, and deletes its
-oldest files beyond `most_bytes`.
+oldest files beyond `most_bytes`, more than which OpenTelemetry cannot write.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from steelyard.errors import CapabilityError, RunError
 from steelyard.run.experiments.call_program import (
     ABOUT_FILE,
     CALLS_FILE,
-    KIEKER_MOST_MIB,
+    MOST_WRITTEN_BYTES,
     OF_CAUSES,
     PAUSES_FILE,
     THREAD,
@@ -167,9 +167,12 @@ def _written(run: Conducted, place: Place, program: CallProgram) -> dict[str, in
     with _removed(log):
         execute(run, "written", place, ("sh", "-c", _COUNT, "sh", *words))
         records, size = log.read_text(encoding="utf-8").split()[-2:]
-    expected = int(run.parameters["calls"]) * int(run.parameters["depth"])
-    found = {"records": int(records), "bytes": int(size), "expected_records": expected}
-    return {**found, "most_bytes": KIEKER_MOST_MIB << 20} if program.framework == "kieker" else found
+    return {
+        "records": int(records),
+        "bytes": int(size),
+        "expected_records": int(run.parameters["calls"]) * int(run.parameters["depth"]),
+        "most_bytes": MOST_WRITTEN_BYTES[program.framework],
+    }
 
 
 @contextmanager

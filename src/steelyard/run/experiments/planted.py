@@ -2,7 +2,8 @@
 
 ``background``
     A process named ``planted-burner`` computes for `BURST_MS` of every `PERIOD_MS`, on the CPU on which the
-    measured thread is at that moment, with its nice value where that is allowed.
+    measured thread is at that moment, with its class and nice
+    value where that is allowed (one priority more in a real-time class: equal ones do not preempt).
 ``migrations``
     A process named ``planted-mover`` moves the measured thread to another CPU every `MOVE_MS`.
 ``allocation``
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CAUSES: Final = ("none", "background", "allocation", "migrations")
-PERIOD_MS: Final = 200
+PERIOD_MS: Final = 100
 BURST_MS: Final = 20
 MOVE_MS: Final = 5
 BURNER: Final = "planted-burner"
@@ -123,8 +124,7 @@ def cpu_of(thread: int) -> int:
 
 def _burn(thread: int) -> None:
     """Compute in bursts at fixed times, on the CPU of a thread, until the thread is gone."""
-    with contextlib.suppress(PermissionError):
-        os.setpriority(os.PRIO_PROCESS, 0, os.getpriority(os.PRIO_PROCESS, thread))
+    _rise_to(thread)
     begin = time.monotonic()
     number = 0
     while True:
@@ -136,8 +136,20 @@ def _burn(thread: int) -> None:
             pass
 
 
+def _rise_to(thread: int) -> None:
+    """Take the class and nice value of a thread, or one priority more where equal ones do not preempt."""
+    with contextlib.suppress(PermissionError):
+        policy = os.sched_getscheduler(thread)
+        if policy in (os.SCHED_FIFO, os.SCHED_RR):
+            above = min(os.sched_getparam(thread).sched_priority + 1, os.sched_get_priority_max(policy))
+            os.sched_setscheduler(0, policy, os.sched_param(above))
+        else:
+            os.setpriority(os.PRIO_PROCESS, 0, os.getpriority(os.PRIO_PROCESS, thread))
+
+
 def _move(thread: int) -> None:
     """Move a thread from CPU to CPU until it is gone; what it may use is restored at the end."""
+    _rise_to(thread)
     allowed = os.sched_getaffinity(thread)
     cpus = sorted(os.sched_getaffinity(0))
     # KERNEL: a mask set from outside replaces the thread's own, so it is put back.

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 LONGEST_S: Final = 7200.0
 """What lives longer is taken for stuck."""
 _END_BYTES: Final = 65536
+_LAST_LINES: Final = 3
+"""Java says last that it could not be made, and before that why."""
 _NO_PRIORITY: Final = "cannot set niceness"
 
 
@@ -25,7 +27,7 @@ def execute(run: Conducted, role: str, place: Place, command: Sequence[str]) -> 
     Raises
     ------
     RunError
-        If it fails, with the last line that it wrote, or does not end.
+        If it fails, with the last lines that it wrote, or does not end.
     """
     log = run.log(role)
     try:
@@ -35,8 +37,9 @@ def execute(run: Conducted, role: str, place: Place, command: Sequence[str]) -> 
         raise RunError(message, hint="ask for fewer calls or iterations", code="run.program") from error
     end = _end(log)
     if status != 0:
-        last = next((line for line in reversed(end.splitlines()) if line.strip()), "it wrote nothing")
-        message = f"the program of role `{role}` ended with status {status}: {last.strip()}"
+        lines = [line.strip() for line in end.splitlines() if line.strip()][-_LAST_LINES:]
+        said = " / ".join(lines) or "it wrote nothing"
+        message = f"the program of role `{role}` ended with status {status}: {said}"
         raise RunError(message, hint=f"read `{log}`", code="run.program")
     if _NO_PRIORITY in end:
         run.missing(f"the priority of role `{role}` could not be raised: only root may do so")

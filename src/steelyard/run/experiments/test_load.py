@@ -9,6 +9,7 @@ import pytest
 from steelyard.record.experiment import REQUESTS, ExperimentRun
 from steelyard.run.experiments.conduct import BenchmarkFailed, Conducted
 from steelyard.run.experiments.load import RECORD, keep, read_records, require_right_answers
+from steelyard.run.experiments.macro import require_passed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,6 +53,25 @@ def test_rates_count_what_happened_while_the_measurement_lasted(tmp_path: Path) 
     loaded.records["flags"][1000:1100] = 2
     # Four answers to the warm-up, 500 to the first half of the measurement, 100 of them wrong.
     assert loaded.throughput_per_s == pytest.approx(4 + 500 - 100)
+
+
+def test_a_service_that_falls_behind_does_not_follow(tmp_path: Path) -> None:
+    loaded = _loaded(tmp_path)
+    assert loaded.followed_per_s(0.0) == pytest.approx(996), "four answers come after the end"
+    assert loaded.followed_per_s(0.05) == pytest.approx(1000)
+    run = Conducted({"experiment": "e4", "configuration": {}}, tmp_path)
+    require_passed(run, loaded, p90_limit_ms=5.0)
+    with pytest.raises(
+        BenchmarkFailed, match=r"^90th percentile of latency is 5 ms; required: at most 4.9 ms$"
+    ):
+        require_passed(run, loaded, p90_limit_ms=4.9)
+    # Every request takes a tenth of a millisecond longer than the one before.
+    loaded.records["received_ns"] += MS // 10 * np.arange(2000)
+    behind = loaded.followed_per_s(0.05)
+    # Of those due in the measurement, number i is answered at 1001 + 1.1 i + 105 ms, until 2051 ms.
+    assert behind == pytest.approx((2051 - 1106) / 1.1, abs=1)
+    with pytest.raises(BenchmarkFailed, match=rf"^throughput is {behind:g} 1/s; required: at least 950 1/s"):
+        require_passed(run, loaded, p90_limit_ms=1000.0)
 
 
 def test_a_request_that_waited_for_a_connection_counts_as_any_other(tmp_path: Path) -> None:

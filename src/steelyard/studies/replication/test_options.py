@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic import BaseModel
 
-from steelyard.cli.replication import Replication
 from steelyard.errors import StudyFileError, UsageError
 from steelyard.studies.registry import study
 from steelyard.studies.replication.options import ReplicationOptions, settle
@@ -96,13 +95,3 @@ def test_what_contradicts_itself_is_refused(asked: dict[str, Any]) -> None:
 def test_what_is_left_open_of_a_table_is_filled_in_and_the_rest_kept() -> None:
     settled = settle(ReplicationOptions.model_validate({"quick": True, "e1": {"iterations": 7}}))
     assert (settled.e1.iterations, settled.e1.warm_up_iterations) == (7, 2)
-
-
-def test_the_command_line_says_what_a_study_file_says(tmp_path: Path) -> None:
-    file = tmp_path / "study.toml"
-    file.write_text('study = "replication"\nexperiments = ["e4"]\nblocks = 6\n', encoding="utf-8")
-    said = Replication(experiments="e1, causes", causes="clock,alone", planted="migrations").given()
-    options = requested_options(study("replication"), file, said)
-    assert isinstance(options, ReplicationOptions)
-    assert (options.experiments, options.blocks) == (("e1", "causes"), 6)
-    assert (options.causes, options.planted, options.devices) == (("clock", "alone"), "migrations", None)

@@ -110,6 +110,15 @@ fn a_body_of_chunks_has_the_limit_of_any_other() {
     assert!((0..17).any(|_| endless.push(&block).is_err()));
 }
 
+#[test]
+fn answers_of_the_service_pass_the_fuzz_target_wherever_they_end() {
+    let bytes = include_bytes!("../../../../../fuzz/seeds/load/response");
+    assert_eq!(read_in_pieces(bytes, &[]).unwrap().len(), 2);
+    for end in 0..=bytes.len() {
+        crate::fuzzing::received(&bytes[..end]);
+    }
+}
+
 /// An answer as a server may write it: body, sizes of chunks or none, fields in between.
 fn written() -> impl Strategy<Value = (Response, Vec<u8>)> {
     let body = prop::collection::vec(any::<u8>(), 0..600);

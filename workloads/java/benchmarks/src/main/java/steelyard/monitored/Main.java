@@ -29,11 +29,15 @@ public final class Main {
 
   /** Executes the loop of calls that the words ask for. */
   public static void main(String[] words) throws IOException, InterruptedException {
+    if (List.of(words).contains("--help")) {
+      System.out.print(Options.USAGE);
+      return;
+    }
     Options options;
     try {
       options = Options.of(List.of(words));
     } catch (IllegalArgumentException wrong) {
-      System.err.println("error: " + wrong.getMessage() + "\n" + Options.USAGE);
+      System.err.println("error: " + wrong.getMessage() + "\n\nhint: --help lists what is allowed");
       System.exit(2);
       return;
     }

@@ -237,6 +237,20 @@ def _rate(value: float) -> str:
     return f"{format_significant(value, RATE_DIGITS)} B/s"
 
 
+def _operations(value: float) -> str:
+    """Write a throughput with a decimal prefix.
+
+    Examples
+    --------
+    >>> _operations(338_745_000.0), _operations(12.3456)
+    ('338.7 million operations/s', '12.35 operations/s')
+    """
+    for name, size in (("million ", 1e6), ("thousand ", 1e3)):
+        if abs(value) >= size:
+            return f"{format_significant(value / size, RATE_DIGITS)} {name}operations/s"
+    return f"{format_significant(value, RATE_DIGITS)} operations/s"
+
+
 def _per_byte(value: float) -> str:
     return f"{format_significant(value * 1e9, RATE_DIGITS)} ns/B"
 
@@ -259,6 +273,8 @@ _WRITERS: Final[dict[str, Callable[[float], str]]] = {
     "workers": _workers,
     "bytes/s": _rate,
     "s/byte": _per_byte,
+    "operations/s": _operations,
+    "requests/s": lambda value: f"{format_significant(value, RATE_DIGITS)} requests/s",
 }
 
 STYLES: Final[dict[str, Callable[[float], str]]] = {

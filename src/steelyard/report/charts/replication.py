@@ -51,7 +51,8 @@ def forest_of_differences(
     title = "difference of the second against the first [%]"
     rows = _named_rows(labels)
     colour = coloured("verdict", VERDICT_COLOURS)
-    place = numeric("percent", title, **scale)
+    axis: dict[str, Json] = {"axis": _PERCENTS} if is_wide else {}
+    place = numeric("percent", title, **scale) | axis
     band = {"low": -100 * margin_percent / (100 + margin_percent), "high": margin_percent}
     return {
         "$schema": SCHEMA,
@@ -63,19 +64,19 @@ def forest_of_differences(
             {
                 "data": {"values": [dict(band)]},
                 "mark": {"type": "rect", "color": _BAND, "opacity": 0.12},
-                "encoding": {"x": numeric("low", title, **scale), "x2": {"field": "high"}},
+                "encoding": {"x": numeric("low", title, **scale) | axis, "x2": {"field": "high"}},
             },
             {
                 "data": {"values": [{"zero": 0}]},
                 "mark": {"type": "rule", "color": MUTED, "strokeDash": [4, 4]},
-                "encoding": {"x": numeric("zero", title, **scale)},
+                "encoding": {"x": numeric("zero", title, **scale) | axis},
             },
             {
                 "transform": [{"filter": "isValid(datum.low)"}],
                 "mark": {"type": "rule", "strokeWidth": 2},
                 "encoding": {
                     "y": rows,
-                    "x": numeric("low", title, **scale),
+                    "x": numeric("low", title, **scale) | axis,
                     "x2": {"field": "high"},
                     "color": colour,
                 },
@@ -157,9 +158,27 @@ def cost_bars(labels: Sequence[str], colours: Mapping[str, str], *, is_wide: boo
     }
 
 
+_PERCENTS: Final[dict[str, Json]] = {
+    "values": [
+        -90,
+        -50,
+        -20,
+        -10,
+        -5,
+        0,
+        5,
+        10,
+        20,
+        50,
+        *(d * 10**p for p in range(2, 6) for d in (1, 2, 5)),
+    ],
+    "format": "+,d",
+}
+"""Few ticks per decade of percent."""
+
 _DECADES: Final[dict[str, Json]] = {
     "values": [0, *(digit * 10**power for power in range(1, 8) for digit in (1, 3))],
-    "format": "~s",
+    "format": ",d",
 }
 """Few ticks per decade of nanoseconds, on either side of which an axis is linear or logarithmic."""
 

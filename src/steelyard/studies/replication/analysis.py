@@ -98,6 +98,7 @@ def _claims(
     margin = Margin(read_options(result, plan).margin_percent / 100, LEVEL)
     found = list(_measured(plan, summaries, margin))
     found += failure_findings(runs)
+    found += quiet_machine(result, pl.DataFrame(read_runs(result).select(["steal_ns", "wall_ns"])))
     yield from question_findings(found)
     yield from found
     yield from source_findings()
@@ -105,7 +106,6 @@ def _claims(
     yield from broken_findings(runs, refused)
     yield from device_facts(runs)
     yield from remark_findings({kind: remarks_of(plan, kind) for kind in ("lessons", "licences")})
-    yield from quiet_machine(result, pl.DataFrame(read_runs(result).select(["steal_ns", "wall_ns"])))
     yield finding(
         "settings",
         {},

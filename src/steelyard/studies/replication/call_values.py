@@ -33,7 +33,11 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
 
 BINS: Final = 500
-"""Bins of calls of a series: their medians show warm-up, and their maxima the spikes of a figure."""
+"""Bins of calls of a figure: their medians show warm-up, and their maxima the spikes."""
+
+SHAPE_BINS: Final = 100
+"""Bins whose medians tell where the steady state begins, to a hundredth of the calls; the tests of more take
+minutes."""
 
 FEWEST_PER_BIN: Final = 20
 MARGIN: Final = 0.02
@@ -114,19 +118,31 @@ def _number(value: Any) -> float | None:
 
 def _series(start: NDArray[np.int64], duration: NDArray[np.int64]) -> CallSeries:
     """Give medians and maxima of bins of calls, and where the steady state begins."""
-    bins = max(1, min(BINS, duration.size // FEWEST_PER_BIN))
-    length = duration.size // bins
-    whole = duration[: bins * length].reshape(bins, length)
-    middle = np.median(whole, axis=1)
+    length, whole = _bins(duration, BINS)
+    count = whole.shape[0]
     largest = whole.max(axis=1).astype(np.float64)
-    largest[-1] = max(largest[-1], float(duration[bins * length :].max(initial=0)))
-    begin_s = (start[: bins * length : length] - start[0]) * 1e-9
-    if bins < 2 or not (middle > 0).all():  # noqa: PLR2004 - one bin has no shape
-        return CallSeries(SeriesClass.FLAT.value, 0, int(duration.size), begin_s, middle, largest)
+    largest[-1] = max(largest[-1], float(duration[count * length :].max(initial=0)))
+    begin_s = (start[: count * length : length] - start[0]) * 1e-9
+    warm_up, steady_from = _shape_of(duration)
+    return CallSeries(warm_up, steady_from, int(duration.size), begin_s, np.median(whole, axis=1), largest)
+
+
+def _bins(duration: NDArray[np.int64], most: int) -> tuple[int, NDArray[np.int64]]:
+    """Give the length of a bin, and the calls by bin without the rest; at least one bin."""
+    bins = max(1, min(most, duration.size // FEWEST_PER_BIN))
+    length = duration.size // bins
+    return length, duration[: bins * length].reshape(bins, length)
+
+
+def _shape_of(duration: NDArray[np.int64]) -> tuple[str, int]:
+    """Give the class of a series of calls, and the first call of its steady state."""
+    length, whole = _bins(duration, SHAPE_BINS)
+    middle = np.median(whole, axis=1)
+    if middle.size < 2 or not (middle > 0).all():  # noqa: PLR2004 - one bin has no shape
+        return SeriesClass.FLAT.value, 0
     shape = classify_series(middle, margin=MARGIN)
-    steady = _steady_bin(shape, bins)
-    first = duration.size if steady is None else steady * length
-    return CallSeries(shape.shape.value, int(first), int(duration.size), begin_s, middle, largest)
+    steady = _steady_bin(shape, int(middle.size))
+    return shape.shape.value, int(duration.size) if steady is None else steady * length
 
 
 def _steady_bin(shape: SeriesShape, bins: int) -> int | None:

@@ -7,6 +7,7 @@ what is measured? RQ3: what makes response times fluctuate?
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from steelyard.studies.analysis_parts import finding
@@ -30,6 +31,10 @@ ELSEWHERE: Final = (BY_DEVICE, BY_ROLES, BY_STORAGE)
 """Comparisons that say whether a result holds elsewhere: other devices, roles on other devices, storages."""
 
 
+BUSY: Final = "measured beside other load"
+"""Warning of answers from a machine that was not quiet."""
+
+
 def question_findings(findings: Sequence[Finding]) -> Iterator[Finding]:
     """Give the answers: per kind of experiment for RQ1 and RQ2, per setting for RQ3.
 
@@ -38,6 +43,12 @@ def question_findings(findings: Sequence[Finding]) -> Iterator[Finding]:
     findings : sequence of Finding
         Everything that was found; only verdicts are read.
     """
+    is_busy = any(each.claim == "quiet_machine" and each.verdict == "not quiet" for each in findings)
+    for each in _answers(findings):
+        yield replace(each, warnings=(BUSY,)) if is_busy else each
+
+
+def _answers(findings: Sequence[Finding]) -> Iterator[Finding]:
     compared = [each for each in findings if each.claim == "comparison"]
     failed = [each for each in findings if each.claim == "failed_benchmark"]
     measured = {each.subject["experiment"] for each in findings if each.claim == "cell"}

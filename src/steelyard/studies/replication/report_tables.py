@@ -46,10 +46,10 @@ def answer_table(findings: FindingSet, question: str) -> Table | None:
         if each.subject["question"] == question
     ]
     columns = (
-        Column("experiment"),
+        Column("experiment", in_terminal=False),
         Column("kind"),
         Column("answer"),
-        Column("comparisons", is_number=True),
+        Column("comparisons", is_number=True, in_terminal=False),
         Column("equivalent", is_number=True),
         Column("different", is_number=True),
         Column("undecided", is_number=True),
@@ -149,6 +149,7 @@ CELL_COLUMNS: Final = (
     ("published", "published rule"),
     ("median", "median of all"),
     ("p99", "p99"),
+    ("loop", "loop per call"),
     ("reached", "reached"),
     ("failed_share", "failed"),
 )

@@ -101,6 +101,10 @@ scheduler: ## build the best-effort scheduling class and its loader (clang, libe
 deps-colocation: ## install the best-effort class's compiler, fetch the guest it is shown in (root, Debian-like)
 	@scripts/deps-colocation.sh
 
+.PHONY: deps-packages
+deps-packages: setup ## install the validators of others that replication packages are checked with
+	@scripts/deps-packages.sh
+
 .PHONY: clean
 clean: ## remove everything that was built
 	@rm -rf .venv .tools target dist src/steelyard/_bin src/steelyard/_workloads src/steelyard/*.so

@@ -3,8 +3,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import subprocess
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
+
 
 import pytest
 
@@ -12,10 +14,25 @@ from steelyard.cli import execute
 from steelyard.share.checksums import MANIFEST_NAME
 from steelyard.share.crate import CRATE_NAME
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 pytest.importorskip("altair", reason="reports need the extra `report`")
+
+ABOUT = """
+title = "Two commands: \\"true\\" & <sleep>"
+description = "Compared # with care: 'quoted', ümläuts"
+licence = "CC-BY-4.0"
+licence_notes = "Nothing of others is in it."
+lessons = "Sleeping takes longer than doing nothing."
+keywords = ["sleep: yes", "- dash"]
+
+[[authors]]
+given_names = "Ada"
+family_names = "Lovelace"
+orcid = "0000-0002-1825-0097"
+affiliation = "Analytical: Engines"
+
+[[authors]]
+name = "The whole team"
+"""
 
 
 @pytest.fixture(scope="module")
@@ -185,3 +202,26 @@ def test_a_changed_package_is_not_compared(
     (folder / "README.md").unlink()
     assert execute(["compare-results", str(package), str(folder)]) == 5
     assert "`README.md` is missing" in capsys.readouterr().err
+
+
+@pytest.mark.needs_validators
+@pytest.mark.parametrize("is_described", [True, False])
+def test_others_find_the_package_valid(result: Path, tmp_path: Path, *, is_described: bool) -> None:
+    validators = Path(__file__).parents[3] / ".tools" / "validators" / "bin" / "python"
+    if not validators.exists():
+        pytest.skip("needs the validators of RO-Crate and CITATION.cff, `make deps-packages`")
+    about = tmp_path / "about.toml"
+    about.write_text(ABOUT if is_described else "")
+    words = ["pack", str(result), "-o", str(tmp_path / "r.zip"), "--unchecked", "--about", str(about)]
+    assert execute(words) == 0
+    script = Path(__file__).parents[3] / "scripts" / "validate_package.py"
+    folder = unpacked(tmp_path / "r.zip", tmp_path / "p")
+    found = subprocess.run([validators, script, folder], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert found.stdout.count(": valid\n") == 3
+    (folder / "CITATION.cff").write_text("cff-version: 1.2.0\n")
+    crate = json.loads((folder / CRATE_NAME).read_text())
+    del next(each for each in crate["@graph"] if each["@id"] == "./")["datePublished"]
+    (folder / CRATE_NAME).write_text(json.dumps(crate))
+    found = subprocess.run([validators, script, folder], capture_output=True, text=True, check=False)
+    assert found.stdout.count(": NOT VALID\n") == 2

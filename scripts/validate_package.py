@@ -1,4 +1,4 @@
-"""Have others check an unpacked package: `.tools/validators/bin/python scripts/validate_package.py FOLDER`.
+"""Have others check unpacked packages: `.tools/validators/bin/python scripts/validate_package.py FOLDER ...`.
 
 Nothing is fetched. The validator of RO-Crates serves web addresses from its cache in offline mode; the one
 address that it asks for, the context of RO-Crate 1.1, is put there from the copy that comes with the library
@@ -6,8 +6,6 @@ address that it asks for, the context of RO-Crate 1.1, is put there from the cop
 """
 
 import io
-import json
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -15,13 +13,15 @@ from pathlib import Path
 import requests
 import rocrate
 import urllib3
+from cffconvert.citation import Citation
+from jsonschema.exceptions import ValidationError
 from requests.adapters import BaseAdapter
 from requests_cache import CachedSession
 from rocrate.rocrate import ROCrate
+from rocrate_validator import models, services
 
 CONTEXT = "https://w3id.org/ro/crate/1.1/context"
 PROFILE = "process-run-crate-0.5"
-TOOLS = Path(sys.executable).parent
 
 
 class Shelf(BaseAdapter):
@@ -33,7 +33,7 @@ class Shelf(BaseAdapter):
         answer.status_code = 200
         answer.url, answer.request = request.url or "", request
         answer.headers["Content-Type"] = "application/ld+json"
-        answer._content = content
+        answer._content = content  # noqa: SLF001 - there is no other way to fill it
         answer.raw = urllib3.HTTPResponse(
             io.BytesIO(content), dict(answer.headers), 200, preload_content=False, request_url=request.url
         )
@@ -53,30 +53,26 @@ def fill(cache: Path) -> None:
 
 
 def crate_is_valid(folder: Path, cache: Path) -> bool:
-    words = [TOOLS / "rocrate-validator", "-y", "--disable-color", "validate", "--no-paging", "--offline"]
-    words += [
-        "--cache-path",
-        cache,
-        "-p",
-        PROFILE,
-        "-l",
-        "required",
-        "-v",
-        "-f",
-        "json",
-        "-o",
-        cache.with_suffix(".json"),
-    ]
-    subprocess.run([*map(str, words), str(folder)], check=False, stdout=subprocess.DEVNULL)
-    answer = json.loads(cache.with_suffix(".json").read_text())
-    for issue in answer.get("issues", []):
-        print(f"  {issue}")
-    return answer["passed"] is True
+    settings = services.ValidationSettings(
+        rocrate_uri=str(folder),
+        profile_identifier=PROFILE,
+        requirement_severity=models.Severity.REQUIRED,
+        cache_path=cache,
+        offline=True,
+    )
+    issues = services.validate(settings).get_issues()
+    for issue in issues:
+        print(f"  {issue.check.identifier}: {issue.message}")
+    return not issues
 
 
 def citation_is_valid(folder: Path) -> bool:
-    words = [TOOLS / "cffconvert", "--validate", "-i", folder / "CITATION.cff"]
-    return subprocess.run([*map(str, words)], check=False).returncode == 0
+    try:
+        Citation((folder / "CITATION.cff").read_text()).validate()
+    except (ValidationError, ValueError) as error:
+        print(f"  {error.args[0]}")
+        return False
+    return True
 
 
 def is_read_again(folder: Path) -> bool:
@@ -88,7 +84,11 @@ def is_read_again(folder: Path) -> bool:
 
 
 def main() -> int:
-    folder = Path(sys.argv[1])
+    is_valid = [_is_valid(Path(word)) for word in sys.argv[1:]]
+    return 0 if all(is_valid) else 1
+
+
+def _is_valid(folder: Path) -> bool:
     with tempfile.TemporaryDirectory() as place:
         cache = Path(place) / "cache"
         fill(cache)
@@ -99,7 +99,7 @@ def main() -> int:
         }
     for name, is_valid in answers.items():
         print(f"{name}: {'valid' if is_valid else 'NOT VALID'}")
-    return 0 if all(answers.values()) else 1
+    return all(answers.values())
 
 
 if __name__ == "__main__":

@@ -109,6 +109,10 @@ deps-colocation: ## install the best-effort class's compiler, fetch the guest it
 deps-replication: ## install Java, fetch JMH, Kieker and OpenTelemetry, build the benchmarks (root, Debian-like)
 	@scripts/deps-replication.sh
 
+.PHONY: deps-packages
+deps-packages: setup ## install the validators of others that replication packages are checked with
+	@scripts/deps-packages.sh
+
 .PHONY: clean
 clean: ## remove everything that was built
 	@rm -rf .venv .tools target dist src/steelyard/_bin src/steelyard/_workloads src/steelyard/*.so

@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, BinaryIO, Final, Protocol
 
 from steelyard.errors import DataError, UsageError, unwritable
 from steelyard.share.entry_names import require_names
+from steelyard.share.unpack import BOUNDS, shrinks_too_much
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,11 +106,21 @@ def write_archive(path: Path, parts: Sequence[Part], watcher: Watcher = UNWATCHE
     """
     require_names((part.name for part in parts), str(path))
     _require_free(path)
+    total = sum(part.byte_count for part in parts)
+    if total > BOUNDS.total_bytes or len(parts) > BOUNDS.entries:
+        message = f"`{path}` would hold {len(parts)} files with {total} bytes, which nobody could unpack"
+        hint = f"allowed: {BOUNDS.entries} files, {BOUNDS.total_bytes} bytes; split the study"
+        raise DataError(message, hint=hint, code="data.too-large")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     hint = "give a file in a folder you may write to with `-o`"
     try:
         with temporary.open("xb") as file:
-            _write(file, sorted(parts, key=lambda part: part.name), watcher)
+            whole = sorted(parts, key=lambda part: part.name)
+            suspicious = _write(file, whole, watcher, frozenset())
+            if suspicious:
+                file.seek(0)
+                file.truncate()
+                _write(file, whole, watcher, suspicious)
             file.flush()
             os.fsync(file.fileno())
         _require_free(path)
@@ -127,19 +138,25 @@ def _require_free(path: Path) -> None:
         raise UsageError(message, hint="give another file with `-o`, or remove that one", code="usage.exists")
 
 
-def _write(file: BinaryIO, parts: Sequence[Part], watcher: Watcher) -> None:
+def _write(file: BinaryIO, parts: Sequence[Part], watcher: Watcher, stored: frozenset[str]) -> frozenset[str]:
+    """Write all parts, and give the names of those that became so small that nobody would unpack them."""
     total, done = sum(part.byte_count for part in parts), 0
     with zipfile.ZipFile(file, "w", allowZip64=True) as archive:
         for part in parts:
             entry = zipfile.ZipInfo(part.name, _DATE)
             entry.create_system = _UNIX
             entry.external_attr = _MODE
-            is_stored = Path(part.name).suffix in _COMPRESSED_ALREADY
+            is_stored = part.name in stored or Path(part.name).suffix in _COMPRESSED_ALREADY
             entry.compress_type = zipfile.ZIP_STORED if is_stored else zipfile.ZIP_DEFLATED
             entry.file_size = part.byte_count  # says whether its header needs the fields of ZIP64
             _set_level(entry)
             with archive.open(entry, "w") as into:
                 done = _copy(part, into, (done, total), watcher)
+        return frozenset(
+            entry.filename
+            for entry in archive.infolist()
+            if shrinks_too_much(entry.compress_size, entry.file_size)
+        )
 
 
 def _set_level(entry: zipfile.ZipInfo) -> None:

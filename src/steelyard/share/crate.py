@@ -122,8 +122,18 @@ def crate_of(story: Story, parts: Sequence[Part]) -> str:
         *_actions(story, names),
         *_contexts(story),
     ]
-    text = json.dumps({"@context": list(CONTEXT), "@graph": graph}, indent=1, ensure_ascii=False)
+    compact = [_compacted(entity) for entity in graph]
+    text = json.dumps({"@context": list(CONTEXT), "@graph": compact}, indent=1, ensure_ascii=False)
     return text + "\n"
+
+
+def _compacted(entity: Entity) -> Entity:
+    """Write a list of one as that one, and nothing for an empty list, as the specification recommends."""
+    found = {}
+    for name, value in entity.items():
+        if value != []:
+            found[name] = value[0] if isinstance(value, list) and len(value) == 1 else value
+    return found
 
 
 def _root(story: Story, names: Sequence[str]) -> Entity:
@@ -208,6 +218,7 @@ def _actions(story: Story, names: Sequence[str]) -> list[Entity]:
     return [_execution(story, [f"{RESULT}plan.json", *inputs], raw), _analysis(story, raw, derived)]
 
 
+_COMPLETED: Final = "http://schema.org/CompletedActionStatus"
 _NOT_INPUTS: Final = frozenset({"CITATION.cff", "LICENCE.md", "README.md", "environment.json"})
 
 
@@ -228,7 +239,7 @@ def _execution(story: Story, inputs: Sequence[str], outputs: Sequence[str]) -> E
         "agent": {"@id": author_id(0, _authors(story.about)[0])},
         "object": objects,
         "result": [{"@id": id_of(each)} for each in outputs],
-        "actionStatus": {"@id": "http://schema.org/CompletedActionStatus"},
+        "actionStatus": _COMPLETED,
     }
     if sessions:
         action["startTime"] = sessions[0].begun_utc
@@ -254,7 +265,7 @@ def _analysis(story: Story, inputs: Sequence[str], outputs: Sequence[str]) -> En
         "agent": {"@id": author_id(0, _authors(story.about)[0])},
         "object": [{"@id": id_of(each)} for each in (f"{RESULT}plan.json", *inputs)],
         "result": [{"@id": id_of(each)} for each in outputs],
-        "actionStatus": {"@id": "http://schema.org/CompletedActionStatus"},
+        "actionStatus": _COMPLETED,
     }
 
 
@@ -269,9 +280,12 @@ def _contexts(story: Story) -> list[Entity]:
             "description": "A laboratory for performance experiments",
         },
         {"@id": "#question", "@type": "Thing", "name": story.question},
-        {"@id": "http://schema.org/CompletedActionStatus", "@type": "ActionStatusType", "name": "completed"},
     ]
     entities += [_person(at, author) for at, author in enumerate(_authors(story.about))]
+    entities += [
+        {"@id": _organisation_id(name), "@type": "Organization", "name": name}
+        for name in dict.fromkeys(each.affiliation for each in story.about.authors if each.affiliation)
+    ]
     if story.about.licence is not None:
         entities.append(
             {
@@ -303,10 +317,14 @@ def _origin(position: int, facts: Mapping[str, str]) -> Entity:
     }
 
 
+def _organisation_id(name: str) -> str:
+    return f"#organisation-{quote(name, safe='')}"
+
+
 def _person(position: int, author: Author | None) -> Entity:
     if author is None:
         return {"@id": "#author-1", "@type": "Person", "name": "not named"}
     entity: Entity = {"@id": author_id(position, author), "@type": "Person", "name": author.shown}
     if author.affiliation:
-        entity["affiliation"] = author.affiliation
+        entity["affiliation"] = {"@id": _organisation_id(author.affiliation)}
     return entity

@@ -149,6 +149,7 @@ def _told(
     provenance: Mapping[str, Any],
 ) -> Listed:
     root = entities["./"]
+    authors = root["author"] if isinstance(root["author"], list) else [root["author"]]
     verdicts: dict[str, int] = {}
     for finding in findings["findings"]:
         if finding["verdict"] != "descriptive":
@@ -161,7 +162,7 @@ def _told(
         date=str(root["datePublished"]),
         device=str((provenance.get("host") or {}).get("cpu_model", "")),
         licence=str(root["license"]["@id"]).rpartition("/")[2],
-        authors=tuple(str(entities[each["@id"]]["name"]) for each in root["author"]),
+        authors=tuple(str(entities[each["@id"]]["name"]) for each in authors),
         plan_id=str(plan["id"]),
         sha256=hash_file(path),
         byte_count=path.stat().st_size,

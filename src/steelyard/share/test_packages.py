@@ -1,21 +1,43 @@
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
+import subprocess
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from steelyard.cli import execute
+from steelyard.errors import DataError
+from steelyard.record.claim import claimed
+from steelyard.share.archive import part_of_file, part_of_text, write_archive
 from steelyard.share.checksums import MANIFEST_NAME
 from steelyard.share.crate import CRATE_NAME
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from steelyard.share.unpack import unpack
 
 pytest.importorskip("altair", reason="reports need the extra `report`")
+
+ABOUT = """
+title = "Two commands: \\"true\\" & <sleep>"
+description = "Compared # with care: 'quoted', ümläuts"
+licence = "CC-BY-4.0"
+licence_notes = "Nothing of others is in it."
+lessons = "Sleeping takes longer than doing nothing."
+keywords = ["sleep: yes", "- dash"]
+
+[[authors]]
+given_names = "Ada"
+family_names = "Lovelace"
+orcid = "0000-0002-1825-0097"
+affiliation = "Analytical: Engines"
+
+[[authors]]
+name = "The whole team"
+"""
 
 
 @pytest.fixture(scope="module")
@@ -185,3 +207,81 @@ def test_a_changed_package_is_not_compared(
     (folder / "README.md").unlink()
     assert execute(["compare-results", str(package), str(folder)]) == 5
     assert "`README.md` is missing" in capsys.readouterr().err
+
+
+def test_changed_bytes_of_a_package_are_never_confirmed_nor_a_bug(package: Path, tmp_path: Path) -> None:
+    content, generator = package.read_bytes(), np.random.default_rng(3)
+    whole = unpacked(package, tmp_path / "whole")
+    for at in generator.integers(0, len(content), 60):
+        altered = bytearray(content)
+        altered[at] ^= 1 << int(generator.integers(0, 8))
+        place = tmp_path / "altered.zip"
+        place.write_bytes(altered)
+        code = execute(["verify", str(place)])
+        assert code in {0, 1, 5}
+        if code == 0:  # a date or a right in the archive's directory, which nobody reads
+            with zipfile.ZipFile(place) as archive:
+                assert all(archive.read(name) == (whole / name).read_bytes() for name in archive.namelist())
+
+
+def test_what_shrinks_like_a_bomb_is_stored_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "zeros.bin").write_bytes(bytes(4 << 20))
+    parts = [part_of_file("result/zeros.bin", tmp_path / "zeros.bin"), part_of_text("a", "text")]
+    write_archive(tmp_path / "p.zip", parts)
+    (tmp_path / "into").mkdir()
+    unpack(tmp_path / "p.zip", tmp_path / "into")
+    assert (tmp_path / "into" / "result" / "zeros.bin").stat().st_size == 4 << 20
+
+
+def test_a_file_that_changes_while_it_is_packed_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"before")
+    part = part_of_file("a", tmp_path / "a")
+    (tmp_path / "a").write_bytes(b"after.")
+    with pytest.raises(DataError, match="changed while it was packed"):
+        write_archive(tmp_path / "p.zip", [part])
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(DataError) as error:
+        write_archive(tmp_path / "p.zip", [part_of_text("a", "text")])
+    assert error.value.code == "data.disk-full"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_result_that_another_process_writes_is_not_packed(
+    result: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with claimed(result):
+        assert execute(["pack", str(result), "-o", str(tmp_path / "r.zip")]) == 5
+    assert "another process executes a study" in capsys.readouterr().err
+
+
+@pytest.mark.needs_validators
+def test_others_find_a_package_valid_and_a_damaged_one_not(result: Path, tmp_path: Path) -> None:
+    validators = Path(__file__).parents[3] / ".tools" / "validators" / "bin" / "python"
+    if not validators.exists():
+        pytest.skip("needs the validators of RO-Crate and CITATION.cff, `make deps-packages`")
+    about = tmp_path / "about.toml"
+    about.write_text(ABOUT)
+    words = ["pack", str(result), "--unchecked", "-o"]
+    assert execute([*words, str(tmp_path / "plain.zip")]) == 0
+    assert execute([*words, str(tmp_path / "told.zip"), "--about", str(about)]) == 0
+    plain = unpacked(tmp_path / "plain.zip", tmp_path / "plain")
+    told = unpacked(tmp_path / "told.zip", tmp_path / "told")
+    damaged = unpacked(tmp_path / "told.zip", tmp_path / "damaged")
+    (damaged / "CITATION.cff").write_text("cff-version: 1.2.0\n")
+    crate = json.loads((damaged / CRATE_NAME).read_text())
+    del next(each for each in crate["@graph"] if each["@id"] == "./")["datePublished"]
+    (damaged / CRATE_NAME).write_text(json.dumps(crate))
+    script = Path(__file__).parents[3] / "scripts" / "validate_package.py"
+    found = subprocess.run(
+        [validators, script, plain, told, damaged], capture_output=True, text=True, check=False
+    )
+    answers = [line.rpartition(": ")[2] for line in found.stdout.splitlines() if not line.startswith(" ")]
+    assert answers[:6] == ["valid"] * 6, found.stdout + found.stderr
+    assert answers[6:] == ["NOT VALID", "NOT VALID", "valid"]

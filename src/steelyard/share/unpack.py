@@ -43,8 +43,8 @@ class Bounds:
     entries : int
         Number of its files.
     ratio : int
-        Bytes of a file over bytes in the package, for files above `ratio_from_bytes`: a colocation's ledger
-        shrinks 12 times; a bomb 1000 times.
+        Bytes of a file over bytes in the package, for files above `ratio_from_bytes`: ledgers shrink some
+        20 times, a bomb 1000 times; `pack` stores what would shrink more as it is.
     ratio_from_bytes : int
         Smaller files may shrink as they like.
     """
@@ -174,11 +174,16 @@ def _fault_of_entry(entry: zipfile.ZipInfo, bounds: Bounds) -> str | None:
         f"is {_kind_text(kind)}; a package holds plain files only": kind not in {0, expected},
         "is a folder with content": is_folder and size,
         f"would grow from {packed} to {size} bytes, more than {bounds.ratio} times": (
-            size > max(bounds.ratio_from_bytes, bounds.ratio * packed)
+            shrinks_too_much(packed, size, bounds)
         ),
         "is stored, and has two sizes": entry.compress_type == zipfile.ZIP_STORED and packed != size,
     }
     return next((fault for fault, applies in faults.items() if applies), None)
+
+
+def shrinks_too_much(packed: int, size: int, bounds: Bounds = BOUNDS) -> bool:
+    """Whether a file of this size is taken for a bomb when it is packed into so few bytes."""
+    return size > max(bounds.ratio_from_bytes, bounds.ratio * packed)
 
 
 def _kind_text(kind: int) -> str:

@@ -17,7 +17,6 @@ from steelyard.studies.registry import study
 from steelyard.studies.replication.options import ReplicationOptions
 from steelyard.studies.request import requested_options
 
-
 SERVER = """
 import http.server, pathlib, socket, sys, time
 port = int(sys.argv[1])

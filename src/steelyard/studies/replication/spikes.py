@@ -33,7 +33,7 @@ RARE: Final = 0.001
 the first touch of a page of memory every thirty calls, is how the program works."""
 
 LARGEST_SHARE: Final = 0.75
-"""Share of the time above the median, of those calls, that the longest of them make up which set the excess."""
+"""Share of the time above the median, of those calls, that is made up by the longest which set the excess."""
 
 FEWEST_LONGEST: Final = 5
 """Calls that set the excess at least: one stall of the machine must not hide all other spikes."""

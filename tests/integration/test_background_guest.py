@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
+from fixtures.guest_needs import guest_tools
 from steelyard.errors import CapabilityError
 from steelyard.run.best_effort.prometheus import exposition
 from steelyard.run.best_effort.service import BestEffortStatus
 from steelyard.run.guest.execution import GuestJob, execute_in_guest
 from steelyard.run.guest.initramfs import Entry
-from steelyard.run.guest.kernel import find_image
 from steelyard.run.guest.sched_ext import find_emulator, find_sched_ext_kernel
 from steelyard.run.guest.tasks import Guest, GuestTask, execute_tasks
 from steelyard.run.programs import govern_program, scheduler_program
@@ -26,13 +25,7 @@ SCRIPT = Path(__file__).parents[1] / "fixtures" / "governed_guest.sh"
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("layout", ["v2", "v1"])
 def test_the_governor_throttles_parks_and_restores(layout: str) -> None:
-    try:
-        find_image()
-    except CapabilityError as error:
-        pytest.skip(error.message)
-    busybox = shutil.which("busybox")
-    if busybox is None or shutil.which("qemu-system-x86_64") is None:
-        pytest.skip("needs busybox-static and qemu: make deps-isolation")
+    tools = guest_tools()
     said = io.StringIO()
     job = GuestJob(
         govern_program(),
@@ -42,7 +35,7 @@ def test_the_governor_throttles_parks_and_restores(layout: str) -> None:
         memory_mib=512,
         # A kernel parameter: Debian's kernels have it off.
         environment=("psi=1",),
-        tools=Path(busybox),
+        tools=tools,
         files=(Entry.file("governed_guest.sh", SCRIPT.read_bytes(), 0o755),),
     )
     code = execute_in_guest(job, said)

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.errors import CapabilityError, RunError
+from fixtures.guest_needs import guest_tools
+from steelyard.errors import RunError
 from steelyard.run.guest.execution import GuestJob, execute_in_guest
-from steelyard.run.guest.kernel import find_image
 
 ROOT = Path(__file__).parents[2]
 LONGEST_S = 400.0
@@ -58,13 +58,7 @@ def program() -> Path:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("layout", ["v2", "v1", "hybrid", "none"])
 def test_the_launcher_holds_its_promises(program: Path, layout: str) -> None:
-    try:
-        find_image()
-    except CapabilityError as error:
-        pytest.skip(error.message)
-    busybox = shutil.which("busybox")
-    if busybox is None or shutil.which("qemu-system-x86_64") is None:
-        pytest.skip("needs busybox-static and qemu: make deps-isolation")
+    tools = guest_tools()
     said = io.StringIO()
     job = GuestJob(
         program,
@@ -73,7 +67,7 @@ def test_the_launcher_holds_its_promises(program: Path, layout: str) -> None:
         cpus=2,
         timeout_s=LONGEST_S,
         environment=(f"STEELYARD_EXPECT_CGROUP={layout}", f"STEELYARD_TIME_SCALE={EMULATION_SCALE}"),
-        tools=Path(busybox),
+        tools=tools,
     )
     try:
         code = execute_in_guest(job, said)

@@ -157,16 +157,6 @@ def test_nothing_is_lost_when_a_real_time_task_takes_a_cpu(left: Path) -> None:
     assert facts.texts["still_attached"] == "yes"
 
 
-@pytest.mark.xfail(
-    strict=False,
-    reason="a service task that a real-time task interrupts stays on that CPU; where it was is chance",
-)
-def test_a_service_leaves_the_cpu_that_a_real_time_task_took(left: Path) -> None:
-    _, service, job = _facts(left, "rt-intruder").percent("intruder", 4)
-    assert service > 90
-    assert job < 5
-
-
 def test_a_cpu_may_go_off_line(left: Path) -> None:
     facts = _facts(left, "cpu-offline")
     assert (facts.texts["offline"], facts.texts["online"]) == ("0", "0-1")

@@ -7,9 +7,10 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
+use steelyard_memory::Mapping;
+
 use crate::CommError;
 use crate::clock::{as_f64, median, now_ns};
-use crate::mapping::Mapping;
 use crate::placement;
 
 /// Round trips of one batch, and batches; the median over batches forgets an interruption.

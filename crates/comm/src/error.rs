@@ -1,5 +1,7 @@
 use std::io;
 
+use steelyard_memory::MappingFailure;
+
 /// Why an endpoint did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -49,6 +51,12 @@ pub enum CommError {
         /// What the system said.
         source: io::Error,
     },
+}
+
+impl From<MappingFailure> for CommError {
+    fn from(failure: MappingFailure) -> Self {
+        Self::system(format!("mapping {} bytes", failure.length), failure.source)
+    }
 }
 
 impl CommError {

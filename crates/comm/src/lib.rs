@@ -73,7 +73,6 @@ mod endpoint;
 mod error;
 mod header;
 mod launch;
-mod mapping;
 mod message;
 mod options;
 mod overhead;

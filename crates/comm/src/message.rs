@@ -1,7 +1,8 @@
 //! A message buffer with room for the frame in front of the payload.
 
+use steelyard_memory::Mapping;
+
 use crate::CommError;
-use crate::mapping::Mapping;
 
 /// Bytes in front of every payload on a byte stream: number of the message and size of the payload, both
 /// `u32` little-endian. It makes messages of 0 bytes possible and shows when the endpoints disagree.

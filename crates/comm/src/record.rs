@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Release};
 
 use nix::errno::Errno;
 use nix::fcntl::posix_fallocate;
+use steelyard_memory::Mapping;
 
 use crate::CommError;
-use crate::mapping::Mapping;
 use crate::plan::Step;
 
 /// One operation. All fields are in the order of the machine, and Linux on big-endian machines is refused

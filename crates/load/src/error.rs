@@ -1,5 +1,7 @@
 use std::io;
 
+use steelyard_memory::MappingFailure;
+
 /// Why something was not done.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -35,6 +37,12 @@ pub enum LoadError {
         /// What the system said.
         source: io::Error,
     },
+}
+
+impl From<MappingFailure> for LoadError {
+    fn from(failure: MappingFailure) -> Self {
+        Self::system(format!("mapping {} bytes", failure.length), failure.source)
+    }
 }
 
 impl LoadError {

@@ -9,9 +9,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
+use steelyard_memory::Mapping;
 
 use crate::LoadError;
-use crate::mapping::Mapping;
 use crate::record::{IterationRecord, extend, file_error};
 
 const RECORD_BYTES: usize = size_of::<IterationRecord>();

@@ -69,7 +69,6 @@ mod http;
 mod image;
 mod iterations;
 mod job;
-mod mapping;
 mod options;
 mod orders;
 mod park;

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Release};
 
 use nix::errno::Errno;
 use nix::fcntl::posix_fallocate;
+use steelyard_memory::Mapping;
 
 use crate::LoadError;
-use crate::mapping::Mapping;
 
 /// One request. Sender and receiver are different threads: fields that change are atomic.
 #[derive(Debug, Default)]

@@ -20,11 +20,11 @@ use std::sync::atomic::{
     Ordering::{Acquire, Release},
 };
 
+use steelyard_memory::Mapping;
 use steelyard_sync::Padded;
 
 use super::sleep::{Lifeline, Manner, wait_for, wake};
 use crate::CommError;
-use crate::mapping::Mapping;
 use crate::message::Frame;
 
 /// Cells of a ring, a power of two, so that positions stay right when numbers wrap.

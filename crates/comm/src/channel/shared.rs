@@ -6,11 +6,12 @@ use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
+use steelyard_memory::Mapping;
+
 use super::ring::{BODY_BYTES, CELLS, INLINE_BYTES, RING_BYTES, Reader, Writer};
 use super::sleep::{Barrier, Manner, Patience, SPIN_NS};
 use super::{Channel, Parameters};
 use crate::CommError;
-use crate::mapping::Mapping;
 use crate::message::Message;
 
 /// Bytes of the file: both rings.

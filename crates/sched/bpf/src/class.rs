@@ -9,9 +9,9 @@ use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, OpenObject};
 
 use crate::SchedulerError;
-use crate::class_skeleton::{ClassSkel, ClassSkelBuilder, OpenClassSkel};
 use crate::counters::{Counters, Strictness};
 use crate::options::StartOptions;
+use crate::skeleton::class::{ClassSkel, ClassSkelBuilder, OpenClassSkel};
 use crate::topology::{MAX_CPUS, Topology};
 use crate::watch::{WATCHED_CPUS, sum_up};
 

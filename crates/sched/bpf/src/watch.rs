@@ -7,7 +7,7 @@ use libbpf_rs::{Link, OpenObject};
 
 use crate::SchedulerError;
 use crate::counters::Strictness;
-use crate::watch_skeleton::{WatchSkel, WatchSkelBuilder};
+use crate::skeleton::watch::{WatchSkel, WatchSkelBuilder};
 
 /// Most CPUs the meter knows; `WATCHED_CPUS` in `watch.bpf.c`.
 pub(crate) const WATCHED_CPUS: usize = 64;

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from steelyard.record.importers.foreign import is_plausible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from steelyard.record.importers.foreign import Source
     from steelyard.record.importers.problem_list import ProblemList
@@ -31,6 +31,25 @@ def rows(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
                 yield reader.line_num, [field.strip() for field in row]
     except csv.Error as error:
         source.refuse(f"line {reader.line_num}", f"not CSV: {error}")
+
+
+def headed_rows(
+    source: Source, delimiter: str, headings: Collection[tuple[str, ...]]
+) -> tuple[tuple[str, ...], list[tuple[int, list[str]]]]:
+    """Give the heading of a file, which must be one of those given, and the rows below it.
+
+    Raises
+    ------
+    DataError
+        If the file is empty, has another heading, or is no CSV.
+    """
+    found = list(rows(source, delimiter))
+    if not found:
+        source.refuse("line 1", "the file is empty")
+    heading = tuple(found[0][1])
+    if heading not in headings:
+        source.refuse("line 1", f"the heading is `{','.join(heading)[:80]}`")
+    return heading, found[1:]
 
 
 def number_of(text: str) -> Decimal | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from steelyard.record.importers.delimited import require_number, rows
+from steelyard.record.importers.delimited import headed_rows, require_number
 from steelyard.record.importers.foreign import WORKLOAD, ForeignFile, ForeignRun, Section, to_nanoseconds
 from steelyard.record.importers.foreign_importer import Alternatives, ForeignImporter
 from steelyard.record.importers.problem_list import ProblemList
@@ -49,16 +49,11 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
         Listing the first 20 lines that are wrong.
     """
     del options
-    found = list(rows(source, ","))
-    if not found:
-        source.refuse("line 1", "the file is empty")
-    heading = tuple(found[0][1])
-    if heading != HEADING:
-        source.refuse("line 1", f"the heading is `{','.join(heading)[:80]}`")
+    _, lines = headed_rows(source, ",", (HEADING,))
     problems = ProblemList(source.path, EXPECTED)
     sections: list[Section] = []
     before: Decimal | None = None
-    for number, (line, row) in enumerate(found[1:], start=1):
+    for number, (line, row) in enumerate(lines, start=1):
         if len(row) != len(HEADING):
             problems.add(line, f"{len(row)} fields; expected {len(HEADING)}")
             continue

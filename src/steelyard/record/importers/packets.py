@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from steelyard.record.importers.delimited import require_number, rows
+from steelyard.record.importers.delimited import headed_rows, require_number
 from steelyard.record.importers.foreign import WORKLOAD, ForeignFile, ForeignRun, Published, Section
 from steelyard.record.importers.foreign_importer import Alternatives, ForeignImporter
 from steelyard.record.importers.problem_list import ProblemList
@@ -69,15 +69,10 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
         Listing the first 20 lines that are wrong.
     """
     del options
-    found = list(rows(source, ","))
-    if not found:
-        source.refuse("line 1", "the file is empty")
-    heading = tuple(found[0][1])
-    if heading not in {OVERHEAD_HEADING, SPEEDUP_HEADING}:
-        source.refuse("line 1", f"the heading is `{','.join(heading)[:80]}`")
+    heading, lines = headed_rows(source, ",", (OVERHEAD_HEADING, SPEEDUP_HEADING))
     is_overhead = heading == OVERHEAD_HEADING
     reader = _Reader(source, "idle lock overhead" if is_overhead else "speed-up")
-    for line, row in found[1:]:
+    for line, row in lines:
         reader.take(line, dict(zip(heading, row, strict=False)), len(row) - len(heading))
     reader.problems.raise_if_any()
     reader.found.notes.append(MEDIANS_ONLY)

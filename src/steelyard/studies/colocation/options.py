@@ -83,7 +83,7 @@ class ColocationOptions(BaseModel):
     best_effort_ms: Annotated[int, Field(ge=100, le=3_600_000)] | None = None
     recovery_ms: Milliseconds | None = None
     drain_limit_ms: Milliseconds | None = None
-    tolerance_percent: float = Field(default=10.0, gt=0, le=1000)
+    tolerance_percent: float = Field(default=10.0, gt=0, le=100)
     limits: LimitOptions = LimitOptions()
     gate: GatePolicy = "record"
     gate_retries: int | None = Field(default=None, ge=0, le=MOST_RETRIES)

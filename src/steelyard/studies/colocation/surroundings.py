@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from steelyard.model import Batch, Plan
+    from steelyard.run.cpu_groups import CpuController
     from steelyard.studies.colocation.options import ColocationOptions
 
 
@@ -37,19 +38,23 @@ def furnished(plan: Plan) -> Iterator[Callable[[Batch, Path], None]]:
         If this host cannot make groups, and a policy uses them.
     """
     options = options_of(plan)
-    if options.in_vm:
-        yield _furnish(plan, options, _site(plan))
-        return
-    used = {cell.levels["policy"] for cell in plan.cells if cell.execution is not None}
-    if not any(POLICIES[name].uses_groups or POLICIES[name].is_real_time for name in used):
-        yield _furnish(plan, options, _site(plan))
-        return
-    controller = cpu_controller()
-    if controller.folder is None and not any(POLICIES[name].uses_groups for name in used):
+    controller = None if options.in_vm else _controller_needed(plan)
+    if controller is None:
         yield _furnish(plan, options, _site(plan))
         return
     with groups_for_trials(controller) as group:
         yield _furnish(plan, options, _site(plan, group, controller.version))
+
+
+def _controller_needed(plan: Plan) -> CpuController | None:
+    """Give the controller that makes the trials' groups, if a policy uses them or can be bounded by them."""
+    used = [POLICIES[cell.levels["policy"]] for cell in plan.cells if cell.execution is not None]
+    if any(policy.uses_groups for policy in used):
+        return cpu_controller()
+    if not any(policy.is_real_time for policy in used):
+        return None
+    controller = cpu_controller()
+    return None if controller.folder is None else controller
 
 
 def _furnish(plan: Plan, options: ColocationOptions, site: Site) -> Callable[[Batch, Path], None]:

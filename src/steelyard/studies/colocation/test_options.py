@@ -5,6 +5,7 @@ import re
 import pytest
 
 from steelyard.errors import UsageError
+from steelyard.studies.analysis_options import AnalysisOptions
 from steelyard.studies.colocation.options import ColocationOptions, settle
 from steelyard.studies.registry import study
 from steelyard.studies.request import requested_options
@@ -56,3 +57,12 @@ def test_what_is_out_of_range_is_refused(given: dict[str, object]) -> None:
 def test_what_contradicts_itself_is_refused(asked: ColocationOptions) -> None:
     with pytest.raises(UsageError):
         settle(asked)
+
+
+def test_every_tolerance_that_a_study_takes_can_be_analysed() -> None:
+    (bounds,) = (
+        [each for each in field.metadata if hasattr(each, "le")]
+        for name, field in ColocationOptions.model_fields.items()
+        if name == "tolerance_percent"
+    )
+    assert AnalysisOptions(tolerance_percent=bounds[0].le).tolerance_percent == bounds[0].le

@@ -111,7 +111,7 @@ fn read(record: &Record<'_>, cpu: u32) -> Option<Event> {
                 What::Out {
                     thread,
                     next: record.word(12),
-                    next_process: record.word(8),
+                    next_process: record.word(8).cast_signed(),
                     is_preempted: record.misc & MISC_SWITCH_OUT_PREEMPT != 0,
                 }
             }

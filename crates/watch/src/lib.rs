@@ -10,7 +10,7 @@
 //!
 //! | file | row |
 //! |---|---|
-//! | `switches.bin` | thread `[u8; 16]`, next name `[u8; 16]`, off `u64`, on `u64` [ns], cpu `u32`, next process `u32`, flags `u64` (bit 0: preempted) |
+//! | `switches.bin` | thread `[u8; 16]`, next name `[u8; 16]`, off `u64`, on `u64` [ns], cpu `u32`, next process `i32` (-1: one that was ending), flags `u64` (bit 0: preempted) |
 //! | `migrations.bin` | thread `[u8; 16]`, time `u64` [ns], from `u32`, to `u32` |
 //! | `samples.bin` | time, steal, interrupts, pressure of cpu, io, memory (all `i64` [ns]; -1: not offered), runnable threads `i64` |
 //!

@@ -6,7 +6,7 @@ use crate::threads::{Name, Threads, Whereabouts};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
     /// `thread` left the CPU to `next`.
-    Out { thread: u32, next: u32, next_process: u32, is_preempted: bool },
+    Out { thread: u32, next: u32, next_process: i32, is_preempted: bool },
     /// `thread` came to the CPU.
     In { thread: u32 },
     /// A thread got a name.
@@ -33,7 +33,7 @@ pub(crate) struct Switch {
     pub(crate) off_ns: u64,
     pub(crate) on_ns: u64,
     pub(crate) cpu: u32,
-    pub(crate) next_process: u32,
+    pub(crate) next_process: i32,
     pub(crate) is_preempted: bool,
 }
 

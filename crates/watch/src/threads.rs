@@ -20,7 +20,7 @@ pub(crate) enum Whereabouts {
     /// Holds this CPU.
     On(u32),
     /// Left its CPU.
-    Off { cpu: u32, time_ns: u64, is_preempted: bool, next_name: Name, next_process: u32 },
+    Off { cpu: u32, time_ns: u64, is_preempted: bool, next_name: Name, next_process: i32 },
 }
 
 /// What is known of a thread.

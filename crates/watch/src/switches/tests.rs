@@ -30,7 +30,7 @@ fn pairing() -> Pairing {
 }
 
 fn out(time_ns: u64, cpu: u32, is_preempted: bool) -> Event {
-    let what = What::Out { thread: MEASURED, next: OTHER, next_process: OTHER, is_preempted };
+    let what = What::Out { thread: MEASURED, next: OTHER, next_process: OTHER.cast_signed(), is_preempted };
     Event { time_ns, cpu, what }
 }
 
@@ -48,7 +48,7 @@ fn a_preemption_has_its_time_and_its_cause() {
     let [first, last] = kept.switches[..] else { panic!("{kept:?}") };
     assert_eq!((first.off_ns, first.on_ns, first.cpu), (10, 30, 1));
     assert!(first.is_preempted && !last.is_preempted);
-    assert_eq!((first.next_name, first.next_process), (to_name(b"burner"), OTHER));
+    assert_eq!((first.next_name, first.next_process), (to_name(b"burner"), OTHER.cast_signed()));
     assert_eq!((last.off_ns, last.on_ns), (40, 99));
     let thread = to_name(b"calls");
     assert_eq!(kept.migrations, [Migration { thread, time_ns: 30, from: 1, to: 0 }]);
@@ -58,7 +58,8 @@ fn a_preemption_has_its_time_and_its_cause() {
 #[test]
 fn switches_of_others_leave_nothing() {
     let (mut pairing, mut kept) = (pairing(), Kept::default());
-    let what = What::Out { thread: OTHER, next: MEASURED, next_process: MEASURED, is_preempted: true };
+    let what =
+        What::Out { thread: OTHER, next: MEASURED, next_process: MEASURED.cast_signed(), is_preempted: true };
     pairing.take(&Event { time_ns: 1, cpu: 0, what }, &mut kept);
     pairing.take(&Event { time_ns: 2, cpu: 0, what: What::In { thread: OTHER } }, &mut kept);
     assert_eq!(pairing.finish(3, &mut kept), 0);

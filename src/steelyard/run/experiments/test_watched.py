@@ -19,7 +19,8 @@ def write(folder: Path, **said: object) -> None:
     switches["thread"] = b"steelyard-calls"
     switches["next_name"] = [b"kworker/0:1", "bür".encode()]
     switches["off_ns"], switches["on_ns"] = [10, 30], [20, 35]
-    switches["next_process"], switches["flags"] = [77, 78], [1, 0]
+    # The kernel says -1 of a process that is ending.
+    switches["next_process"], switches["flags"] = [77, -1], [1, 0]
     # A row that was being written when the watcher was ended.
     (folder / "switches.bin").write_bytes(switches.tobytes() + b"\1\2\3")
     (folder / "migrations.bin").write_bytes(np.zeros(1, MIGRATION).tobytes())
@@ -35,7 +36,7 @@ def test_the_files_of_a_watch_become_tables(tmp_path: Path) -> None:
     assert said["own_cpu_ns"] == 5
     assert reasons == []
     rows = pq.read_table(tmp_path / "switches.parquet").to_pylist()
-    assert [row["next_name"] for row in rows] == ["kworker/0:1", "bür"]
+    assert [(row["next_name"], row["next_process"]) for row in rows] == [("kworker/0:1", 77), ("bür", -1)]
     assert [(row["off_ns"], row["on_ns"], row["is_preempted"]) for row in rows] == [
         (10, 20, True),
         (30, 35, False),

@@ -33,7 +33,7 @@ SWITCH: Final = np.dtype(
         ("off_ns", "<u8"),
         ("on_ns", "<u8"),
         ("cpu", "<u4"),
-        ("next_process", "<u4"),
+        ("next_process", "<i4"),
         ("flags", "<u8"),
     ]
 )

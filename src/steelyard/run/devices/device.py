@@ -34,9 +34,9 @@ class Device:
     cpus : tuple of int or None
         CPUs its programs are bound to; ``None``: all.
     cpu_percent : int or None
-        CPU time its programs get together, in percent of one CPU; ``None``: no limit.
+        CPU time the programs of a role get together, in percent of one CPU; ``None``: no limit.
     memory_mib : int or None
-        Memory its programs get together [MiB]; ``None``: no limit.
+        Memory the programs of a role get together [MiB]; ``None``: no limit.
     host : str
         ``[USER@]HOST`` as ssh takes it; empty unless `kind` is ``ssh``.
     ssh_options : tuple of str

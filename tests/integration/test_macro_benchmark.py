@@ -6,15 +6,16 @@ import json
 import socket
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from steelyard.record.experiment import read_run
 from steelyard.run.experiments.conduct import conduct
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from steelyard.studies.registry import study
+from steelyard.studies.replication.options import ReplicationOptions
+from steelyard.studies.request import requested_options
 
 SERVER = """
 import http.server, pathlib, socket, sys, time
@@ -185,3 +186,14 @@ def test_a_wrong_description_is_no_result(tmp_path: Path, port: int) -> None:
     assert "lack `nanos` in entry 1; there: `op`, `ms`" in done.stderr
     assert "Traceback" not in done.stderr
     assert read_run(run).header["is_complete"] is False
+
+
+def test_the_example_of_the_guide_is_a_study_file(tmp_path: Path) -> None:
+    guide = Path(__file__).parents[2] / "docs" / "guides" / "macro-benchmark.md"
+    _, _, rest = guide.read_text(encoding="utf-8").partition("```toml\n")
+    file = tmp_path / "study.toml"
+    file.write_text(rest.partition("```")[0], encoding="utf-8")
+    options = requested_options(study("replication"), file, {})
+    assert isinstance(options, ReplicationOptions)
+    assert options.own_benchmark.results.file == "results.csv"
+    assert list(options.own_benchmark.roles) == ["database", "service"]

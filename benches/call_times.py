@@ -1,10 +1,9 @@
 """Millions of response times: this library beside pandas and R, interleaved, each in a process of its own.
 
-Ten loops of two million calls (`--values` in all). Every contender reads the durations and gives number, mean, sd,
-smallest, largest, quartiles, median absolute deviation and the number of peaks above median + 10 MAD; all
-must agree. Steelyard and pandas read the Parquet files of runs, R the text that MooBench writes, and pandas
-that, too. What is not installed is left out by name. Figures are wall time and CPU time over ours in the same
-round, and peak memory.
+Ten loops of two million calls (`--values` in all). Every contender gives number, mean, sd, extremes, quartiles,
+median absolute deviation and the number of peaks above median + 10 MAD; all agree. Steelyard and pandas read
+the Parquet files of runs, R the text that MooBench writes, and pandas that, too. What is not installed is left
+out by name. Figures are wall time and CPU time over ours in the same round, and peak memory.
 """
 
 from __future__ import annotations
@@ -95,7 +94,8 @@ def ask(command: list[str]) -> Answer:
         wall = time.monotonic() - begin
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
-            raise SystemExit(f"{command[0]} ended with {process.returncode}")
+            message = f"{command[0]} ended with {process.returncode}"
+            raise SystemExit(message)
         output.seek(0)
         values = json.loads(output.read())
     return Answer(values, wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
@@ -153,7 +153,8 @@ def main() -> None:
         for who, theirs in answers.items():
             for name_, mine, other in zip(NAMES, ours[0].values, theirs[0].values, strict=True):
                 if abs(mine - other) > 1e-9 * abs(mine):
-                    raise SystemExit(f"{who}: {name_} is {other}, ours {mine}")
+                    message = f"{who}: {name_} is {other}, ours {mine}"
+                    raise SystemExit(message)
         print(f"{given.values} values, {given.rounds} rounds; all agree on {', '.join(NAMES)}")
         for who, theirs in answers.items():
             wall = statistics.median(a.wall_s / b.wall_s for a, b in zip(theirs, ours, strict=True))

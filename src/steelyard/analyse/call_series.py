@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 CALLS_NAME: Final = "calls.parquet"
 _HINT: Final = (
-    "`steelyard run replication` records calls; `steelyard import moobench FILE --out DIR` imports those of others"
+    "`steelyard run replication` records calls; `steelyard import moobench FILE --out DIR` imports some"
 )
 
 
@@ -98,7 +98,9 @@ def _read_calls(path: Path, skipped: int) -> Iterator[tuple[Whole, Whole]]:
                     yield batch["start_ns"].to_numpy()[cut:], batch["duration_ns"].to_numpy()[cut:]
     except (OSError, KeyError, ValueError) as error:
         message = f"`{path}` cannot be read: {error}"
-        raise DataError(message, hint="the file is damaged: repeat the run", code="experiment.table") from error
+        raise DataError(
+            message, hint="the file is damaged: repeat the run", code="experiment.table"
+        ) from error
 
 
 def _imported(folder: Path) -> list[CallSeries]:
@@ -113,7 +115,9 @@ def _imported(folder: Path) -> list[CallSeries]:
         factor = SECONDS_PER_UNIT[part["unit"][0].as_py()] / SECONDS_PER_UNIT["ns"]
         durations = np.rint(part["value"].to_numpy() * factor).astype(np.int64)
         name = f"run {run_id}" if metric == "response_time" else f"run {run_id}, {metric}"
-        found.append(CallSeries({**cell, "metric": metric}, name, partial(_once, durations), is_stamped=False))
+        found.append(
+            CallSeries({**cell, "metric": metric}, name, partial(_once, durations), is_stamped=False)
+        )
     if not found:
         message = f"`{folder}` holds no times"
         raise DataError(message, hint=_HINT, code="peaks.no-calls")

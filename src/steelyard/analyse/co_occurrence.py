@@ -1,15 +1,17 @@
-"""Which events come together with peaks, more often than by chance, and how much of the excess they explain."""
+"""Which events come together with peaks more than by chance, and how much of the excess they explain."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from enum import IntEnum, StrEnum
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from scipy import stats
 
+from steelyard.analyse.event_kinds import Depth, Events
+from steelyard.analyse.intervals import merge_intervals, overlap_any, share_of_shifts, time_covered
 from steelyard.analyse.multiplicity import holm
 
 if TYPE_CHECKING:
@@ -36,40 +38,6 @@ PART_SHARE: Final = 0.1
 """Share below which a cause is no part of the explanation."""
 DEEPER: Final = 0.8
 """A deeper cause comes first if it explains so much of what a shallower one does."""
-
-
-class Depth(IntEnum):
-    """How near to the root an event is: a collection makes threads wait, waiting makes no collection."""
-
-    PAUSE = 0
-    SAFEPOINT = 1
-    SCHEDULING = 2
-    WAITING = 3
-    HOST = 4
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Events:
-    """Events of one kind.
-
-    Parameters
-    ----------
-    kind : str
-        What they are, as ``off-CPU by kworker``.
-    start_ns, end_ns : ndarray
-        Shape (n,): when they began and ended [ns]; equal for an instant.
-    amount_ns : ndarray or None
-        Shape (n,): time that was lost within each, where that is less than its length: a counter that was
-        read at both ends [ns].
-    depth : Depth
-        How near to the root they are.
-    """
-
-    kind: str
-    start_ns: Stamps
-    end_ns: Stamps
-    amount_ns: NDArray[np.float64] | None = None
-    depth: Depth = Depth.SCHEDULING
 
 
 class VerdictKind(StrEnum):
@@ -118,11 +86,11 @@ class CoOccurrence:
     lift_low: float
     lift_high: float
     p_value: float
-    adjusted_p: float
-    explained_share: float
     chance_share: float
-    attributed_share: float
-    is_significant: bool
+    adjusted_p: float = 1.0
+    explained_share: float = 0.0
+    attributed_share: float = 0.0
+    is_significant: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,15 +124,15 @@ class Explanation:
             return f"{self.episodes} peaks are too few to say what comes with them"
         rest = f"{100 * self.unexplained_share:.0f} % of it remain unexplained"
         if self.cause is None:
-            return f"unexplained: no kind of event comes with the {self.episodes} peaks more often than by chance"
+            return f"unexplained: no kind of event comes with the {self.episodes} peaks more than by chance"
         main = next(each for each in self.kinds if each.kind == self.cause)
         if self.verdict is VerdictKind.UNEXPLAINED:
             return (
                 f"unexplained: `{self.cause}` comes with peaks, but explains hardly any excess time; {rest}"
             )
         by_chance = (
-            f"by chance {100 * main.chance_share:.1f} %; {100 * main.share:.0f} % of the peaks overlap it, by chance"
-            f" {100 * main.expected_share:.1f} %"
+            f"by chance {100 * main.chance_share:.1f} %; {100 * main.share:.0f} % of the peaks overlap it,"
+            f" by chance {100 * main.expected_share:.1f} %"
         )
         also = ", ".join(
             f"`{each.kind}` {100 * each.attributed_share:.0f} %"
@@ -209,6 +177,7 @@ def explain(
     Examples
     --------
     >>> import numpy as np
+    >>> from steelyard.analyse.event_kinds import Events
     >>> from steelyard.analyse.peaks import find_episodes
     >>> at = np.arange(20) * 1000
     >>> peaks = find_episodes(np.arange(20) * 9, at, np.full(20, 100), 10.0)
@@ -229,13 +198,15 @@ def explain(
     alone = [_explained(episodes, [each]) for each in used]
     attributed = _attribute(episodes, used, alone, is_cause)
     full = [
-        CoOccurrence(
-            row.kind, row.events, row.overlapping, row.share, row.expected_share, row.lift, row.lift_low,
-            row.lift_high, row.p_value, adjusted[index], float(alone[index].sum()) / total,
-            row.chance_share, attributed.get(index, 0.0) / total, is_cause[index],
+        replace(
+            row,
+            adjusted_p=adjusted[index],
+            explained_share=float(alone[index].sum()) / total,
+            attributed_share=attributed.get(index, 0.0) / total,
+            is_significant=is_cause[index],
         )
         for index, row in enumerate(rows)
-    ]  # fmt: skip
+    ]
     order = [*attributed, *(index for index in range(len(full)) if index not in attributed)]
     rest = max(0.0, 1.0 - sum(attributed.values()) / total)
     ranked = sorted((full[index] for index in order), key=lambda each: -each.attributed_share)
@@ -266,48 +237,30 @@ def _within(events: Events, start_ns: int, end_ns: int) -> Events:
     )
 
 
-def _union(start_ns: Stamps, end_ns: Stamps) -> tuple[Stamps, Stamps]:
-    """Merge intervals that overlap or touch."""
-    order = np.argsort(start_ns, kind="stable")
-    starts, ends = start_ns[order], np.maximum.accumulate(end_ns[order])
-    if starts.size == 0:
-        return starts, ends
-    begins = np.flatnonzero(np.concatenate([[True], starts[1:] > ends[:-1]]))
-    return starts[begins], ends[np.append(begins[1:] - 1, starts.size - 1)]
-
-
 def _one_kind(
     episodes: Episodes, events: Events, window: tuple[int, int], rng: np.random.Generator
 ) -> CoOccurrence:
     length = max(window[1] - window[0], 1)
-    starts, ends = _union(events.start_ns - window[0], events.end_ns - window[0])
+    starts, ends = merge_intervals(events.start_ns - window[0], events.end_ns - window[0])
     first, last = episodes.start_ns - window[0], episodes.end_ns - window[0]
-    overlapping = int(_overlaps(starts, ends, first, last).sum())
+    overlapping = int(overlap_any(starts, ends, first, last).sum())
     share = overlapping / episodes.count
-    expected = float(_chance(starts, ends, last - first, length).mean())
+    expected = float(share_of_shifts(starts, ends, last - first, length).mean())
     limits = stats.binomtest(overlapping, episodes.count).proportion_ci(0.95, method="exact")
     lift = [value / expected if expected > 0 else math.inf for value in (share, limits.low, limits.high)]
     p_value, chance = _shift_p(episodes, events, window, rng)
     return CoOccurrence(
-        events.kind, int(events.start_ns.size), overlapping, share, expected, *lift, p_value, 1.0, 0.0, chance, 0.0, False
-    )  # fmt: skip
-
-
-def _overlaps(starts: Stamps, ends: Stamps, first: Stamps, last: Stamps) -> NDArray[np.bool_]:
-    """Whether each interval overlaps one of merged, sorted ones."""
-    place = np.searchsorted(ends, first, side="left")
-    known = place < starts.size
-    return known & (starts[np.minimum(place, starts.size - 1)] <= last)
-
-
-def _chance(starts: Stamps, ends: Stamps, lengths: Stamps, around: int) -> NDArray[np.float64]:
-    """Share of all circular shifts with which an interval of each length overlaps an event."""
-    gaps = np.sort(np.append(starts[1:] - ends[:-1], around - ends[-1] + starts[0]))
-    below = np.concatenate([[0], np.cumsum(gaps)])
-    place = np.searchsorted(gaps, lengths, side="right")
-    reached = below[place] + lengths * (gaps.size - place)
-    covered = float((ends - starts).sum())
-    return np.minimum((covered + reached) / around, 1.0)
+        kind=events.kind,
+        events=int(events.start_ns.size),
+        overlapping=overlapping,
+        share=share,
+        expected_share=expected,
+        lift=lift[0],
+        lift_low=lift[1],
+        lift_high=lift[2],
+        p_value=p_value,
+        chance_share=chance,
+    )
 
 
 def _shift_p(
@@ -356,11 +309,11 @@ def _met(episodes: Episodes, events: Events, shifts: Stamps) -> NDArray[np.float
                 for shift in shifts
             ]
         )
-    starts, ends = _union(events.start_ns, events.end_ns)
+    starts, ends = merge_intervals(events.start_ns, events.end_ns)
     first, last = (side + shifts[:, None] for side in (episodes.start_ns, episodes.end_ns))
     if not (ends > starts).any():
-        return np.asarray(_overlaps(starts, ends, first, last).sum(axis=1), dtype=np.float64)
-    times = _covered(starts, ends, last) - _covered(starts, ends, first)
+        return np.asarray(overlap_any(starts, ends, first, last).sum(axis=1), dtype=np.float64)
+    times = time_covered(starts, ends, last) - time_covered(starts, ends, first)
     return np.asarray(np.minimum(times, excess).sum(axis=1), dtype=np.float64)
 
 
@@ -373,24 +326,15 @@ def _explained(episodes: Episodes, kinds: Sequence[Events]) -> NDArray[np.float6
     lasting = [each for each in kinds if each.amount_ns is None]
     total = np.zeros(episodes.count)
     if lasting:
-        starts, ends = _union(
+        starts, ends = merge_intervals(
             np.concatenate([each.start_ns for each in lasting]),
             np.concatenate([each.end_ns for each in lasting]),
         )
-        total = _covered(starts, ends, episodes.end_ns) - _covered(starts, ends, episodes.start_ns)
+        total = time_covered(starts, ends, episodes.end_ns) - time_covered(starts, ends, episodes.start_ns)
     for each in kinds:
         if each.amount_ns is not None:
             total = total + _shared_out(episodes, each, each.amount_ns)
     return np.minimum(total, np.maximum(episodes.excess_ns, 0.0))
-
-
-def _covered(starts: Stamps, ends: Stamps, until: Stamps) -> NDArray[np.float64]:
-    """Time covered by merged, sorted intervals before each stamp [ns]."""
-    before = np.concatenate([[0], np.cumsum(ends - starts)])
-    place = np.searchsorted(starts, until, side="right")
-    last = np.maximum(place - 1, 0)
-    beyond = np.where(place > 0, np.maximum(ends[last] - until, 0), 0)
-    return (before[place] - beyond).astype(np.float64)
 
 
 def _shared_out(episodes: Episodes, events: Events, amount_ns: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -405,7 +349,8 @@ def _shared_out(episodes: Episodes, events: Events, amount_ns: NDArray[np.float6
     excess = np.maximum(episodes.excess_ns, 0.0)[episode]
     together = np.bincount(event, weights=excess, minlength=amounts.size)
     shares = np.divide(excess, together[event], out=np.zeros_like(excess), where=together[event] > 0)
-    return np.bincount(episode, weights=shares * amounts[event], minlength=episodes.count)
+    shared = np.bincount(episode, weights=shares * amounts[event], minlength=episodes.count)
+    return shared.astype(np.float64)
 
 
 def _attribute(

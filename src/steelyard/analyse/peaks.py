@@ -97,9 +97,7 @@ def parse_threshold(text: str) -> Threshold:
     if rule is Rule.ROBUST and not colon:
         return Threshold()
     if not (math.isfinite(value) and value > 0):
-        message = (
-            f"`--threshold {text}` is none of `robust`, `robust:K`, `sigma:K`, `absolute:NS`, with K, NS > 0"
-        )
+        message = f"`--threshold {text}` is none of `robust`, `robust:K`, `sigma:K`, `absolute:NS` above 0"
         raise UsageError(message, hint=_HINT)
     return Threshold(rule, value)
 
@@ -222,8 +220,8 @@ def estimate_rate(counts: Sequence[int], exposures: Sequence[float], *, level: f
     -------
     Rate
         With the exact Poisson interval; where Pearson's test finds the counts over-dispersed
-        (p < `OVERDISPERSED`), with a negative-binomial one: the dispersion by moments, and the logarithm of the
-        rate by Student's t with one degree of freedom less than there are counts.
+        (p < `OVERDISPERSED`), with a negative-binomial one: the dispersion by moments, and the logarithm of
+        the rate by Student's t with one degree of freedom less than there are counts.
 
     Raises
     ------

@@ -69,8 +69,8 @@ def find_period(
 
     The power of the events at each frequency, every half of 1 / (end - start), is compared with the
     middle one of m powers on its left, and on its right: for events without a period both stand for the same
-    smooth spectrum, whatever their clustering, and an exponential variable exceeds z times the r-th smallest of
-    m others with probability prod (m - i) / (m - i + z), i = 0 ... r - 1. The larger of both probabilities
+    smooth spectrum, whatever their clustering, and an exponential variable exceeds z times the r-th smallest
+    of m others with probability prod (m - i) / (m - i + z), i = 0 ... r - 1. The larger of both probabilities
     counts; the smallest of all frequencies, times their number, is the p-value.
     The reported period is the longest one that has a line of its own.
 
@@ -108,7 +108,9 @@ def find_period(
     count = times.size
     if count < FEWEST or length <= 0:
         return _none(1.0, f"{count} events are too few: at least {FEWEST} needed")
-    highest = min(_MOST_CELLS / 8, _PER_RATE * count, length / (2 * shortest_ns) if shortest_ns > 0 else math.inf)
+    highest = min(
+        _MOST_CELLS / 8, _PER_RATE * count, length / (2 * shortest_ns) if shortest_ns > 0 else math.inf
+    )
     ordinates = 2 * int(highest)
     if ordinates <= 2 * (FEWEST_CYCLES + _GUARD + 2):
         return _none(1.0, f"fewer than {FEWEST_CYCLES} cycles of the shortest period fit in")
@@ -206,7 +208,7 @@ def _refined(times: Vector, frequency: float, length: float) -> float:
 def _estimated(times: Vector, frequency: float, p_value: float) -> Period:
     """Give the period with the interval of an M-estimator.
 
-    Frequency f and phase a maximise sum cos(2 pi f t - a). With the derivatives of the angle v = (2 pi t, -1),
+    Frequency f and phase a maximise sum cos(2 pi f t - a). With v = (2 pi t, -1), the angle's derivatives,
     A = sum cos(.) v v' and B = sum sin^2(.) v v', their covariance is A^-1 B A^-1: events out of phase count.
     """
     centred = times - times.mean()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow.compute as pc
 
-from steelyard.analyse.co_occurrence import Depth, Events
+from steelyard.analyse.event_kinds import Depth, Events
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +34,7 @@ def events_of(run: ExperimentRun) -> list[Events]:
     """Give the events of a run by kind.
 
     ``gc`` and whatever else the log of the run time system calls its pauses; ``off-CPU by NAME`` (the thread
-    could have gone on, and NAME had its CPU; of a kernel thread, without the number of its CPU); ``migration``
+    could have gone on, and NAME had its CPU; without numbers of CPUs and threads); ``migration``
     (from leaving one CPU to coming to another); ``waiting`` (the thread itself left its CPU: for a lock, for
     input, asleep); ``steal``, ``interrupts`` and pressures (what a counter grew by between two samples).
 
@@ -56,8 +56,8 @@ def plain_name(name: str) -> str:
 
     Examples
     --------
-    >>> [plain_name(name) for name in ("kworker/0:1-events", "GC Thread#3", "migration/1", "opt cgu.07", "C2 Comp")]
-    ['kworker', 'GC Thread', 'migration', 'opt cgu', 'C2 Comp']
+    >>> [plain_name(name) for name in ("kworker/0:1-events", "GC Thread#3", "opt cgu.07", "C2 Comp")]
+    ['kworker', 'GC Thread', 'opt cgu', 'C2 Comp']
     """
     return re.sub(r"[\s#:._-]*\d+$", "", name.partition("/")[0]) or name
 
@@ -89,7 +89,7 @@ def _switches(run: ExperimentRun) -> list[Events]:
         names = pc.dictionary_encode(table["next_name"].combine_chunks())
         plain = np.array([plain_name(name) for name in names.dictionary.to_pylist()], dtype=object)
         who = plain[np.asarray(names.indices)]
-        # The kernel's own thread that carries a running thread to another CPU is the migration, no cause of it.
+        # The kernel's own thread that carries a running one to another CPU is the migration, no cause of it.
         others = preempted & ~(moved & (who == MOVER))
         found += _by_name(who[others], starts[others], ends[others])
     return found

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from steelyard.analyse.call_times import CallTimes
-    from steelyard.analyse.co_occurrence import Events, Explanation
+    from steelyard.analyse.co_occurrence import Explanation
+    from steelyard.analyse.event_kinds import Events
     from steelyard.analyse.peaks import Episodes, Rate, Threshold
     from steelyard.analyse.periodicity import Period
     from steelyard.analyse.spike_timeline import Timeline

@@ -70,6 +70,6 @@ def spike_timeline(episodes: Episodes, start_ns: int, end_ns: int, *, bins: int 
     return Timeline(
         edge_ns=edges,
         episodes=np.bincount(place, minlength=bins).astype(np.int64),
-        excess_ns=np.bincount(place, weights=episodes.excess_ns, minlength=bins),
+        excess_ns=np.bincount(place, weights=episodes.excess_ns, minlength=bins).astype(np.float64),
         worst_ns=worst,
     )

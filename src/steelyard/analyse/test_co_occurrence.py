@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from steelyard.analyse.co_occurrence import Depth, Events, VerdictKind, explain
+from steelyard.analyse.co_occurrence import VerdictKind, explain
+from steelyard.analyse.event_kinds import Depth, Events
 from steelyard.analyse.peaks import Episodes, find_episodes
 
 LENGTH = 10_000_000

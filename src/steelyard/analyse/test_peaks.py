@@ -72,7 +72,9 @@ def test_a_coarse_clock_does_not_turn_half_of_the_calls_into_peaks() -> None:
     assert (durations > Threshold().above_ns(times)).sum() == 5
 
 
-@pytest.mark.parametrize("text", ["", "mean", "sigma", "sigma:", "sigma:-1", "sigma:x", "absolute:inf", "robust:0"])
+@pytest.mark.parametrize(
+    "text", ["", "mean", "sigma", "sigma:", "sigma:-1", "sigma:x", "absolute:inf", "robust:0"]
+)
 def test_a_wrong_threshold_is_refused_with_what_is_allowed(text: str) -> None:
     with pytest.raises(UsageError, match="sigma:K") as refusal:
         parse_threshold(text)

@@ -3,18 +3,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from steelyard.analyse.periodicity import SIGNIFICANT, find_period
+from steelyard.analyse.periodicity import SIGNIFICANT, Period, find_period
 
 LENGTH = 10_000_000_000
 STREAMS = 60
 
 
-def found(times: np.ndarray) -> object:
+def found(times: np.ndarray) -> Period:
     inside = np.sort(times[(times > 0) & (times < LENGTH)]).astype(np.int64)
     return find_period(inside, 0, LENGTH, shortest_ns=1e5)
 
 
-def ticks(rng: np.random.Generator, period: float, jitter: float, kept: float = 1.0, noise: int = 0) -> np.ndarray:
+def ticks(
+    rng: np.random.Generator, period: float, jitter: float, kept: float = 1.0, noise: int = 0
+) -> np.ndarray:
     times = np.arange(period / 2, LENGTH, period)
     times = times + rng.normal(0, jitter * period, times.size)
     times = times[rng.uniform(size=times.size) < kept]

@@ -31,7 +31,7 @@ _MOST_RUNS: Final = 5
 
 def peaks_lines(cells: Sequence[CellPeaks], threshold: Threshold) -> Iterator[str]:
     """Give the lines of the text: a table with a row per cell, then what its runs say."""
-    yield f"A peak is a call longer than {threshold.text} of its run; peaks of successive calls are one episode."
+    yield f"A peak is a call longer than {threshold.text} of its run; successive peaks are one episode."
     yield ""
     rows = [("", *_HEADINGS), *((_label(cell), *_row(cell)) for cell in cells)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
@@ -52,7 +52,7 @@ def _label(cell: CellPeaks) -> str:
 
 
 def _time(ns: float) -> str:
-    return "–" if math.isnan(ns) else format_seconds(ns * 1e-9)
+    return "-" if math.isnan(ns) else format_seconds(ns * 1e-9)
 
 
 def _row(cell: CellPeaks) -> tuple[str, ...]:
@@ -69,7 +69,11 @@ def _row(cell: CellPeaks) -> tuple[str, ...]:
 
 
 def _told(cell: CellPeaks) -> Iterator[str]:
-    method = "exact Poisson interval" if cell.rate.method == "poisson" else "negative-binomial interval: in clusters"
+    method = (
+        "exact Poisson interval"
+        if cell.rate.method == "poisson"
+        else "negative-binomial interval: in clusters"
+    )
     yield f"  {cell.rate.count} episodes in {cell.times.count} calls ({method})"
     half = cell.times.published_ci95_ns
     yield (
@@ -102,10 +106,9 @@ def period_text(period: Period) -> str:
         return f"not looked for: {period.reason}"
     if not period.is_periodic:
         return "none found"
-    return (
-        f"{_time(period.period_ns)} [{_time(period.low_ns)}; {_time(period.high_ns)}], p = {period.p_value:.2g},"
-        f" {100 * period.locked_share:.0f} % of the episodes within a quarter of it around the phase"
-    )
+    interval = f"[{_time(period.low_ns)}; {_time(period.high_ns)}]"
+    locked = f"{100 * period.locked_share:.0f} % of the episodes within a quarter of it around the phase"
+    return f"{_time(period.period_ns)} {interval}, p = {period.p_value:.2g}, {locked}"
 
 
 def _cause_text(explanation: Explanation | None) -> str:
@@ -180,7 +183,10 @@ def _explanation(explanation: Explanation) -> dict[str, object]:
         "unexplained_share": explanation.unexplained_share,
         "sentence": explanation.sentence,
         "kinds": [
-            {name: _finite(value) if isinstance(value, float) else value for name, value in asdict(kind).items()}
+            {
+                name: _finite(value) if isinstance(value, float) else value
+                for name, value in asdict(kind).items()
+            }
             for kind in explanation.kinds
         ],
     }

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -9,6 +9,9 @@ import pytest
 
 from steelyard.errors import DataError
 from steelyard.run.experiments.watched import MIGRATION, SAMPLE, SWITCH, WATCH_FORMAT, keep_watched
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def write(folder: Path, **said: object) -> None:
@@ -33,7 +36,10 @@ def test_the_files_of_a_watch_become_tables(tmp_path: Path) -> None:
     assert reasons == []
     rows = pq.read_table(tmp_path / "switches.parquet").to_pylist()
     assert [row["next_name"] for row in rows] == ["kworker/0:1", "bür"]
-    assert [(row["off_ns"], row["on_ns"], row["is_preempted"]) for row in rows] == [(10, 20, True), (30, 35, False)]
+    assert [(row["off_ns"], row["on_ns"], row["is_preempted"]) for row in rows] == [
+        (10, 20, True),
+        (30, 35, False),
+    ]
     assert pq.read_table(tmp_path / "migrations.parquet").num_rows == 1
     assert pq.read_table(tmp_path / "samples.parquet").num_rows == 3
 

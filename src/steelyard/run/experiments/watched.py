@@ -21,7 +21,7 @@ from steelyard.run.experiments.files import write_table
 from steelyard.run.programs import watch_program
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -104,11 +104,7 @@ def watching(run: Watched, names: Sequence[str], *, sample_ms: int = 10) -> Iter
                     run.missing(f"nothing was watched: {error.message}{f' ({said})' if said else ''}")
 
 
-class _Noted(Protocol):
-    def __call__(self, reason: str) -> None: ...
-
-
-def keep_watched(source: Path, target: Path, *, missing: _Noted) -> dict[str, Any]:
+def keep_watched(source: Path, target: Path, *, missing: Callable[[str], object]) -> dict[str, Any]:
     """Turn the files of a watch into the tables of a run.
 
     Parameters
@@ -158,9 +154,10 @@ def _start(
     command = [str(watch_program()), "--out", str(scratch), "--names", ",".join(names)]
     command += ["--sample-ms", str(sample_ms), "--with-parent"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    if process.stdout is not None and select.select([process.stdout], [], [], _READY_S)[0]:
-        if process.stdout.readline() == b"ready\n":
-            return process
+    output = process.stdout
+    is_heard = output is not None and bool(select.select([output], [], [], _READY_S)[0])
+    if output is not None and is_heard and output.readline() == b"ready\n":
+        return process
     said = _end(process)
     run.missing(f"nothing was watched: the watcher did not become ready{f': {said}' if said else ''}")
     return None

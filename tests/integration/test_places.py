@@ -121,6 +121,23 @@ def _processes(key: str) -> list[int]:
     return found
 
 
+def _refuse_what_is_wrong(place: Place, folder: Path) -> None:
+    with pytest.raises(RunError, match="left no file `absent`"):
+        place.get("absent", folder / "absent")
+    with pytest.raises(RunError, match="`a-b` is no name of an environment variable"):
+        place.start(("true",), log=folder / "log", environment={"a-b": ""})
+    with pytest.raises(RunError, match="leads out of the folder"):
+        place.path("../x")
+
+
+def _command_lines() -> Iterator[bytes]:
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            yield entry.read_bytes()
+        except OSError:
+            continue
+
+
 def _require_nothing_of(key: str) -> None:
     deadline = time.monotonic() + 10
     while _processes(key) and time.monotonic() < deadline:
@@ -147,9 +164,11 @@ def test_a_program_is_placed_and_nothing_is_left(
         assert program.wait(20) == 3
         assert log.read_text(encoding="utf-8") == "given\na 'b' $c\n"
 
-        program = place.start(("sh", "-c", FAMILY, "sh", place.stored_path("x")), log=log)
+        words = ("sh", "-c", FAMILY, "sh", place.stored_path("x"))
+        program = place.start(words, log=log, environment={"PASSWORD": "very secret"})
         _until_there(place, "ready", tmp_path / "ready")
         assert program.poll() is None
+        assert b"very secret" not in b"".join(_command_lines())
         with pytest.raises(TimeoutError):
             program.wait(0.01)
         place.get("result", tmp_path / "result")
@@ -165,10 +184,7 @@ def test_a_program_is_placed_and_nothing_is_left(
 
         program = place.start(("sh", "-c", "kill -KILL $$"), log=log)
         assert program.wait(20) == 128 + signal.SIGKILL
-        with pytest.raises(RunError, match="left no file `absent`"):
-            place.get("absent", tmp_path / "absent")
-        with pytest.raises(RunError, match="leads out of the folder"):
-            place.path("../x")
+        _refuse_what_is_wrong(place, tmp_path)
         facts = place.facts()
     assert facts["container"] == container
     assert facts["host"] == os.uname().nodename

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import subprocess
+import tempfile
 import time
 from contextlib import suppress
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from steelyard.errors import InternalError, RunError
@@ -18,7 +21,6 @@ from steelyard.run.session import PrivateFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
     from types import TracebackType
 
     from steelyard.run.devices.device import Device
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 LOG_BYTES: Final = 64 * 1024
 """What is kept of a log, from its end."""
 SEARCH_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 RECORDS: Final = ".steelyard"
 """Folder in the role's own one, of who its programs are."""
 
@@ -149,21 +152,16 @@ class RolePlace(Place):
         user: str = "",
     ) -> Program:
         """Start a program, as the interface says."""
-        marker = f"{self._key}-{len(self._programs)}."
-        record = _below(self._ground.own, f"{RECORDS}/{len(self._programs)}")
+        number = len(self._programs)
+        marker = f"{self._key}-{number}."
+        self._put_environment(
+            f"{RECORDS}/{number}.environment", {**(environment or {}), SESSION_VARIABLE: marker}
+        )
         account = self._ground.account(user) if user else None
         if account is not None:
             self._hand_over(account.user_id, account.group_id)
-        known = {
-            "PATH": SEARCH_PATH,
-            "HOME": self._ground.own,
-            "TMPDIR": self._ground.own,
-            "LANG": "C.UTF-8",
-            SESSION_VARIABLE: marker,
-            **(environment or {}),
-        }
-        variables = [f"{name}={value}" for name, value in known.items()]
-        words = ["sh", "-c", START, "sh", record, self._ground.own, "env", "-i", *variables, *command]
+        record = self.path(f"{RECORDS}/{number}")
+        words = ["sh", "-c", START, "sh", record, self._ground.own, *command]
         self._logs.add(log)
         program = Program(self._ground, spawn(self._ground.enter(words, account), log), record, marker)
         self._programs.append(program)
@@ -211,6 +209,18 @@ class RolePlace(Place):
             self._made.close()
         if self._private is not None:
             self._private.remove()
+
+    def _put_environment(self, name: str, added: Mapping[str, str]) -> None:
+        known = {"PATH": SEARCH_PATH, "HOME": self._ground.own, "TMPDIR": self._ground.own, "LANG": "C.UTF-8"}
+        for one in added:
+            if VARIABLE.fullmatch(one) is None:
+                message = f"`{one}` is no name of an environment variable"
+                raise RunError(message, hint="letters, digits and `_`, not a digit first", code="run.place")
+        lines = [f"export {key}={shlex.quote(value)}\n" for key, value in {**known, **added}.items()]
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".environment") as file:
+            file.writelines(lines)
+            file.flush()
+            self._ground.put(Path(file.name), name)
 
     def _hand_over(self, user_id: int, group_id: int) -> None:
         """Make an account the owner of the folders, so that a program of its can write there."""

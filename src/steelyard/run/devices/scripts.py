@@ -27,10 +27,11 @@ set -- "$line" "$@"; rest=${1##*) }; shift
 began=$(set -- $rest; echo "${20}")
 session=$(set -- $rest; echo "$4")
 echo "$$ $began $session" > "$record.new" && mv "$record.new" "$record" && cd "$folder" || exit 125
-exec "$@"
+exec env -i sh -c '. "$0"; exec "$@"' "$record.environment" "$@"
 """
 """SOURCE: proc(5): behind the name in parentheses, the 4th word of ``stat`` is the session, the 20th the
-start time, which tells a process from a later one with its number."""
+start time, which tells a process from a later one with its number. The environment is read from a file, so
+that it stands in no list of processes: there may be a password in it."""
 
 _FIND: Final = """
 record=$1; marker=$2

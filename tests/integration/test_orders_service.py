@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from steelyard.errors import RunError
 from steelyard.record.experiment import read_run
 from steelyard.run.devices.device import artefacts_folder
 from steelyard.run.experiments import database
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 ROWS = 300
 ROLES = ("database", "service", "driver")
 PARAMETERS: dict[str, Any] = {
-    "rate_per_s": 60.0,
+    "rate_per_s": 25.0,
     "seconds": 1.0,
     "warm_up_seconds": 0.5,
     "connections": 8,
@@ -163,6 +164,8 @@ def test_wrong_answers_make_a_run_fail(deployment: tuple[Conducted, Deployment],
     assert set(loaded.records["status"]) <= {200, 404}
     with pytest.raises(BenchmarkFailed, match=f"another status: {loaded.summary['wrong_status']}"):
         require_right_answers(loaded)
+    with pytest.raises(RunError, match="failed with status 2: `connections` is `9999`; allowed: whole"):
+        load(_run(tmp_path), deployment[1].address, {**PARAMETERS, "connections": 9999})
 
 
 def test_a_taken_port_is_passed_over_and_another_host_must_know_the_password(

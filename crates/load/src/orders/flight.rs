@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::LoadError;
 use crate::address::Connection;
@@ -74,6 +75,7 @@ pub(super) fn fly(plan: &Plan) -> Result<Flown, LoadError> {
     let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)
         .map_err(|error| LoadError::system("making an epoll instance", error))?;
     let (lost, to_repair) = channel();
+    allow_descriptors();
     let connections: Vec<Connection> =
         (0..plan.connections).map(|_| connect(plan)).collect::<Result<_, _>>()?;
     let start_ns = now_ns() + LEAD_NS;
@@ -105,6 +107,14 @@ pub(super) fn fly(plan: &Plan) -> Result<Flown, LoadError> {
         outcome
     })?;
     Ok(Flown { table: flight.table, start_ns, end_ns: now_ns(), tally: flight.tally })
+}
+
+/// Lets this process open as many connections as the system allows it at all.
+fn allow_descriptors() {
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        // A process may always raise its own limit up to the hard one.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    }
 }
 
 fn panicked(thread: &str) -> LoadError {

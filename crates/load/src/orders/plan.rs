@@ -15,8 +15,8 @@ pub(super) const FORMAT: &str = "steelyard/http/1";
 const KEYS: &str = "format, address, seed, arrivals, rate_per_s, warm_up_ms, measure_ms, drain_limit_ms, connections, rows, mix, spin_us";
 /// SOURCE: own choice; nobody waits for longer phases than a day.
 const LONGEST_MS: u32 = 86_400_000;
-/// SOURCE: own choice; within the usual limit of descriptors.
-const MOST_CONNECTIONS: u32 = 900;
+/// SOURCE: own choice; within the usual hard limit of descriptors.
+const MOST_CONNECTIONS: u32 = 4096;
 /// SOURCE: the service's own limit.
 const MOST_ROWS: u32 = 10_000_000;
 
@@ -134,7 +134,7 @@ mod tests {
             (("address", "nowhere".into()), "`address` is `nowhere`; allowed: `IP:PORT`"),
             (("rate_per_s", 1e7.into()), "`rate_per_s` is `10000000.0`; allowed: numbers from"),
             (("rate_per_s", Value::Null), "`rate_per_s` is missing"),
-            (("connections", 0.into()), "allowed: whole numbers from 1 to 900"),
+            (("connections", 0.into()), "allowed: whole numbers from 1 to 4096"),
             (("mix", serde_json::json!({"read": 0})), "all shares of `mix` are 0"),
             (("mix", serde_json::json!({"delete": 1})), "`mix.delete` is unknown; known here: create"),
             (("other", 1.into()), "`other` is unknown"),

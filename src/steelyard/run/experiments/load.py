@@ -39,6 +39,7 @@ RECORD: Final = np.dtype(
 )
 """A record of ``requests.bin``; see ``crates/load/src/orders/table.rs``."""
 HELD_BACK: Final = 1
+ERROR: Final = f"{PROGRAM}: "
 DRAIN_LIMIT_S: Final = 10.0
 """How long answers are awaited after the last request was due."""
 PATIENCE_S: Final = 60.0
@@ -162,13 +163,20 @@ def load(run: Conducted, address: str, parameters: Mapping[str, Any]) -> Loaded:
                 message = f"the load driver did not end within {limit_s:g} s"
                 raise RunError(message, hint=f"read `{log.name}`", code="run.driver") from error
             if status != 0:
-                message = f"the load driver failed with status {status}: {last_line(log)}"
+                message = f"the load driver failed with status {status}: {_error(log)}"
                 raise RunError(message, hint=f"read `{log.name}`", code="run.driver")
             place.get("records/requests.bin", folder / "requests.bin")
             place.get("records/http.json", folder / "http.json")
         loaded = read_records(folder)
     keep(run, loaded)
     return loaded
+
+
+def _error(log: Path) -> str:
+    """Give what the driver says went wrong; a hint follows it."""
+    lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+    found = (line.removeprefix(ERROR) for line in lines if line.startswith(ERROR))
+    return next(found, last_line(log))
 
 
 def read_records(folder: Path) -> Loaded:

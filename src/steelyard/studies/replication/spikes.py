@@ -7,6 +7,7 @@ its shortness, and one in which calls of the same length are rarer is said to ha
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -27,18 +28,22 @@ if TYPE_CHECKING:
 
     Whole = NDArray[np.int64]
 
-LARGEST_SHARE: Final = 0.75
-"""Share of the time above the median that the longest calls make up which set the excess."""
+RARE: Final = 0.001
+"""Share of the calls, the longest ones, among which spikes are looked for: what happens more often, such as
+the first touch of a page of memory every thirty calls, is how the program works."""
 
-FEWEST_LONGEST: Final = 20
+LARGEST_SHARE: Final = 0.75
+"""Share of the time above the median, of those calls, that is made up by the longest which set the excess."""
+
+FEWEST_LONGEST: Final = 5
 """Calls that set the excess at least: one stall of the machine must not hide all other spikes."""
 
 SLACK: Final = 0.5
 """Part of the length of the shortest of them from which a call is a spike."""
 
 RULE: Final = (
-    "at least half as far above the median of its run as the longest calls of as-it-is, which make up three "
-    "quarters of all time above the median; never less than 10 MAD or the median itself"
+    "half as far as the longest calls of as-it-is, which make up three quarters of what the longest "
+    "thousandth of its calls takes above the median; never less than 10 MAD or the median itself"
 )
 
 
@@ -80,13 +85,14 @@ def excess_of(duration: Whole) -> float:
 
     Examples
     --------
-    >>> calm, long = np.full(980, 100), np.full(20, 5100)
-    >>> excess_of(np.concatenate([calm, long]))
+    >>> often, rare = np.tile([100] * 29 + [2000], 1000), np.full(20, 5100)
+    >>> excess_of(np.concatenate([often, rare]))
     2500.0
     """
     median = float(np.median(duration))
     floor = max(ROBUST_FACTOR * float(np.median(np.abs(duration - median))), median)
-    above = np.sort(duration[duration > median + floor] - median)[::-1]
+    longest = np.sort(duration - median)[::-1][: max(math.ceil(RARE * duration.size), FEWEST_LONGEST)]
+    above = longest[longest > floor]
     if not above.size:
         return floor
     sums = np.cumsum(above)

@@ -8,13 +8,14 @@ import shutil
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from steelyard.share.comparable import comparable_levels
 from steelyard.share.entry_names import quoted
 from steelyard.share.package_texts import study_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from steelyard.model import Plan
+    from steelyard.model import Cell, Plan
 
 _SHOWN_COMMANDS: Final = 40
 _SHOWN_CHARACTERS: Final = 400
@@ -72,18 +73,23 @@ def newly_missing(theirs: Plan, ours: Plan) -> list[str]:
     theirs, ours : Plan
         Plan of the package, and the plan of the same request on this machine.
     """
-    here = {tuple(cell.levels.items()): cell for cell in ours.cells}
+    here = {_key(ours, cell): cell for cell in ours.cells}
     lines = []
     for cell in theirs.cells:
         if cell.execution is None:
             continue
-        own = here.get(tuple(cell.levels.items()))
+        own = here.get(_key(theirs, cell))
         name = ", ".join(cell.levels.values())
         if own is None:
             lines.append(f"{name}: the plan for this machine has no such cell")
         elif own.execution is None:
             lines.append(f"{name}: {own.missing}")
     return lines
+
+
+def _key(plan: Plan, cell: Cell) -> tuple[tuple[str, str], ...]:
+    levels, _ = comparable_levels(plan.study, cell.levels)
+    return tuple(levels.items())
 
 
 def _rights(plan: Plan, isolations: list[str]) -> Iterator[str]:

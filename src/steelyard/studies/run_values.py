@@ -17,6 +17,7 @@ from steelyard.record.tables import read_measurements, read_runs
 from steelyard.record.trace_folder import TRACES_NAME
 from steelyard.record.trial import read_trial
 from steelyard.run.run_files import files_name
+from steelyard.share.comparable import comparable_levels
 from steelyard.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -67,15 +68,12 @@ def cell_values(result: Path) -> tuple[CellValues, ...]:
     for cell, block, (metric, unit, value) in _values(result, plan):
         if cell != twin and np.isfinite(value):
             gathered.setdefault((cell, metric, unit), {}).setdefault(block, []).append(value)
-    return tuple(
-        CellValues(
-            plan.cells[cell].levels,
-            metric,
-            unit,
-            np.array([np.mean(values) for _, values in sorted(blocks.items())]),
-        )
-        for (cell, metric, unit), blocks in sorted(gathered.items(), key=lambda each: each[0][0])
-    )
+    found = []
+    for (cell, metric, unit), blocks in sorted(gathered.items(), key=lambda each: each[0][0]):
+        levels, operations = comparable_levels(plan.study, plan.cells[cell].levels)
+        values = np.array([np.mean(values) for _, values in sorted(blocks.items())]) / operations
+        found.append(CellValues(levels, metric, unit if operations == 1 else f"{unit} per operation", values))
+    return tuple(found)
 
 
 def _twin(plan: Plan) -> int | None:

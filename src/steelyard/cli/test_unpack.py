@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.cli import execute
@@ -226,6 +226,7 @@ def test_a_full_disk_is_named_before_anything_is_written(
     assert "TMPDIR" in said
 
 
+@settings(deadline=None)
 @given(st.text(min_size=1, max_size=40))
 def test_a_name_that_is_allowed_stays_in_its_folder(name: str) -> None:
     if fault_of_name(name) is None:
@@ -236,6 +237,7 @@ def test_a_name_that_is_allowed_stays_in_its_folder(name: str) -> None:
         assert whole.is_relative_to(folder)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=8), st.data())
 def test_changed_bytes_never_write_outside_nor_end_in_a_bug(
     changes: list[tuple[int, int]], data: st.DataObject

@@ -1,0 +1,40 @@
+"""Cells of two machines that are the same: sizes that were chosen for a machine do not tell them apart."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_CHOSEN: Final = re.compile(r"(\d+)_(\d+)")
+_STUDIES: Final = frozenset({"stability"})
+"""Studies whose inputs are ``SIZE_OPERATIONS``: as many operations as take a wished time on the machine."""
+
+
+def comparable_levels(study: str, levels: Mapping[str, str]) -> tuple[dict[str, str], int]:
+    """Give the levels by which a cell is found in another result, and how often its operation is executed.
+
+    Parameters
+    ----------
+    study : str
+        Name of the study.
+    levels : mapping
+        Level of each factor.
+
+    Returns
+    -------
+    tuple of dict and int
+        The levels, with the size alone as input where the number of operations was chosen for the machine;
+        the number of operations then, else 1: times are compared by the operation.
+
+    Examples
+    --------
+    >>> comparable_levels("stability", {"isolation": "bare", "input": "8192_6190"})
+    ({'isolation': 'bare', 'input': '8192'}, 6190)
+    """
+    match = _CHOSEN.fullmatch(levels.get("input", "")) if study in _STUDIES else None
+    if match is None or int(match[2]) == 0:
+        return dict(levels), 1
+    return {**levels, "input": match[1]}, int(match[2])

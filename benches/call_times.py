@@ -1,9 +1,10 @@
 """Millions of response times: this library beside pandas and R, interleaved, each in a process of its own.
 
-Ten loops of two million calls (`--values` in all). Every contender gives number, mean, sd, extremes, quartiles,
-median absolute deviation and the number of peaks above median + 10 MAD; all agree. Steelyard and pandas read
-the Parquet files of runs, R the text that MooBench writes, and pandas that, too. What is not installed is left
-out by name. Figures are wall time and CPU time over ours in the same round, and peak memory.
+Ten loops of two million calls (`--values` in all). Every contender gives number, mean, sd, extremes,
+quartiles, median absolute deviation and the number of peaks above median + 10 MAD; all agree. Steelyard
+and pandas read the Parquet files of runs, R the text that MooBench writes, and pandas that, too. What is
+not installed is left out by name. Figures are wall time and CPU time over ours in the same round, and
+peak memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Charts of a replication: relative differences, costs of monitoring, calls over time, the tree of causes."""
+"""Charts of a replication: relative differences, costs of monitoring, calls over time, latencies."""
 
 from __future__ import annotations
 
@@ -18,13 +18,6 @@ LABELS: Final = 330
 """Room for the names of comparisons [px]."""
 
 VERDICT_COLOURS: Final = {"equivalent": "#009E73", "different": "#D55E00", "undecided": "#9AA4AE"}
-TREE_COLOURS: Final = {
-    "the program as it is": "#6B7280",
-    "still spikes": "#D55E00",
-    "more spikes": "#C0392B",
-    "fewer spikes": "#E69F00",
-    "spikes gone": "#009E73",
-}
 _BAND: Final = "#009E73"
 
 
@@ -305,100 +298,3 @@ def latency_by_operation(colours: Mapping[str, str], operations: Sequence[str]) 
             ],
         },
     }
-
-
-TREE_ROW: Final = 54
-_ROOT_WIDTH: Final = 0.3
-_BRANCH: Final = 0.38
-
-
-def tree_of_causes(rows: int) -> dict[str, Json]:
-    """Draw the tree: the program as it is, a branch per intervention, and whether the spikes are gone there.
-
-    Parameters
-    ----------
-    rows : int
-        Number of interventions, at least 1.
-
-    Returns
-    -------
-    dict
-        Reads the dataset ``nodes``: ``left, right, top, bottom, middle, text_x, name, told, verdict``, and
-        the dataset ``edges``: ``x, y, x2, y2``; see `tree_node` and `tree_edges`.
-    """
-    hidden: dict[str, Json] = {"axis": None}
-    x: dict[str, Json] = {"type": "quantitative", "scale": {"domain": [0, 1], "nice": False}, **hidden}
-    y: dict[str, Json] = {
-        "type": "quantitative",
-        "scale": {"domain": [0, rows], "reverse": True, "nice": False},
-        **hidden,
-    }
-    texts: dict[str, Json] = {"x": {"field": "text_x", **x}, "y": {"field": "middle", **y}}
-    return {
-        "$schema": SCHEMA,
-        "data": {"name": "nodes"},
-        "width": WIDTH,
-        "height": TREE_ROW * rows,
-        "layer": [
-            {
-                "data": {"name": "edges"},
-                "mark": {"type": "rule", "color": MUTED, "strokeWidth": 1.5},
-                "encoding": {
-                    "x": {"field": "x", **x},
-                    "y": {"field": "y", **y},
-                    "x2": {"field": "x2"},
-                    "y2": {"field": "y2"},
-                },
-            },
-            {
-                "mark": {"type": "rect", "cornerRadius": 6, "opacity": 0.16, "strokeWidth": 1.5},
-                "encoding": {
-                    "x": {"field": "left", **x},
-                    "x2": {"field": "right"},
-                    "y": {"field": "top", **y},
-                    "y2": {"field": "bottom"},
-                    "color": coloured("verdict", TREE_COLOURS),
-                    "tooltip": [tip("name", "intervention"), tip("told", "spikes")],
-                },
-            },
-            {
-                "mark": {"type": "text", "align": "left", "dy": -8, "fontWeight": 600, "fontSize": 13},
-                "encoding": {**texts, "text": {"field": "name"}},
-            },
-            {
-                "mark": {"type": "text", "align": "left", "dy": 9, "fontSize": 12},
-                "encoding": {**texts, "text": {"field": "told"}},
-            },
-        ],
-    }
-
-
-Node = dict[str, "str | int | float | bool | None"]
-
-
-def tree_node(place: int | None, rows: int, name: str, told: str, verdict: str) -> Node:
-    """Give the box of an intervention by its place from the top; ``None`` for the program as it is."""
-    middle = rows / 2 if place is None else place + 0.5
-    left, right = (0.0, _ROOT_WIDTH) if place is None else (_BRANCH, 1.0)
-    return {
-        "left": left,
-        "right": right,
-        "top": middle - 0.4,
-        "bottom": middle + 0.4,
-        "middle": middle,
-        "text_x": left + 0.012,
-        "name": name,
-        "told": told,
-        "verdict": verdict,
-    }
-
-
-def tree_edges(rows: int) -> list[Node]:
-    """Give the lines from the program as it is to each intervention."""
-    trunk = (_ROOT_WIDTH + _BRANCH) / 2
-    root: Node = {"x": _ROOT_WIDTH, "y": rows / 2, "x2": trunk, "y2": rows / 2}
-    stem: Node = {"x": trunk, "y": 0.5, "x2": trunk, "y2": rows - 0.5}
-    branches: list[Node] = [
-        {"x": trunk, "y": place + 0.5, "x2": _BRANCH, "y2": place + 0.5} for place in range(rows)
-    ]
-    return [root, stem, *branches]

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from steelyard.report.charts.cause_tree import tree_edges, tree_node, tree_of_causes
 from steelyard.report.charts.parts import is_wide
 from steelyard.report.charts.replication import (
     calls_over_time,
     cost_bars,
     forest_of_differences,
     latency_by_operation,
-    tree_edges,
-    tree_node,
-    tree_of_causes,
 )
 from steelyard.report.charts.theme import assign_colours
 from steelyard.report.dataset import dataset

@@ -4,10 +4,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
-from steelyard.record.experiment import REQUESTS, ExperimentRun
 from steelyard.run.experiments.conduct import BenchmarkFailed, Conducted
+from steelyard.run.experiments.files import REQUESTS
 from steelyard.run.experiments.load import RECORD, keep, read_records, require_right_answers
 from steelyard.run.experiments.macro import require_passed
 
@@ -91,7 +92,7 @@ def test_one_wrong_answer_in_a_thousand_is_allowed_and_two_are_not(tmp_path: Pat
 def test_all_requests_are_kept_with_the_names_of_their_operations(tmp_path: Path) -> None:
     run = Conducted({"experiment": "e3", "configuration": {}}, tmp_path)
     keep(run, _loaded(tmp_path))
-    table = ExperimentRun(tmp_path, {}, {}).table("requests")
+    table = pq.read_table(tmp_path / "requests.parquet")
     assert table.schema.equals(REQUESTS)
     assert table.num_rows == 2000
     assert table.column("operation").to_pylist()[:4] == ["create", "read", "update", "list"]

@@ -36,7 +36,7 @@ def test_the_limits_hold_where_runs_scatter_by_more_than_chance() -> None:
     hits = 0
     for _ in range(SERIES):
         sides = [rng.poisson(rate * rng.gamma(5, 1 / 5, 8)) for rate in (60.0, 30.0)]
-        first, second = (RunCounts(tuple(side.tolist()), (1.0,) * 8) for side in sides)
-        found = dispersed_rate_ratio(first, second)
+        before, after = (RunCounts(tuple(side.tolist()), (1.0,) * 8) for side in sides)
+        found = dispersed_rate_ratio(before, after)
         hits += found.low <= 0.5 <= found.high
     assert stats.binomtest(hits, SERIES, 0.95).pvalue > 0.001 or hits > 0.95 * SERIES

@@ -9,14 +9,13 @@ import pytest
 
 from steelyard.run.experiments.conduct import BenchmarkFailed, Conducted
 from steelyard.run.experiments.files import REQUESTS
-from steelyard.run.experiments.files import REQUESTS
 from steelyard.run.experiments.load import RECORD, keep, read_records, require_right_answers
 from steelyard.run.experiments.macro import require_passed
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-from steelyard.run.experiments.load import Loaded
+    from steelyard.run.experiments.load import Loaded
 
 MS = 1_000_000
 

@@ -92,6 +92,12 @@ def test_what_is_shown_cannot_hide_anything() -> None:
     assert "evil" in said
 
 
+def test_the_end_of_a_long_command_is_shown() -> None:
+    long = "true " * 1000 + "; rm -rf /precious"
+    said = "\n".join(said_of(plan_of(("sh", "-c", long), request=json.dumps({"command": long}))))
+    assert said.count("rm -rf /precious") == 2
+
+
 def test_cells_that_this_machine_cannot_execute_are_named() -> None:
     theirs, ours = plan_of(("true",), ("false",)), plan_of(("true",), missing="no container here")
     assert newly_missing(theirs, ours) == [

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from steelyard.model import Cell, Plan
 
 _SHOWN_COMMANDS: Final = 40
-_SHOWN_CHARACTERS: Final = 400
 _PLACES: Final = ("{work}", "{workloads}")
 
 
@@ -103,6 +102,5 @@ def _rights(plan: Plan, isolations: list[str]) -> Iterator[str]:
 
 
 def _visible(text: str) -> str:
-    """Give foreign text in one line in which nothing can hide."""
-    shown = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
-    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in shown)
+    """Give foreign text in one line in which nothing can hide, whole: its end may be the harm."""
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)

@@ -26,7 +26,7 @@ settings = ["native"]
 containers = "none"
 
 [e2]
-calls = 2000
+unprobed_calls = 2000
 """
 RUNS = 10
 PATIENCE_S = 60

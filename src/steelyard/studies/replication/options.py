@@ -177,8 +177,8 @@ _QUICK: Final[dict[str, Any]] = {
         "unprobed_calls": 1_000_000,
         "unprobed_python_calls": 100_000,
     },
-    "e3": {"rate_per_s": 100.0, "seconds": 5.0, "warm_up_seconds": 2.0, "rows": 1000},
-    "e4": {"rate_per_s": 50.0, "seconds": 5.0, "warm_up_seconds": 2.0, "rows": 1000},
+    "e3": {"rate_per_s": 40.0, "seconds": 6.0, "warm_up_seconds": 6.0, "rows": 1000},
+    "e4": {"rate_per_s": 40.0, "seconds": 6.0, "warm_up_seconds": 6.0, "rows": 1000},
     "cause_tree": {"calls": 1_000_000},
 }
 """Less than a quarter of an hour on two cores."""

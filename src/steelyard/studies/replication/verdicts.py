@@ -94,7 +94,19 @@ def _judged(test: RatioTest, p_different: float, p_equivalent: float, margin: Ma
         return replace(found, verdict=Holding.DIFFERENT)
     further = test.further_units
     more = f"; about {further} more runs a side may settle it" if further else ""
-    return replace(found, reason=f"the interval reaches over the margin and over no difference{more}")
+    return replace(found, reason=f"{_why_undecided(found, margin)}{more}")
+
+
+def _why_undecided(found: Judged, margin: Margin) -> str:
+    """Say what the interval leaves open, or that only the other comparisons leave it open."""
+    low, high = found.test.low, found.test.high
+    if low > 1 or high < 1:
+        return (
+            f"among so many comparisons such a difference may be chance (adjusted p {found.p_different:.2g})"
+        )
+    if 1 / (1 + margin.relative) < low and high < 1 + margin.relative:
+        return f"among so many comparisons such agreement may be chance (adjusted p {found.p_equivalent:.2g})"
+    return "the interval reaches over the margin and over no difference"
 
 
 def relation(first: Estimate, second: Estimate) -> PublishedClass:

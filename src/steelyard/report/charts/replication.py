@@ -246,7 +246,8 @@ def latency_by_operation(colours: Mapping[str, str], operations: Sequence[str]) 
     Returns
     -------
     dict
-        Reads the dataset ``latencies``: ``operation, setting, metric, value_ms, low_ms, high_ms``.
+        Reads the dataset ``latencies``: ``operation, setting, metric, value_ms, low_ms, high_ms``, and
+        ``from_ms``, where the line of the interval begins.
     """
     scale: dict[str, Json] = {"type": "log", "nice": False, "padding": 10}
     title = "latency [ms]"
@@ -272,11 +273,11 @@ def latency_by_operation(colours: Mapping[str, str], operations: Sequence[str]) 
             "height": 220,
             "layer": [
                 {
-                    "transform": [{"filter": "isValid(datum.low_ms)"}],
+                    "transform": [{"filter": "isValid(datum.from_ms)"}],
                     "mark": {"type": "rule", "strokeWidth": 2},
                     "encoding": {
                         **place,
-                        "y": numeric("low_ms", title, **scale),
+                        "y": numeric("from_ms", title, **scale),
                         "y2": {"field": "high_ms"},
                     },
                 },

@@ -33,6 +33,8 @@ MOST_SERIES: Final = 24
 
 WIDE_PERCENT: Final = 60.0
 HALF_PANEL: Final = 330
+EDGE: Final = 0.7
+"""Lower edge of a logarithmic axis, over the smallest number that is shown."""
 OWN: Final = "our own recording"
 PREFERRED: Final = {OWN: "#009E73", "inactive": "#9AA4AE", "collecting": "#56B4E9", "writing": "#0072B2"}
 NS_PER_US: Final = 1e3
@@ -207,6 +209,14 @@ def _loops(series: pl.DataFrame) -> dict[str, pl.DataFrame]:
     return dict(list(found.items())[:MOST_SERIES])
 
 
+def _draw_to_the_edge(rows: list[Row]) -> None:
+    """Give each row where its line begins: an interval that reaches 0 has no place on a logarithmic axis."""
+    shown = [float(value) for row in rows for key in ("low_ms", "value_ms") if (value := row[key])]
+    edge = EDGE * min(shown)
+    for row in rows:
+        row["from_ms"] = edge if row["high_ms"] is not None and row["low_ms"] is None else row["low_ms"]
+
+
 def latency_figure(shown: Shown, experiment: str) -> Figure | None:
     """Give the latency of each operation in each setting."""
     cells = [
@@ -228,15 +238,15 @@ def latency_figure(shown: Shown, experiment: str) -> Figure | None:
     ]
     if not rows:
         return None
-    for row in rows:
-        row["high_ms"] = None if row["low_ms"] is None else row["high_ms"]
+    _draw_to_the_edge(rows)
     settings = list(dict.fromkeys(str(row["setting"]) for row in rows))
     operations = list(dict.fromkeys(str(row["operation"]) for row in rows))
     return Figure(
         id=f"latency_{experiment}",
         title="Latency by operation and setting",
         caption="How to read it: each point is the mean over launches of a launch's mean, or of its 99th "
-        "percentile, from the time at which a request was due; the line is its 95 % interval over launches.",
+        "percentile, from the time at which a request was due; the line is its 95 % interval over launches, "
+        "and begins at the lower edge where that reaches 0.",
         alternative="Mean and 99th percentile of latency by operation, a colour per setting",
         spec=latency_by_operation(assign_colours(settings, {}), operations),
         datasets={"latencies": dataset(rows)},

@@ -15,6 +15,7 @@ _BESIDE: Final = (
     "[; with the spikes comes {facts.cause}, which explains {facts.cause_percent:percent} of their time]"
     "[, besides {facts.other_causes}]"
 )
+_KEPT: Final = "keeping every call ({subject.language}, {subject.setting})"
 _COST: Final = "{estimates.cost} per call ({estimates.cost:interval})"
 _MARK: Final = "[; {facts.played}]"
 
@@ -45,12 +46,11 @@ PHRASING: Final = Phrasing(
             "the program as it is",
         },
         "recording_cost": {
-            "below every framework": f"keeping every call costs {_COST}: less than every framework measured"
+            "below every framework": f"{_KEPT} costs {_COST}: less than every framework measured"
             "[, of which the cheapest at work costs {estimates.cheapest}]"
             "[; not surely less than {facts.not_below}]",
-            "not below every framework": f"keeping every call costs {_COST}: not surely less than "
-            "{facts.not_below}",
-            "not decided": f"keeping every call costs {_COST}; no framework was measured beside it",
+            "not below every framework": f"{_KEPT} costs {_COST}: not surely less than {{facts.not_below}}",
+            "not decided": f"{_KEPT} costs {_COST}; no framework was measured beside it",
         },
         "overhead": {
             ANY_VERDICT: "{subject.framework} {subject.probe} ({subject.setting}): {estimates.overhead} per "

@@ -43,7 +43,8 @@ def test_few_launches_give_no_verdict_and_say_why() -> None:
 def test_what_only_the_number_of_comparisons_leaves_open_is_said() -> None:
     rng = np.random.default_rng(2)
     apart = ([1.0, 1.1, 0.9, 1.05, 0.95], [1.15, 1.25, 1.05, 1.22, 1.08])
-    noise = [tuple(list(np.exp(0.1 * rng.standard_normal(5))) for _ in range(2)) for _ in range(19)]
+    sides = np.exp(0.1 * rng.standard_normal((19, 2, 5))).tolist()
+    noise = [(first, second) for first, second in sides]
     (alone,) = judge_family([apart], MARGIN)
     assert alone.verdict is Holding.DIFFERENT
     among = judge_family([apart, *noise], MARGIN)[0]

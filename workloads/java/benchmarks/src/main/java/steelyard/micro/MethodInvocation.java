@@ -7,7 +7,7 @@ import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.State;
 
 /**
- * One call of a small method whose result the next call needs.
+ * One call of a small method.
  *
  * <p>Which compiler translates it, and whether the call survives inlining, is decided by the options of the
  * forked virtual machine: {@code -Xint}, {@code -XX:TieredStopAtLevel=1}, {@code -XX:-TieredCompilation},
@@ -16,13 +16,15 @@ import org.openjdk.jmh.annotations.State;
 @State(Scope.Thread)
 @BenchmarkMode(Mode.Throughput)
 public class MethodInvocation {
+  // Not final: it is read anew for each call, and so nothing can be folded. It is not written either: a chain
+  // of calls through memory measures how a processor forwards what was stored, which differs by many times
+  // with the addresses that a compiler happens to use.
   private int value = 1;
 
-  /** Calls {@link #next}; the chain through {@code value} leaves nothing to fold or to drop. */
+  /** Calls {@link #next}; JMH consumes the result, and so nothing can be dropped. */
   @Benchmark
   public int invoke() {
-    value = next(value);
-    return value;
+    return next(value);
   }
 
   /** The generator of Numerical Recipes (Press et al., 2nd edition, section 7.1, "quick and dirty"). */

@@ -5,7 +5,8 @@
     measured thread is at that moment, with its class and nice
     value where that is allowed (one priority more in a real-time class: equal ones do not preempt).
 ``migrations``
-    A process named ``planted-mover`` moves the measured thread to another CPU every `MOVE_MS`.
+    A process named ``planted-mover`` moves the measured thread to another CPU every `MOVE_MS`, among those
+    that the thread may use: one that is bound to a CPU stays there.
 ``allocation``
     The measured program itself allocates, so that its run time system collects garbage: an option of the
     program, nothing is started here.
@@ -148,10 +149,10 @@ def _rise_to(thread: int) -> None:
 
 
 def _move(thread: int) -> None:
-    """Move a thread from CPU to CPU until it is gone; what it may use is restored at the end."""
+    """Move a thread among the CPUs it may use until it is gone; what it may use is restored at the end."""
     _rise_to(thread)
     allowed = os.sched_getaffinity(thread)
-    cpus = sorted(os.sched_getaffinity(0))
+    cpus = sorted(allowed)
     # KERNEL: a mask set from outside replaces the thread's own, so it is put back.
     try:
         while True:

@@ -28,6 +28,8 @@ KEPT_ERROR_BYTES: Final = 8192
 LEFT_OUT_OF_QUICK: Final = frozenset({"storage-swapped"})
 """A deployment takes some twenty seconds: what a quarter of an hour has no time for."""
 
+INSIDE_OR_NONE: Final = frozenset({"none", "allocation"})
+"""Planted causes that are no job of its own."""
 WITH_SERVICE: Final = frozenset({"e3", "e4"})
 PASSED_ON: Final = ("XDG_CACHE_HOME", "JAVA_HOME", "DOCKER_HOST", "SSH_AUTH_SOCK")
 """Variables that say where things are; the conductor gets them, measured programs do not."""
@@ -140,8 +142,9 @@ def _cause_reasons(
         yield f"this process may not use CPU {strange[0]} (repair: name one of {_list(host.cpus)})"
     if parameters["nice"] < 0 and not host.may_raise_priority:
         yield "only root may raise a priority (repair: sudo steelyard run ..., or `ulimit -e`)"
-    if name == "alone" and parameters == next(iter(every.values())):
-        yield "nothing stands beside the program that the study could end (`planted` is none)"
+    planted = next(iter(every.values()))["planted"]
+    if name == "alone" and planted in INSIDE_OR_NONE:
+        yield f"nothing stands beside the program that the study could end (`planted` is {planted})"
 
 
 def _list(numbers: tuple[int, ...]) -> str:

@@ -187,6 +187,8 @@ def test_interventions_of_ones_own_follow_in_the_order_asked_for() -> None:
     everything = designed(experiments=("causes",), interventions=(own,))
     assert everything.factors["configuration"][-1] == "big-heap"
     assert "nothing stands beside" in missing(everything)["causes alone native"]
+    inside = designed(experiments=("causes",), planted="allocation")
+    assert "`planted` is allocation" in missing(inside)["causes alone native"]
 
 
 @pytest.mark.parametrize(

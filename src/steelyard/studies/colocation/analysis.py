@@ -8,11 +8,9 @@ import polars as pl
 
 from steelyard.errors import AnalysisError
 from steelyard.model import Evidence, FindingSet
-from steelyard.record.ledger import LEDGER_NAME
 from steelyard.record.seal import hash_tables
-from steelyard.record.tables import RUNS_NAME, read_runs
-from steelyard.record.tables import write_tables as write_recorded
-from steelyard.studies.analysis_options import AnalysisOptions, read_options, write_options
+from steelyard.record.tables import read_runs
+from steelyard.studies.analysis_options import AnalysisOptions, read_options
 from steelyard.studies.analysis_parts import RUNS, finding
 from steelyard.studies.colocation.best_effort import best_effort_findings
 from steelyard.studies.colocation.checks import check_findings
@@ -22,11 +20,11 @@ from steelyard.studies.colocation.controls import twin_finding
 from steelyard.studies.colocation.head_of_line import head_of_line_finding
 from steelyard.studies.colocation.isolation_findings import cells_of, isolation_finding, tail_findings
 from steelyard.studies.colocation.observed import observe
-from steelyard.studies.colocation.recorded import twin_of
 from steelyard.studies.colocation.tables import write_tables
 from steelyard.studies.colocation.usage import usage_findings
 from steelyard.studies.quiet_machine import quiet_machine
-from steelyard.studies.study_plan import plan_of_study
+from steelyard.studies.run_folders import twin_of
+from steelyard.studies.study_plan import plan_to_analyse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,11 +55,7 @@ def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
     AnalysisError
         If no trial came to its end.
     """
-    plan = plan_of_study(result, "colocation")
-    if (result / LEDGER_NAME).exists() and not (result / RUNS_NAME).exists():
-        write_recorded(result)
-    if options is not None:
-        write_options(result, plan, options)
+    plan = plan_to_analyse(result, "colocation", options)
     trials, failed = observe(result, plan)
     if not trials:
         message = f"`{result}` has no trial that came to its end{_why(failed)}"

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from steelyard.errors import DataError
-from steelyard.record.tables import read_runs
 from steelyard.record.trace_folder import TRACES_NAME
 from steelyard.record.trial import read_trial
-from steelyard.run.run_files import files_name
+from steelyard.studies.run_folders import run_folders, told
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,36 +74,25 @@ def read_recorded(result: Path, plan: Plan) -> tuple[RecordedTrial, ...]:
     DataError
         If the table of runs cannot be read.
     """
-    columns = ["run_id", "cell", "block", "batch", "attempt", "status", "message"]
-    rows = read_runs(result).select(columns).to_pylist()
-    twin = twin_of(plan)
     found = []
-    for row in sorted(rows, key=lambda row: (row["cell"], row["block"])):
-        folder = result / TRACES_NAME / files_name(row["batch"], row["attempt"])
-        trial, problem = _trial_of(folder)
-        levels = plan.cells[row["cell"]].levels
+    for each in run_folders(result, plan):
+        trial, problem = _trial_of(each.folder)
         found.append(
             RecordedTrial(
-                run_id=row["run_id"],
-                cell=row["cell"],
-                block=row["block"],
-                policy=levels["policy"],
-                load_percent=int(levels["load"]),
-                is_twin=row["cell"] == twin,
-                status=row["status"],
-                message=row["message"] or "",
-                folder=folder,
+                run_id=each.run_id,
+                cell=each.cell,
+                block=each.block,
+                policy=each.levels["policy"],
+                load_percent=int(each.levels["load"]),
+                is_twin=each.is_twin,
+                status=each.status,
+                message=each.message,
+                folder=each.folder,
                 trial=trial,
                 problem=problem,
             )
         )
     return tuple(found)
-
-
-def twin_of(plan: Plan) -> int | None:
-    """Give the number of the second cell of the A/A control; ``None`` where a plan has none."""
-    _, separator, twin = str(plan.options.get("a_a") or "").partition(",")
-    return int(twin) if separator else None
 
 
 def _trial_of(folder: Path) -> tuple[Trial | None, str]:
@@ -113,13 +101,6 @@ def _trial_of(folder: Path) -> tuple[Trial | None, str]:
     except DataError as error:
         return None, error.message
     if trial.header.get("is_complete") is not True:
-        missing = "; ".join(_told(entry) for entry in trial.header.get("missing") or ())
+        missing = "; ".join(told(entry) for entry in trial.header.get("missing") or ())
         return trial, missing or "the trial did not come to its end"
     return trial, ""
-
-
-def _told(entry: object) -> str:
-    """Say an entry of what could not be set, whatever form the program gave it."""
-    if isinstance(entry, dict):
-        return ": ".join(str(value) for value in entry.values())
-    return str(entry)

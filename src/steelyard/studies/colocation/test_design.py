@@ -22,9 +22,9 @@ from steelyard.studies.colocation.options import (
     settle,
 )
 from steelyard.studies.colocation.policies import POLICIES, Place, absence
-from steelyard.studies.colocation.recorded import twin_of
 from steelyard.studies.colocation.surroundings import furnished
 from steelyard.studies.colocation.trial_plan import Site, rate_per_s, seed_of, trial_document
+from steelyard.studies.run_folders import twin_of
 
 if TYPE_CHECKING:
     from pathlib import Path

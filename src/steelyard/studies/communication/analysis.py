@@ -10,12 +10,10 @@ import polars as pl
 
 from steelyard.errors import AnalysisError
 from steelyard.model import FindingSet
-from steelyard.record.ledger import LEDGER_NAME
 from steelyard.record.seal import hash_tables
-from steelyard.record.tables import RUNS_NAME, read_runs
-from steelyard.record.tables import write_tables as write_recorded
+from steelyard.record.tables import read_runs
 from steelyard.record.trace_folder import SIMULATIONS_NAME
-from steelyard.studies.analysis_options import AnalysisOptions, read_options, write_options
+from steelyard.studies.analysis_options import AnalysisOptions, read_options
 from steelyard.studies.analysis_parts import finding
 from steelyard.studies.communication.cells import cell_records
 from steelyard.studies.communication.fitted import Fitted
@@ -38,7 +36,7 @@ from steelyard.studies.communication.surroundings import options_of
 from steelyard.studies.communication.tables import write_tables
 from steelyard.studies.communication.transport_facts import threshold_findings, transport_facts
 from steelyard.studies.quiet_machine import quiet_machine
-from steelyard.studies.study_plan import plan_of_study
+from steelyard.studies.study_plan import plan_to_analyse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -73,11 +71,7 @@ def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
     AnalysisError
         If no run left a trace that a model can be fitted to.
     """
-    plan = plan_of_study(result, "communication")
-    if (result / LEDGER_NAME).exists() and not (result / RUNS_NAME).exists():
-        write_recorded(result)
-    if options is not None:
-        write_options(result, plan, options)
+    plan = plan_to_analyse(result, "communication", options)
     runs = read_recorded(result, plan)
     records = cell_records(runs)
     fits = tuple((record, fitted) for record in records for fitted in _fits(record, runs, plan))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from steelyard.model.finding import read_findings
 from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
-from steelyard.report.evidence import named_findings
 from steelyard.report.page import Notice, Page, Pairs, Prose, Section
 from steelyard.report.sentence import Phrasing, plain
 from steelyard.studies.imported.report_tables import (
@@ -18,6 +16,7 @@ from steelyard.studies.imported.report_tables import (
     published_table,
 )
 from steelyard.studies.imported.study import STUDY
+from steelyard.studies.report_frame import with_named_findings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,18 +59,18 @@ def build(folder: Path) -> Page:
     findings = read_findings(folder / "findings.json")
     provenance = read_provenance(folder) if (folder / PROVENANCE_NAME).exists() else None
     notes = provenance.notes if provenance is not None else ()
-    page = Page(
-        study=findings.study,
-        question=STUDY.question,
-        about=tuple(_about(provenance)),
-        answer=tuple(_answer(findings)),
-        cards=(),
-        notices=(Notice("Remarks of the import", notes, tone="warn"),) if notes else (),
-        sections=tuple(_sections(findings, provenance)),
-        findings={finding.id: finding for finding in findings.findings},
+    return with_named_findings(
+        Page(
+            study=findings.study,
+            question=STUDY.question,
+            about=tuple(_about(provenance)),
+            answer=tuple(_answer(findings)),
+            cards=(),
+            notices=(Notice("Remarks of the import", notes, tone="warn"),) if notes else (),
+            sections=tuple(_sections(findings, provenance)),
+            findings={finding.id: finding for finding in findings.findings},
+        )
     )
-    named = set(named_findings(page))
-    return replace(page, findings={name: each for name, each in page.findings.items() if name in named})
 
 
 def _about(provenance: Provenance | None) -> Iterator[tuple[str, str]]:

@@ -9,11 +9,9 @@ import polars as pl
 from steelyard.analyse.equivalence import Margin
 from steelyard.errors import AnalysisError
 from steelyard.model import FindingSet
-from steelyard.record.ledger import LEDGER_NAME
 from steelyard.record.seal import hash_tables
-from steelyard.record.tables import RUNS_NAME, read_runs
-from steelyard.record.tables import write_tables as write_recorded
-from steelyard.studies.analysis_options import LEVEL, AnalysisOptions, read_options, write_options
+from steelyard.record.tables import read_runs
+from steelyard.studies.analysis_options import LEVEL, AnalysisOptions, read_options
 from steelyard.studies.analysis_parts import finding, with_unique_ids
 from steelyard.studies.quiet_machine import quiet_machine
 from steelyard.studies.replication.cause_tree import cause_findings
@@ -34,7 +32,7 @@ from steelyard.studies.replication.questions import question_findings
 from steelyard.studies.replication.recorded import read_recorded
 from steelyard.studies.replication.summaries import cells_of, summarise
 from steelyard.studies.replication.tables import write_tables
-from steelyard.studies.study_plan import plan_of_study
+from steelyard.studies.study_plan import plan_to_analyse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -65,11 +63,7 @@ def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
     AnalysisError
         If no run came to its end.
     """
-    plan = plan_of_study(result, "replication")
-    if (result / LEDGER_NAME).exists() and not (result / RUNS_NAME).exists():
-        write_recorded(result)
-    if options is not None:
-        write_options(result, plan, options)
+    plan = plan_to_analyse(result, "replication", options)
     runs = read_recorded(result, plan)
     summaries, refused = summarise(runs)
     if not summaries and not any(each.is_failed_benchmark for each in runs):

@@ -8,10 +8,10 @@ from steelyard.model import Evidence
 from steelyard.studies.analysis_parts import RUNS, finding
 from steelyard.studies.replication.cell_findings import evidence_of
 from steelyard.studies.replication.comparisons import ratio_estimate
-from steelyard.studies.replication.recorded import told, twin_of
 from steelyard.studies.replication.run_parts import MEAN, THROUGHPUT
 from steelyard.studies.replication.summaries import CellRuns
 from steelyard.studies.replication.verdicts import judge_family
+from steelyard.studies.run_folders import told, twin_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.errors import DataError
 from steelyard.record.experiment import read_run
-from steelyard.record.tables import read_runs
 from steelyard.record.trace_folder import TRACES_NAME
-from steelyard.run.run_files import files_name
+from steelyard.studies.run_folders import run_folders, told
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -98,50 +97,26 @@ def read_recorded(result: Path, plan: Plan) -> tuple[RecordedRun, ...]:
     DataError
         If the table of runs cannot be read.
     """
-    columns = ["run_id", "cell", "block", "batch", "attempt", "status", "message"]
-    rows = read_runs(result).select(columns).to_pylist()
-    twin = twin_of(plan)
     found = []
-    for row in sorted(rows, key=lambda row: (row["cell"], row["block"])):
-        folder = result / TRACES_NAME / files_name(row["batch"], row["attempt"])
-        run, problem = _run_of(folder)
-        levels = plan.cells[row["cell"]].levels
+    for each in run_folders(result, plan):
+        run, problem = _run_of(each.folder)
         found.append(
             RecordedRun(
-                run_id=row["run_id"],
-                cell=row["cell"],
-                block=row["block"],
-                experiment=levels["experiment"],
-                configuration=levels["configuration"],
-                setting=levels["setting"],
-                is_twin=row["cell"] == twin,
-                status=row["status"],
-                message=row["message"] or "",
-                folder=folder,
+                run_id=each.run_id,
+                cell=each.cell,
+                block=each.block,
+                experiment=each.levels["experiment"],
+                configuration=each.levels["configuration"],
+                setting=each.levels["setting"],
+                is_twin=each.is_twin,
+                status=each.status,
+                message=each.message,
+                folder=each.folder,
                 run=run,
                 problem=problem,
             )
         )
     return tuple(found)
-
-
-def twin_of(plan: Plan) -> int | None:
-    """Give the number of the second cell of the A/A control; ``None`` where a plan has none."""
-    _, separator, twin = str(plan.options.get("a_a") or "").partition(",")
-    return int(twin) if separator else None
-
-
-def told(entry: object) -> str:
-    """Say an entry of what could not be had, whatever form the conductor gave it.
-
-    Examples
-    --------
-    >>> told({"what": "steal", "reason": "not offered"}), told("no JVM")
-    ('steal: not offered', 'no JVM')
-    """
-    if isinstance(entry, dict):
-        return ": ".join(str(value) for value in entry.values())
-    return str(entry)
 
 
 def _run_of(folder: Path) -> tuple[ExperimentRun | None, str]:

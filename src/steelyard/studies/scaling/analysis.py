@@ -6,11 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import AnalysisError
 from steelyard.model import FindingSet
-from steelyard.record.ledger import LEDGER_NAME
 from steelyard.record.seal import hash_tables
-from steelyard.record.tables import RUNS_NAME
-from steelyard.record.tables import write_tables as write_recorded
-from steelyard.studies.analysis_options import AnalysisOptions, read_options, write_options
+from steelyard.studies.analysis_options import AnalysisOptions, read_options
 from steelyard.studies.scaling.contests import contest_findings
 from steelyard.studies.scaling.curves import curves
 from steelyard.studies.scaling.explanation_findings import explanation_findings
@@ -28,7 +25,7 @@ from steelyard.studies.scaling.strategy_findings import (
     winner_findings,
 )
 from steelyard.studies.scaling.tables import write_tables
-from steelyard.studies.study_plan import plan_of_study
+from steelyard.studies.study_plan import plan_to_analyse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,11 +54,7 @@ def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
     AnalysisError
         If there is nothing to analyse.
     """
-    plan = plan_of_study(result, "scaling")
-    if (result / LEDGER_NAME).exists() and not (result / RUNS_NAME).exists():
-        write_recorded(result)
-    if options is not None:
-        write_options(result, plan, options)
+    plan = plan_to_analyse(result, "scaling", options)
     findings = tuple(_claims(result, plan, read_options(result, plan)))
     if not findings:
         message = f"`{result}` has no completed run from which a speed-up follows"

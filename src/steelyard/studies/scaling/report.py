@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from steelyard.model.finding import read_findings
-from steelyard.model.plan import read_plan
-from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
-from steelyard.report.evidence import named_findings
-from steelyard.report.page import Notice, Page
+from steelyard.report.page import Notice
+from steelyard.studies.report_frame import read_reported, where_and_when
 from steelyard.studies.scaling.report_answer import answer, cards
 from steelyard.studies.scaling.report_sections import sections
 from steelyard.studies.scaling.report_sentences import PHRASING
@@ -23,6 +19,7 @@ if TYPE_CHECKING:
 
     from steelyard.model import FindingSet, Plan
     from steelyard.record.provenance import Provenance
+    from steelyard.report.page import Page
 
 
 def build(folder: Path) -> Page:
@@ -38,32 +35,22 @@ def build(folder: Path) -> Page:
     DataError
         If findings, plan or provenance are absent or damaged.
     """
-    findings = read_findings(folder / "findings.json")
-    plan = read_plan(folder / "plan.json")
-    provenance = read_provenance(folder) if (folder / PROVENANCE_NAME).exists() else None
-    page = Page(
-        study=findings.study,
-        question=STUDY.question,
-        about=tuple(_about(provenance, plan)),
-        answer=answer(findings),
-        cards=cards(findings),
-        notices=tuple(_notices(findings, provenance)),
-        sections=sections(findings, plan, provenance),
-        findings={finding.id: finding for finding in findings.findings},
+    read = read_reported(folder)
+    return read.page(
+        STUDY.question,
+        about=_about(read.provenance, read.plan),
+        answer=answer(read.findings),
+        cards=cards(read.findings),
+        notices=_notices(read.findings, read.provenance),
+        sections=sections(read.findings, read.plan, read.provenance),
     )
-    named = set(named_findings(page))
-    return replace(page, findings={name: each for name, each in page.findings.items() if name in named})
 
 
 def _about(provenance: Provenance | None, plan: Plan) -> Iterator[tuple[str, str]]:
     if provenance is not None and provenance.origins:
         yield "imported from", ", ".join(origin.file_name for origin in provenance.origins)
     elif provenance is not None:
-        name = provenance.host.get("hostname") or provenance.host_id
-        if name:
-            yield "host", str(name)
-        if provenance.sessions:
-            yield "measured", provenance.sessions[0].begun_utc.replace("T", " ")[:16] + " UTC"
+        yield from where_and_when(provenance)
         yield "trials", str(plan.blocks)
         command = json.loads(str(plan.options.get("request") or "{}")).get("command")
         if command is not None:

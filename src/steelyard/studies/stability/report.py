@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.evidence import named_findings
 from steelyard.report.page import Page
+from steelyard.studies.report_frame import with_named_findings
 from steelyard.studies.stability.report_absences import absences
 from steelyard.studies.stability.report_answer import answer, no_answer
 from steelyard.studies.stability.report_cards import cards
@@ -41,18 +40,18 @@ def build(folder: Path) -> Page:
     recorded = read_recorded(folder)
     subjects = subjects_of(recorded)
     findings = recorded.findings
-    page = Page(
-        study=findings.study,
-        question=QUESTION,
-        about=tuple(_about(recorded)),
-        answer=answer(findings) or (no_answer(),),
-        cards=cards(findings, subjects),
-        notices=absences(findings, subjects, recorded.provenance),
-        sections=sections(recorded, subjects),
-        findings={finding.id: finding for finding in findings.findings},
+    return with_named_findings(
+        Page(
+            study=findings.study,
+            question=QUESTION,
+            about=tuple(_about(recorded)),
+            answer=answer(findings) or (no_answer(),),
+            cards=cards(findings, subjects),
+            notices=absences(findings, subjects, recorded.provenance),
+            sections=sections(recorded, subjects),
+            findings={finding.id: finding for finding in findings.findings},
+        )
     )
-    named = set(named_findings(page))
-    return replace(page, findings={name: finding for name, finding in page.findings.items() if name in named})
 
 
 def _about(recorded: Recorded) -> Iterable[tuple[str, str]]:

@@ -1,0 +1,94 @@
+"""The frame of a study's report: what every page has, made from the files of a result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from steelyard.model.finding import read_findings
+from steelyard.model.plan import read_plan
+from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
+from steelyard.report.evidence import named_findings
+from steelyard.report.page import Page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from steelyard.model import FindingSet, Plan
+    from steelyard.record.provenance import Provenance
+    from steelyard.report.page import CardGroup, Notice, Section
+    from steelyard.report.sentence import Statement
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedResult:
+    """What a report is made from.
+
+    Parameters
+    ----------
+    findings : FindingSet
+        ``findings.json``.
+    plan : Plan
+        ``plan.json``.
+    provenance : Provenance or None
+        ``provenance.json``, where there is one.
+    """
+
+    findings: FindingSet
+    plan: Plan
+    provenance: Provenance | None
+
+    def page(
+        self,
+        question: str,
+        *,
+        about: Iterable[tuple[str, str]],
+        answer: Iterable[Statement],
+        cards: Iterable[CardGroup],
+        notices: Iterable[Notice],
+        sections: Iterable[Section],
+    ) -> Page:
+        """Give the page, with those findings that it names."""
+        page = Page(
+            study=self.findings.study,
+            question=question,
+            about=tuple(about),
+            answer=tuple(answer),
+            cards=tuple(cards),
+            notices=tuple(notices),
+            sections=tuple(sections),
+            findings={finding.id: finding for finding in self.findings.findings},
+        )
+        return with_named_findings(page)
+
+
+def read_reported(folder: Path) -> ReportedResult:
+    """Read what the report of a result folder is made from.
+
+    Raises
+    ------
+    DataError
+        If findings, plan or provenance are absent or damaged.
+    """
+    findings = read_findings(folder / "findings.json")
+    plan = read_plan(folder / "plan.json")
+    provenance = read_provenance(folder) if (folder / PROVENANCE_NAME).exists() else None
+    return ReportedResult(findings, plan, provenance)
+
+
+def with_named_findings(page: Page) -> Page:
+    """Leave out the findings that a page does not name."""
+    named = set(named_findings(page))
+    return replace(page, findings={name: each for name, each in page.findings.items() if name in named})
+
+
+def where_and_when(provenance: Provenance | None) -> Iterator[tuple[str, str]]:
+    """Give the host and the begin of the first session, for the head of a page."""
+    if provenance is None:
+        return
+    name = provenance.host.get("hostname") or provenance.host_id
+    if name:
+        yield "host", str(name)
+    if provenance.sessions:
+        yield "measured", provenance.sessions[0].begun_utc.replace("T", " ")[:16] + " UTC"

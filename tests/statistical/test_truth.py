@@ -97,6 +97,7 @@ def test_the_pages_row_of_breakpoints_is_what_the_present_search_gives() -> None
     assert breaks.row(breaks.recovery(size, breaks.SAMPLES[size])) in page
 
 
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize("size", [300, 1000, 10_000])
 def test_breakpoints_are_found_covered_and_not_invented(size: int) -> None:
     found = breaks.recovery(size, breaks.SAMPLES[size] // 2)

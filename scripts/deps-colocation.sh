@@ -7,13 +7,7 @@
 #   --quiet   say only what failed
 set -euo pipefail
 
-quiet=
-for word in "$@"; do
-  case $word in
-    --quiet) quiet=yes ;;
-    *) echo "error: \`$word\` is no option; allowed: --quiet" >&2; exit 2 ;;
-  esac
-done
+. "$(dirname "$0")/options.sh" "$@"
 
 # In this order: the reference first, then what it was also seen to work with. Kernels from 6.19 on are
 # split, and the image is in `linux-binary-`; those of 7.1 and 7.2 have damaged type information.

@@ -6,14 +6,8 @@
 #   --quiet   say only what failed
 set -euo pipefail
 
-quiet=
+. "$(dirname "$0")/options.sh" "$@"
 packages=(gcc libc6-dev openmpi-bin libopenmpi-dev mpich libmpich-dev ucx-utils libsimgrid-dev iproute2 openssh-client)
-for word in "$@"; do
-  case $word in
-    --quiet) quiet=yes ;;
-    *) echo "error: \`$word\` is no option; allowed: --quiet" >&2; exit 2 ;;
-  esac
-done
 
 . "$(dirname "$0")/packages.sh"
 install_packages

@@ -7,13 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-quiet=
-for word in "$@"; do
-  case $word in
-    --quiet) quiet=yes ;;
-    *) echo "error: \`$word\` is no option; allowed: --quiet" >&2; exit 2 ;;
-  esac
-done
+. scripts/options.sh "$@"
 
 folder=.tools/validators
 [ -x .tools/bin/uv ] && uv=.tools/bin/uv || uv=uv

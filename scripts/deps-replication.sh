@@ -6,13 +6,7 @@
 #   --quiet   say only what failed
 set -euo pipefail
 
-quiet=
-for word in "$@"; do
-  case $word in
-    --quiet) quiet=yes ;;
-    *) echo "error: \`$word\` is no option; allowed: --quiet" >&2; exit 2 ;;
-  esac
-done
+. "$(dirname "$0")/options.sh" "$@"
 
 scripts=$(cd "$(dirname "$0")" && pwd)
 workloads=$(dirname "$scripts")/workloads

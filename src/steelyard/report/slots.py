@@ -231,10 +231,7 @@ def _rate(value: float) -> str:
     >>> _rate(119_550_859.0)
     '119.6 MB/s'
     """
-    for unit, size in (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):
-        if abs(value) >= size:
-            return f"{format_significant(value / size, RATE_DIGITS)} {unit}"
-    return f"{format_significant(value, RATE_DIGITS)} B/s"
+    return _prefixed(value, "B/s")
 
 
 def _operations(value: float) -> str:
@@ -243,12 +240,16 @@ def _operations(value: float) -> str:
     Examples
     --------
     >>> _operations(338_745_000.0), _operations(12.3456)
-    ('338.7 million operations/s', '12.35 operations/s')
+    ('338.7 Mop/s', '12.35 op/s')
     """
-    for name, size in (("million ", 1e6), ("thousand ", 1e3)):
+    return _prefixed(value, "op/s")
+
+
+def _prefixed(value: float, unit: str) -> str:
+    for prefix, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if abs(value) >= size:
-            return f"{format_significant(value / size, RATE_DIGITS)} {name}operations/s"
-    return f"{format_significant(value, RATE_DIGITS)} operations/s"
+            return f"{format_significant(value / size, RATE_DIGITS)} {prefix}{unit}"
+    return f"{format_significant(value, RATE_DIGITS)} {unit}"
 
 
 def _per_byte(value: float) -> str:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+import json
+from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationInfo
 from pydantic.functional_validators import AfterValidator, BeforeValidator
 
 from steelyard.design.study_file import require_known
+from steelyard.errors import InternalError
 from steelyard.model import Limits
 from steelyard.units import NS_PER_S
 
 GatePolicy = Literal["record", "strict"]
+T = TypeVar("T")
 
 BYTES_PER_MIB: Final = 1 << 20
 MOST_WORKERS: Final = 1024
@@ -77,3 +80,22 @@ class LimitOptions(BaseModel):
 
 def _scaled(value: float | None, size: int) -> int | None:
     return None if value is None else round(value * size)
+
+
+def given(value: T | None) -> T:
+    """Give the value of an option that settling has filled in.
+
+    Raises
+    ------
+    InternalError
+        If it is still open.
+    """
+    if value is None:
+        message = "an option of the study was not settled"
+        raise InternalError(message, code="internal.options")
+    return value
+
+
+def written_request(settled: BaseModel) -> str:
+    """Write what was asked for, so that a stopped study is resumed by the same request only."""
+    return json.dumps(settled.model_dump(mode="json", exclude={"out"}), sort_keys=True)

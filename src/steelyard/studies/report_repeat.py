@@ -1,15 +1,31 @@
-"""How to repeat a study, and which inputs its findings have: blocks that end every report."""
+"""How to repeat a study, and which inputs its findings have: the section that ends every report."""
 
 from __future__ import annotations
 
 import shlex
 from typing import TYPE_CHECKING
 
-from steelyard.report.page import Commands, Pairs
+from steelyard.report.page import Commands, Pairs, Section
+from steelyard.studies.report_blocks import listed, present
 
 if TYPE_CHECKING:
     from steelyard.model import FindingSet, Plan
     from steelyard.record.provenance import Provenance
+    from steelyard.report.sentence import Phrasing
+
+
+def repeat_section(
+    provenance: Provenance | None, phrasing: Phrasing, findings: FindingSet, plan: Plan | None
+) -> Section:
+    """Give the command, the settings that the study states, and its identity."""
+    return Section(
+        "repeat",
+        "How to repeat this",
+        "",
+        present(
+            repeat_commands(provenance), listed(phrasing, findings.of("settings")), identity(findings, plan)
+        ),
+    )
 
 
 def repeat_commands(provenance: Provenance | None) -> Commands:

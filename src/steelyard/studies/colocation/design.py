@@ -22,9 +22,10 @@ from steelyard.run.run_files import PLACE
 from steelyard.studies.colocation.bounded import BOUND_FILE
 from steelyard.studies.colocation.ground import own_host
 from steelyard.studies.colocation.guest_ground import guest_host
-from steelyard.studies.colocation.options import BASELINE, given, options_of, request_of, settle
+from steelyard.studies.colocation.options import BASELINE, options_of, request_of, settle
 from steelyard.studies.colocation.policies import POLICIES, Place, absence
 from steelyard.studies.colocation.trial_plan import trial_seconds
+from steelyard.studies.option_types import given
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
 
 from pydantic import BaseModel, Field
 
-from steelyard.errors import InternalError, UsageError
+from steelyard.errors import UsageError
 from steelyard.studies.option_types import (
     CLOSED,
     MOST_RETRIES,
     GatePolicy,
     LimitOptions,
     TuningName,
+    written_request,
 )
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ MOST_CPUS: Final = 1024
 Load = Annotated[int, Field(ge=1, le=MOST_LOAD_PERCENT)]
 CpuNumber = Annotated[int, Field(ge=0, lt=1 << 16)]
 Milliseconds = Annotated[int, Field(ge=0, le=3_600_000)]
-T = TypeVar("T")
 
 
 class ColocationOptions(BaseModel):
@@ -188,19 +188,10 @@ def _check(asked: ColocationOptions) -> None:
 
 def request_of(options: BaseModel) -> str:
     """Write what was asked for, so that a stopped study is resumed by the same request only."""
-    asked = settle(options).model_dump(mode="json", exclude={"out"})
-    return json.dumps(asked, sort_keys=True)
+    return written_request(settle(options))
 
 
 def options_of(plan: Plan) -> ColocationOptions:
     """Give the options a plan was designed from."""
     asked = json.loads(str(plan.options["request"]))
     return settle(ColocationOptions.model_validate(asked, strict=False))
-
-
-def given(value: T | None) -> T:
-    """Give a value that settling has filled in."""
-    if value is None:
-        message = "an option of the colocation study was not settled"
-        raise InternalError(message, code="internal.options")
-    return value

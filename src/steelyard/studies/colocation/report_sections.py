@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.page import Pairs, Prose, Section
+from steelyard.report.page import Pairs, Section
 from steelyard.studies.colocation import report_figures as figures
 from steelyard.studies.colocation import report_tables as tables
 from steelyard.studies.colocation.policies import POLICIES
 from steelyard.studies.colocation.report_sentences import PHRASING
-from steelyard.studies.report_repeat import identity, repeat_commands
+from steelyard.studies.report_blocks import listed, present
+from steelyard.studies.report_repeat import repeat_section
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from steelyard.model import Finding, FindingSet, Plan
+    from steelyard.model import FindingSet, Plan
     from steelyard.record.provenance import Provenance
-    from steelyard.report.page import Block
     from steelyard.studies.colocation.report_figures import Shown
 
 GLOSSARY: Final = (
@@ -40,7 +38,7 @@ def sections(
             "protection",
             "Does the policy protect the service?",
             "",
-            _blocks(
+            present(
                 figures.timeline_figure(shown),
                 tables.effect_table(findings),
                 figures.protection_figure(shown),
@@ -52,20 +50,21 @@ def sections(
             "tail",
             "And the slowest requests?",
             "A mean hides them; people who wait do not.",
-            _blocks(figures.tail_figure(shown), tables.tail_table(findings)),
+            present(figures.tail_figure(shown), tables.tail_table(findings)),
         ),
         Section(
             "price",
             "What do the jobs get done?",
             "",
-            _blocks(
+            present(
                 tables.work_table(findings),
                 tables.usage_table(findings),
-                _said(
+                listed(
+                    PHRASING,
                     [
                         *findings.of("throttled"),
                         *(each for each in findings.of("drain") if each.verdict == "not drained"),
-                    ]
+                    ],
                 ),
             ),
         ),
@@ -73,44 +72,40 @@ def sections(
             "checks",
             "How does the scheduler keep its rule?",
             "No best-effort thread runs while a thread of the service waits for a CPU that it may use.",
-            _blocks(tables.check_table(findings), _said(findings.of("strictness"))),
+            present(tables.check_table(findings), listed(PHRASING, findings.of("strictness"))),
         ),
         Section(
             "head",
             "Do short requests wait behind long ones?",
             "",
-            _blocks(tables.head_table(findings)),
+            present(tables.head_table(findings)),
         ),
         Section(
             "client",
             "May the latencies be believed?",
             "A client that sends late, or that waits for answers before it sends again, hides what it should "
             "measure; and what two cells that are alike seem to differ by, no policy may be credited with.",
-            _blocks(
+            present(
                 tables.client_table(findings),
-                _said([*findings.of("waiting_client"), *findings.of("a_a")]),
+                listed(PHRASING, [*findings.of("waiting_client"), *findings.of("a_a")]),
             ),
         ),
         Section(
             "limits",
             "What this report cannot say",
             "",
-            _blocks(
-                _said(
+            present(
+                listed(
+                    PHRASING,
                     [
                         *(each for each in findings.of("availability") if each.verdict == "unavailable"),
                         *findings.of("ended_early"),
                         *findings.of("quiet_machine"),
-                    ]
+                    ],
                 )
             ),
         ),
-        Section(
-            "repeat",
-            "How to repeat this",
-            "",
-            _blocks(repeat_commands(provenance), _said(findings.of("settings")), identity(findings, plan)),
-        ),
+        repeat_section(provenance, PHRASING, findings, plan),
         Section("words", "Words used here", "", (Pairs("", (*GLOSSARY, *_policies(shown))),)),
     )
     return tuple(section for section in made if section.blocks)
@@ -118,11 +113,3 @@ def sections(
 
 def _policies(shown: Shown) -> list[tuple[str, str]]:
     return [(name, POLICIES[name].title) for name in shown.policies if name in POLICIES]
-
-
-def _blocks(*blocks: Block | None) -> tuple[Block, ...]:
-    return tuple(block for block in blocks if block is not None)
-
-
-def _said(chosen: Sequence[Finding]) -> Block | None:
-    return Prose(PHRASING.say_all(chosen), is_list=True) if chosen else None

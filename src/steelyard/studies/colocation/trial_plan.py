@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.design.seeds import Purpose, generator
 from steelyard.record.trial import FORMAT
-from steelyard.studies.colocation.options import given
 from steelyard.studies.colocation.policies import settings_of
+from steelyard.studies.option_types import given
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

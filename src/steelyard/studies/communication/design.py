@@ -29,13 +29,13 @@ from steelyard.run.transport.registry import transports
 from steelyard.studies.communication.options import (
     HELD_OUT,
     NO_LINK,
-    given,
     request_of,
     settle,
     size_plan,
 )
 from steelyard.studies.communication.places import links_of
 from steelyard.studies.communication.transport_facts import THRESHOLDS_FILE
+from steelyard.studies.option_types import given
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from typing import Annotated, Any, Final, Literal, TypeVar, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import BaseModel, Field
 
 from steelyard.design.sizes import LARGEST_BYTES, SizeLaw, SizePlan
-from steelyard.errors import InternalError, UsageError
+from steelyard.errors import UsageError
 from steelyard.studies.option_types import (
     CLOSED,
     MOST_RETRIES,
     GatePolicy,
     LimitOptions,
     TuningName,
+    given,
+    written_request,
 )
 
 TransportName = Literal["pipe", "unix", "tcp", "shm", "openmpi", "openmpi-tcp", "mpich"]
@@ -38,8 +39,6 @@ MIX: Final[dict[OperationName, int]] = {
     "wtime": 1,
 }
 """Half of the messages go both ways: half a round trip is what the curve of delays is fitted to."""
-
-T = TypeVar("T")
 
 
 class CommunicationOptions(BaseModel):
@@ -136,13 +135,4 @@ def size_plan(settled: CommunicationOptions) -> SizePlan:
 
 def request_of(options: BaseModel) -> str:
     """Write what was asked for, so that a stopped study is resumed by the same request only."""
-    asked = settle(options).model_dump(mode="json", exclude={"out"})
-    return json.dumps(asked, sort_keys=True)
-
-
-def given(value: T | None) -> T:
-    """Give a value that settling has filled in."""
-    if value is None:
-        message = "an option of the communication study was not settled"
-        raise InternalError(message, code="internal.options")
-    return value
+    return written_request(settle(options))

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.page import Pairs, Prose, Section
+from steelyard.report.page import Pairs, Section
 from steelyard.studies.communication import report_figures as figures
 from steelyard.studies.communication import report_tables as tables
 from steelyard.studies.communication.report_diagnostics import diagnostic_figure
 from steelyard.studies.communication.report_sentences import PHRASING
-from steelyard.studies.report_repeat import identity, repeat_commands
+from steelyard.studies.report_blocks import listed, present
+from steelyard.studies.report_repeat import repeat_section
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from steelyard.model import Finding, FindingSet, Plan
     from steelyard.record.provenance import Provenance
-    from steelyard.report.page import Block
     from steelyard.studies.communication.report_data import Shown
 
 NOTABLE_PERCENT: Final = 10.0
@@ -47,10 +47,10 @@ def sections(
             "cost",
             "What does a message cost?",
             "",
-            _blocks(
+            present(
                 figures.curve_figure(shown, findings),
                 tables.card_table(findings),
-                _said(findings.of("link")),
+                listed(PHRASING, findings.of("link")),
             ),
         ),
         Section(
@@ -58,10 +58,10 @@ def sections(
             "Does the model predict?",
             "What the models say of a replication that none of them has seen, beside what simpler models and "
             "a simulator's default factors say.",
-            _blocks(
+            present(
                 figures.error_figure(findings),
                 tables.prediction_table(findings),
-                _said([*findings.of("fidelity"), *findings.of("not_simulated")]),
+                listed(PHRASING, [*findings.of("fidelity"), *findings.of("not_simulated")]),
                 tables.distance_table(findings),
                 tables.crossed_table(findings),
             ),
@@ -70,7 +70,7 @@ def sections(
             "switches",
             "Where does it change?",
             "",
-            _blocks(
+            present(
                 tables.boundary_table(findings),
                 tables.threshold_table(findings),
                 tables.coefficient_table(findings),
@@ -80,28 +80,29 @@ def sections(
             "noise",
             "How much does it scatter?",
             "",
-            _blocks(
+            present(
                 figures.noise_figure(shown),
                 tables.noise_table(findings),
-                _said(_notable(findings)),
+                listed(PHRASING, _notable(findings)),
                 tables.carry_over_table(findings),
-                _said([each for each in findings.of("outliers") if each.facts["count"]]),
+                listed(PHRASING, [each for each in findings.of("outliers") if each.facts["count"]]),
             ),
         ),
         Section(
             "host",
             "Did the host stay the same, and may the curves be believed?",
             "A model holds in one state of the host; replications of other states have models of their own.",
-            _blocks(
+            present(
                 figures.sequence_figure(shown),
-                _said(
+                listed(
+                    PHRASING,
                     [
                         *findings.of("host_state"),
                         *findings.of("replications"),
                         *findings.of("mixed_run"),
                         *findings.of("disturbed"),
                         *findings.of("quiet_machine"),
-                    ]
+                    ],
                 ),
                 diagnostic_figure(shown),
             ),
@@ -110,29 +111,25 @@ def sections(
             "calls",
             "What do calls and clocks cost?",
             "",
-            _blocks(tables.call_table(findings), tables.clock_table(findings)),
+            present(tables.call_table(findings), tables.clock_table(findings)),
         ),
         Section(
             "limits",
             "What this report cannot say",
             "",
-            _blocks(
-                _said(
+            present(
+                listed(
+                    PHRASING,
                     [
                         *findings.of("coverage"),
                         *findings.of("absent"),
                         *findings.of("link_missing"),
                         *findings.of("ended_early"),
-                    ]
+                    ],
                 )
             ),
         ),
-        Section(
-            "repeat",
-            "How to repeat this",
-            "",
-            _blocks(repeat_commands(provenance), _said(findings.of("settings")), identity(findings, plan)),
-        ),
+        repeat_section(provenance, PHRASING, findings, plan),
         Section("words", "Words used here", "", (GLOSSARY,)),
     )
     return tuple(section for section in made if section.blocks)
@@ -144,11 +141,3 @@ def _notable(findings: FindingSet) -> list[Finding]:
         for each in findings.of("carry_over")
         if (each.estimates["explained"].value or 0.0) >= NOTABLE_PERCENT
     ]
-
-
-def _blocks(*blocks: Block | None) -> tuple[Block, ...]:
-    return tuple(block for block in blocks if block is not None)
-
-
-def _said(chosen: Sequence[Finding]) -> Block | None:
-    return Prose(PHRASING.say_all(chosen), is_list=True) if chosen else None

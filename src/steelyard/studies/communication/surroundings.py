@@ -20,9 +20,10 @@ from steelyard.studies.communication.design import (
     trace_options,
     two_cores,
 )
-from steelyard.studies.communication.options import NO_LINK, CommunicationOptions, given, settle, size_plan
+from steelyard.studies.communication.options import NO_LINK, CommunicationOptions, settle, size_plan
 from steelyard.studies.communication.places import sites_of
 from steelyard.studies.communication.transport_facts import write_facts
+from steelyard.studies.option_types import given
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

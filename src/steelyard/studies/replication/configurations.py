@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.errors import UsageError
+from steelyard.studies.option_types import given
 from steelyard.studies.replication.interventions import AS_IT_IS, interventions_of
-from steelyard.studies.replication.options import given
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

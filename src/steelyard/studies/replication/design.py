@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Final
 from steelyard.design.blocks import draw_batches
 from steelyard.errors import CapabilityError, UsageError
 from steelyard.model import Cell, Plan
+from steelyard.studies.option_types import given
 from steelyard.studies.replication.cells import ISOLATION, cells_of, settings_of
 from steelyard.studies.replication.configurations import configurations_of
 from steelyard.studies.replication.ground import host_here
 from steelyard.studies.replication.interventions import interventions_of
-from steelyard.studies.replication.options import given, request_of, settle
+from steelyard.studies.replication.options import request_of, settle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

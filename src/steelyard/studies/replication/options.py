@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
 
 from pydantic import BaseModel, Field
 
-from steelyard.errors import InternalError, UsageError
+from steelyard.errors import UsageError
 from steelyard.run.experiments.own_benchmark import OwnBenchmark
 from steelyard.studies.option_types import (
     CLOSED,
@@ -15,6 +15,7 @@ from steelyard.studies.option_types import (
     GatePolicy,
     LimitOptions,
     TuningName,
+    written_request,
 )
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ Calls = Annotated[int, Field(ge=100, le=MOST_CALLS)]
 Seconds = Annotated[float, Field(gt=0, le=MOST_SECONDS)]
 Words = tuple[str, ...]
 CpuNumber = Annotated[int, Field(ge=0, lt=1 << 16)]
-T = TypeVar("T")
 
 
 class MicroOptions(BaseModel):
@@ -228,19 +228,10 @@ def _require_once(name: str, values: Collection[str]) -> None:
 
 def request_of(options: BaseModel) -> str:
     """Write what was asked for, so that a stopped study is resumed by the same request only."""
-    asked = settle(options).model_dump(mode="json", exclude={"out"})
-    return json.dumps(asked, sort_keys=True)
+    return written_request(settle(options))
 
 
 def options_of(plan: Plan) -> ReplicationOptions:
     """Give the options a plan was designed from."""
     asked = json.loads(str(plan.options["request"]))
     return settle(ReplicationOptions.model_validate(asked, strict=False))
-
-
-def given(value: T | None) -> T:
-    """Give a value that settling has filled in."""
-    if value is None:
-        message = "an option of the replication study was not settled"
-        raise InternalError(message, code="internal.options")
-    return value

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.page import Pairs, Prose, Section
+from steelyard.report.page import Pairs, Section
 from steelyard.studies.replication import report_cause_tables as cause_tables
 from steelyard.studies.replication import report_figures as figures
 from steelyard.studies.replication import report_tables as tables
 from steelyard.studies.replication.effects import BY_CONTAINER
 from steelyard.studies.replication.questions import ELSEWHERE
 from steelyard.studies.replication.report_sentences import PHRASING
-from steelyard.studies.report_repeat import identity, repeat_commands
+from steelyard.studies.report_blocks import listed, present
+from steelyard.studies.report_repeat import repeat_section
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from steelyard.model import Finding, FindingSet, Plan
     from steelyard.record.provenance import Provenance
@@ -51,7 +52,7 @@ def sections(
             "elsewhere",
             "Does it hold elsewhere?",
             "Other devices, roles swapped, storages swapped; each against a margin that the plan fixed.",
-            _blocks(
+            present(
                 tables.answer_table(findings, "RQ1"),
                 figures.difference_figure(shown, "elsewhere", ELSEWHERE),
                 tables.comparison_table(
@@ -67,7 +68,7 @@ def sections(
             "container",
             "What does a container change?",
             "",
-            _blocks(
+            present(
                 tables.answer_table(findings, "RQ2"),
                 figures.difference_figure(shown, "container", (BY_CONTAINER,)),
                 tables.comparison_table(findings, (BY_CONTAINER,), "container", "In a container, one by one"),
@@ -79,19 +80,20 @@ def sections(
             "source",
             "What the source of this study printed",
             "The same rules, applied to the intervals and rows of the published slides.",
-            _blocks(
+            present(
                 cause_tables.source_table(findings),
                 cause_tables.source_row_table(findings),
-                _said(findings.of("source_statement")),
+                listed(PHRASING, findings.of("source_statement")),
             ),
         ),
-        Section("devices", "Where it was measured", "", _blocks(cause_tables.device_table(findings))),
+        Section("devices", "Where it was measured", "", present(cause_tables.device_table(findings))),
         Section(
             "limits",
             "May it be believed, and what it cannot say",
             "",
-            _blocks(
-                _said(
+            present(
+                listed(
+                    PHRASING,
                     [
                         *findings.of("a_a"),
                         *findings.of("quiet_machine"),
@@ -99,17 +101,12 @@ def sections(
                         *findings.of("ended_early"),
                         *findings.of("availability"),
                         *findings.of("not_had"),
-                    ]
+                    ],
                 )
             ),
         ),
         *_remarks(findings),
-        Section(
-            "repeat",
-            "How to repeat this",
-            "",
-            _blocks(repeat_commands(provenance), _said(findings.of("settings")), identity(findings, plan)),
-        ),
+        repeat_section(provenance, PHRASING, findings, plan),
         Section("words", "Words used here", "", (Pairs("", GLOSSARY),)),
     )
     return tuple(section for section in made if section.blocks)
@@ -123,8 +120,8 @@ def _fluctuation(findings: FindingSet, shown: Shown) -> Iterator[Section]:
             f"causes-{setting}",
             "What makes it fluctuate?" if len(findings.of("cause_tree")) == 1 else f"Causes on {setting}",
             "Each intervention changes one thing of the program; where spikes go, it was needed for them.",
-            _blocks(
-                _said([tree]),
+            present(
+                listed(PHRASING, [tree, *_of(findings, "spike_period", setting)]),
                 figures.tree_figure(shown, setting),
                 cause_tables.tree_table(findings, setting),
                 cause_tables.beside_table(findings, setting),
@@ -137,7 +134,7 @@ def _experiment(findings: FindingSet, shown: Shown, experiment: str) -> Section:
     blocks: tuple[Block | None, ...] = (tables.cell_table(findings, experiment),)
     if experiment == "e2":
         blocks = (
-            _said(findings.of("recording_cost")),
+            listed(PHRASING, findings.of("recording_cost")),
             figures.cost_figure(shown),
             tables.cost_table(findings),
             figures.series_figure(shown, "e2"),
@@ -146,19 +143,15 @@ def _experiment(findings: FindingSet, shown: Shown, experiment: str) -> Section:
     if experiment in {"e3", "e4"}:
         blocks = (figures.latency_figure(shown, experiment), *blocks)
     failed = [each for each in findings.of("failed_benchmark") if each.subject["experiment"] == experiment]
-    return Section(experiment, TITLES[experiment], "", _blocks(_said(failed), *blocks))
+    return Section(experiment, TITLES[experiment], "", present(listed(PHRASING, failed), *blocks))
 
 
 def _remarks(findings: FindingSet) -> Iterator[Section]:
     """Give lessons and notes on licences as the study file states them."""
     for kind, title in (("lessons", "Lessons learned"), ("licences", "Licences")):
         chosen = [each for each in findings.of("remark") if each.subject["kind"] == kind]
-        yield Section(kind, title, "As the study file states it.", _blocks(_said(chosen)))
+        yield Section(kind, title, "As the study file states it.", present(listed(PHRASING, chosen)))
 
 
-def _blocks(*blocks: Block | None) -> tuple[Block, ...]:
-    return tuple(block for block in blocks if block is not None)
-
-
-def _said(chosen: Sequence[Finding]) -> Block | None:
-    return Prose(PHRASING.say_all(chosen), is_list=True) if chosen else None
+def _of(findings: FindingSet, claim: str, setting: str) -> list[Finding]:
+    return [each for each in findings.of(claim) if each.subject["setting"] == setting]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import BaseModel, Field
@@ -15,6 +14,7 @@ from steelyard.studies.option_types import (
     LimitOptions,
     TuningName,
     Workers,
+    written_request,
 )
 
 WORKERS_PLACE: Final = "{workers}"
@@ -165,5 +165,4 @@ def _check(asked: ScalingOptions) -> None:
 
 def request_of(options: BaseModel) -> str:
     """Write what was asked for, so that a stopped study is resumed by the same request only."""
-    asked = settle(options).model_dump(mode="json", exclude={"out"})
-    return json.dumps(asked, sort_keys=True)
+    return written_request(settle(options))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.page import Pairs, Prose, Section
-from steelyard.studies.report_repeat import identity, repeat_commands
+from steelyard.report.page import Pairs, Section
+from steelyard.studies.report_blocks import listed, present
+from steelyard.studies.report_repeat import repeat_section
 from steelyard.studies.scaling import report_tables as tables
 from steelyard.studies.scaling.explanation_findings import HOME_ONLY
 from steelyard.studies.scaling.packets import UNIFORM
@@ -16,7 +17,7 @@ from steelyard.studies.scaling.report_sentences import PHRASING
 from steelyard.studies.scaling.report_tables import table_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from steelyard.model import Finding, FindingSet, Plan
     from steelyard.record.provenance import Provenance
@@ -62,17 +63,17 @@ def sections(findings: FindingSet, plan: Plan, provenance: Provenance | None) ->
             "Which strategy to use when, and why",
             "Scores over all measured combinations of a situation; below, the reasons, as far as they "
             "were tested.",
-            _blocks(
+            present(
                 tables.recommendation_table(findings),
                 tables.choice_table(findings),
-                _said(list(_reasons(findings))),
+                listed(PHRASING, list(_reasons(findings))),
             ),
         ),
         Section(
             "speedup",
             "How far does it scale?",
             "",
-            _blocks(
+            present(
                 speedup_figure(findings),
                 tables.speedup_table(findings, is_key=not findings.of("recommendation")),
                 _peaks(findings),
@@ -83,7 +84,7 @@ def sections(findings: FindingSet, plan: Plan, provenance: Provenance | None) ->
             "expected",
             "What was expected, and what came",
             "The expectations stand in the plan, written before the first run.",
-            _blocks(tables.hypothesis_table(findings)),
+            present(tables.hypothesis_table(findings)),
         ),
         Section(
             "locks",
@@ -91,26 +92,26 @@ def sections(findings: FindingSet, plan: Plan, provenance: Provenance | None) ->
             "First with one worker, so that nobody contends: the pure price of taking and giving back a "
             "lock; "
             "then with threads that do nothing but contend for one lock.",
-            _blocks(overhead_figure(findings), _overheads(findings), _contests(findings)),
+            present(overhead_figure(findings), _overheads(findings), _contests(findings)),
         ),
         Section(
             "explain",
             "What holds it back?",
             "Three explanations, each a number that can be wrong: a dispatcher deals only so many packets; a "
             "queue holds only so many; the heaviest source ends last.",
-            _blocks(_dispatcher(findings), _imbalance(findings), _depth(findings), _waits(findings)),
+            present(_dispatcher(findings), _imbalance(findings), _depth(findings), _waits(findings)),
         ),
         Section(
             "laws",
             "Which law does it follow?",
             "The points each fit rests on are named: workers up to the cores, and the same without the last.",
-            _blocks(_regressions(findings), _laws(findings, "amdahl"), _laws(findings, "usl")),
+            present(_regressions(findings), _laws(findings, "amdahl"), _laws(findings, "usl")),
         ),
         Section(
             "winners",
             "Who wins how often?",
             "The fastest median of each combination; equal medians are ties and count for nobody.",
-            _blocks(_winners(findings), _gains(findings)),
+            present(_winners(findings), _gains(findings)),
         ),
         Section(
             "claims",
@@ -118,28 +119,24 @@ def sections(findings: FindingSet, plan: Plan, provenance: Provenance | None) ->
             "Every number the text draws from these data, computed again; within one unit of the last "
             "digit it "
             "agrees.",
-            _blocks(_contradictions(findings), tables.claim_table(findings)),
+            present(_contradictions(findings), tables.claim_table(findings)),
         ),
         Section(
             "trust",
             "Can the machine be trusted?",
             "",
-            _blocks(
-                _said(
+            present(
+                listed(
+                    PHRASING,
                     [
                         *findings.of("quiet_machine"),
                         *findings.of("identical_cells"),
                         *findings.of("failed_runs"),
-                    ]
+                    ],
                 )
             ),
         ),
-        Section(
-            "repeat",
-            "How to repeat this",
-            "",
-            _blocks(repeat_commands(provenance), _said(findings.of("settings")), identity(findings, plan)),
-        ),
+        repeat_section(provenance, PHRASING, findings, plan),
         Section(
             "words",
             "Words used here",
@@ -148,14 +145,6 @@ def sections(findings: FindingSet, plan: Plan, provenance: Provenance | None) ->
         ),
     )
     return tuple(section for section in made if section.blocks)
-
-
-def _blocks(*blocks: Block | None) -> tuple[Block, ...]:
-    return tuple(block for block in blocks if block is not None)
-
-
-def _said(chosen: Sequence[Finding]) -> Block | None:
-    return Prose(PHRASING.say_all(chosen), is_list=True) if chosen else None
 
 
 def _reasons(findings: FindingSet) -> Iterator[Finding]:
@@ -388,4 +377,4 @@ def _gains(findings: FindingSet) -> Block | None:
 def _contradictions(findings: FindingSet) -> Block | None:
     chosen = [each for each in findings.of("source_claim") if each.verdict == "contradicts"]
     named = [each for each in chosen if each.facts["note"]]
-    return _said(named[:MOST_SENTENCES])
+    return listed(PHRASING, named[:MOST_SENTENCES])

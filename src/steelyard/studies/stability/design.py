@@ -16,15 +16,15 @@ Both are executed in every block at independent random positions.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from steelyard.design.blocks import draw_batches
 from steelyard.design.factorial import Combination, cross, levels_by_column
 from steelyard.design.factors import Factor
 from steelyard.design.worker_counts import HostFacts, worker_counts
-from steelyard.errors import DesignError, InternalError
+from steelyard.errors import DesignError
 from steelyard.model import Affinity, Cell, Execution, NeighbourKind, Neighbours, Plan
+from steelyard.studies.option_types import given, written_request
 from steelyard.studies.stability.missing import Technology, is_machine, measured_workers, missing_rules
 from steelyard.studies.stability.options import StabilityOptions, settle
 
@@ -117,8 +117,8 @@ def plan(
         seed=settled.seed,
         factors=levels_by_column(combinations),
         cells=tuple(cells),
-        batches=draw_batches(executed, blocks=_given(settled.blocks), seed=settled.seed),
-        blocks=_given(settled.blocks),
+        batches=draw_batches(executed, blocks=given(settled.blocks), seed=settled.seed),
+        blocks=given(settled.blocks),
         options=_plan_options(settled, host, twin),
     ).freeze()
 
@@ -177,7 +177,7 @@ def _crossings(
         ]
 
     off, on = Factor.of("counters", ["off"]), Factor.of("counters", ["on"])
-    affinities = tuple(dict.fromkeys(_given(options.affinity)))
+    affinities = tuple(dict.fromkeys(given(options.affinity)))
     yield [*factors(_setups(options, host), affinities, main), off]
     single = [("single", "1")]
     if options.counters:
@@ -191,7 +191,7 @@ def _setups(options: StabilityOptions, host: HostFacts) -> list[tuple[str, str]]
     workers = options.workers
     sizes = tuple(sorted(set(workers))) if isinstance(workers, tuple) else worker_counts(host)
     found: list[tuple[str, str]] = []
-    for kind in dict.fromkeys(_given(options.setups)):
+    for kind in dict.fromkeys(given(options.setups)):
         if kind == "single":
             found.append((kind, "1"))
         else:
@@ -205,7 +205,7 @@ def _setups(options: StabilityOptions, host: HostFacts) -> list[tuple[str, str]]
 def _iterations(options: StabilityOptions, host: HostFacts, levels: Mapping[str, str]) -> int:
     """Give the launches per worker and block; an emulated machine has a number of its own."""
     is_emulated = is_machine(levels) and not host.hardware_virtualisation
-    return _given(options.emulated_iterations if is_emulated else options.iterations)
+    return given(options.emulated_iterations if is_emulated else options.iterations)
 
 
 def _execution(
@@ -228,7 +228,7 @@ def _execution(
         neighbours=None if kind is None else Neighbours(kind, int(levels["setup_size"]) - 1),
         environment={**ENVIRONMENT, **work.environment},
         expected_output=work.expected_output,
-        counters=_given(options.counters) if levels["counters"] == "on" else (),
+        counters=given(options.counters) if levels["counters"] == "on" else (),
         limits=options.limits.limits(),
     )
 
@@ -271,13 +271,4 @@ def request_of(options: StabilityOptions) -> str:
     A plan also holds what was found on the machine, such as calibrated sizes, and differs a little
     from one planning to the next; a resumed study executes the plan in its folder.
     """
-    asked = options.model_dump(mode="json", exclude={"out"})
-    return json.dumps(asked, sort_keys=True)
-
-
-def _given(value: T | None) -> T:
-    """Give a value that settling has filled in."""
-    if value is None:
-        message = "an option of the stability study was not settled"
-        raise InternalError(message, code="internal.options")
-    return value
+    return written_request(options)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 from steelyard.report.page import Column, Prose, Section, Table, Value
 from steelyard.report.sentence import enumerate_findings, join, plain
 from steelyard.report.slots import write
-from steelyard.studies.report_repeat import identity, repeat_commands
+from steelyard.studies.report_blocks import present
+from steelyard.studies.report_repeat import repeat_section
 from steelyard.studies.report_values import estimate_value
 from steelyard.studies.stability import report_clock_tables as clocks
 from steelyard.studies.stability import report_figures as figures
@@ -46,14 +47,14 @@ def sections(recorded: Recorded, subjects: Subjects) -> tuple[Section, ...]:
             "glance",
             "At a glance",
             "One row per isolation; every value leads to its interval and method.",
-            _blocks(glance_table(findings)),
+            present(glance_table(findings)),
         ),
         Section(
             "measured",
             "What was measured",
             "The machine, the technologies and the combinations that were executed, and those that are "
             "missing.",
-            _blocks(
+            present(
                 measured.machine(recorded),
                 measured.notes(recorded),
                 measured.technologies(recorded, subjects),
@@ -66,13 +67,13 @@ def sections(recorded: Recorded, subjects: Subjects) -> tuple[Section, ...]:
             "Can the machine be trusted?",
             "What disturbed the runs, whether identical cells look identical, and how large Steelyard's "
             "own error is.",
-            _blocks(*_machine_trust(recorded)),
+            present(*_machine_trust(recorded)),
         ),
         Section(
             "clocks",
             "Which clock can be trusted?",
             "The outside clock is compared with the clock of the program itself, iteration by iteration.",
-            _blocks(
+            present(
                 clocks.clock_trust_table(findings),
                 _say_verdict(findings, "clock_granularity", clocks.COARSE),
                 clocks.granularity_table(findings),
@@ -87,7 +88,7 @@ def sections(recorded: Recorded, subjects: Subjects) -> tuple[Section, ...]:
             "stability",
             "Does the time stay steady under load?",
             "The same program, alone and beside others, in each isolation.",
-            _blocks(
+            present(
                 figures.scatter_figure(recorded, subjects),
                 loads.dispersion_figure(findings, subjects),
                 shapes.growth_table(findings),
@@ -105,7 +106,7 @@ def sections(recorded: Recorded, subjects: Subjects) -> tuple[Section, ...]:
             "Which isolation is slower, which is less steady?",
             "The published rule compares intervals of all iterations pooled; Steelyard's verdict stands "
             "beside it.",
-            _blocks(
+            present(
                 loads.shift_figure(findings, subjects),
                 _say(findings, "location_shift"),
                 tables.shift_table(findings),
@@ -129,7 +130,7 @@ def sections(recorded: Recorded, subjects: Subjects) -> tuple[Section, ...]:
             "parallel",
             "Were the runs parallel?",
             "Workers that do not overlap are not under load; the start stamps show how much they did.",
-            _blocks(
+            present(
                 figures.ratio_figure(findings, subjects),
                 clocks.parallel_ratio_table(findings, missing),
                 _overlap(findings),
@@ -139,7 +140,7 @@ def sections(recorded: Recorded, subjects: Subjects) -> tuple[Section, ...]:
             "pinning",
             "Does binding workers to CPUs help?",
             "",
-            _blocks(
+            present(
                 _pinning(findings),
                 tables.comparison_table(
                     findings,
@@ -150,23 +151,10 @@ def sections(recorded: Recorded, subjects: Subjects) -> tuple[Section, ...]:
                 tables.class_count_table(findings),
             ),
         ),
-        Section(
-            "repeat",
-            "How to repeat this",
-            "",
-            _blocks(
-                repeat_commands(recorded.provenance),
-                _say(findings, "settings"),
-                identity(findings, recorded.plan),
-            ),
-        ),
+        repeat_section(recorded.provenance, PHRASING, findings, recorded.plan),
         Section("words", "Words used here", "", (GLOSSARY,)),
     )
     return tuple(section for section in made if section.blocks)
-
-
-def _blocks(*blocks: Block | None) -> tuple[Block, ...]:
-    return tuple(block for block in blocks if block is not None)
 
 
 def _say(findings: FindingSet, claim: str) -> Block | None:

@@ -71,8 +71,10 @@ def monitored(tmp_path_factory: pytest.TempPathFactory) -> FindingSet:
         ("e2", "none-baseline", "native"): Calls(**quiet),
         ("e2", "kieker-inactive", "native"): Calls(1020.0, **quiet),
         ("e2", "kieker-collecting", "native"): Calls(2000.0, **quiet),
-        ("e2", "kieker-writing", "native"): Calls(4000.0, **quiet),
-        ("e2", "opentelemetry-java-writing", "native"): Calls(101_000.0, warm_up_factor=2.0, **quiet),
+        ("e2", "kieker-writing", "native"): Calls(4000.0, written_share=1.0, **quiet),
+        ("e2", "opentelemetry-java-writing", "native"): Calls(
+            101_000.0, warm_up_factor=2.0, written_share=0.35, **quiet
+        ),
     }
     return analyse(build_result(tmp_path_factory.mktemp("monitored") / "r", cells, Given(blocks=8)))
 
@@ -83,6 +85,15 @@ def test_the_cost_of_a_framework_is_that_which_was_planted(monitored: FindingSet
     assert found.verdict == "costs"
     assert cost.value == pytest.approx(3000, rel=0.01)
     assert step.value == pytest.approx(2000, rel=0.01)
+
+
+def test_what_a_framework_loses_of_its_records_is_said(monitored: FindingSet) -> None:
+    kept = {
+        (each.subject["framework"], each.subject["probe"]): each.estimates["kept"].value
+        for each in monitored.of("overhead")
+        if each.estimates["kept"].value is not None
+    }
+    assert kept == {("kieker", "writing"): 100.0, ("opentelemetry-java", "writing"): pytest.approx(35.0)}
 
 
 def test_our_own_recording_costs_less_than_every_framework_that_works(monitored: FindingSet) -> None:
@@ -155,6 +166,23 @@ def test_interventions_beside_the_cause_leave_the_spikes(fluctuating: FindingSet
         assert ratio.high is not None
         expected = 50 / 3000 if name == removed else 1.0
         assert ratio.low <= expected <= ratio.high
+
+
+def test_spikes_at_random_times_have_no_period(fluctuating: FindingSet) -> None:
+    assert one(fluctuating, "spike_period", setting="native").verdict == "no period"
+
+
+def test_the_period_of_spikes_is_found_with_its_length(tmp_path: Path) -> None:
+    size_ns, every = 200_000, 150
+    calls = Calls(run_cv=0.0, spikes=Spikes(0, size_ns, period_s=every * 1050e-9))
+    cells = {("causes", name, "native"): calls for name in ("as-it-is", "clock")}
+    found = analyse(build_result(tmp_path / "r", cells, Given(blocks=5)))
+    period = one(found, "spike_period", setting="native")
+    assert period.verdict == "periodic"
+    assert period.facts["periodic_runs"] == 5
+    truth_ns = size_ns + every * 1050
+    assert period.estimates["period"].value == pytest.approx(truth_ns, rel=0.002)
+    assert period.estimates["locked"].value == 100.0
 
 
 @pytest.fixture(scope="module")

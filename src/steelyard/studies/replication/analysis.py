@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from steelyard.studies.replication.recorded import RecordedRun
     from steelyard.studies.replication.summaries import Summary
 
-METHOD_VERSION: Final = 1
+METHOD_VERSION: Final = 2
 """Raised whenever a change of the analysis alters numbers."""
 
 

@@ -18,6 +18,7 @@ from steelyard.model import Estimate, Evidence
 from steelyard.studies.analysis_parts import finding, finite
 from steelyard.studies.replication.estimates import over_runs
 from steelyard.studies.replication.run_parts import MEAN, WHOLE
+from steelyard.studies.replication.spike_period import period_finding
 from steelyard.studies.replication.spikes import (
     RULE,
     common_excess,
@@ -101,6 +102,7 @@ def cause_findings(
         causes = list(_beside_findings(rows[0], setting))
         yield from found
         yield from causes
+        yield from _period_findings(rows[0], setting)
         yield _conclusion(setting, found, causes)
 
 
@@ -215,6 +217,12 @@ def _beside(kind: str, setting: str, rows: Sequence[CoOccurrence | None], row: R
         },
         evidence=_evidence(row.cell, "time of spikes during which an event lasts, over runs"),
     )
+
+
+def _period_findings(row: Row, setting: str) -> Iterator[Finding]:
+    periods = [each.period for each in row.spikes if each.period is not None]
+    if periods:
+        yield period_finding(setting, periods, _evidence(row.cell, "begins of spikes, by run"))
 
 
 def _conclusion(setting: str, rows: Sequence[Finding], causes: Sequence[Finding]) -> Finding:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from steelyard.model import Estimate
 from steelyard.studies.analysis_parts import finding
 from steelyard.studies.replication.cell_findings import evidence_of
-from steelyard.studies.replication.estimates import difference
+from steelyard.studies.replication.estimates import difference, over_runs
 from steelyard.studies.replication.run_parts import LOOP, MEAN, WHOLE
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ def overhead_findings(cells: Mapping[Key, CellRuns]) -> Iterator[Finding]:
         before = cells.get((EXPERIMENT, f"{probe.framework}-{PROBES[place - 1]}", key[2])) if place else None
         if before is not None:
             estimates["step"] = _difference(before, cell, MEAN)
+        estimates["kept"] = _kept(cell)
         yield finding(
             "overhead",
             {"framework": probe.framework, "probe": probe.state, "setting": key[2]},
@@ -88,6 +89,16 @@ def overhead_findings(cells: Mapping[Key, CellRuns]) -> Iterator[Finding]:
                 (baseline, cell), "mean of each run, then the difference over runs, per call"
             ),
         )
+
+
+def _kept(cell: CellRuns) -> Estimate:
+    """Give the share of the records of all calls that a framework which writes left on the storage."""
+    written = [each.recorded.header.get("written") for each in cell.runs]
+    counts = [each for each in written if each and each["expected_records"]]
+    if not counts:
+        return Estimate(None, "percent", "writes nothing")
+    shares = [100 * each["records"] / each["expected_records"] for each in counts]
+    return over_runs(shares, "percent", sum(each["expected_records"] for each in counts))
 
 
 def cost_verdict(estimate: Estimate) -> str:

@@ -54,7 +54,7 @@ PHRASING: Final = Phrasing(
         },
         "overhead": {
             ANY_VERDICT: "{subject.framework} {subject.probe} ({subject.setting}): {estimates.overhead} per "
-            "call ({estimates.overhead:interval})",
+            "call ({estimates.overhead:interval})[; {estimates.kept} of the records are there afterwards]",
         },
         "devices": {
             ANY_VERDICT: "{subject.experiment} {subject.configuration}, {subject.technology}: "
@@ -71,6 +71,13 @@ PHRASING: Final = Phrasing(
         "beside_spikes": {
             ANY_VERDICT: "{subject.cause}: explains {estimates.explained} of the time of the spikes "
             "({estimates.explained:interval}): {verdict}",
+        },
+        "spike_period": {
+            "periodic": "the spikes come every {estimates.period}[ ({estimates.period:interval})] in "
+            "{facts.periodic_runs} of {facts.looked_at} runs; {estimates.locked} of them keep to it",
+            "no period": "the spikes have no common period: {facts.periodic_runs} of {facts.looked_at} runs "
+            "show one[, every {estimates.period} on average]",
+            "too few spikes": "whether the spikes have a period is not said: {facts.reason}",
         },
         "failed_benchmark": {
             "always fails": "{subject.experiment} {subject.configuration} ({subject.setting}) fails in all "

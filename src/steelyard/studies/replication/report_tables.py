@@ -166,6 +166,7 @@ def cost_table(findings: FindingSet) -> Table | None:
             estimate_value(each, "cost"),
             interval_value(each, "cost"),
             NOTHING,
+            NOTHING,
         )
         for each in findings.of("recording_cost")
     ]
@@ -178,6 +179,7 @@ def cost_table(findings: FindingSet) -> Table | None:
             estimate_value(each, "overhead"),
             interval_value(each, "overhead"),
             estimate_value(each, "step") if "step" in each.estimates else NOTHING,
+            NOTHING if each.estimates["kept"].value is None else estimate_value(each, "kept"),
         )
         for each in findings.of("overhead")
     ]
@@ -189,5 +191,10 @@ def cost_table(findings: FindingSet) -> Table | None:
         Column("cost per call", is_number=True),
         Column("95 % interval"),
         Column("on top of the state before", is_number=True, in_terminal=False),
+        Column("records kept", is_number=True, explanation="on the storage afterwards, of one per call"),
     )
-    return table_of("costs", "What watching costs per call", columns, rows, note=DOUBT_NOTE, file="overheads")
+    note = (
+        "OpenTelemetry drops records that its queue has no room for, Kieker waits and deletes its oldest "
+        "files beyond a limit: the cost is that of keeping every record where all are there. " + DOUBT_NOTE
+    )
+    return table_of("costs", "What watching costs per call", columns, rows, note=note, file="overheads")

@@ -15,6 +15,7 @@ import numpy as np
 
 from steelyard.analyse.co_occurrence import explain
 from steelyard.analyse.peaks import ROBUST_FACTOR, find_episodes
+from steelyard.analyse.periodicity import find_period
 from steelyard.analyse.run_events import events_of
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from steelyard.analyse.co_occurrence import Explanation
     from steelyard.analyse.peaks import Episodes
+    from steelyard.analyse.periodicity import Period
     from steelyard.record.experiment import ExperimentRun
 
     Whole = NDArray[np.int64]
@@ -37,6 +39,9 @@ LARGEST_SHARE: Final = 0.75
 
 FEWEST_LONGEST: Final = 5
 """Calls that set the excess at least: one stall of the machine must not hide all other spikes."""
+
+CALLS_PER_PERIOD: Final = 4
+"""Calls that the shortest period must hold, so that the lattice of the calls is no period."""
 
 SLACK: Final = 0.5
 """Part of the length of the shortest of them from which a call is a spike."""
@@ -59,12 +64,15 @@ class Spikes:
         Time of all spikes above the median [ns].
     explanation : Explanation or None
         What comes together with them, where that was asked for.
+    period : Period or None
+        Whether they have a period, where that was asked for.
     """
 
     calls: int
     count: int
     lost_ns: float
     explanation: Explanation | None
+    period: Period | None
 
 
 def measured_calls(run: ExperimentRun) -> tuple[Whole, Whole]:
@@ -122,11 +130,13 @@ def episodes_of(start: Whole, duration: Whole, excess: float) -> Episodes:
 
 
 def spikes_of(run: ExperimentRun, excess: float, seed: int | None = None) -> Spikes:
-    """Count the spikes of a run; with a seed, say what comes together with them."""
+    """Count the spikes of a run; with a seed, say when they come and what comes together with them."""
     start, duration = measured_calls(run)
     episodes = episodes_of(start, duration, excess)
-    explanation = None
+    explanation, period = None, None
     if seed is not None:
         window = int(start[0]), int(start[-1] + duration[-1])
         explanation = explain(episodes, events_of(run), *window, seed=seed)
-    return Spikes(int(duration.size), episodes.count, float(episodes.excess_ns.sum()), explanation)
+        shortest_ns = CALLS_PER_PERIOD * (window[1] - window[0]) / duration.size
+        period = find_period(episodes.start_ns, *window, shortest_ns=shortest_ns)
+    return Spikes(int(duration.size), episodes.count, float(episodes.excess_ns.sum()), explanation, period)

@@ -25,6 +25,7 @@ IF_FOUND: Final = {
     "answer": "answers",
     "cause_row": "cause_tree",
     "beside_spikes": "beside_spikes",
+    "spike_period": "spike_period",
     "cause_tree": "cause_conclusion",
     "failed_benchmark": "failed_benchmarks",
     "availability": "availability",

@@ -1,0 +1,52 @@
+"""Tests of what is said about the period of spikes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from steelyard.analyse.periodicity import Period
+from steelyard.model import Evidence
+from steelyard.studies.replication.spike_period import period_finding
+
+EVIDENCE = Evidence("traces/*/calls.parquet", {}, ("start_ns",), "")
+
+
+def periodic(period_ns: float) -> Period:
+    return Period(
+        is_periodic=True,
+        p_value=1e-6,
+        period_ns=period_ns,
+        low_ns=period_ns,
+        high_ns=period_ns,
+        locked_share=0.9,
+    )
+
+
+NONE = replace(periodic(math.nan), is_periodic=False, p_value=0.5)
+TOO_FEW = replace(NONE, p_value=1.0, reason="3 events are too few")
+
+
+@pytest.mark.parametrize(
+    ("periods", "verdict"),
+    [
+        ([periodic(100.0)] * 5, "periodic"),
+        ([periodic(100.0), TOO_FEW], "periodic"),
+        ([periodic(100.0), periodic(101.0), NONE, NONE], "periodic"),
+        ([periodic(100.0), NONE, NONE], "no period"),
+        ([periodic(100.0), periodic(300.0), periodic(700.0)], "no period"),
+        ([NONE], "no period"),
+        ([TOO_FEW, TOO_FEW], "too few spikes"),
+    ],
+)
+def test_a_period_is_named_where_most_runs_share_it(periods: list[Period], verdict: str) -> None:
+    found = period_finding("native", periods, EVIDENCE)
+    assert found.verdict == verdict
+    assert (found.estimates["period"].value is not None) == any(each.is_periodic for each in periods)
+    assert found.facts["runs"] == len(periods)
+
+
+def test_a_run_that_was_not_looked_at_says_why() -> None:
+    assert period_finding("native", [TOO_FEW], EVIDENCE).facts["reason"] == "3 events are too few"

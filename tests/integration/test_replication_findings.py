@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.fixtures.replication_runs import Calls, Failed, Given, Micro, Requests, Spikes, build_result
+from tests.fixtures.replication_runs import (
+    Calls,
+    Failed,
+    Given,
+    Micro,
+    Requests,
+    Spikes,
+    Summary,
+    build_result,
+)
 
 from steelyard.record.experiment import write_table
 from steelyard.share.verify import verify
@@ -133,6 +142,24 @@ CAUSES = {
     "background": ("off-CPU by backup-job", "alone"),
     "migration": ("migration", "one-core"),
 }
+
+
+def test_a_benchmark_that_leaves_a_summary_only_is_taken_at_its_word(tmp_path: Path) -> None:
+    cells = {
+        ("e4", "own-benchmark", "native"): Summary(),
+        ("e4", "own-benchmark", "container"): Summary(throughput_per_s=400.0),
+    }
+    result = build_result(tmp_path / "r", cells, Given(blocks=8))
+    findings = analyse(result)
+    compared = {each.subject["metric"]: each for each in findings.of("comparison")}
+    assert {name: each.verdict for name, each in compared.items()} == {
+        "throughput": "different",
+        "p90": "equivalent",
+    }
+    assert compared["throughput"].estimates["ratio"].value == pytest.approx(0.8, rel=0.02)
+    assert compared["throughput"].evidence[0].table == "traces/*/header.json"
+    cell = one(findings, "cell", setting="native")
+    assert cell.estimates["p90"].value == pytest.approx(40e6, rel=0.03)
 
 
 @pytest.fixture(scope="module", params=CAUSES)

@@ -12,6 +12,7 @@ from steelyard.studies.replication.run_parts import (
     LOOP,
     MEAN,
     P50,
+    P90,
     P99,
     REACHED,
     STEADY_MEAN,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from steelyard.studies.analysis_parts import Fact
     from steelyard.studies.replication.summaries import CellRuns, Key
 
-SHOWN: Final = (THROUGHPUT, MEAN, STEADY_MEAN, P50, P99, LOOP, REACHED, FAILED_SHARE)
+SHOWN: Final = (THROUGHPUT, MEAN, STEADY_MEAN, P50, P90, P99, LOOP, REACHED, FAILED_SHARE)
 QUARTILES: Final = {"q1": 0.25, "median": 0.5, "q3": 0.75}
 TABLES: Final = {
     "e1": ("traces/*/jmh.json", ("primaryMetric.rawData",)),
@@ -36,6 +37,8 @@ TABLES: Final = {
     "e4": ("traces/*/requests.parquet", ("operation", "intended_ns", "received_ns", "status")),
 }
 """Where the numbers of an experiment come from: files of the runs, and their columns."""
+SUMMARY: Final = ("traces/*/header.json", ("reached",))
+"""The same, of a benchmark that leaves a summary of itself only."""
 
 
 def cell_findings(cells: Mapping[Key, CellRuns]) -> Iterator[Finding]:
@@ -47,7 +50,8 @@ def cell_findings(cells: Mapping[Key, CellRuns]) -> Iterator[Finding]:
 
 def evidence_of(cells: tuple[CellRuns, ...], statistic: str) -> Evidence:
     """Give the query for the runs of some cells of one experiment."""
-    table, columns = TABLES[cells[0].key[0]]
+    of_summary = SUMMARY if cells[0].key[0] == "e4" and not cells[0].has_single_values else None
+    table, columns = of_summary or TABLES[cells[0].key[0]]
     return Evidence(table, {"folder": " ".join(cell.places for cell in cells)}, columns, statistic)
 
 

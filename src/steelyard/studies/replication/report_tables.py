@@ -148,6 +148,7 @@ CELL_COLUMNS: Final = (
     ("steady_mean", "mean after warm-up"),
     ("published", "published rule"),
     ("median", "median of all"),
+    ("p90", "p90"),
     ("p99", "p99"),
     ("loop", "loop per call"),
     ("reached", "reached"),

@@ -8,7 +8,17 @@ import numpy as np
 
 from steelyard.analyse.value_counts import count_values
 from steelyard.errors import DataError
-from steelyard.studies.replication.run_parts import FAILED_SHARE, MEAN, P50, P99, REACHED, WHOLE, Part
+from steelyard.studies.replication.run_parts import (
+    FAILED_SHARE,
+    MEAN,
+    P50,
+    P90,
+    P99,
+    REACHED,
+    THROUGHPUT,
+    WHOLE,
+    Part,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +28,9 @@ if TYPE_CHECKING:
     from steelyard.studies.replication.recorded import RecordedRun
 
 NS_PER_S: Final = 1e9
+NS_PER_MS: Final = 1e6
+SAID_KEY: Final = "reached"
+"""In the header: what a user's own benchmark says it has reached."""
 FIRST_GOOD: Final = 200
 FIRST_BAD: Final = 400
 """Statuses of HTTP from 200 and below 400 are answers that were asked for."""
@@ -27,7 +40,8 @@ def request_parts(recorded: RecordedRun) -> Mapping[str, Part]:
     """Give latencies by operation, and for the whole run the throughput reached and the share of failures.
 
     Requests that were due before the measurement began are warm-up. Latency counts from the time at which a
-    request was due, and is that of good answers; the others are counted.
+    request was due, and is that of good answers; the others are counted. A benchmark that leaves a summary
+    of itself only is taken at its word.
 
     Raises
     ------
@@ -36,6 +50,8 @@ def request_parts(recorded: RecordedRun) -> Mapping[str, Part]:
     """
     assert recorded.run is not None  # noqa: S101 - only runs that count are read
     table = recorded.run.table("requests")
+    if not table.num_rows and recorded.header.get(SAID_KEY):
+        return {WHOLE: _said_of_itself(recorded.header[SAID_KEY])}
     intended = table.column("intended_ns").to_numpy()
     kept = intended >= int(recorded.header.get("measure_start_ns") or 0)
     if not kept.any():
@@ -64,6 +80,21 @@ def _whole(intended: NDArray[np.int64], received: NDArray[np.int64], good: NDArr
         values[REACHED] = float(good.sum()) / seconds
     facts = {"requests": good.size, "failed": failed, "unanswered": int((received <= 0).sum())}
     return Part(values, count_values(np.zeros(0)), facts)
+
+
+def _said_of_itself(said: Mapping[str, float | None]) -> Part:
+    """Give what a benchmark says it has reached; there are no single values to pool."""
+    scales = {
+        THROUGHPUT: ("throughput_per_s", 1.0),
+        P90: ("p90_ms", NS_PER_MS),
+        FAILED_SHARE: ("errors_percent", 1.0),
+    }
+    values = {
+        metric: scale * value
+        for metric, (key, scale) in scales.items()
+        if (value := said.get(key)) is not None
+    }
+    return Part(values, count_values(np.zeros(0)))
 
 
 def _of_operation(latency: NDArray[np.int64], asked: int) -> Part:

@@ -20,6 +20,7 @@ THROUGHPUT: Final = "throughput"
 MEAN: Final = "mean"
 STEADY_MEAN: Final = "steady_mean"
 P50: Final = "p50"
+P90: Final = "p90"
 P99: Final = "p99"
 LOOP: Final = "loop"
 REACHED: Final = "reached"
@@ -30,6 +31,7 @@ UNITS: Final = {
     MEAN: "ns",
     STEADY_MEAN: "ns",
     P50: "ns",
+    P90: "ns",
     P99: "ns",
     LOOP: "ns",
     REACHED: "requests/s",

@@ -60,6 +60,11 @@ class CellRuns:
         return merge_counts(each.pooled for each in self.parts(part))
 
     @property
+    def has_single_values(self) -> bool:
+        """Whether any run has values of single iterations, calls or requests."""
+        return any(part.pooled.size for run in self.runs for part in run.parts.values())
+
+    @property
     def places(self) -> str:
         """Folders of the runs relative to the result."""
         return " ".join(run.recorded.place for run in self.runs)

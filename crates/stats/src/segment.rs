@@ -178,7 +178,8 @@ fn check(x: &[f64], y: &[f64], options: &SegmentOptions) -> Result<(), StatsErro
 fn limits(points: usize, options: &SegmentOptions) -> Limits {
     let unit = libm::log(real(points));
     let price = |allowed: bool| if allowed { options.slope_penalty * unit } else { f64::INFINITY };
-    let prices = Prices { constant: 0.0, line: price(options.line), power: price(options.power) };
+    let prices =
+        Prices { constant: 0.0, line: price(options.line), power: price(options.power), is_limited: true };
     Limits {
         penalty: options.break_penalty * unit,
         prices,
@@ -191,25 +192,48 @@ fn limits(points: usize, options: &SegmentOptions) -> Limits {
 /// Points up to which a second start is tried. Among more, the window of the pilot is a small part.
 const FEW: usize = 2000;
 
-/// Search from the pilot; among few points also from the best partition without cuts.
+/// Search from the pilot; among few points also from a good partition without cuts.
 ///
 /// A pilot whose window spans much of the points is far from a steep curve at their end. Residuals are then cut around
-/// the wrong curve, and the next round finds it again. The better of both ends is the one with the smaller cost around
-/// its own curve.
+/// the wrong curve, and the next round finds it again: a staircase. The better of both ends is the one with the smaller
+/// cost around its own curve. An end without breaks is no staircase.
 fn converge(groups: &Groups, options: &SegmentOptions) -> (Weighted, Found) {
-    let pilot = groups.pilot();
-    let first = rounds(groups, options, &pilot, groups.window());
-    if !options.robust || groups.y.len() > FEW {
+    let pilot = Start { level: groups.pilot(), smeared: groups.window() };
+    let first = rounds(groups, options, &pilot, Proof::Needed);
+    if !options.robust || groups.y.len() > FEW || first.1.breaks.is_empty() {
         return first;
     }
+    let is_better = |second: &(Weighted, Found)| {
+        let sigma = first.0.sigma.min(second.0.sigma);
+        own_cost(groups, second, sigma, options) < own_cost(groups, &first, sigma, options)
+    };
+    // Without cuts the bounds are loose, and a proof takes a hundred times as long as the search.
     let uncut = SegmentOptions { robust: false, ..*options };
-    let (weighted, found) = rounds(groups, &uncut, &pilot, groups.window());
-    let mut start = levels(groups, &weighted.groups, &found.breaks, 0, &uncut);
-    usable(&mut start, &pilot, groups, options.noise);
-    let second = rounds(groups, options, &start, 0);
-    let sigma = first.0.sigma.min(second.0.sigma);
-    let is_better = own_cost(groups, &second, sigma, options) < own_cost(groups, &first, sigma, options);
-    if is_better { second } else { first }
+    let (weighted, found) = rounds(groups, &uncut, &pilot, Proof::Omitted);
+    let mut level = levels(groups, &weighted.groups, &found.breaks, 0, &uncut);
+    usable(&mut level, &pilot.level, groups, options.noise);
+    let start = Start { level, smeared: 0 };
+    let second = rounds(groups, options, &start, Proof::Omitted);
+    if second.1.breaks == first.1.breaks || !is_better(&second) {
+        return first;
+    }
+    let second = rounds(groups, options, &start, Proof::Needed);
+    if is_better(&second) { second } else { first }
+}
+
+/// Where the rounds begin.
+struct Start {
+    /// The curve at every x.
+    level: Vec<f64>,
+    /// Over how many points a jump is smeared in it.
+    smeared: usize,
+}
+
+/// Whether a partition is shown to be the best one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Proof {
+    Needed,
+    Omitted,
 }
 
 /// Cost of a partition around its own curves, residuals cut, for a given noise.
@@ -239,11 +263,9 @@ fn own_cost(
 }
 
 /// Search, then weights and cuts around what was found, until nothing moves any more.
-///
-/// `smeared` is over how many points a jump is smeared in `start`.
-fn rounds(groups: &Groups, options: &SegmentOptions, start: &[f64], smeared: usize) -> (Weighted, Found) {
+fn rounds(groups: &Groups, options: &SegmentOptions, start: &Start, proof: Proof) -> (Weighted, Found) {
     let limits = limits(groups.y.len(), options);
-    let mut level = start.to_vec();
+    let mut level = start.level.clone();
     let mut before: Option<Vec<usize>> = None;
     let mut pass = 0;
     loop {
@@ -253,7 +275,10 @@ fn rounds(groups: &Groups, options: &SegmentOptions, start: &[f64], smeared: usi
         // The proof is worth its price once the weights no longer change.
         let guessed = guess(&tree, &limits);
         let found = if pass >= PASSES || before.as_ref() == Some(&guessed) {
-            let found = search(&tree, &limits);
+            let found = match proof {
+                Proof::Needed => search(&tree, &limits),
+                Proof::Omitted => Found::unproven(&tree, guessed, &limits),
+            };
             if pass >= PASSES || before.as_ref() == Some(&found.breaks) {
                 return (weighted, found);
             }
@@ -267,8 +292,9 @@ fn rounds(groups: &Groups, options: &SegmentOptions, start: &[f64], smeared: usi
             .map(|range| piece(groups, &weighted.groups, range, &limits))
             .collect();
         let settled = settle(groups, &curves, &found, &weighted.spread, options);
-        level = levels(groups, &weighted.groups, &settled, if pass == 1 { smeared } else { 0 }, options);
-        usable(&mut level, start, groups, options.noise);
+        level =
+            levels(groups, &weighted.groups, &settled, if pass == 1 { start.smeared } else { 0 }, options);
+        usable(&mut level, &start.level, groups, options.noise);
     }
 }
 

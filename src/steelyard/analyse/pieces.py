@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -101,7 +102,11 @@ class Piece:
         """Give the robust curve of the search at x."""
         values = np.asarray(x, dtype=np.float64)
         if self.kind is PieceKind.POWER:
-            return np.asarray(self.base * values**self.slope)
+            with np.errstate(over="ignore", under="ignore", divide="ignore"):
+                found = self.base * values**self.slope
+                # A factor near the ends of what numbers hold: by logarithms.
+                by_logarithm = np.exp(math.log(self.base) + self.slope * np.log(values))
+            return np.where(np.isfinite(found) & (found > 0), found, by_logarithm)
         return np.asarray(self.base + self.slope * values)
 
 

@@ -101,3 +101,11 @@ def test_a_straight_line_gets_no_break() -> None:
 def test_functions_of_the_package() -> None:
     assert steelyard.fit_segments is fit_segments
     assert steelyard.linear_model([1, 2, 3], [2, 4, 6.5]).count == 3
+
+
+def test_a_steep_power_law_predicts_where_its_factor_or_its_power_is_near_the_end_of_numbers() -> None:
+    x = np.geomspace(4000, 4400, 40)
+    for exponent in (-80.0, 84.0):
+        y = 1e-5 * (x / 4000) ** exponent
+        model = fit_segments(x, y, breaks=[], log=True)
+        assert model.pieces[0].predict([4200.0])[0] == pytest.approx(1e-5 * 1.05**exponent, rel=1e-6)

@@ -57,13 +57,20 @@ pub(super) struct Prices {
     pub(super) constant: f64,
     pub(super) line: f64,
     pub(super) power: f64,
+    /// Whether factors of power laws must be numbers; what only bounds a cost from below need not mind.
+    pub(super) is_limited: bool,
 }
 
 impl Prices {
     /// The same kinds free of charge: what is left bounds any part of a piece from below.
     pub(super) fn free(self) -> Self {
         let none = |price: f64| if price.is_finite() { 0.0 } else { f64::INFINITY };
-        Self { constant: none(self.constant), line: none(self.line), power: none(self.power) }
+        Self {
+            constant: none(self.constant),
+            line: none(self.line),
+            power: none(self.power),
+            is_limited: false,
+        }
     }
 }
 
@@ -90,9 +97,18 @@ impl Both {
             least = least.min(self.plain.line() + prices.line);
         }
         if prices.power.is_finite() {
-            least = least.min(self.log.line() + prices.power);
+            let cost = self.log.line() + prices.power;
+            if cost < least && !(prices.is_limited && self.is_factor_beyond()) {
+                least = cost;
+            }
         }
         least
+    }
+
+    /// Whether the factor of the power law through these points is too large or too small for a number.
+    fn is_factor_beyond(&self) -> bool {
+        const LARGEST: f64 = 700.0;
+        (self.log.y - self.log.slope() * self.log.x).abs() > LARGEST
     }
 
     /// The kind that gives the smallest priced cost; the simpler one at a tie.
@@ -104,10 +120,39 @@ impl Both {
         ];
         let mut best = options[0];
         for option in &options[1..] {
-            if option.1 < best.1 {
+            let is_beyond = option.0 == PieceKind::Power && prices.is_limited && self.is_factor_beyond();
+            if option.1 < best.1 && !is_beyond {
                 best = *option;
             }
         }
         best.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::real;
+
+    fn steep(exponent: f64) -> Both {
+        let mut sum = Both::default();
+        for step in 0..3 {
+            let x = 4000.0 + 30.0 * real(step);
+            let y = libm::pow(x / 4000.0, exponent);
+            let at = |x, y| Moments { weight: 1.0, x, y, ..Moments::default() };
+            sum.join(&Both { plain: at(x, y), log: at(libm::log(x), libm::log(y)) });
+        }
+        sum
+    }
+
+    #[test]
+    fn a_power_law_whose_factor_is_no_number_is_no_piece() {
+        let prices = Prices { constant: 0.0, line: f64::INFINITY, power: 0.0, is_limited: true };
+        for (exponent, kind) in [(-80.0, PieceKind::Power), (-90.0, PieceKind::Constant)] {
+            let sum = steep(exponent);
+            assert_eq!(sum.kind(&prices), kind);
+            assert!((sum.cost(&prices) > 1e-6) == (kind == PieceKind::Constant));
+            assert_eq!(sum.kind(&prices.free()), PieceKind::Power, "a bound from below minds no factor");
+        }
     }
 }

@@ -25,6 +25,14 @@ pub(super) struct Found {
     pub(super) evaluations: usize,
 }
 
+impl Found {
+    /// A partition of which nothing is shown.
+    pub(super) fn unproven(tree: &Tree<'_>, breaks: Vec<usize>, limits: &Limits) -> Found {
+        let cost = partition_cost(tree, &breaks, limits.penalty, &limits.prices);
+        Found { breaks, cost, bound: f64::NEG_INFINITY, evaluations: 0 }
+    }
+}
+
 /// Fewer positions than this are searched completely.
 const FEW: usize = 320;
 /// Cells of one round.

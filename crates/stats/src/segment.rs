@@ -209,11 +209,11 @@ fn converge(groups: &Groups, options: &SegmentOptions) -> (Weighted, Found) {
     };
     // Without cuts the bounds are loose, and a proof takes a hundred times as long as the search.
     let uncut = SegmentOptions { robust: false, ..*options };
-    let (weighted, found) = rounds(groups, &uncut, &pilot, Proof::Omitted);
+    let (weighted, found) = rounds(groups, &uncut, &pilot, Proof::Omitted(None));
     let mut level = levels(groups, &weighted.groups, &found.breaks, 0, &uncut);
     usable(&mut level, &pilot.level, groups, options.noise);
     let start = Start { level, smeared: 0 };
-    let second = rounds(groups, options, &start, Proof::Omitted);
+    let second = rounds(groups, options, &start, Proof::Omitted(Some(&first.1.breaks)));
     if second.1.breaks == first.1.breaks || !is_better(&second) {
         return first;
     }
@@ -230,10 +230,11 @@ struct Start {
 }
 
 /// Whether a partition is shown to be the best one.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Proof {
+#[derive(Clone, Copy)]
+enum Proof<'a> {
     Needed,
-    Omitted,
+    /// No; and whoever comes by this partition is done.
+    Omitted(Option<&'a [usize]>),
 }
 
 /// Cost of a partition around its own curves, residuals cut, for a given noise.
@@ -263,7 +264,7 @@ fn own_cost(
 }
 
 /// Search, then weights and cuts around what was found, until nothing moves any more.
-fn rounds(groups: &Groups, options: &SegmentOptions, start: &Start, proof: Proof) -> (Weighted, Found) {
+fn rounds(groups: &Groups, options: &SegmentOptions, start: &Start, proof: Proof<'_>) -> (Weighted, Found) {
     let limits = limits(groups.y.len(), options);
     let mut level = start.level.clone();
     let mut before: Option<Vec<usize>> = None;
@@ -274,10 +275,14 @@ fn rounds(groups: &Groups, options: &SegmentOptions, start: &Start, proof: Proof
         pass += 1;
         // The proof is worth its price once the weights no longer change.
         let guessed = guess(&tree, &limits);
+        if matches!(proof, Proof::Omitted(Some(known)) if known == guessed) {
+            let found = Found::unproven(&tree, guessed, &limits);
+            return (weighted, found);
+        }
         let found = if pass >= PASSES || before.as_ref() == Some(&guessed) {
             let found = match proof {
                 Proof::Needed => search(&tree, &limits),
-                Proof::Omitted => Found::unproven(&tree, guessed, &limits),
+                Proof::Omitted(_) => Found::unproven(&tree, guessed, &limits),
             };
             if pass >= PASSES || before.as_ref() == Some(&found.breaks) {
                 return (weighted, found);

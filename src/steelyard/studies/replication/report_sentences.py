@@ -73,10 +73,11 @@ PHRASING: Final = Phrasing(
             "({estimates.explained:interval}): {verdict}",
         },
         "spike_period": {
-            "periodic": "the spikes come every {estimates.period}[ ({estimates.period:interval})] in "
-            "{facts.periodic_runs} of {facts.looked_at} runs; {estimates.locked} of them keep to it",
-            "no period": "the spikes have no common period: {facts.periodic_runs} of {facts.looked_at} runs "
-            "show one[, every {estimates.period} on average]",
+            "periodic": "the spikes come every {estimates.period}[ ({estimates.period:interval})], or a "
+            "whole part of it, in {facts.agreeing_runs} of {facts.looked_at} runs; {estimates.locked} of "
+            "them keep to it",
+            "no period": "the spikes have no common period: {facts.agreeing_runs} of {facts.looked_at} runs "
+            "agree[ on {estimates.period}]",
             "too few spikes": "whether the spikes have a period is not said: {facts.reason}",
         },
         "failed_benchmark": {

@@ -1,7 +1,9 @@
 """Whether the spikes of a program come with a period.
 
-**Periodic**: at least half of the runs that have spikes enough show a period by themselves, and the interval
-of the period over those runs is narrow, at most `MOST_SPREAD` of it.
+Not every beat of a cause makes a spike, and a beat may make two, so that one run shows a period and another
+one a whole part of it. The **common period** is the longest one that two runs show, alike within
+`ALIKE`; a single run is believed. **Periodic**: at least half of the runs with spikes enough show it or
+a whole part of it.
 """
 
 from __future__ import annotations
@@ -20,8 +22,11 @@ if TYPE_CHECKING:
 
 OFTEN: Final = 0.5
 """Share of the runs with spikes enough in which a period must show."""
-MOST_SPREAD: Final = 0.2
-"""Half width of the interval over the middle one of the runs' periods; beyond it they are different ones."""
+ALIKE: Final = 0.02
+"""Relative difference of periods that are one."""
+MOST_PARTS: Final = 25
+"""Parts of a period that are looked at; beyond, any number is near to one of them."""
+FEWEST_ALIKE: Final = 2
 
 PERIODIC: Final = "periodic"
 NOT_PERIODIC: Final = "no period"
@@ -42,12 +47,15 @@ def period_finding(setting: str, periods: Sequence[Period], evidence: Evidence) 
     """
     looked = [each for each in periods if not each.reason]
     found = [each for each in looked if each.is_periodic]
-    period = locked = Estimate(None, "ns", "no run shows a period")
+    whole = _whole_periods(found)
+    period = locked = Estimate(None, "ns", "no period that two runs show")
+    agreeing = []
     verdict = NOT_PERIODIC if looked else TOO_FEW
-    if found:
-        period = over_runs([each.period_ns for each in found], "ns")
-        locked = over_runs([100 * each.locked_share for each in found], "percent")
-        if len(found) >= OFTEN * len(looked) and _is_one(period.value, period.low, period.high):
+    if whole:
+        period = over_runs([each.period_ns for each in whole], "ns")
+        agreeing = [each for each in found if _is_part(each.period_ns, period.value or 0.0)]
+        locked = over_runs([100 * each.locked_share for each in agreeing], "percent")
+        if len(agreeing) >= OFTEN * len(looked):
             verdict = PERIODIC
     return finding(
         "spike_period",
@@ -58,14 +66,30 @@ def period_finding(setting: str, periods: Sequence[Period], evidence: Evidence) 
             "runs": len(periods),
             "looked_at": len(looked),
             "periodic_runs": len(found),
+            "agreeing_runs": len(agreeing),
             "reason": next((each.reason for each in periods if each.reason), ""),
         },
         evidence=evidence,
     )
 
 
-def _is_one(value: float | None, low: float | None, high: float | None) -> bool:
-    """Tell one period from several; a single run is believed."""
-    if value is None:
-        return False
-    return low is None or high is None or (high - low) / 2 <= MOST_SPREAD * value
+def _whole_periods(found: Sequence[Period]) -> list[Period]:
+    """Give the runs that show the common period itself."""
+    fewest = min(FEWEST_ALIKE, len(found))
+    for longest in sorted(found, key=lambda each: -each.period_ns):
+        alike = [each for each in found if abs(each.period_ns / longest.period_ns - 1) <= ALIKE]
+        if len(alike) >= fewest:
+            return alike
+    return []
+
+
+def _is_part(period_ns: float, whole_ns: float) -> bool:
+    """Whether a period is a whole part of another.
+
+    Examples
+    --------
+    >>> [_is_part(each, 100.0) for each in (100.5, 49.9, 7.692, 70.0, 150.0)]
+    [True, True, True, False, False]
+    """
+    parts = round(whole_ns / period_ns)
+    return 1 <= parts <= MOST_PARTS and abs(whole_ns / parts / period_ns - 1) <= ALIKE / parts + 1 / 1000

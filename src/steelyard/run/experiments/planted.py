@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 CAUSES: Final = ("none", "background", "allocation", "migrations")
 PERIOD_MS: Final = 100
 BURST_MS: Final = 20
-MOVE_MS: Final = 5
+MOVE_MS: Final = 1
 BURNER: Final = "planted-burner"
 MOVER: Final = "planted-mover"
 _LOOK_S: Final = 0.05

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from steelyard.report.sentence import Statement
 
 WIDTH: Final = 80
+LONGEST_NOTE: Final = 40
+"""Characters; longer notes are sentences, which the page has room for."""
 KEY_ROWS: Final = 8
 """Rows of a key table shown; the page and the CSV file have all."""
 
@@ -103,6 +105,6 @@ def _print_table(console: Console, table: Table) -> None:
 
 def _cell(value: Value) -> Text:
     text = Text(value.text, style=_TONES.get(value.tone, ""))
-    if value.note:
+    if value.note and len(value.note) <= LONGEST_NOTE:
         text.append(f"\n{value.note}", style="dim")
     return text

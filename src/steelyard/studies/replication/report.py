@@ -53,7 +53,7 @@ def _about(provenance: Provenance | None, findings: FindingSet, plan: Plan) -> I
 
 
 def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[Notice]:
-    played = [each.subject["device"] for each in findings.of("device") if each.verdict == "played"]
+    played = sorted(each.subject["device"] for each in findings.of("device") if each.verdict == "played")
     if played:
         text = (
             f"{', '.join(played)}: parts of one machine with stated limits. What they differ by says "

@@ -158,6 +158,7 @@ CELL_COLUMNS: Final = (
 
 def cost_table(findings: FindingSet) -> Table | None:
     """Give one row per framework, state and setting, our own recording first."""
+    has_steps = any("step" in each.estimates for each in findings.of("overhead"))
     rows = [
         (
             Value(f"our own recording ({each.subject['language']})"),
@@ -166,7 +167,7 @@ def cost_table(findings: FindingSet) -> Table | None:
             verdict_value(each),
             estimate_value(each, "cost"),
             interval_value(each, "cost"),
-            NOTHING,
+            *((NOTHING,) if has_steps else ()),
             NOTHING,
         )
         for each in findings.of("recording_cost")
@@ -179,7 +180,7 @@ def cost_table(findings: FindingSet) -> Table | None:
             verdict_value(each),
             estimate_value(each, "overhead"),
             interval_value(each, "overhead"),
-            estimate_value(each, "step") if "step" in each.estimates else NOTHING,
+            *([estimate_value(each, "step") if "step" in each.estimates else NOTHING] if has_steps else ()),
             NOTHING if each.estimates["kept"].value is None else estimate_value(each, "kept"),
         )
         for each in findings.of("overhead")
@@ -191,7 +192,7 @@ def cost_table(findings: FindingSet) -> Table | None:
         Column("verdict"),
         Column("cost per call", is_number=True),
         Column("95 % interval"),
-        Column("on top of the state before", is_number=True, in_terminal=False),
+        *([Column("on top of the state before", is_number=True, in_terminal=False)] if has_steps else ()),
         Column("records kept", is_number=True, explanation="on the storage afterwards, of one per call"),
     )
     note = (

@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command as Process, Stdio};
@@ -92,8 +93,7 @@ fn stop(state: &StateFolder, out: &mut dyn Write) -> Result<u8, SchedulerError> 
         say(out, "the best-effort class is not started\n");
         return Ok(0);
     };
-    // SAFETY: sends a signal to a process that was just seen to be the scheduler.
-    unsafe { libc::kill(pid, libc::SIGTERM) };
+    ask_to_end(pid, || state.pid() == Some(pid));
     let deadline = Instant::now() + PATIENCE;
     while state.pid() == Some(pid) {
         if Instant::now() > deadline {
@@ -105,6 +105,24 @@ fn stop(state: &StateFolder, out: &mut dyn Write) -> Result<u8, SchedulerError> 
     }
     say(out, "the best-effort class is detached\n");
     Ok(0)
+}
+
+/// Sends SIGTERM to a process if it is the one that is meant.
+///
+/// The handle is opened first and the process looked at afterwards, so that no later process of the same id can be hit.
+fn ask_to_end(pid: i32, is_meant: impl Fn() -> bool) {
+    // SAFETY: takes an id and flags, gives a new descriptor or -1.
+    let raw = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    let Some(raw) = i32::try_from(raw).ok().filter(|raw| *raw >= 0) else { return };
+    // SAFETY: the call above has just made it, and nobody else knows it.
+    let handle = unsafe { OwnedFd::from_raw_fd(raw) };
+    if is_meant() {
+        let no_info: *const libc::siginfo_t = std::ptr::null();
+        // SAFETY: the descriptor is open, and no further information is given. One that has ended is none to ask.
+        unsafe {
+            libc::syscall(libc::SYS_pidfd_send_signal, handle.as_raw_fd(), libc::SIGTERM, no_info, 0);
+        }
+    }
 }
 
 /// Exit code 0: attached; 1: not.
@@ -136,4 +154,23 @@ fn probe(form: Form, out: &mut dyn Write) -> u8 {
     };
     say(out, &text);
     if found.is_available() { 0 } else { 3 }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
+    use super::*;
+
+    #[test]
+    fn only_the_process_that_is_meant_is_asked_to_end() {
+        let mut child = Process::new("sleep").arg("60").spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        ask_to_end(pid, || false);
+        thread::sleep(Duration::from_millis(50));
+        assert!(child.try_wait().unwrap().is_none());
+        ask_to_end(pid, || true);
+        assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGTERM));
+        ask_to_end(pid, || true);
+    }
 }

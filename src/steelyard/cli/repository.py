@@ -43,7 +43,9 @@ def index(
     found = make_index(folder, is_verified=verify)
     for name, reason in found.refused.items():
         sys.stderr.write(f"left out: {name}: {reason}\n")
-    sys.stdout.write(f"index {folder / INDEX_NAME}: {len(found.packages)} packages\n")
+    count = len(found.packages)
+    noun = "package" if count == 1 else "packages"
+    sys.stdout.write(f"index {folder / INDEX_NAME}: {count} {noun}\n")
     return _REFUSED if found.refused else 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from steelyard.report.page import Value
@@ -9,6 +10,8 @@ from steelyard.report.slots import NOT_AVAILABLE, signed_change, with_unit
 from steelyard.units import format_significant
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from steelyard.model.finding import Finding
 
 CV_DIGITS: Final = 4
@@ -68,3 +71,16 @@ def interval_value(finding: Finding, role: str) -> Value:
     low, high = with_unit(estimate.low, estimate.unit), with_unit(estimate.high, estimate.unit)
     doubt = "" if estimate.guaranteed else f" {DOUBT}"
     return Value(f"{low} to {high}{doubt}", finding=finding.id)
+
+
+def counted(words: Iterable[str], order: Sequence[str] = ()) -> str:
+    """Count words, most frequent first, or in a given order.
+
+    Examples
+    --------
+    >>> counted(["flat", "warm-up", "flat"])
+    '2 flat, 1 warm-up'
+    """
+    counts = Counter(words)
+    names = [name for name in order if name in counts] or [name for name, _ in counts.most_common()]
+    return ", ".join(f"{counts[name]} {name}" for name in names)

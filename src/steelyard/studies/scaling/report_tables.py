@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +14,7 @@ from steelyard.studies.report_values import (
     DOUBT_NOTE,
     change_interval_value,
     change_value,
+    counted,
     estimate_value,
     interval_value,
     number_value,
@@ -24,7 +25,7 @@ from steelyard.studies.scaling.strategy_findings import NO_LOCK, contender_of
 from steelyard.studies.scaling.tables import CLAIMS, PACKETS_CLAIMS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from steelyard.model.finding import Finding, FindingSet
 
@@ -164,17 +165,6 @@ def table_of(  # noqa: PLR0913 - a table by its parts
         is_key=is_key,
         summary=summary or counted(finding.verdict for finding in chosen),
     )
-
-
-def counted(words: Iterable[str]) -> str:
-    """Count words, most frequent first.
-
-    Examples
-    --------
-    >>> counted(["kept", "lost", "kept"])
-    '2 kept, 1 lost'
-    """
-    return ", ".join(f"{count} {word}" for word, count in Counter(words).most_common())
 
 
 def speedup_table(findings: FindingSet, *, is_key: bool) -> Table | None:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.report.sentence import fill
 from steelyard.report.slots import NOT_AVAILABLE, percent, write
+from steelyard.studies.report_values import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from steelyard.model.finding import Finding
 
@@ -31,19 +32,6 @@ _MANY: Final = 3
 def filled(template: str, finding: Finding) -> str:
     """Fill a template with the values of a finding, as plain text."""
     return "".join(part.text for part in fill(template, finding))
-
-
-def counted(words: Iterable[str], order: Sequence[str] = ()) -> str:
-    """Count words, most frequent first, or in a given order.
-
-    Examples
-    --------
-    >>> counted(["flat", "warm-up", "flat"])
-    '2 flat, 1 warm-up'
-    """
-    counts = Counter(words)
-    names = [name for name in order if name in counts] or [name for name, _ in counts.most_common()]
-    return ", ".join(f"{counts[name]} {name}" for name in names)
 
 
 def errors_message(chosen: Sequence[Finding]) -> str:

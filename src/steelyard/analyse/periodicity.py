@@ -18,6 +18,8 @@ FEWEST: Final = 6
 """Events below which no period is looked for."""
 FEWEST_CYCLES: Final = 5
 """Cycles that a period must have in the time that was watched."""
+FEWEST_CALLS: Final = 4
+"""Calls that the shortest period must hold, so that the lattice of the calls is no period."""
 SIGNIFICANT: Final = 0.01
 _MOST_CELLS: Final = 1 << 17
 """Cells of the grid that events are counted in, at most; at the highest frequency a cycle has 8 or more."""

@@ -11,7 +11,7 @@ import numpy as np
 from steelyard.analyse.call_times import summarise
 from steelyard.analyse.co_occurrence import VerdictKind, explain
 from steelyard.analyse.peaks import estimate_rate, find_episodes
-from steelyard.analyse.periodicity import find_period
+from steelyard.analyse.periodicity import FEWEST_CALLS, find_period
 from steelyard.analyse.spike_timeline import spike_timeline
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 PARTS: Final = 20
 """Parts of a single run in which peaks are counted, to see whether they come in clusters."""
-_SHORTEST_CYCLES: Final = 4
-"""Calls that the shortest period must hold, so that the lattice of the calls is no period."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +159,7 @@ def peaks_of_run(series: CallSeries, threshold: Threshold) -> RunPeaks:
         part_counts=tuple(int(count) for count in counts),
         part_calls=tuple(int(calls) for calls in np.diff(edges)),
         timeline=spike_timeline(episodes, begin, end),
-        period=find_period(
-            episodes.start_ns, begin, end, shortest_ns=_SHORTEST_CYCLES * max(times.mean_ns, 1.0)
-        ),
+        period=find_period(episodes.start_ns, begin, end, shortest_ns=FEWEST_CALLS * max(times.mean_ns, 1.0)),
         explanation=explanation,
     )
 

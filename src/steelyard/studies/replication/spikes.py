@@ -15,7 +15,7 @@ import numpy as np
 
 from steelyard.analyse.co_occurrence import explain
 from steelyard.analyse.peaks import ROBUST_FACTOR, find_episodes
-from steelyard.analyse.periodicity import find_period
+from steelyard.analyse.periodicity import FEWEST_CALLS, find_period
 from steelyard.analyse.run_events import events_of
 
 if TYPE_CHECKING:
@@ -39,9 +39,6 @@ LARGEST_SHARE: Final = 0.75
 
 FEWEST_LONGEST: Final = 5
 """Calls that set the excess at least: one stall of the machine must not hide all other spikes."""
-
-CALLS_PER_PERIOD: Final = 4
-"""Calls that the shortest period must hold, so that the lattice of the calls is no period."""
 
 SLACK: Final = 0.5
 """Part of the length of the shortest of them from which a call is a spike."""
@@ -137,6 +134,6 @@ def spikes_of(run: ExperimentRun, excess: float, seed: int | None = None) -> Spi
     if seed is not None:
         window = int(start[0]), int(start[-1] + duration[-1])
         explanation = explain(episodes, events_of(run), *window, seed=seed)
-        shortest_ns = CALLS_PER_PERIOD * (window[1] - window[0]) / duration.size
+        shortest_ns = FEWEST_CALLS * (window[1] - window[0]) / duration.size
         period = find_period(episodes.start_ns, *window, shortest_ns=shortest_ns)
     return Spikes(int(duration.size), episodes.count, float(episodes.excess_ns.sum()), explanation, period)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -103,10 +102,14 @@ class Piece:
         values = np.asarray(x, dtype=np.float64)
         if self.kind is PieceKind.POWER:
             with np.errstate(over="ignore", under="ignore", divide="ignore"):
-                found = self.base * values**self.slope
-                # A factor near the ends of what numbers hold: by logarithms.
-                by_logarithm = np.exp(math.log(self.base) + self.slope * np.log(values))
-            return np.where(np.isfinite(found) & (found > 0), found, by_logarithm)
+                found = np.asarray(self.base * values**self.slope)
+                is_beyond = ~(np.isfinite(found) & (found > 0))
+                if is_beyond.any():
+                    # A factor or a power near the ends of what numbers hold.
+                    found = np.where(
+                        is_beyond, np.exp(np.log(self.base) + self.slope * np.log(values)), found
+                    )
+            return found
         return np.asarray(self.base + self.slope * values)
 
 

@@ -297,8 +297,8 @@ fn rounds(groups: &Groups, options: &SegmentOptions, start: &Start, proof: Proof
             .map(|range| piece(groups, &weighted.groups, range, &limits))
             .collect();
         let settled = settle(groups, &curves, &found, &weighted.spread, options);
-        level =
-            levels(groups, &weighted.groups, &settled, if pass == 1 { start.smeared } else { 0 }, options);
+        let smeared = if pass == 1 { start.smeared } else { 0 };
+        level = levels(groups, &weighted.groups, &settled, smeared, options);
         usable(&mut level, &start.level, groups, options.noise);
     }
 }

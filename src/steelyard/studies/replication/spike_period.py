@@ -48,7 +48,8 @@ def period_finding(setting: str, periods: Sequence[Period], evidence: Evidence) 
     looked = [each for each in periods if not each.reason]
     found = [each for each in looked if each.is_periodic]
     whole = _whole_periods(found)
-    period = locked = Estimate(None, "ns", "no period that two runs show")
+    period = Estimate(None, "ns", "no period that two runs show")
+    locked = Estimate(None, "percent", period.method)
     agreeing = []
     verdict = NOT_PERIODIC if looked else TOO_FEW
     if whole:
@@ -85,6 +86,8 @@ def _whole_periods(found: Sequence[Period]) -> list[Period]:
 
 def _is_part(period_ns: float, whole_ns: float) -> bool:
     """Whether a period is a whole part of another.
+
+    The tolerance shrinks as parts do: a period at random passes with a probability below a tenth.
 
     Examples
     --------

@@ -93,7 +93,8 @@ def _judged(test: RatioTest, p_different: float, p_equivalent: float, margin: Ma
     if p_different < 1 - margin.level:
         return replace(found, verdict=Holding.DIFFERENT)
     further = test.further_units
-    more = f"; about {further} more runs a side may settle it" if further else ""
+    noun = "run" if further == 1 else "runs"
+    more = f"; about {further} more {noun} a side may settle it" if further else ""
     return replace(found, reason=f"{_why_undecided(found, margin)}{more}")
 
 

@@ -157,6 +157,32 @@ measure thawed 1 $B
 stop_class
 """
 
+INVERSION: Final = r"""
+# A job that writes megabytes at a time is nearly always inside of the kernel, with the lock of its file.
+mkdir -p /tmp
+rewrite() { while :; do dd if=/dev/zero of=/tmp/shared bs=4M count=1 conv=notrunc 2>/dev/null; done; }
+append() { dd if=/dev/zero of=/tmp/shared bs=4k count=1 conv=notrunc 2>/dev/null; }
+lasts() { # FILE COMMAND...
+  file=$1 since=$(now); shift; "$@"; echo "$since $(now)" | awk '{ print $2 - $1 }' >> "$OUT/$file"
+}
+start_class
+best_effort rewrite
+for trial in 1 2 3 4 5 6; do
+  sleep 0.2
+  hog & H1=$!; hog & H2=$!
+  sleep 0.3
+  lasts writes append
+  kill $H1 $H2
+done
+fact longest_write "$(sort -n "$OUT/writes" | tail -n 1)"
+# And jobs that join their group beside services: with a lock that every new process waits for.
+hog & H1=$!; hog & H2=$!
+for trial in 1 2 3 4 5 6; do best_effort hog; lasts forks true; done
+fact longest_fork "$(sort -n "$OUT/forks" | tail -n 1)"
+kill $H1 $H2
+stop_class
+"""
+
 WEIGHTS: Final = r"""
 # Without the class: what the kernel's own means do on one CPU.
 LC=$GROUPS_FOLDER/lc; mkdir "$LC"
@@ -191,6 +217,7 @@ FAULTS: Final = {
     "cpu-offline": CPU_OFFLINE,
     "pinned": PINNED,
     "freezer": FREEZER,
+    "inversion": INVERSION,
     "weights": WEIGHTS,
 }
 

@@ -193,6 +193,15 @@ def test_a_parked_job_can_be_frozen(left: Path) -> None:
     assert facts.percent("thawed", 1)[0] > 95
 
 
+def test_a_service_does_not_wait_for_what_a_parked_job_holds_of_the_kernel(left: Path) -> None:
+    facts = _facts(left, "inversion")
+    assert facts.seconds("longest_write") < 1
+    assert facts.seconds("longest_fork") < 1
+    counters = json.loads((facts.folder / "scheduler.json").read_text(encoding="utf-8"))["counters"]
+    assert counters["inversions"] > 0
+    assert counters["holder_moments"] > 0
+
+
 def test_groups_of_the_kernel_have_their_weights(left: Path) -> None:
     facts = _facts(left, "weights")
     service, job = facts.percent("cpu_idle", 3)

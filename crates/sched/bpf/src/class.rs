@@ -59,6 +59,9 @@ impl<'object> LoadedClass<'object> {
         let programs = &skeleton.progs;
         // Without this one a signal is seen a little later.
         let mut tracing: Vec<Link> = programs.note_signal.attach().ok().into_iter().collect();
+        for inversion in [&programs.note_parking, &programs.note_lock_wait, &programs.note_lock_got] {
+            tracing.push(inversion.attach().map_err(|error| refused("see who holds locks", &error))?);
+        }
         if has_meter {
             for meter in [&programs.note_switch, &programs.note_wakeup, &programs.note_wakeup_new] {
                 tracing.push(meter.attach().map_err(|error| refused("be watched", &error))?);

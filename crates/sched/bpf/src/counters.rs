@@ -13,7 +13,7 @@ use crate::options::Switches;
 pub const FORMAT: &str = "steelyard/scheduler-counters/1";
 
 /// Names of the counters, in the order of `enum counter` in `state.bpf.h`.
-pub const COUNTERS: [&str; 12] = [
+pub const COUNTERS: [&str; 14] = [
     "scheduling_events",
     "entry_runs",
     "entry_successes",
@@ -26,6 +26,8 @@ pub const COUNTERS: [&str; 12] = [
     "reenqueues",
     "migrations",
     "lent",
+    "inversions",
+    "holder_moments",
 ];
 
 /// Names of the histograms, in the order of `enum check`.

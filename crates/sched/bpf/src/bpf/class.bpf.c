@@ -67,8 +67,10 @@ void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 	u32 llc;
 
 	count(COUNT_SCHEDULING_EVENTS);
-	if (t)
+	if (t) {
 		t->is_blink = 0;
+		t->is_lent = 0;
+	}
 	if (is_best_effort(p)) {
 		enqueue_be(p, t, home);
 		return;
@@ -156,6 +158,8 @@ void BPF_PROG(be_dispatch, s32 cpu, struct task_struct *prev)
 
 	c->seen_seq = lc_seq_now();
 	c->pick = 0;
+	if (sure_waits && prev && !(prev->scx.flags & VALUE(scx_ent_flags, SCX_TASK_QUEUED)) && lend_to_holder(cpu, llc))
+		return;
 	if (scx_bpf_dsq_move_to_local(MOMENT_QUEUE + cpu))
 		return;
 	if (!check_local && c->kind_ns[1] < c->kind_ns[0] && take_be(c, cpu, llc, prev_is_be ? prev : NULL)) {
@@ -219,10 +223,11 @@ static __always_inline void note_be_start(struct cpu_state *c, s32 cpu, struct t
 		c->parked_ns += now - t->wait_start_ns;
 	t->wait_start_ns = 0;
 	if (t->is_blink) {
-		start_moment(c, cpu);
+		start_moment(c, cpu, t->is_lent ? LENT_NS : MOMENT_NS);
 		return;
 	}
 	t->park_start_ns = 0;
+	t->kernel_moments = 0;
 	offer(c, cpu);
 }
 
@@ -324,6 +329,9 @@ s32 BPF_PROG(be_init)
 {
 	s32 i, error;
 
+	lock_epoch++;
+	sure_waits = 0;
+	unsure_waits = 0;
 	bpf_for(i, 0, nr_cpus) {
 		error = scx_bpf_create_dsq(PINNED_QUEUE + nth_cpu(i), -1);
 		if (!error)

@@ -59,6 +59,16 @@ struct cpumask {
 typedef struct {
 	unsigned long sig[1];
 } sigset_t;
+typedef struct {
+	s64 counter;
+} atomic64_t;
+typedef atomic64_t atomic_long_t;
+struct mutex {
+	atomic_long_t owner;
+};
+struct rw_semaphore {
+	atomic_long_t owner;
+};
 struct sigpending {
 	sigset_t signal;
 };
@@ -171,6 +181,9 @@ extern void scx_bpf_dsq_move_set_slice(struct bpf_iter_scx_dsq *, u64) __ksym;
 extern void scx_bpf_dsq_move_set_vtime(struct bpf_iter_scx_dsq *, u64) __ksym;
 extern bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *, struct task_struct *, u64, u64) __ksym;
 extern bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *, struct task_struct *, u64, u64) __ksym;
+extern void bpf_rcu_read_lock(void) __ksym;
+extern void bpf_rcu_read_unlock(void) __ksym;
+extern void *bpf_rdonly_cast(const void *, u32) __ksym;
 extern bool bpf_cpumask_test_cpu(u32, const struct cpumask *) __ksym;
 extern int bpf_iter_num_new(struct bpf_iter_num *, int, int) __ksym;
 extern int *bpf_iter_num_next(struct bpf_iter_num *) __ksym;

@@ -7,17 +7,17 @@
 #ifndef STEELYARD_MOMENT_BPF_H
 #define STEELYARD_MOMENT_BPF_H
 
-#include "queue.bpf.h"
+#include "holder.bpf.h"
 
 #define MOMENT_NS 150000ULL
 #define PATROL_NS 10000000ULL	     /* between looks while BE waits */
+#define PATROL_LENDING_NS 1000000ULL /* while LC waits for what BE may hold */
 #define PATROL_IDLE_NS 100000000ULL  /* while none does */
 #define PATROL_FULL_NS 250000000ULL  /* a look at every waiting task, for what gives no sign: the freezer */
 #define MOMENT_STUCK_NS 200000000ULL /* a CPU that gives no moment for so long is held by a real-time task */
 #define READER_BLINKS 8
 #define PARKED_AFTER_NS 1000000000ULL /* a wait counts as parked from there on */
 
-const volatile u64 heartbeat_ns = 20000000000ULL;
 const volatile u64 freeze_after_ns;
 
 /* Something happened that a waiting BE task must react to. */
@@ -92,13 +92,14 @@ static __always_inline void note_parked(struct task_struct *p, struct task_state
 }
 
 /* Gives moments to the tasks of one queue that need one; 0: none is left that does. */
-static __noinline u32 look_after(u32 llc, s32 allowed, u64 now, bool is_full)
+static __always_inline int give_moments(u32 llc, s32 allowed, u64 now, bool is_full)
 {
 	struct task_struct *p;
 
 	bpf_for_each(scx_dsq, p, BE_QUEUE + llc, 0) {
 		struct task_state *t = task_state(p);
 		u64 due_ns;
+		bool lending = is_lending(now);
 		s32 cpu;
 
 		if (!t)
@@ -120,7 +121,9 @@ static __noinline u32 look_after(u32 llc, s32 allowed, u64 now, bool is_full)
 		}
 		if (is_full)
 			note_parked(p, t, now);
-		due_ns = t->wait_start_ns + heartbeat_ns;
+		due_ns = due_ns_of(t, lending);
+		if (due_ns <= now && is_rationed(t, now, lending))
+			due_ns = last_kernel_moment_ns + KERNEL_PAUSE_NS;
 		if (due_ns > now && !has_to_react(p)) {
 			if (due_ns < next_due_ns)
 				next_due_ns = due_ns;
@@ -130,19 +133,22 @@ static __noinline u32 look_after(u32 llc, s32 allowed, u64 now, bool is_full)
 		if (cpu < 0)
 			return 1;
 		t->is_blink = 1;
-		scx_bpf_dsq_move_set_slice(&___it, MOMENT_NS);
+		t->is_lent = lending && t->is_in_kernel;
+		scx_bpf_dsq_move_set_slice(&___it, t->is_lent ? LENT_NS : MOMENT_NS);
 		if (scx_bpf_dsq_move(&___it, p, MOMENT_QUEUE + cpu, 0)) {
-			count_shared(COUNT_HEARTBEAT_BLINKS);
+			count_shared(t->is_lent ? COUNT_HOLDER_MOMENTS : COUNT_HEARTBEAT_BLINKS);
+			note_kernel_moment(t, now);
 			scx_bpf_kick_cpu(cpu, VALUE(scx_kick_flags, SCX_KICK_PREEMPT));
 		} else {
 			t->is_blink = 0;
+			t->is_lent = 0;
 		}
 	}
 	return 0;
 }
 
 /* Moments that a CPU does not give, because a real-time task holds it, are given elsewhere. */
-static __noinline s32 look_after_moments(s32 cpu, u64 now)
+static __always_inline int spread_moments(s32 cpu, u64 now)
 {
 	struct cpu_state *c = cpu_state(cpu);
 	struct task_struct *p;
@@ -167,6 +173,30 @@ static __noinline s32 look_after_moments(s32 cpu, u64 now)
 	return 0;
 }
 
+/*
+ * Not static: the kernel verifies such functions alone, and not anew in each path to them.
+ * It takes them for part of the program that starts the timer, which may sleep.
+ */
+__noinline int look_after(u32 llc, s32 allowed, u64 now, bool is_full)
+{
+	int left;
+
+	bpf_rcu_read_lock();
+	left = give_moments(llc, allowed, now, is_full);
+	bpf_rcu_read_unlock();
+	return left;
+}
+
+__noinline int look_after_moments(s32 cpu, u64 now)
+{
+	int left;
+
+	bpf_rcu_read_lock();
+	left = spread_moments(cpu, now);
+	bpf_rcu_read_unlock();
+	return left;
+}
+
 static int patrol(void *map, u32 *key, struct bpf_timer *timer)
 {
 	u64 now = bpf_ktime_get_ns(), period_ns = PATROL_IDLE_NS;
@@ -182,7 +212,10 @@ static int patrol(void *map, u32 *key, struct bpf_timer *timer)
 		look_after_moments(nth_cpu(i), now);
 	}
 	is_full = now - last_full_ns > PATROL_FULL_NS;
-	if (period_ns == PATROL_NS && (attention || is_full || now >= next_due_ns)) {
+	/* Also where none waits: the holder has its moment. */
+	if (is_lending(now))
+		period_ns = PATROL_LENDING_NS;
+	if (period_ns < PATROL_NS || (period_ns == PATROL_NS && (attention || is_full || now >= next_due_ns))) {
 		attention = 0;
 		next_due_ns = now + heartbeat_ns;
 		if (is_full)
@@ -209,7 +242,7 @@ static int end_moment(void *map, u32 *key, struct bpf_timer *timer)
 	return 0;
 }
 
-static __always_inline void start_moment(struct cpu_state *c, s32 cpu)
+static __always_inline void start_moment(struct cpu_state *c, s32 cpu, u64 length_ns)
 {
 	u32 key = cpu;
 	struct patrol_timer *moment = bpf_map_lookup_elem(&moment_timers, &key);
@@ -218,7 +251,7 @@ static __always_inline void start_moment(struct cpu_state *c, s32 cpu)
 	c->is_stuck = 0;
 	/* Where the timer cannot be had the slice ends the moment, at the next tick. */
 	if (moment)
-		bpf_timer_start(&moment->timer, MOMENT_NS, BPF_F_TIMER_CPU_PIN);
+		bpf_timer_start(&moment->timer, length_ns, BPF_F_TIMER_CPU_PIN);
 }
 
 static __always_inline s32 start_patrol(void)

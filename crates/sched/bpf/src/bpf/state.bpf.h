@@ -21,6 +21,8 @@ enum counter {
 	COUNT_REENQUEUES,
 	COUNT_MIGRATIONS,
 	COUNT_LENT,
+	COUNT_INVERSIONS,
+	COUNT_HOLDER_MOMENTS,
 	COUNTERS,
 };
 enum check { CHECK_ENTRY, CHECK_EXIT, CHECK_LOCAL, CHECKS };
@@ -68,6 +70,15 @@ struct task_state {
 	u32 is_blink;
 	/* Moments in a row that it got because it is inside of a read-side critical section. */
 	u32 reader_blinks;
+	/* It left its CPU inside of the kernel, and the moments that it got there since it last ran for longer. */
+	u32 is_in_kernel;
+	u32 kernel_moments;
+	/* Its moment is one for the holder of a lock. */
+	u32 is_lent;
+	/* LC: the lock of the kernel that it waits for; whether its holder is known; and of which attachment. */
+	u32 is_sure_wait;
+	u32 lock_epoch;
+	u64 awaited_lock;
 	/* CPU on which it last ran, plus 1; 0: it has not run yet. */
 	u32 last_cpu;
 };

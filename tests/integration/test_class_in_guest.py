@@ -150,9 +150,10 @@ def test_a_loader_that_is_killed_leaves_the_kernels_scheduler_and_every_task(lef
 
 def test_nothing_is_lost_when_a_real_time_task_takes_a_cpu(left: Path) -> None:
     facts = _facts(left, "rt-intruder")
-    intruder, *others = facts.percent("intruder", 4)
+    intruder, service, job = facts.percent("intruder", 4)
     assert intruder > 90
-    assert max(others) > 90
+    assert service > 90
+    assert job < 5
     assert min(facts.percent("after", 2)) > 90
     assert facts.texts["still_attached"] == "yes"
 

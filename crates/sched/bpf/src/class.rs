@@ -10,6 +10,7 @@ use libbpf_rs::{Link, OpenObject};
 
 use crate::SchedulerError;
 use crate::counters::{Counters, Strictness};
+use crate::kernel::enumerator;
 use crate::options::StartOptions;
 use crate::skeleton::class::{ClassSkel, ClassSkelBuilder, OpenClassSkel};
 use crate::topology::{MAX_CPUS, Topology};
@@ -146,6 +147,11 @@ fn configure(open: &mut OpenClassSkel<'_>, options: &StartOptions) -> Result<usi
             message,
             hint: "SCHED_IDLE and cpu.idle without the class".into(),
         });
+    }
+    // Else the kernel keeps a task that a real-time task interrupted on that CPU: the program that gives it back
+    // executes on its behalf and disables its migration.
+    if let Some(flag) = enumerator("scx_ops_flags", "SCX_OPS_ENQ_MIGRATION_DISABLED") {
+        open.struct_ops.steelyard_be_mut().flags |= flag;
     }
     let topology = Topology::read(Path::new("/"), possible);
     let Some(settings) = open.maps.rodata_data.as_deref_mut() else {

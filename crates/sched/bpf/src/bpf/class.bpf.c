@@ -29,7 +29,7 @@ s32 BPF_PROG(be_select_cpu, struct task_struct *p, s32 previous, u64 wake_flags)
 	return cpu;
 }
 
-static __always_inline void enqueue_be(struct task_struct *p, struct task_state *t, s32 home)
+static __always_inline void enqueue_be(struct task_struct *p, struct task_state *t, s32 home, int trampolines)
 {
 	u32 llc = llc_of_cpu(home);
 	u64 now = bpf_ktime_get_ns();
@@ -40,7 +40,7 @@ static __always_inline void enqueue_be(struct task_struct *p, struct task_state 
 			t->park_start_ns = now;
 		t->wait_start_ns = now;
 		/* Others, LC among them, may wait for the end of what it reads: it is to get there. */
-		if (is_reader(p) && t->reader_blinks < READER_BLINKS) {
+		if (is_reader(p, trampolines) && t->reader_blinks < READER_BLINKS) {
 			t->reader_blinks++;
 			t->is_blink = 1;
 			count(COUNT_LENT);
@@ -63,7 +63,9 @@ void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 {
 	s32 home = scx_bpf_task_cpu(p), target = -1;
 	struct task_state *t = task_state(p);
-	bool is_bound = p->nr_cpus_allowed == 1 || is_migration_disabled(p);
+	/* Back from a CPU that is released: within the program that gives it back. */
+	u16 trampolines = flags & VALUE(scx_enq_flags, SCX_ENQ_REENQ) ? 2 : 1;
+	bool is_bound = p->nr_cpus_allowed == 1 || is_migration_disabled_beyond(p, trampolines);
 	u32 llc;
 
 	count(COUNT_SCHEDULING_EVENTS);
@@ -71,8 +73,8 @@ void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 		t->is_blink = 0;
 		t->is_lent = 0;
 	}
-	if (is_best_effort(p)) {
-		enqueue_be(p, t, home);
+	if (is_best_effort_within(p, trampolines)) {
+		enqueue_be(p, t, home, trampolines);
 		return;
 	}
 	if (is_bound && (p->flags & PF_KTHREAD)) {

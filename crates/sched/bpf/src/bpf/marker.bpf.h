@@ -21,27 +21,28 @@ static __always_inline bool is_idle_group(const struct task_struct *p)
 	return false;
 }
 
-/* The trampoline of a BPF program itself disables migration of the task that executes it. */
-static __always_inline bool is_migration_disabled(const struct task_struct *p)
+/*
+ * The trampoline of a BPF program itself disables migration of the task that executes it; where one program makes the
+ * kernel call another, each does.
+ */
+static __always_inline bool is_migration_disabled_beyond(const struct task_struct *p, u16 trampolines)
 {
 	u16 depth = p->migration_disabled;
 
-	if (depth == 1)
-		return bpf_get_current_task_btf() != p;
-	return depth > 0;
+	return depth > (depth <= trampolines && bpf_get_current_task_btf() == p ? trampolines : 0);
 }
 
-/* Inside of a read-side critical section; the trampoline again is one of its own. */
-static __always_inline bool is_reader(const struct task_struct *p)
+/* Inside of a read-side critical section; the trampolines again are some of their own. */
+static __always_inline bool is_reader(const struct task_struct *p, int trampolines)
 {
-	return p->rcu_read_lock_nesting > (bpf_get_current_task_btf() == p ? 1 : 0);
+	return p->rcu_read_lock_nesting > (bpf_get_current_task_btf() == p ? trampolines : 0);
 }
 
 /*
  * Kernel threads, tasks on their way out, killed tasks and tasks that cannot leave their CPU at the moment are
  * never best-effort: others wait for what they hold.
  */
-static __always_inline bool is_best_effort(const struct task_struct *p)
+static __always_inline bool is_best_effort_within(const struct task_struct *p, u16 trampolines)
 {
 	if (p->flags & (PF_KTHREAD | PF_EXITING))
 		return false;
@@ -49,7 +50,12 @@ static __always_inline bool is_best_effort(const struct task_struct *p)
 		return false;
 	if ((p->signal->flags & SIGNAL_GROUP_EXIT) || (p->pending.signal.sig[0] & SIGKILL_BIT))
 		return false;
-	return !is_migration_disabled(p);
+	return !is_migration_disabled_beyond(p, trampolines);
+}
+
+static __always_inline bool is_best_effort(const struct task_struct *p)
+{
+	return is_best_effort_within(p, 1);
 }
 
 #endif

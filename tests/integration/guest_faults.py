@@ -205,6 +205,36 @@ steelyard-load park --seconds 10 --unit-iterations $UNIT --kill 3 --out "$OUT/ki
 stop_class
 """
 
+THOUSAND: Final = r"""
+start_class
+# A process each, which waits for the start and then for nothing.
+mkfifo /start
+best_effort sh -c 'n=0
+while [ $n -lt 1000 ]; do { : < /start; while :; do :; done; } & n=$((n+1)); done
+echo $n > /made; wait'
+await 30 test -s /made
+hog & H1=$!; hog & H2=$!
+sleep 0.5
+: > /start
+# All of them were woken inside of the kernel, and each gets out of it.
+sleep 25
+used_ns() { cat "$@" | awk '{ s += $1 } END { printf "%.0f", s }'; }
+jobs_ns() { used_ns $(sed 's#.*#/proc/&/schedstat#' "$BE/cgroup.procs"); }
+services_ns() { used_ns /proc/$H1/schedstat /proc/$H2/schedstat; }
+fact jobs "$(wc -l < "$BE/cgroup.procs")"
+since=$(now); fact jobs_ns_before "$(jobs_ns)"; fact services_ns_before "$(services_ns)"
+sleep 22
+fact jobs_ns_after "$(jobs_ns)"; fact services_ns_after "$(services_ns)"
+fact seconds "$(echo "$since $(now)" | awk '{ print $2 - $1 }')"
+attached && fact still_attached yes
+echo 1 > "$BE/cgroup.freeze"; await 60 grep -qx 'frozen 1' "$BE/cgroup.events"; fact froze_in "$WAITED"
+echo 0 > "$BE/cgroup.freeze"
+nobody() { ! [ -s "$BE/cgroup.procs" ]; }
+kill -TERM $(cat "$BE/cgroup.procs"); await 60 nobody; fact ended_in "$WAITED"
+kill $H1 $H2
+stop_class
+"""
+
 LIMIT_S: Final = 60.0
 EPILOGUE: Final = "\nfact ended yes\n"
 
@@ -226,6 +256,11 @@ def park() -> GuestTask:
     """Give the task that parks three kinds of work for 150 s, and kills others; for a guest of one CPU."""
     unit = f"UNIT={trial_work_iterations(1000, 1)}\n"
     return GuestTask("park", PRELUDE + unit + PARK + EPILOGUE, limit_s=400)
+
+
+def thousand() -> GuestTask:
+    """Give the task that parks a thousand processes, freezes and ends them."""
+    return GuestTask("thousand", PRELUDE + THOUSAND + EPILOGUE, limit_s=300)
 
 
 def fault(name: str) -> GuestTask:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from integration.guest_faults import FAULTS, fault, park
+from integration.guest_faults import FAULTS, fault, park, thousand
 from integration.guest_policies import POLICIES, WORK_US, effect, trial
 from steelyard.errors import CapabilityError
 from steelyard.record.trial import read_trial
@@ -61,6 +61,7 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
         waiting = [
             pool.submit(execute_tasks, [fault(name) for name in FAULTS], out / "faults", guest),
             pool.submit(execute_trials, trials, out / "policies", guest),
+            pool.submit(execute_tasks, [thousand()], out / "faults" / "many", guest),
             pool.submit(execute_tasks, [park()], out / "faults" / "alone", replace(guest, cpus=1)),
             *(pool.submit(execute_trials, short, out / name, replace(guest, cpus=1)) for name in TWINS),
         ]
@@ -137,6 +138,21 @@ def test_work_that_was_parked_for_minutes_ends_with_the_right_answer(left: Path)
     killed = json.loads((facts.folder / "killed.json").read_text(encoding="utf-8"))["killed_ns"]
     assert len(killed) == 3
     assert max(killed) < 1_000_000_000
+
+
+def test_a_thousand_parked_jobs_cost_a_hundredth_and_can_be_frozen_and_ended(left: Path) -> None:
+    facts = _facts(left, "thousand")
+    assert facts.texts["jobs"] == "1001"
+    available_ns = facts.seconds("seconds") * 1e9 * CPUS
+    jobs, services = (
+        (facts.seconds(f"{who}_ns_after") - facts.seconds(f"{who}_ns_before")) / available_ns
+        for who in ("jobs", "services")
+    )
+    assert 0 < jobs < 0.01
+    assert services > 0.9
+    assert facts.texts["still_attached"] == "yes"
+    assert facts.seconds("froze_in") < 15
+    assert facts.seconds("ended_in") < 1
 
 
 def test_a_loader_that_is_killed_leaves_the_kernels_scheduler_and_every_task(left: Path) -> None:

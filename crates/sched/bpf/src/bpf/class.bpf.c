@@ -38,7 +38,9 @@ static __always_inline void enqueue_be(struct task_struct *p, struct task_state 
 	if (t) {
 		if (!t->park_start_ns)
 			t->park_start_ns = now;
-		t->wait_start_ns = now;
+		/* It may be here again without having had a CPU, where another class took that of its moment. */
+		if (!t->wait_start_ns)
+			t->wait_start_ns = now;
 		/* Others, LC among them, may wait for the end of what it reads: it is to get there. */
 		if (is_reader(p, trampolines) && t->reader_blinks < READER_BLINKS) {
 			t->reader_blinks++;
@@ -77,6 +79,8 @@ void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 		enqueue_be(p, t, home, trampolines);
 		return;
 	}
+	if (t)
+		t->wait_start_ns = 0;
 	if (is_bound && (p->flags & PF_KTHREAD)) {
 		scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL), lc_slice_of(p),
 				   VALUE(scx_enq_flags, SCX_ENQ_PREEMPT));
@@ -160,7 +164,8 @@ void BPF_PROG(be_dispatch, s32 cpu, struct task_struct *prev)
 
 	c->seen_seq = lc_seq_now();
 	c->pick = 0;
-	if (sure_waits && prev && !(prev->scx.flags & VALUE(scx_ent_flags, SCX_TASK_QUEUED)) && lend_to_holder(cpu, llc))
+	if (sure_waits && is_lending(start_ns) && prev &&
+	    !(prev->scx.flags & VALUE(scx_ent_flags, SCX_TASK_QUEUED)) && lend_to_holder(cpu, llc))
 		return;
 	if (scx_bpf_dsq_move_to_local(MOMENT_QUEUE + cpu))
 		return;

@@ -11,6 +11,7 @@
 
 #define LENT_NS 500000ULL	       /* to the holder of a lock that LC waits for */
 #define LENT_PAUSE_NS 500000ULL	       /* until its next, where that was not enough */
+#define LENDING_MOST_NS 5000000000ULL  /* what takes longer gets the moments of all that starve in the kernel */
 #define UNSURE_AFTER_NS 2000000ULL     /* a wait for a lock whose holder is not known may be for BE from there on */
 #define KERNEL_PARKED_NS 50000000ULL   /* a task that starved inside of the kernel for so long gets moments */
 #define KERNEL_PAUSE_NS 20000000ULL    /* between the moments of all such tasks */
@@ -34,6 +35,7 @@ const volatile u64 heartbeat_ns = 20000000000ULL;
 u32 sure_waits;
 u32 unsure_waits;
 u64 unsure_since_ns;
+u64 lending_since_ns;
 /* The BE task that was last found to hold one. */
 u64 wanted_holder;
 /* The class counts anew whenever it is attached: what began before is none of its waits. */
@@ -42,6 +44,8 @@ u64 last_kernel_moment_ns;
 
 static __always_inline bool is_lending(u64 now)
 {
+	if (now - lending_since_ns > LENDING_MOST_NS)
+		return false;
 	return sure_waits || (unsure_waits && now - unsure_since_ns > UNSURE_AFTER_NS);
 }
 
@@ -78,6 +82,8 @@ int BPF_PROG(note_lock_wait, void *lock, unsigned int flags)
 	holder = holder_of(lock, flags);
 	if (holder && !is_best_effort(bpf_rdonly_cast((void *)holder, bpf_core_type_id_kernel(struct task_struct))))
 		return 0;
+	if (!sure_waits && !unsure_waits)
+		lending_since_ns = bpf_ktime_get_ns();
 	t->awaited_lock = (u64)lock;
 	t->is_sure_wait = holder != 0;
 	t->lock_epoch = lock_epoch;

@@ -99,7 +99,7 @@ static __always_inline int give_moments(u32 llc, s32 allowed, u64 now, bool is_f
 	bpf_for_each(scx_dsq, p, BE_QUEUE + llc, 0) {
 		struct task_state *t = task_state(p);
 		u64 due_ns;
-		bool lending = is_lending(now);
+		bool lending = is_lending(now), is_early;
 		s32 cpu;
 
 		if (!t)
@@ -129,7 +129,13 @@ static __always_inline int give_moments(u32 llc, s32 allowed, u64 now, bool is_f
 				next_due_ns = due_ns;
 			continue;
 		}
-		cpu = moment_cpu(p, allowed);
+		/* Before its heartbeat: never more than one at a time, so that services have as much of each CPU. */
+		is_early = now - t->wait_start_ns < heartbeat_ns && !has_to_react(p);
+		cpu = moment_cpu(p, is_early ? 1 : allowed);
+		if (cpu < 0 && is_early) {
+			next_due_ns = now;
+			continue;
+		}
 		if (cpu < 0)
 			return 1;
 		t->is_blink = 1;

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 WORK_US: Final = 4000
 LOAD: Final = 0.7
-"""Of the requests alone; what the kernel does for them comes on top, about a fifth at this speed."""
+"""Of the requests alone; what the kernel does for them comes on top."""
 THREADS_PER_CPU: Final = 8
 
 

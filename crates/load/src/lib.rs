@@ -75,6 +75,7 @@ mod park;
 mod part;
 mod protocol;
 mod reader;
+mod readiness;
 mod record;
 mod schedule;
 mod service;

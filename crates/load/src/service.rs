@@ -6,10 +6,9 @@
 
 mod queue;
 
+use std::collections::HashMap;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::LoadError;
 use crate::address::{Address, Listener};
@@ -17,6 +16,7 @@ use crate::client::Caller;
 use crate::clock::now_ns;
 use crate::frame::{Answer, Request};
 use crate::protocol::Protocol;
+use crate::readiness::Readiness;
 use crate::service::queue::{Job, Peer, Queue, hold};
 use crate::work::work;
 
@@ -53,7 +53,9 @@ pub(crate) fn rest_of(iterations: u64, factor: f64) -> u64 {
 /// SOURCE: own choice; more than any client of ours opens.
 const MOST_CONNECTIONS: usize = 4096;
 /// SOURCE: own choice; a signal is noticed within this time.
-const POLL_MS: u16 = 100;
+const PATIENCE_MS: u16 = 100;
+/// Key of the listener; connections are numbered from the next one on.
+const LISTENER: u64 = 0;
 
 impl Service {
     /// Starts the workers and serves until a signal asks to end.
@@ -119,20 +121,27 @@ impl Service {
     }
 
     fn read_all(&self, listener: &Listener, queue: &Queue) -> Result<(), LoadError> {
-        let mut peers: Vec<Arc<Peer>> = Vec::new();
+        let mut peers: HashMap<u64, Arc<Peer>> = HashMap::new();
+        let readiness = Readiness::new()?;
+        readiness.watch(listener.as_fd(), LISTENER)?;
+        let mut newest = LISTENER;
         while !crate::signal::is_asked_to_end() {
-            let ready = wait_for_any(listener, &peers)?;
-            let mut index = 0;
-            peers.retain(|peer| {
-                index += 1;
-                !ready[index] || self.read(peer, queue)
-            });
-            if ready[0] {
-                // A client that has gone again while it waited is no failure of the service.
-                if let Ok(connection) = listener.accept()
-                    && peers.len() < MOST_CONNECTIONS
+            for key in readiness.wait(PATIENCE_MS)? {
+                if key == LISTENER {
+                    // A client that has gone again while it waited is no failure of the service.
+                    if let Ok(connection) = listener.accept()
+                        && peers.len() < MOST_CONNECTIONS
+                    {
+                        newest += 1;
+                        readiness.watch(connection.as_fd(), newest)?;
+                        peers.insert(newest, Arc::new(Peer::new(connection)));
+                    }
+                } else if let Some(peer) = peers.get(&key)
+                    && !self.read(peer, queue)
                 {
-                    peers.push(Arc::new(Peer::new(connection)));
+                    // A worker may have it still.
+                    readiness.forget(peer.connection.as_fd());
+                    peers.remove(&key);
                 }
             }
         }
@@ -184,20 +193,6 @@ impl Service {
         }
         true
     }
-}
-
-/// Waits until somebody has something to say: the listener, then each connection.
-fn wait_for_any(listener: &Listener, peers: &[Arc<Peer>]) -> Result<Vec<bool>, LoadError> {
-    let connections = peers.iter().map(|peer| peer.connection.as_fd());
-    let mut waiting: Vec<PollFd<'_>> = std::iter::once(listener.as_fd())
-        .chain(connections)
-        .map(|descriptor| PollFd::new(descriptor, PollFlags::POLLIN))
-        .collect();
-    match poll(&mut waiting, PollTimeout::from(POLL_MS)) {
-        Ok(_) | Err(nix::errno::Errno::EINTR) => {}
-        Err(error) => return Err(LoadError::system("waiting for requests", error)),
-    }
-    Ok(waiting.iter().map(|entry| entry.any().unwrap_or(false)).collect())
 }
 
 #[cfg(test)]

@@ -4,18 +4,19 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-
 use crate::LoadError;
 use crate::address::Connection;
 use crate::client::pool::Pool;
 use crate::client::{Client, Incoming, Tally, lost};
 use crate::clock::{now_ns, sharpen_timers, wait_until};
 use crate::frame::{Answer, Request};
+use crate::readiness::Readiness;
 use crate::record::RequestTable;
 
 /// SOURCE: own choice; how often the receiver looks whether it is over.
-const POLL_MS: u16 = 20;
+const PATIENCE_MS: u16 = 20;
+/// Key of the pool's bell; connections have their places.
+const BELL: u64 = u64::MAX;
 /// Until then requests are still to be sent.
 const OPEN: u64 = u64::MAX;
 
@@ -102,6 +103,8 @@ impl Loop<'_> {
     fn receive_all(&self) -> Result<(), LoadError> {
         let mut incoming: Vec<(Arc<Connection>, Incoming)> = Vec::new();
         let mut buffer = vec![0; 1 << 16];
+        let readiness = Readiness::new()?;
+        readiness.watch(self.pool.bell(), BELL)?;
         loop {
             let limit_ns = self.limit_ns.load(Relaxed);
             let is_over =
@@ -109,31 +112,18 @@ impl Loop<'_> {
             if is_over || crate::signal::is_asked_to_end() {
                 return Ok(());
             }
-            let newer = self.pool.newer(incoming.len());
-            incoming.extend(newer.into_iter().map(|connection| (connection, Incoming::default())));
-            let ready = self.wait_for_any(&incoming)?;
-            for place in ready {
-                self.receive(place, &mut incoming[place], &mut buffer)?;
+            for connection in self.pool.newer(incoming.len()) {
+                readiness.watch(connection.as_fd(), incoming.len() as u64)?;
+                incoming.push((connection, Incoming::default()));
+            }
+            for key in readiness.wait(PATIENCE_MS)? {
+                if key == BELL {
+                    self.pool.silence();
+                } else if let Some((place, entry)) = place_of(key, &mut incoming) {
+                    self.receive(place, entry, &mut buffer)?;
+                }
             }
         }
-    }
-
-    /// Waits for answers; gives the connections that have some.
-    fn wait_for_any(&self, incoming: &[(Arc<Connection>, Incoming)]) -> Result<Vec<usize>, LoadError> {
-        let connections = incoming.iter().map(|(connection, _)| connection.as_fd());
-        let mut waiting: Vec<PollFd<'_>> = connections
-            .chain(std::iter::once(self.pool.bell()))
-            .map(|descriptor| PollFd::new(descriptor, PollFlags::POLLIN))
-            .collect();
-        match poll(&mut waiting, PollTimeout::from(POLL_MS)) {
-            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
-            Err(error) => return Err(LoadError::system("waiting for answers", error)),
-        }
-        let is_ready = |place: &usize| waiting[*place].any() == Some(true);
-        if is_ready(&incoming.len()) {
-            self.pool.silence();
-        }
-        Ok((0..incoming.len()).filter(is_ready).collect())
     }
 
     fn receive(
@@ -156,6 +146,12 @@ impl Loop<'_> {
         let taken = incoming.take(self.client.protocol, &buffer[..count], keep);
         taken.map_err(|wrong| lost(&format!("it has sent {}", wrong.0)))
     }
+}
+
+/// A connection by its key.
+fn place_of<T>(key: u64, all: &mut [T]) -> Option<(usize, &mut T)> {
+    let place = usize::try_from(key).ok()?;
+    Some((place, all.get_mut(place)?))
 }
 
 fn flush_all(outgoing: &mut [Outgoing], limit_ns: u64) -> Result<(), LoadError> {

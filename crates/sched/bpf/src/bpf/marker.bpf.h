@@ -29,7 +29,7 @@ static __always_inline bool is_migration_disabled_beyond(const struct task_struc
 {
 	u16 depth = p->migration_disabled;
 
-	return depth > (depth <= trampolines && bpf_get_current_task_btf() == p ? trampolines : 0);
+	return depth && depth > (bpf_get_current_task_btf() == p ? trampolines : 0);
 }
 
 /* Inside of a read-side critical section; the trampolines again are some of their own. */

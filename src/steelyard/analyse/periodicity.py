@@ -29,8 +29,8 @@ _GUARD: Final = 2
 """Ordinates on either side that a line leaks into."""
 _PER_RATE: Final = 20.0
 """Frequencies are looked at up to so many times the rate of the events: not every cycle makes a peak."""
-_DIVISORS: Final = 12
 _FEWEST_FITTING: Final = 3
+_MOST_MULTIPLES: Final = 32
 _LINE: Final = 8.0
 """Noise has this power with probability exp(-8) = 0.0003."""
 _STEPS: Final = (0.5, 0.05, 0.005)
@@ -186,14 +186,16 @@ def _beyond(power: Vector, level: Vector, neighbours: int) -> Vector:
 def _fundamental(best: int, power: Vector) -> int:
     """Go from a line to the longest period of which it is a multiple and that has a line of its own.
 
-    The power at a part of a frequency that is no multiple is noise, far below that of a line.
+    Any multiple can be the line of least probability: of a sharp period all have the same power. The power
+    at a part of a frequency that is no multiple is noise, far below that of a line. Of many parts some come
+    high by chance; of a period, its multiples up to the line are high with it.
     """
-    for divisor in range(_DIVISORS, 1, -1):
-        near = round(best / divisor)
-        around = np.arange(max(near - 1, 2 * _FEWEST_FITTING), near + 2)
-        around = around[around < power.size]
-        if around.size and power[around].max() > max(power[best] / 4, _LINE):
-            return int(around[np.argmax(power[around])])
+    for divisor in range(best // (2 * _FEWEST_FITTING), 1, -1):
+        multiples = np.rint(best / divisor * np.arange(1, min(divisor, _MOST_MULTIPLES + 1))).astype(np.int64)
+        around = np.clip(multiples[:, None] + np.arange(-1, 2), 2 * _FEWEST_FITTING, power.size - 1)
+        strongest = power[around].max(axis=1)
+        if strongest[0] > max(power[best] / 4, _LINE) and strongest.mean() > power[best] / 4:
+            return int(around[0, np.argmax(power[around[0]])])
     return best
 
 

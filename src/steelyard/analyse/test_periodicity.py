@@ -38,6 +38,26 @@ def test_a_planted_period_is_found_with_its_interval(
     assert covered >= 0.75 * len(all_found)
 
 
+@pytest.mark.parametrize("cycles", [25, 60, 250])
+def test_of_a_sharp_period_no_part_of_it_is_reported(cycles: int) -> None:
+    """All its multiples have the same power, and strays may put any of them first."""
+    rng = np.random.default_rng(11)
+    period = LENGTH / cycles
+    all_found = [
+        found(np.concatenate([ticks(rng, period, 1e-4), rng.uniform(0, LENGTH, 2)])) for _ in range(STREAMS)
+    ]
+    assert all(abs(each.period_ns / period - 1) < 0.02 for each in all_found)
+
+
+def test_a_peak_amid_two_cycles_does_not_halve_the_period() -> None:
+    # As measured: bursts each 100 ms, and what else the host had to do after 1348.8 and 2348.8 ms.
+    bursts = [0, *(99.6 + 100 * cycle for cycle in range(23) if cycle != 17), 1348.8, 2348.8]
+    all_found = find_period(
+        np.sort(np.array(bursts) * 1e6 + 97e6).astype(np.int64), 0, 2_500_000_000, shortest_ns=1e5
+    )
+    assert all_found.period_ns == pytest.approx(1e8, rel=0.01)
+
+
 @pytest.mark.parametrize("kind", ["poisson", "clusters", "wide clusters", "regular", "trend", "burst"])
 def test_streams_without_a_period_raise_no_alarm(kind: str) -> None:
     rng = np.random.default_rng(7)

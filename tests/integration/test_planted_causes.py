@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from steelyard.analyse.call_series import find_series
+from steelyard.analyse.call_times import summarise
 from steelyard.analyse.co_occurrence import VerdictKind
 from steelyard.analyse.peaks import Rule, Threshold
 from steelyard.analyse.run_peaks import RunPeaks, peaks_of_run
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 PROGRAM = Path(__file__).parents[1] / "fixtures" / "busy_calls.py"
 SECONDS = 2.5
 CALL_US = 50
+ATTEMPTS = 3
+MOST_STOLEN = 0.02
+"""Share of a run's time that the host may give to others, of all CPUs together."""
 NAME = f"calls-{os.getpid()}"
 """Of the measured thread: another run on this host has another one."""
 
@@ -79,10 +83,23 @@ def execute(folder: Path, cause: str, cpu: int | None) -> Run:
     return run
 
 
-def found_in(folder: Path, above_ns: float = 60_000) -> RunPeaks:
+def execute_undisturbed(folder: Path, cause: str, cpu: int | None) -> tuple[Path, Run]:
+    """Repeat a run whose CPUs the host of this machine gave to others: it would be the cause, and is none."""
+    for attempt in range(ATTEMPTS):
+        place = folder / str(attempt)
+        place.mkdir()
+        run = execute(place, cause, cpu)
+        taken = read_run(place).table("samples")["steal_ns"].to_numpy()
+        if taken.size == 0 or taken[-1] - taken[0] < MOST_STOLEN * SECONDS * 1e9:
+            break
+    return place, run
+
+
+def found_in(folder: Path, above_ns: float = 0.0) -> RunPeaks:
     ((series,),) = find_series(folder)
-    # Usual calls take 10 us, and 20 where a neighbour shares the core; what is planted takes longer.
-    return peaks_of_run(series, Threshold(Rule.ABSOLUTE, above_ns))
+    # Usual calls take 10 us, and twice as long where a neighbour shares the core; what is planted, longer.
+    usual_ns = summarise(lambda: (durations for _, durations in series.batches())).median_ns
+    return peaks_of_run(series, Threshold(Rule.ABSOLUTE, max(above_ns, 6 * usual_ns)))
 
 
 def a_cpu() -> int:
@@ -91,23 +108,23 @@ def a_cpu() -> int:
 
 @pytest.mark.usefixtures("above_the_rest")
 def test_a_background_job_is_seen_named_first_and_its_period_found(tmp_path: Path) -> None:
-    run = execute(tmp_path, "background", a_cpu())
+    folder, run = execute_undisturbed(tmp_path, "background", a_cpu())
     watch = run.header["watch"]
     assert isinstance(watch, dict)
     # The watcher itself must be small: one percent of a CPU, and not more than that here.
     assert 0 < watch["own_cpu_ns"] < 0.05 * (watch["end_ns"] - watch["start_ns"])
     assert watch["lost_records"] == 0
-    switches = read_run(tmp_path).table("switches").to_pylist()
+    switches = read_run(folder).table("switches").to_pylist()
     taken = [row for row in switches if row["next_name"] == BURNER]
     assert len(taken) >= SECONDS * 1000 / PERIOD_MS / 2
     assert all(row["is_preempted"] and row["on_ns"] > row["off_ns"] for row in taken)
-    found = found_in(tmp_path)
+    found = found_in(folder)
     explanation = found.explanation
     assert explanation is not None
     assert explanation.cause == f"off-CPU by {BURNER}", explanation.sentence
     assert explanation.verdict is VerdictKind.NAMED, explanation.sentence
     assert explanation.kinds[0].explained_share > 4 * explanation.kinds[0].chance_share
-    bursts = found_in(tmp_path, above_ns=BURST_MS * 500_000).period
+    bursts = found_in(folder, above_ns=BURST_MS * 500_000).period
     assert bursts.is_periodic
     assert bursts.period_ns == pytest.approx(PERIOD_MS * 1e6, rel=0.02)
 
@@ -116,10 +133,10 @@ def test_a_background_job_is_seen_named_first_and_its_period_found(tmp_path: Pat
 def test_a_storm_of_migrations_is_named_first(tmp_path: Path) -> None:
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("needs two CPUs")
-    execute(tmp_path, "migrations", None)
-    run = read_run(tmp_path)
+    folder, _ = execute_undisturbed(tmp_path, "migrations", None)
+    run = read_run(folder)
     assert run.table("migrations").num_rows > 50
-    found = found_in(tmp_path)
+    found = found_in(folder)
     assert found.explanation is not None
     assert found.explanation.cause == "migration", found.explanation.sentence
 

@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 use steelyard_model::{BarrierSpec, Request, RunStatus};
 
 use super::Case;
-use super::client::{Serve, groups_of, is_alive, soon, spec};
+use super::client::{Serve, groups_of, is_alive, soon, spec, time_scale};
 use super::layout::Layout;
 
 pub(crate) const CASES: &[Case] = &[
@@ -43,19 +43,20 @@ fn barrier(parties: u32, timeout_ns: u64) -> (tempfile::NamedTempFile, BarrierSp
 
 fn a_barrier_releases_all_at_once(layout: Layout) {
     let (_file, meeting) = barrier(2, 10_000_000_000);
-    let mut spec = spec(&["burn", "20"]);
+    let scale = u64::from(time_scale().min(10));
+    let mut spec = spec(&["burn", &(20 * scale).to_string()]);
     spec.barrier = Some(meeting);
     spec.iterations = 2;
     let (mut first, mut second) = (Serve::start(layout), Serve::start(layout));
     first.prepare(&spec);
     second.prepare(&spec);
     first.send(&Request::Go);
-    std::thread::sleep(Duration::from_millis(100));
+    std::thread::sleep(Duration::from_millis(100 * scale));
     second.send(&Request::Go);
     let (one, other) = (first.outcomes(), second.outcomes());
     assert_eq!((one.len(), other.len()), (2, 2));
     let distance = one[0].start_ns.unwrap().abs_diff(other[0].start_ns.unwrap());
-    assert!(distance < 20_000_000, "released {distance} ns apart");
+    assert!(distance < 20_000_000 * scale, "released {distance} ns apart");
     assert!(one[0].start_ns.unwrap() < other[0].end_ns.unwrap());
 }
 

@@ -45,6 +45,12 @@ impl KeptFile {
         Some(Self { path, file })
     }
 
+    /// Opens for reading alone; `None` when it does not exist.
+    pub(super) fn open_to_read(path: PathBuf) -> Option<Self> {
+        let file = File::open(&path).ok()?;
+        Some(Self { path, file })
+    }
+
     pub(super) fn read(&self) -> Result<String, CgroupError> {
         let mut buffer = [0_u8; CHUNK_BYTES];
         let length =

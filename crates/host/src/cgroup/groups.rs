@@ -134,6 +134,20 @@ impl Groups {
         }
     }
 
+    /// Takes the leaf of a run that is over back: as the spare, if the next run can tell no difference, which
+    /// spares the removal of a group and the making of another; otherwise it is removed.
+    ///
+    /// # Errors
+    ///
+    /// [`CgroupError::Remove`] when something still lives in it.
+    pub fn give_back(&mut self, leaf: Leaf) -> Result<(), CgroupError> {
+        if self.spare.is_none() && leaf.is_as_new() {
+            self.spare = Some(leaf);
+            return Ok(());
+        }
+        leaf.remove()
+    }
+
     fn create_leaf(&self) -> Result<Option<Leaf>, CgroupError> {
         let Some(base) = &self.base else { return Ok(None) };
         // ORDERING: a plain counter in one process.

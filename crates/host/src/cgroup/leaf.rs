@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use steelyard_model::Source;
 
-use super::file::{io_bytes, keyed, number, pressure_ns, read_text, write_text};
-use super::kill::{is_populated, kill_unified, processes};
+use super::file::{KeptFile, io_bytes, keyed, number, pressure_ns, read_text, write_text};
+use super::kill::{kill_unified, processes};
 use super::readings::Sample;
 use super::removal::{remove_empty, remove_tree};
 use super::{CgroupError, Controller, GroupLimits};
@@ -15,20 +15,48 @@ use super::{CgroupError, Controller, GroupLimits};
 /// SOURCE: `CGROUP_WEIGHT_MAX` and `CGROUP_WEIGHT_DFL` in the kernel's `cgroup.h`.
 pub(super) const WEIGHTS: (&str, &str) = ("10000", "100");
 
-/// The version 2 group of one run; removed on drop with all that lives in it.
+/// The version 2 group of a run; removed on drop with all that lives in it.
 #[derive(Debug)]
 pub struct Leaf {
     path: PathBuf,
     directory: File,
     controllers: BTreeSet<Controller>,
+    files: Files,
     is_removed: bool,
+}
+
+/// What is read of every run.
+#[derive(Debug)]
+struct Files {
+    events: Option<KeptFile>,
+    /// Of a group that may serve again.
+    counts: Option<KeptFile>,
+    cpu_stat: Option<KeptFile>,
+    cpu_pressure: Option<KeptFile>,
+    memory_pressure: Option<KeptFile>,
+    io_pressure: Option<KeptFile>,
+}
+
+impl Files {
+    fn open(group: &Path, controllers: &BTreeSet<Controller>) -> Self {
+        let open = |name: &str| KeptFile::open_to_read(group.join(name));
+        Self {
+            events: open("cgroup.events"),
+            counts: controllers.is_empty().then(|| open("cgroup.stat")).flatten(),
+            cpu_stat: open("cpu.stat"),
+            cpu_pressure: open("cpu.pressure"),
+            memory_pressure: open("memory.pressure"),
+            io_pressure: open("io.pressure"),
+        }
+    }
 }
 
 impl Leaf {
     pub(super) fn create(path: PathBuf, controllers: &BTreeSet<Controller>) -> Result<Self, CgroupError> {
         fs::create_dir(&path).map_err(|source| CgroupError::Create { path: path.clone(), source })?;
         let directory = File::open(&path).map_err(|source| CgroupError::read(&path, source))?;
-        Ok(Self { path, directory, controllers: controllers.clone(), is_removed: false })
+        let files = Files::open(&path, controllers);
+        Ok(Self { path, directory, controllers: controllers.clone(), files, is_removed: false })
     }
 
     /// The descriptor for `CLONE_INTO_CGROUP`.
@@ -85,19 +113,19 @@ impl Leaf {
         Ok(())
     }
 
-    /// What is needed before the gate opens: the set-up of the child counts already.
+    /// What is needed before the gate opens: the set-up of the child counts already, and so do earlier runs.
     pub(super) fn sample_before(&self) -> Sample {
         let mut sample = Sample::default();
         self.add_cpu(&mut sample);
-        sample.cpu_pressure_ns = self.pressure("cpu.pressure");
+        sample.cpu_pressure_ns = pressure(self.files.cpu_pressure.as_ref());
+        sample.memory_pressure_ns = pressure(self.files.memory_pressure.as_ref());
+        sample.io_pressure_ns = pressure(self.files.io_pressure.as_ref());
         sample
     }
 
     /// Everything, once nothing lives here any more.
     pub(super) fn sample_after(&self) -> Sample {
         let mut sample = self.sample_before();
-        sample.memory_pressure_ns = self.pressure("memory.pressure");
-        sample.io_pressure_ns = self.pressure("io.pressure");
         if self.has(Controller::Memory) {
             let peak = self.text("memory.peak").as_deref().and_then(number);
             sample.memory_bytes = peak.map(|value| (value, Source::Cgroup2));
@@ -116,27 +144,31 @@ impl Leaf {
     }
 
     fn add_cpu(&self, sample: &mut Sample) {
-        let Some(text) = self.text("cpu.stat") else { return };
+        let Some(text) = self.files.cpu_stat.as_ref().and_then(|file| file.read().ok()) else { return };
         let value = |key| keyed(&text, key)?.checked_mul(1000).map(|nanos| (nanos, Source::Cgroup2));
         sample.usage_ns = value("usage_usec");
         sample.user_ns = value("user_usec");
         sample.system_ns = value("system_usec");
     }
 
-    fn pressure(&self, name: &str) -> Option<(u64, Source)> {
-        self.text(name).as_deref().and_then(pressure_ns).map(|value| (value, Source::Cgroup2))
-    }
-
     /// CPU time used so far [ns].
     #[must_use]
     pub fn usage_ns(&self) -> Option<u64> {
-        keyed(&self.text("cpu.stat")?, "usage_usec")?.checked_mul(1000)
+        self.files.cpu_stat.as_ref()?.keyed("usage_usec")?.checked_mul(1000)
     }
 
     /// Whether a living process is in it.
     #[must_use]
     pub fn is_populated(&self) -> bool {
-        is_populated(&self.path)
+        self.files.events.as_ref().and_then(|file| file.keyed("populated")) == Some(1)
+    }
+
+    /// Whether nothing of a run that is over can act on the next one here: without controllers there is no
+    /// limit, no peak and no count but those that are read before and after, and the run made no groups of its own.
+    pub(super) fn is_as_new(&self) -> bool {
+        let counts = self.files.counts.as_ref().and_then(|file| file.read().ok());
+        let is_none = |key| counts.as_ref().and_then(|text| keyed(text, key)) == Some(0);
+        is_none("nr_descendants") && is_none("nr_dying_descendants") && !self.is_populated()
     }
 
     /// Living processes directly in it.
@@ -167,6 +199,10 @@ impl Leaf {
     }
 }
 
+fn pressure(file: Option<&KeptFile>) -> Option<(u64, Source)> {
+    pressure_ns(&file?.read().ok()?).map(|value| (value, Source::Cgroup2))
+}
+
 impl Drop for Leaf {
     fn drop(&mut self) {
         if !self.is_removed {
@@ -183,6 +219,14 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let leaf = Leaf::create(parent.path().join("run-1"), &controllers.iter().copied().collect()).unwrap();
         (parent, leaf)
+    }
+
+    /// Writes what the kernel makes with a group, and opens it.
+    fn fill(leaf: &mut Leaf, files: &[(&str, &str)]) {
+        for (name, text) in files {
+            fs::write(leaf.path.join(name), text).unwrap();
+        }
+        leaf.files = Files::open(&leaf.path, &leaf.controllers);
     }
 
     #[test]
@@ -203,11 +247,14 @@ mod tests {
 
     #[test]
     fn a_sample_reads_what_is_there() {
-        let (_parent, leaf) = leaf(&[Controller::Memory]);
-        fs::write(leaf.path().join("cpu.stat"), "usage_usec 50\nuser_usec 40\nsystem_usec 10\n").unwrap();
-        fs::write(leaf.path().join("cpu.pressure"), "some avg10=0 avg60=0 avg300=0 total=3\n").unwrap();
-        fs::write(leaf.path().join("memory.peak"), "1048576\n").unwrap();
-        fs::write(leaf.path().join("memory.events"), "oom 1\noom_kill 1\n").unwrap();
+        let (_parent, mut leaf) = leaf(&[Controller::Memory]);
+        let files = [
+            ("cpu.stat", "usage_usec 50\nuser_usec 40\nsystem_usec 10\n"),
+            ("cpu.pressure", "some avg10=0 avg60=0 avg300=0 total=3\n"),
+            ("memory.peak", "1048576\n"),
+            ("memory.events", "oom 1\noom_kill 1\n"),
+        ];
+        fill(&mut leaf, &files);
         let sample = leaf.sample_after();
         assert_eq!(sample.usage_ns, Some((50_000, Source::Cgroup2)));
         assert_eq!(sample.cpu_pressure_ns, Some((3000, Source::Cgroup2)));
@@ -215,5 +262,24 @@ mod tests {
         assert_eq!(sample.oom_kills(), Some(1));
         assert_eq!(sample.io_pressure_ns, None);
         fs::remove_dir_all(leaf.path()).unwrap();
+    }
+
+    #[test]
+    fn only_an_empty_leaf_without_controllers_serves_again() {
+        let serves_again = |controllers: &[Controller], descendants: u32, dying: u32, populated: u32| {
+            let (_parent, mut leaf) = leaf(controllers);
+            let counts =
+                format!("nr_descendants {descendants}\nnr_subsys_cpu 1\nnr_dying_descendants {dying}\n");
+            let events = format!("populated {populated}\nfrozen 0\n");
+            fill(&mut leaf, &[("cgroup.stat", &counts), ("cgroup.events", &events)]);
+            let answer = leaf.is_as_new();
+            fs::remove_dir_all(leaf.path()).unwrap();
+            answer
+        };
+        assert!(serves_again(&[], 0, 0, 0));
+        assert!(!serves_again(&[Controller::Pids], 0, 0, 0));
+        assert!(!serves_again(&[], 1, 0, 0));
+        assert!(!serves_again(&[], 0, 1, 0));
+        assert!(!serves_again(&[], 0, 0, 1));
     }
 }

@@ -8,6 +8,7 @@ use nix::errno::Errno;
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 use steelyard_host::cgroup::{Readings, Sample};
+use steelyard_model::Isolation;
 
 use super::arm::{Armed, Watched};
 use super::launcher::{Batch, Launcher, Report};
@@ -109,7 +110,12 @@ impl Launcher {
         armed.streams.error.drain();
         let after = self.groups.sample_after(armed.leaf.as_ref(), &said.residents);
         if let Some(leaf) = armed.leaf.take() {
-            leaf.remove()?;
+            // A program outside of a sandbox may have written to its group's files.
+            if matches!(batch.spec.isolation, Isolation::Sandbox(_)) {
+                self.groups.give_back(leaf)?;
+            } else {
+                leaf.remove()?;
+            }
         }
         self.groups.provide_spare()?;
         if let Some((errno, message)) = said.exec_failure {

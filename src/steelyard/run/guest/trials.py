@@ -45,8 +45,11 @@ WATCH_FILE: Final = "watch.json"
 """What ``steelyard-scheduler watch`` counted during a trial: the strictness of any policy."""
 LOAD_INSTRUCTIONS: Final = 5.5
 """Instructions of one iteration of the work of `LOAD`: 22 for four, as it is compiled (``objdump -d``)."""
-SETTLING_S: Final = 60.0
-"""Beyond its phases a trial starts a scheduler (20 s at most), makes its processes and writes its files."""
+WATCH_LOOKS: Final = 200
+"""How often it is looked whether the meter of strictness is attached, each tenth of a second."""
+SETTLING_S: Final = 80.0
+"""Beyond its phases a trial starts the meter and a scheduler (20 s each at most), makes its processes and
+writes its files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +143,12 @@ def _task(trial: GuestTrial, guest: Guest) -> GuestTask:
             message = f"`{trial.name}` is to be watched, and the guest's programs lack `{SCHEDULER}`"
             raise UsageError(message, code="usage.guest-program")
         watch = f'{PLACE}/{SCHEDULER} watch --counters "$OUT/{WATCH_FILE}"'
+        # It writes the file once it is attached; until then the check of its program keeps a CPU busy.
+        is_coming = f'[ ! -s "$OUT/{WATCH_FILE}" ] && kill -0 $watch && [ $looks -lt {WATCH_LOOKS} ]'
         command = (
-            f"{watch} &\nwatch=$!\nsleep 1\n{command}\ncode=$?\nkill -TERM $watch\nwait $watch\nexit $code"
+            f"{watch} &\nwatch=$!\nlooks=0\n"
+            f"while {is_coming}; do sleep 0.1; looks=$((looks + 1)); done\n"
+            f"{command}\ncode=$?\nkill -TERM $watch\nwait $watch\nexit $code"
         )
     plan = json.dumps(dict(trial.plan), indent=1) + "\n"
     return GuestTask(trial.name, command, {"trial.json": plan.encode()}, trial.limit_s())

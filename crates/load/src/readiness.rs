@@ -63,13 +63,19 @@ mod tests {
         keys
     }
 
+    /// Pairs of which the second ends are watched, by keys from `first` on.
+    fn watched_pairs(readiness: &Readiness, count: usize, first: u64) -> Vec<(UnixStream, UnixStream)> {
+        let pairs: Vec<_> = (0..count).map(|_| UnixStream::pair().unwrap()).collect();
+        for ((_, end), key) in pairs.iter().zip(first..) {
+            readiness.watch(end, key).unwrap();
+        }
+        pairs
+    }
+
     #[test]
     fn those_with_something_to_read_are_given_until_it_is_read() {
         let readiness = Readiness::new().unwrap();
-        let pairs: Vec<(UnixStream, UnixStream)> = (0..3).map(|_| UnixStream::pair().unwrap()).collect();
-        for ((_, end), key) in pairs.iter().zip(10..) {
-            readiness.watch(end, key).unwrap();
-        }
+        let pairs = watched_pairs(&readiness, 3, 10);
         assert!(keys(&readiness).is_empty());
         (&pairs[0].0).write_all(b"a").unwrap();
         (&pairs[2].0).write_all(b"b").unwrap();
@@ -94,9 +100,8 @@ mod tests {
     #[test]
     fn all_of_many_come_in_turn() {
         let readiness = Readiness::new().unwrap();
-        let pairs: Vec<(UnixStream, UnixStream)> = (0..200).map(|_| UnixStream::pair().unwrap()).collect();
-        for ((other, end), key) in pairs.iter().zip(0..) {
-            readiness.watch(end, key).unwrap();
+        let pairs = watched_pairs(&readiness, 200, 0);
+        for (other, _) in &pairs {
             (&*other).write_all(b"a").unwrap();
         }
         let mut seen = std::collections::BTreeSet::new();

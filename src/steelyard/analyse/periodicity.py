@@ -31,6 +31,7 @@ _PER_RATE: Final = 20.0
 """Frequencies are looked at up to so many times the rate of the events: not every cycle makes a peak."""
 _FEWEST_FITTING: Final = 3
 _MOST_MULTIPLES: Final = 32
+"""Multiples of a possible period, from the first on, that are looked at to tell it from noise."""
 _LINE: Final = 8.0
 """Noise has this power with probability exp(-8) = 0.0003."""
 _STEPS: Final = (0.5, 0.05, 0.005)
@@ -190,13 +191,21 @@ def _fundamental(best: int, power: Vector) -> int:
     at a part of a frequency that is no multiple is noise, far below that of a line. Of many parts some come
     high by chance; of a period, its multiples up to the line are high with it.
     """
-    for divisor in range(best // (2 * _FEWEST_FITTING), 1, -1):
-        multiples = np.rint(best / divisor * np.arange(1, min(divisor, _MOST_MULTIPLES + 1))).astype(np.int64)
-        around = np.clip(multiples[:, None] + np.arange(-1, 2), 2 * _FEWEST_FITTING, power.size - 1)
-        strongest = power[around].max(axis=1)
-        if strongest[0] > max(power[best] / 4, _LINE) and strongest.mean() > power[best] / 4:
-            return int(around[0, np.argmax(power[around[0]])])
+    divisors = np.arange(best // (2 * _FEWEST_FITTING), 1, -1)
+    is_line = power[_around(best / divisors, power.size)].max(axis=-1) > max(power[best] / 4, _LINE)
+    for divisor in divisors[is_line]:
+        multiples = best / divisor * np.arange(1, min(divisor, _MOST_MULTIPLES + 1))
+        beside = _around(multiples, power.size)
+        powers = power[beside]
+        if powers.max(axis=-1).mean() > power[best] / 4:
+            return int(beside[0, np.argmax(powers[0])])
     return best
+
+
+def _around(places: Vector, count: int) -> NDArray[np.int64]:
+    """Give the ordinate nearest to each place and its neighbours, of so many: shape (n, 3)."""
+    beside = np.rint(places).astype(np.int64)[:, None] + np.arange(-1, 2)
+    return np.asarray(np.clip(beside, 2 * _FEWEST_FITTING, count - 1), dtype=np.int64)
 
 
 def _refined(times: Vector, frequency: float, length: float) -> float:

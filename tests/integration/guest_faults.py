@@ -226,9 +226,9 @@ fact jobs "$(wc -l < "$BE/cgroup.procs")"
 fact jobs_ns_before "$(jobs_ns)"
 since=$(now); fact services_ns_before "$(services_ns)"
 sleep 22
-fact services_ns_after "$(services_ns)"; until=$(now)
+fact services_ns_after "$(services_ns)"; end=$(now)
 fact jobs_ns_after "$(jobs_ns)"
-fact seconds "$(echo "$since $until" | awk '{ print $2 - $1 }')"
+fact seconds "$(echo "$since $end" | awk '{ print $2 - $1 }')"
 attached && fact still_attached yes
 echo 1 > "$BE/cgroup.freeze"; await 60 grep -qx 'frozen 1' "$BE/cgroup.events"; fact froze_in "$WAITED"
 echo 0 > "$BE/cgroup.freeze"

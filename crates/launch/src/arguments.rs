@@ -185,8 +185,8 @@ mod tests {
         assert!(matches!(parse("calibrate --isolation bare --runs 5"), Ok(Command::Calibrate(_, options))
             if options.isolation == Isolation::Bare && options.runs == 5));
         assert_eq!(parse("agent /dev/ttyS0"), Ok(Command::Agent("/dev/ttyS0".into())));
-        let told = Some("365:369:-".parse().unwrap());
-        assert!(matches!(parse("serve --tracepoints 365:369:-"), Ok(Command::Serve(options))
+        let told = Some("365:369:199:-".parse().unwrap());
+        assert!(matches!(parse("serve --tracepoints 365:369:199:-"), Ok(Command::Serve(options))
             if options.tracepoints == told));
         assert_eq!(parse("serve --help"), Ok(Command::Help));
     }
@@ -199,7 +199,7 @@ mod tests {
         assert!(parse("once --worker").unwrap_err().contains("needs a value"));
         assert!(parse("probe --runs 3").unwrap_err().contains("allowed: none"));
         assert!(parse("calibrate --isolation docker").unwrap_err().contains("`bare`, `sandbox`"));
-        assert!(parse("serve --tracepoints 3").unwrap_err().contains("EXEC:EXIT:OFFSET"));
+        assert!(parse("serve --tracepoints 3").unwrap_err().contains("EXEC:EXIT:SIGNAL:OFFSET"));
         assert!(parse("agent").unwrap_err().contains("/dev/ttyS0"));
     }
 }

@@ -41,8 +41,9 @@ impl Progress {
 pub(crate) struct SetUpUsage {
     pub(crate) user_ns: u64,
     pub(crate) system_ns: u64,
-    /// User and system together before the gate; `u64::MAX` when the kernel did not tell.
+    /// CPU time when the gate had opened, and right before `execve`.
     pub(crate) cpu_at_gate_ns: u64,
+    pub(crate) cpu_at_call_ns: u64,
     pub(crate) minor_faults: u64,
     pub(crate) major_faults: u64,
     pub(crate) voluntary_switches: u64,
@@ -54,7 +55,7 @@ pub(crate) struct SetUpUsage {
     pub(crate) run_delay_ns: u64,
 }
 
-const USAGE_WORDS: usize = 10;
+const USAGE_WORDS: usize = 11;
 
 /// Plain words in shared memory. Written by one side, read by the other after [`Progress`] moved.
 #[repr(C)]
@@ -169,6 +170,7 @@ impl Board {
             usage.user_ns,
             usage.system_ns,
             usage.cpu_at_gate_ns,
+            usage.cpu_at_call_ns,
             usage.minor_faults,
             usage.major_faults,
             usage.voluntary_switches,
@@ -192,17 +194,18 @@ impl Board {
             user_ns,
             system_ns,
             cpu_at_gate_ns,
+            cpu_at_call_ns,
             minor_faults,
             major_faults,
             voluntary_switches,
-            involuntary_switches,
             rest @ ..,
         ] = words;
-        let [resident_bytes, run_delay_at_gate_ns, run_delay_ns] = rest;
+        let [involuntary_switches, resident_bytes, run_delay_at_gate_ns, run_delay_ns] = rest;
         SetUpUsage {
             user_ns,
             system_ns,
             cpu_at_gate_ns,
+            cpu_at_call_ns,
             minor_faults,
             major_faults,
             voluntary_switches,

@@ -20,6 +20,11 @@ pub fn monotonic_ns() -> u64 {
     now(ClockId::CLOCK_MONOTONIC)
 }
 
+/// CPU time of this process so far [ns].
+pub(crate) fn own_cpu_ns() -> u64 {
+    now(ClockId::CLOCK_PROCESS_CPUTIME_ID)
+}
+
 /// UTC [ns since 1970].
 #[must_use]
 pub fn utc_ns() -> u64 {

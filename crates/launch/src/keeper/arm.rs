@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 use steelyard_host::cgroup::{IdleMemory, Leaf, Sample};
+use steelyard_model::Isolation;
 
 use super::launcher::{Batch, Launcher};
 use super::stamps::Stamper;
@@ -52,6 +53,8 @@ pub(super) struct Watched {
     pub(super) stamper: Stamper,
     pub(super) counters: Counters,
     pub(super) schedstat: Option<File>,
+    /// Namespaces of the run's own, held so that the keeper takes them down and not the process as it ends.
+    pub(super) _namespaces: [Option<File>; 2],
     pub(super) before: Sample,
     pub(super) steal_before_ns: Option<u64>,
     /// Where refused system calls of a sandboxed run are heard.
@@ -230,6 +233,11 @@ impl Launcher {
             stamper,
             counters: Counters::open(pid, &batch.spec.counters),
             schedstat: File::open(format!("/proc/{pid}/schedstat")).ok(),
+            _namespaces: if matches!(batch.spec.isolation, Isolation::Sandbox(_)) {
+                ["mnt", "ipc"].map(|name| File::open(format!("/proc/{pid}/ns/{name}")).ok())
+            } else {
+                [None, None]
+            },
             steal_before_ns: self.steal.before(),
             before: self.groups.sample_before(armed.leaf.as_ref(), armed.idle),
         })

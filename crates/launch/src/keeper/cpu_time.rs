@@ -20,14 +20,15 @@ pub(super) fn add_cpu(all: &mut BTreeMap<Metric, Quantity>, counters: &Counters,
     };
     let rusage_since_exec =
         Quantity { granularity: 1000, ..since_exec(user_ns + system_ns, set_up.user_ns + set_up.system_ns) };
-    let taking_down_ns = taking_down_cpu_ns(evidence);
-    let without = |meter: Quantity, kernel_ns: u64| Quantity {
-        value: meter.value.map(|value| value.saturating_sub(kernel_ns + taking_down_ns)),
+    let without = |meter: Quantity, before_ns: u64, after_ns: u64| Quantity {
+        value: meter.value.map(|value| value.saturating_sub(before_ns + work_after_ns(evidence, after_ns))),
         ..meter
     };
-    let loading_ns = within_reason(evidence.interval.loading_ns);
-    let counted = without(counters.task_clock.quantity(), loading_ns);
-    let grouped = without(readings.usage_ns.clone(), launch_cpu_ns(set_up, evidence.call_ns));
+    let interval = &evidence.interval;
+    let loading_ns = within_reason(interval.loading_ns);
+    let counted = without(counters.task_clock.quantity(), loading_ns, interval.taking_down_ns);
+    let launch_ns = launch_cpu_ns(set_up, evidence.call_ns);
+    let grouped = without(readings.usage_ns.clone(), launch_ns, interval.burial_ns);
     let best = closest_above(&counted, &grouped);
     all.insert(Metric::CpuNs, best.unwrap_or(&rusage_since_exec).clone());
     all.insert(Metric::CpuCgroupNs, readings.usage_ns.clone());
@@ -42,8 +43,7 @@ pub(super) fn add_cpu(all: &mut BTreeMap<Metric, Quantity>, counters: &Counters,
 /// What is known of the CPU time that a group counted between the gate and the program's start [ns].
 /// `call_ns` is the time from the call of `execve` to the start.
 pub(super) fn launch_cpu_ns(set_up: &SetUpUsage, call_ns: Option<u64>) -> u64 {
-    let at_call_ns = set_up.user_ns + set_up.system_ns;
-    at_call_ns.saturating_sub(set_up.cpu_at_gate_ns) + call_ns.map_or(0, within_reason)
+    set_up.cpu_at_call_ns.saturating_sub(set_up.cpu_at_gate_ns) + call_ns.map_or(0, within_reason)
 }
 
 /// A time that is the kernel's work if it is short; a longer one may have been a wait.
@@ -51,12 +51,11 @@ pub(super) fn within_reason(span_ns: u64) -> u64 {
     if span_ns <= LONGEST_WORK_NS { span_ns } else { 0 }
 }
 
-/// CPU time of taking the process down, which is not the program's [ns].
+/// CPU time of the `span_ns` after the program's end, which is not the program's [ns].
 ///
 /// A program with much memory is taken down for long. That was work if nothing else came between: a
 /// process that never slept did not sleep there, and what it waited for a CPU is known.
-fn taking_down_cpu_ns(evidence: &Evidence) -> u64 {
-    let span_ns = evidence.interval.taking_down_ns;
+fn work_after_ns(evidence: &Evidence, span_ns: u64) -> u64 {
     if span_ns <= LONGEST_WORK_NS {
         return span_ns;
     }
@@ -71,12 +70,26 @@ fn taking_down_cpu_ns(evidence: &Evidence) -> u64 {
 
 /// The smaller of two meters that both read the program's CPU time or more.
 ///
-/// The counter begins while the program is loaded, which is subtracted, but counts all time on a CPU, also what the hypervisor or an
-/// interrupt took of it. The group leaves those out, as the program's own clock does, but begins at the
-/// gate, and what is known of that time is subtracted. Neither can read less than the program used, so the
-/// smaller one is nearer.
+/// The counter begins while the program is loaded and ends while it is taken down, which is subtracted, but
+/// counts all time on a CPU, also what the hypervisor took of it. The group leaves that out, as the program's
+/// own clock does, but begins at the gate and ends when nothing is left of the process; what is known of
+/// both is subtracted. Neither reads less than the program used, so the smaller one is nearer.
 fn closest_above<'a>(counted: &'a Quantity, grouped: &'a Quantity) -> Option<&'a Quantity> {
     [counted, grouped].into_iter().filter(|one| one.value.is_some()).min_by_key(|one| one.value)
+}
+
+/// The shortest time that one step of the kernel's took in a batch.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Shortest(Option<u64>);
+
+impl Shortest {
+    /// How much of `span_ns` is taken for work: the step is the same in every iteration, so one that took
+    /// half as long again as the shortest has waited for a CPU [ns].
+    pub(super) fn bound(&mut self, span_ns: u64) -> u64 {
+        let least_ns = self.0.map_or(span_ns, |least| least.min(span_ns));
+        self.0 = Some(least_ns);
+        span_ns.min(least_ns + least_ns / 2)
+    }
 }
 
 #[cfg(test)]
@@ -84,13 +97,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_step_that_took_longer_than_usual_has_waited() {
+        let mut shortest = Shortest::default();
+        assert_eq!(shortest.bound(90_000), 90_000);
+        assert_eq!(shortest.bound(70_000), 70_000);
+        assert_eq!(shortest.bound(100_000), 100_000);
+        assert_eq!(shortest.bound(190_000), 105_000);
+    }
+
+    #[test]
     fn a_group_is_not_charged_with_what_is_known_of_the_launch() {
-        let set_up = SetUpUsage {
-            user_ns: 300_000,
-            system_ns: 50_000,
-            cpu_at_gate_ns: 320_000,
-            ..SetUpUsage::default()
-        };
+        let set_up = SetUpUsage { cpu_at_gate_ns: 320_000, cpu_at_call_ns: 350_000, ..SetUpUsage::default() };
         assert_eq!(launch_cpu_ns(&set_up, Some(60_000)), 90_000);
         assert_eq!(launch_cpu_ns(&set_up, Some(3_000_000)), 30_000, "it may have waited");
         let unknown = SetUpUsage { cpu_at_gate_ns: u64::MAX, ..set_up };

@@ -12,6 +12,8 @@ use steelyard_host::cgroup::{GroupLimits, Groups, Layout};
 use steelyard_model::{Limits, Placement, RunOutcome, RunSpec, SchedulingPolicy};
 
 use super::arm::Armed;
+use super::cpu_time::Shortest;
+use super::manners::Manners;
 use super::stamps::SharedWatch;
 use super::steal::StealMeter;
 use super::timers::Timer;
@@ -77,10 +79,21 @@ pub struct Launcher {
     /// Least memory seen in the version 1 groups between the runs of this batch [bytes].
     pub(super) resident_bytes: Option<u64>,
     pub(super) idle_pageable_bytes: u64,
+    pub(super) steps: Steps,
     pub(super) tick_ns: u64,
     pub(super) is_stopping: bool,
     worker: u32,
     old_mask: SigSet,
+    _manners: Manners,
+}
+
+/// Steps of the kernel before and after the program of this batch.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Steps {
+    /// From the call of `execve` to the start.
+    pub(super) call: Shortest,
+    /// From the end to the word of it.
+    pub(super) burial: Shortest,
 }
 
 /// A specification that was prepared, with what is the same for all its iterations.
@@ -113,6 +126,7 @@ impl Launcher {
         let mut groups = Groups::claim(&layout, process::id(), &family);
         let board = SharedBoard::new().during("map shared memory")?;
         let zygote = Zygote::start(&groups, &board)?;
+        let manners = Manners::adopt();
         groups.provide_spare()?;
         let signals =
             SignalFd::with_flags(&watched_signals(), SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
@@ -123,6 +137,7 @@ impl Launcher {
             residents: zygote.pids().collect(),
             resident_bytes: None,
             idle_pageable_bytes: 0,
+            steps: Steps::default(),
             zygote,
             groups,
             board,
@@ -137,6 +152,7 @@ impl Launcher {
             is_stopping: false,
             worker: options.worker,
             old_mask,
+            _manners: manners,
         })
     }
 
@@ -188,6 +204,7 @@ impl Launcher {
         degraded.extend(self.unenforced(&spec.limits));
         self.resident_bytes = self.groups.resident().idle_memory_bytes();
         self.idle_pageable_bytes = self.groups.resident().pageable_bytes().unwrap_or(0);
+        self.steps = Steps::default();
         let cpus = spec.placement.cpus.clone().unwrap_or_else(allowed_cpus);
         let cpu_count = cpus.len() as u64;
         let watch = watch_programs(&self.watch, &cpus);

@@ -11,6 +11,7 @@
 mod arm;
 mod cpu_time;
 mod launcher;
+mod manners;
 mod record;
 mod settle;
 mod stamps;

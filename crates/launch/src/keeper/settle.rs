@@ -128,13 +128,18 @@ impl Launcher {
             };
             return Ok(record::failed(batch, self.cgroup(), failed));
         }
+        let burial_ns = match said.interval.burial_ns {
+            // Not told.
+            0 => 0,
+            span_ns => self.steps.burial.bound(span_ns),
+        };
         let evidence = Evidence {
             status: said.status,
-            interval: said.interval,
+            interval: Interval { burial_ns, ..said.interval },
             stamps: watched.stamper.source(),
             usage: said.usage,
             set_up: said.set_up,
-            call_ns: said.call_ns,
+            call_ns: said.call_ns.map(|span_ns| self.steps.call.bound(span_ns)),
             readings: Readings::between(&watched.before, &after, self.tick_ns),
             run_delay_ns: said.run_delay_ns,
             steal_ns,

@@ -40,6 +40,8 @@ pub(super) struct Interval {
     /// taking the process down after its end [ns].
     pub(super) loading_ns: u64,
     pub(super) taking_down_ns: u64,
+    /// From the end to the kernel's word of it to the parent: a control group counts that too [ns].
+    pub(super) burial_ns: u64,
 }
 
 impl Stamper {
@@ -153,6 +155,7 @@ impl Stamper {
                 source: self.source(),
                 loading_ns: stamps.loading_ns(),
                 taking_down_ns: stamps.taking_down_ns(),
+                burial_ns: stamps.burial_ns(),
             },
             (start, end) => Interval {
                 start_ns: start.or_else(|| board.exec_ns()),
@@ -160,6 +163,7 @@ impl Stamper {
                 source: Source::SharedMemory,
                 loading_ns: stamps.loading_ns(),
                 taking_down_ns: 0,
+                burial_ns: 0,
             },
         }
     }

@@ -18,6 +18,8 @@ pub(crate) struct Stamps {
     /// The kernel counted until then: what lies between the end and this is its work of taking the
     /// process down.
     pub(crate) exit_record_ns: Option<u64>,
+    /// The kernel told the parent, which is nearly the last thing the process did.
+    pub(super) told_ns: Option<u64>,
     /// Record of the end of the first thread.
     pub(super) first_thread_ns: Option<u64>,
     /// The first process had further threads, so its first one may have ended early.
@@ -35,6 +37,11 @@ impl Stamps {
     /// From the end of the program to the end of counting [ns]; 0 if that is not known.
     pub(crate) fn taking_down_ns(&self) -> u64 {
         between(self.end_ns, self.exit_record_ns)
+    }
+
+    /// From the end of the program to the parent's signal [ns]; 0 if that is not known.
+    pub(crate) fn burial_ns(&self) -> u64 {
+        between(self.end_ns, self.told_ns)
     }
 
     /// Takes one record that is no sample.

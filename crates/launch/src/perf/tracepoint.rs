@@ -15,11 +15,13 @@ const CLOSE_ON_EXEC: libc::c_uint = 1;
 /// The kernel's numbers of the events at which a program begins and ends.
 ///
 /// `sched_process_exec` comes when the program is loaded, right before its first instruction;
-/// `sched_process_exit` right after its last one, since Linux 6.16 before its memory is given back.
+/// `sched_process_exit` right after its last one, since Linux 6.16 before its memory is given back;
+/// `signal_generate` when the process, taken down, tells its parent so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tracepoints {
     pub(super) exec: u16,
     pub(super) exit: u16,
+    pub(super) signal: u16,
     /// Where the record of an exit says that no thread is left; Linux 6.16 and later.
     pub(super) group_dead_offset: Option<u64>,
 }
@@ -42,23 +44,24 @@ impl Tracepoints {
 
     fn read(place: &Path) -> io::Result<Self> {
         let number = |event: &str| -> io::Result<u16> {
-            let text = fs::read_to_string(place.join("events/sched").join(event).join("id"))?;
+            let text = fs::read_to_string(place.join("events").join(event).join("id"))?;
             text.trim().parse().map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
         };
         let format = fs::read_to_string(place.join("events/sched/sched_process_exit/format"))?;
         Ok(Self {
-            exec: number("sched_process_exec")?,
-            exit: number("sched_process_exit")?,
+            exec: number("sched/sched_process_exec")?,
+            exit: number("sched/sched_process_exit")?,
+            signal: number("signal/signal_generate")?,
             group_dead_offset: field_offset(&format, "bool group_dead"),
         })
     }
 }
 
-/// `EXEC:EXIT:OFFSET`, the last one `-` where the kernel has none: a launcher in a container is told
+/// `EXEC:EXIT:SIGNAL:OFFSET`, the last one `-` where the kernel has none: a launcher in a container is told
 /// what it may not read there.
 impl fmt::Display for Tracepoints {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}:{}:", self.exec, self.exit)?;
+        write!(out, "{}:{}:{}:", self.exec, self.exit, self.signal)?;
         match self.group_dead_offset {
             Some(offset) => write!(out, "{offset}"),
             None => out.write_str("-"),
@@ -66,9 +69,9 @@ impl fmt::Display for Tracepoints {
     }
 }
 
-/// Text that is not `EXEC:EXIT:OFFSET`.
+/// Text that is not `EXEC:EXIT:SIGNAL:OFFSET`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not `EXEC:EXIT:OFFSET` as `steelyard-launch tracepoints` prints them")]
+#[error("not `EXEC:EXIT:SIGNAL:OFFSET` as `steelyard-launch tracepoints` prints them")]
 pub struct NoTracepoints;
 
 impl FromStr for Tracepoints {
@@ -77,13 +80,14 @@ impl FromStr for Tracepoints {
     fn from_str(text: &str) -> Result<Self, NoTracepoints> {
         let mut parts = text.split(':');
         let mut next = || parts.next().ok_or(NoTracepoints);
-        let (exec, exit, offset) = (next()?, next()?, next()?);
+        let (exec, exit, signal, offset) = (next()?, next()?, next()?, next()?);
         let number = |text: &str| text.parse().map_err(|_| NoTracepoints);
         let group_dead_offset = match offset {
             "-" => None,
             offset => Some(offset.parse().map_err(|_| NoTracepoints)?),
         };
-        let found = Self { exec: number(exec)?, exit: number(exit)?, group_dead_offset };
+        let found =
+            Self { exec: number(exec)?, exit: number(exit)?, signal: number(signal)?, group_dead_offset };
         if parts.next().is_some() { Err(NoTracepoints) } else { Ok(found) }
     }
 }
@@ -134,10 +138,12 @@ mod tests {
 
     #[test]
     fn numbers_that_are_handed_on_arrive() {
-        for text in ["365:369:32", "7:8:-"] {
+        for text in ["365:369:199:32", "7:8:9:-"] {
             assert_eq!(text.parse::<Tracepoints>().map(|found| found.to_string()), Ok(text.to_owned()));
         }
-        for text in ["", "365", "365:369", "365:369:32:1", "a:b:-", "70000:1:-", "1:2:"] {
+        for text in
+            ["", "365", "365:369", "365:369:32", "365:369:199:32:1", "a:b:c:-", "70000:1:2:-", "1:2:3:"]
+        {
             assert_eq!(text.parse::<Tracepoints>(), Err(NoTracepoints), "{text}");
         }
     }

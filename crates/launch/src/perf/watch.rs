@@ -1,4 +1,5 @@
 use std::cell::{Cell, RefCell};
+use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -19,6 +20,10 @@ const RECORD_SAMPLE: u32 = 9;
 const SAMPLE_RAW: u64 = 1 << 10;
 /// `PERF_EVENT_IOC_SET_OUTPUT`.
 const SET_OUTPUT: libc::c_ulong = 0x2405;
+/// `PERF_EVENT_IOC_SET_FILTER`.
+const SET_FILTER: libc::c_ulong = 0x4008_2406;
+/// `SIGCHLD`: other signals do not reach the ring.
+const OF_CHILDREN: &CStr = c"sig == 17";
 /// A sample is {pid, tid, time, size of the rest, rest}; offsets count from its header.
 const SAMPLE_TIME: u64 = 16;
 const SAMPLE_REST: u64 = 28;
@@ -41,7 +46,7 @@ struct CpuRing {
     cpu: u32,
     pages: RingPages,
     exit: File,
-    _exec: File,
+    _others: [File; 2],
 }
 
 impl ExecWatch {
@@ -124,14 +129,21 @@ impl CpuRing {
         let number = i32::try_from(cpu).map_err(|_| io::ErrorKind::InvalidInput)?;
         let exit = open_on(&attributes(tracepoints.exit, FLAG_COMM | FLAG_COMM_EXEC | FLAG_TASK), number)?;
         let exec = open_on(&attributes(tracepoints.exec, 0), number)?;
+        let signal = open_on(&attributes(tracepoints.signal, 0), number)?;
+        // SAFETY: the filter is a string, ended by a zero.
+        succeeded(unsafe { libc::ioctl(signal.as_raw_fd(), SET_FILTER, OF_CHILDREN.as_ptr()) })?;
         let pages = RingPages::map(&exit, DATA_PAGES)?;
-        // SAFETY: no pointers are passed.
-        let shared = unsafe { libc::ioctl(exec.as_raw_fd(), SET_OUTPUT, exit.as_raw_fd()) };
-        if shared < 0 {
-            return Err(io::Error::last_os_error());
+        let others = [exec, signal];
+        for other in &others {
+            // SAFETY: no pointers are passed.
+            succeeded(unsafe { libc::ioctl(other.as_raw_fd(), SET_OUTPUT, exit.as_raw_fd()) })?;
         }
-        Ok(Self { cpu, pages, exit, _exec: exec })
+        Ok(Self { cpu, pages, exit, _others: others })
     }
+}
+
+fn succeeded(result: libc::c_int) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 fn take_sample(stamps: &mut Stamps, record: &Record<'_>, tracepoints: Tracepoints, pid: u32) {
@@ -143,6 +155,9 @@ fn take_sample(stamps: &mut Stamps, record: &Record<'_>, tracepoints: Tracepoint
     if event == tracepoints.exec {
         // CPUs have a ring each, so the first exec need not be read first.
         stamps.start_ns = Some(stamps.start_ns.map_or(time_ns, |earlier| earlier.min(time_ns)));
+    } else if event == tracepoints.signal {
+        // Its parent's, or one that it sent; the last one tells of its end.
+        stamps.told_ns = stamps.told_ns.max(Some(time_ns));
     } else if event == tracepoints.exit {
         let is_last = tracepoints
             .group_dead_offset
@@ -152,5 +167,38 @@ fn take_sample(stamps: &mut Stamps, record: &Record<'_>, tracepoints: Tracepoint
             stamps.end_ns = stamps.end_ns.max(Some(time_ns));
             stamps.is_whole_end = is_last.is_some();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_process_and_the_word_of_it_are_stamped_in_this_order() {
+        let cpus =
+            std::thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap());
+        let watch = Tracepoints::find().and_then(ExecWatch::new).and_then(|watch| {
+            watch.set_cpus(&(0..cpus).collect::<Vec<u32>>())?;
+            Ok(watch)
+        });
+        let watch = match watch {
+            Ok(watch) => watch,
+            Err(error) => {
+                eprintln!("skipped: tracepoints of whole CPUs: {error}");
+                return;
+            }
+        };
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        watch.turn_to(child.id().cast_signed());
+        assert_eq!(watch.drain().told_ns, None);
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        let stamps = watch.drain();
+        let (end, told) = (stamps.end_ns.unwrap(), stamps.told_ns.unwrap());
+        assert!(end < told, "{end} {told}");
+        assert_eq!(stamps.burial_ns(), told - end);
     }
 }

@@ -21,7 +21,7 @@ use nix::unistd::{AccessFlags, chdir, execve, faccessat, setsid};
 use super::blueprint::{Blueprint, METRICS_DESCRIPTOR};
 use super::schedule::{self, Failure};
 use crate::board::{Board, Progress, SetUpUsage};
-use crate::clock::monotonic_ns;
+use crate::clock::{monotonic_ns, own_cpu_ns};
 use crate::sandbox::{ChildView, Pool};
 
 /// Descriptors the keeper sent for the child.
@@ -58,10 +58,11 @@ pub(super) fn become_program(birth: &Birth<'_>) -> ! {
     let code = match set_up(birth) {
         Ok(meter) => {
             let first = accessible(&birth.blueprint.candidates);
-            meter.store_at_gate();
+            meter.note_delay();
             birth.board.advance(Progress::Ready);
             birth.board.wait_at_gate();
-            let failure = execute(birth, &meter, first);
+            let cpu_at_gate_ns = own_cpu_ns();
+            let failure = execute(birth, &meter, cpu_at_gate_ns, first);
             birth.board.report(failure.0 as i32, &failure.1);
             birth.board.advance(Progress::ExecFailed);
             if failure.0 == Errno::ENOENT { 127 } else { 126 }
@@ -179,9 +180,9 @@ fn accessible(candidates: &[CString]) -> usize {
     candidates.iter().position(may).unwrap_or(0)
 }
 
-fn execute(birth: &Birth<'_>, meter: &Meter, first: usize) -> (Errno, String) {
+fn execute(birth: &Birth<'_>, meter: &Meter, cpu_at_gate_ns: u64, first: usize) -> (Errno, String) {
     let blueprint = birth.blueprint;
-    meter.store(birth.board);
+    meter.store(birth.board, cpu_at_gate_ns);
     let mut worst = (Errno::ENOENT, None);
     for candidate in blueprint.candidates.iter().skip(first) {
         birth.board.stamp_exec(monotonic_ns());
@@ -219,19 +220,14 @@ fn exec_message(blueprint: &Blueprint, errno: Errno, tried: Option<&CStr>) -> St
 struct Meter {
     schedstat: Option<File>,
     delay_at_gate_ns: std::cell::Cell<u64>,
-    cpu_at_gate_ns: std::cell::Cell<u64>,
 }
 
 impl Meter {
     /// Opens the file now: a sandbox may hide it later.
     fn open() -> Self {
         let file = File::open("/proc/self/schedstat").ok();
-        let unknown = || std::cell::Cell::new(u64::MAX);
-        Self {
-            schedstat: file.as_ref().and_then(move_up),
-            delay_at_gate_ns: unknown(),
-            cpu_at_gate_ns: unknown(),
-        }
+        let delay_at_gate_ns = std::cell::Cell::new(u64::MAX);
+        Self { schedstat: file.as_ref().and_then(move_up), delay_at_gate_ns }
     }
 
     fn run_delay_ns(&self) -> u64 {
@@ -241,17 +237,15 @@ impl Meter {
         words.nth(1).and_then(|word| word.parse().ok()).unwrap_or(u64::MAX)
     }
 
-    fn store_at_gate(&self) {
+    /// To be called right before the gate.
+    fn note_delay(&self) {
         self.delay_at_gate_ns.set(self.run_delay_ns());
-        if let Ok(own) = getrusage(UsageWho::RUSAGE_SELF) {
-            self.cpu_at_gate_ns.set(time_ns(own.user_time()) + time_ns(own.system_time()));
-        }
     }
 
-    fn store(&self, board: &Board) {
+    fn store(&self, board: &Board, cpu_at_gate_ns: u64) {
         let mut usage = SetUpUsage {
             run_delay_at_gate_ns: self.delay_at_gate_ns.get(),
-            cpu_at_gate_ns: self.cpu_at_gate_ns.get(),
+            cpu_at_gate_ns,
             run_delay_ns: self.run_delay_ns(),
             ..SetUpUsage::default()
         };
@@ -264,6 +258,7 @@ impl Meter {
             usage.involuntary_switches = count(own.involuntary_context_switches());
             usage.resident_bytes = count(own.max_rss()) * 1024;
         }
+        usage.cpu_at_call_ns = own_cpu_ns();
         board.store_usage(&usage);
     }
 }

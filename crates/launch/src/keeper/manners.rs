@@ -1,0 +1,60 @@
+//! How the keeper shares a CPU with what it measures.
+
+use std::io;
+
+/// The keeper's thread under `SCHED_BATCH`, and what it was before.
+///
+/// A thread under the usual policy that wakes up takes the CPU from the one that is on it. The kernel
+/// wakes the keeper while a program is still taken down, often on the same CPU: there it would be put
+/// between the program's end and its burial. Under `SCHED_BATCH` it has the same share and does not push
+/// in.
+#[derive(Debug)]
+pub(super) struct Manners {
+    has_changed: bool,
+}
+
+impl Manners {
+    /// A keeper that somebody gave another policy than the usual one keeps it.
+    pub(super) fn adopt() -> Self {
+        // SAFETY: asks only.
+        let is_usual = unsafe { libc::sched_getscheduler(0) } == libc::SCHED_OTHER;
+        Self { has_changed: is_usual && set_policy(libc::SCHED_BATCH).is_ok() }
+    }
+}
+
+impl Drop for Manners {
+    fn drop(&mut self) {
+        if self.has_changed {
+            // What was allowed one way is allowed back.
+            let _ = set_policy(libc::SCHED_OTHER);
+        }
+    }
+}
+
+fn set_policy(policy: libc::c_int) -> io::Result<()> {
+    let parameter = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the parameter is valid for the call.
+    if unsafe { libc::sched_setscheduler(0, policy, &raw const parameter) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy() -> libc::c_int {
+        // SAFETY: asks only.
+        unsafe { libc::sched_getscheduler(0) }
+    }
+
+    #[test]
+    fn the_policy_is_changed_and_given_back() {
+        let before = policy();
+        let manners = Manners::adopt();
+        assert_eq!(policy(), if before == libc::SCHED_OTHER { libc::SCHED_BATCH } else { before });
+        drop(manners);
+        assert_eq!(policy(), before);
+    }
+}

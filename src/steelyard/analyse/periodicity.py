@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -21,8 +21,10 @@ FEWEST_CYCLES: Final = 5
 FEWEST_CALLS: Final = 4
 """Calls that the shortest period must hold, so that the lattice of the calls is no period."""
 SIGNIFICANT: Final = 0.01
-_MOST_CELLS: Final = 1 << 17
-"""Cells of the grid that events are counted in, at most; at the highest frequency a cycle has 8 or more."""
+_MOST_CELLS: Final = 1 << 19
+"""Cells of the grid that events are spread over, at most."""
+_CELLS_PER_CYCLE: Final = 8
+"""At the highest frequency, at least."""
 _NEIGHBOURS: Final = 30
 """Ordinates on either side that give the level of the noise."""
 _GUARD: Final = 2
@@ -54,6 +56,8 @@ class Period:
         Share of the events within a quarter of a period around the common phase: 1/2 by chance.
     reason : str
         Why no period was looked for; empty otherwise.
+    shortest_ns : float
+        The shortest period that was looked for [ns].
     """
 
     is_periodic: bool
@@ -63,6 +67,7 @@ class Period:
     high_ns: float
     locked_share: float
     reason: str = ""
+    shortest_ns: float = math.nan
 
 
 def find_period(
@@ -75,7 +80,8 @@ def find_period(
     smooth spectrum, whatever their clustering, and an exponential variable exceeds z times the r-th smallest
     of m others with probability prod (m - i) / (m - i + z), i = 0 ... r - 1. The larger of both probabilities
     counts; the smallest of all frequencies, times their number, is the p-value.
-    The reported period is the longest one that has a line of its own.
+    The reported period is the longest one that has a line of its own. Shorter ones than 1/65536 of the time,
+    or than a twentieth of the mean distance of the events, are not looked for; the answer says how short.
 
     Parameters
     ----------
@@ -112,35 +118,60 @@ def find_period(
     if count < FEWEST or length <= 0:
         return _none(1.0, f"{count} events are too few: at least {FEWEST} needed")
     highest = min(
-        _MOST_CELLS / 8, _PER_RATE * count, length / (2 * shortest_ns) if shortest_ns > 0 else math.inf
+        _MOST_CELLS / _CELLS_PER_CYCLE,
+        _PER_RATE * count,
+        length / (2 * shortest_ns) if shortest_ns > 0 else math.inf,
     )
     ordinates = 2 * int(highest)
     if ordinates <= 2 * (FEWEST_CYCLES + _GUARD + 2):
         return _none(1.0, f"fewer than {FEWEST_CYCLES} cycles of the shortest period fit in")
+    shortest = length / int(highest)
     power = _powers(times, length, ordinates)
     p_values = _exceedance(power)
     best = int(np.argmin(p_values))
     p_value = min(1.0, float(p_values[best]) * (ordinates - 2 * FEWEST_CYCLES))
     if p_value >= SIGNIFICANT:
-        return _none(p_value)
+        return _none(p_value, shortest_ns=shortest)
     frequency = _refined(times, _fundamental(best, power) / 2 / length, length)
-    return _estimated(times, frequency, p_value)
+    return replace(_estimated(times, frequency, p_value), shortest_ns=shortest)
 
 
-def _none(p_value: float, reason: str = "") -> Period:
-    return Period(False, p_value, math.nan, math.nan, math.nan, math.nan, reason)  # noqa: FBT003 - first field
+def _none(p_value: float, reason: str = "", *, shortest_ns: float = math.nan) -> Period:
+    nothing = math.nan
+    return Period(False, p_value, nothing, nothing, nothing, nothing, reason, shortest_ns)  # noqa: FBT003 - first field
 
 
 def _powers(times: Vector, length: float, ordinates: int) -> Vector:
-    """Power at 0, 1/2, 1, 3/2 ... cycles in the whole time; its expectation without a period is about 1."""
-    count = 1 << max(4 * ordinates - 1, 1).bit_length()
-    cells = np.minimum((times / length * count).astype(np.int64), count - 1)
-    counted = np.bincount(cells, minlength=count).astype(np.float64)
-    # Padding to twice the length gives the ordinates in between; the mean is taken out, as it leaks.
-    padded = np.zeros(2 * count)
-    padded[:count] = counted - counted.mean()
-    spectrum = np.fft.rfft(padded)[: ordinates + 1]
-    return np.asarray(np.abs(spectrum) ** 2 / times.size, dtype=np.float64)
+    """Power at 0, 1/2, 1, 3/2 ... cycles in the whole time; its expectation without a period is about 1.
+
+    Each event is spread over four cells by the cubic B-spline, whose spectrum is the fourth power of the
+    sinc function and is divided out: counted in one cell each, events whose period is shorter than a cell
+    or two would show at frequencies that they do not have, mirrored at that of the cells.
+    """
+    count = 1 << max(_CELLS_PER_CYCLE * ordinates // 2 - 1, 1).bit_length()
+    cells = _spread(times / length * count, 2 * count)
+    # The other half is empty, which gives the ordinates in between; the mean is taken out, as it leaks.
+    cells[:count] -= times.size / count
+    spectrum = np.fft.rfft(cells)[: ordinates + 1]
+    kernel = np.sinc(np.arange(ordinates + 1) / (2 * count)) ** 4
+    return np.asarray(np.abs(spectrum / kernel) ** 2 / times.size, dtype=np.float64)
+
+
+def _spread(places: Vector, count: int) -> Vector:
+    """Spread events, each of weight 1, over the cells around their places; the cells are a ring."""
+    first = np.floor(places)
+    part = places - first
+    weights = (
+        (1 - part) ** 3 / 6,
+        (3 * part**3 - 6 * part**2 + 4) / 6,
+        (-3 * part**3 + 3 * part**2 + 3 * part + 1) / 6,
+        part**3 / 6,
+    )
+    cells = np.zeros(count)
+    for offset, weight in zip(range(-1, 3), weights, strict=True):
+        near = (first.astype(np.int64) + offset) % count
+        cells += np.bincount(near, weights=weight, minlength=count)
+    return cells
 
 
 def _exceedance(power: Vector) -> Vector:

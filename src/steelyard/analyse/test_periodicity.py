@@ -49,6 +49,25 @@ def test_of_a_sharp_period_no_part_of_it_is_reported(cycles: int) -> None:
     assert all(abs(each.period_ns / period - 1) < 0.02 for each in all_found)
 
 
+@pytest.mark.parametrize("cycles", [3000, 20_000, 50_000])
+def test_a_period_of_which_many_fit_in_is_itself(cycles: int) -> None:
+    rng = np.random.default_rng(13)
+    period = LENGTH / cycles
+    one = find_period(np.sort(ticks(rng, period, 1e-3)).astype(np.int64), 0, LENGTH)
+    assert one.low_ns <= period <= one.high_ns
+    assert one.period_ns == pytest.approx(period, rel=1e-5)
+
+
+@pytest.mark.parametrize("cycles", [80_000, 130_000, 200_000])
+def test_a_period_shorter_than_any_that_is_looked_for_shows_as_none(cycles: int) -> None:
+    rng = np.random.default_rng(17)
+    period = LENGTH / cycles
+    one = find_period(np.sort(ticks(rng, period, 1e-3)).astype(np.int64), 0, LENGTH)
+    assert not one.is_periodic
+    assert not one.reason
+    assert period < one.shortest_ns < 2.5 * period * cycles / 65536
+
+
 def test_a_peak_amid_two_cycles_does_not_halve_the_period() -> None:
     # As measured: bursts each 100 ms, and what else the host had to do after 1348.8 and 2348.8 ms.
     bursts = [0, *(99.6 + 100 * cycle for cycle in range(23) if cycle != 17), 1348.8, 2348.8]

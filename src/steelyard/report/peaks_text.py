@@ -105,7 +105,7 @@ def period_text(period: Period) -> str:
     if period.reason:
         return f"not looked for: {period.reason}"
     if not period.is_periodic:
-        return "none found"
+        return f"none found of {_time(period.shortest_ns)} or longer"
     interval = f"[{_time(period.low_ns)}; {_time(period.high_ns)}]"
     locked = f"{100 * period.locked_share:.0f} % of the episodes within a quarter of it around the phase"
     return f"{_time(period.period_ns)} {interval}, p = {period.p_value:.2g}, {locked}"

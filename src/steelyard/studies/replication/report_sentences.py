@@ -76,8 +76,8 @@ PHRASING: Final = Phrasing(
             "periodic": "the spikes come every {estimates.period}[ ({estimates.period:interval})], or a "
             "whole part of it, in {facts.agreeing_runs} of {facts.looked_at} runs; {estimates.locked} of "
             "them keep to it",
-            "no period": "the spikes have no common period: {facts.agreeing_runs} of {facts.looked_at} runs "
-            "agree[ on {estimates.period}]",
+            "no period": "the spikes have no common period[ of {estimates.shortest} or longer]: "
+            "{facts.agreeing_runs} of {facts.looked_at} runs agree[ on {estimates.period}]",
             "too few spikes": "whether the spikes have a period is not said: {facts.reason}",
         },
         "failed_benchmark": {

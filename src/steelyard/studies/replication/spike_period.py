@@ -51,6 +51,9 @@ def period_finding(setting: str, periods: Sequence[Period], evidence: Evidence) 
     period = Estimate(None, "ns", "no period that two runs show")
     locked = Estimate(None, "percent", period.method)
     agreeing = []
+    shortest = Estimate(
+        max((each.shortest_ns for each in looked), default=None), "ns", "shortest period looked for"
+    )
     verdict = NOT_PERIODIC if looked else TOO_FEW
     if whole:
         period = over_runs([each.period_ns for each in whole], "ns")
@@ -62,7 +65,7 @@ def period_finding(setting: str, periods: Sequence[Period], evidence: Evidence) 
         "spike_period",
         {"setting": setting},
         verdict,
-        estimates={"period": period, "locked": locked},
+        estimates={"period": period, "locked": locked, "shortest": shortest},
         facts={
             "runs": len(periods),
             "looked_at": len(looked),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pwd
+import shlex
 import shutil
 import subprocess
 import sys
@@ -73,9 +75,13 @@ class Server:
             "GlobalKnownHostsFile none\n"
         )
 
-    def start(self) -> None:
+    def start(self, own: Path | None = None) -> None:
+        """Start it, if asked to with a file system of its own at a folder."""
         assert SERVER is not None
         command = [SERVER, "-D", "-e", "-f", str(self.folder / "server")]
+        if own is not None:
+            mount = f"mount -t tmpfs none {own} && exec {shlex.join(command)}"
+            command = ["unshare", "--mount", "sh", "-c", mount]
         log = (self.folder / "log").open("wb")
         self.process = subprocess.Popen(self.link.command(1, command), stdout=log, stderr=log)
         log.close()
@@ -84,6 +90,12 @@ class Server:
             assert self.process.poll() is None, (self.folder / "log").read_text()
             assert time.monotonic() < deadline
             time.sleep(0.02)
+
+    def files(self, folder: Path) -> list[str]:
+        """Names that lie in a folder, as the server sees it."""
+        assert self.process is not None
+        command = ["nsenter", "--mount", "--target", str(self.process.pid), "ls", "-A", str(folder)]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
 
     def stop(self) -> None:
         if self.process is not None:
@@ -147,3 +159,37 @@ def test_what_keeps_a_host_from_being_used_is_said_with_the_next_step(server: Se
     # Both hosts lack it; the first is named.
     assert absent["error"] == f"host `{server.link.sides[0].address}` has no program `no-such-program`"
     assert {closed["code"], unknown["code"], denied["code"], absent["code"]} == {3}
+
+
+@pytest.mark.parametrize("shares_files", [True, False])
+def test_a_study_over_two_hosts_ends_with_its_report(
+    server: Server, tmp_path: Path, *, shares_files: bool
+) -> None:
+    """With one file system for both hosts nothing may be removed; with two, everything is fetched."""
+    result = tmp_path / "result"
+    result.mkdir()
+    server.start(None if shares_files else result)
+    home = pwd.getpwuid(0).pw_dir
+    command = [
+        *(str(Path(sys.executable).with_name("steelyard")), "run", "communication", "--transport", "tcp"),
+        *("--hostfile", str(server.hosts), "--operations", "300", "--largest", "100000"),
+        *("--replications", "2", "--budget", "5", "--out", str(result)),
+    ]
+    # ssh looks for its files in the home of the user, whatever the environment says.
+    place = f"mkdir -p {home}/.ssh && mount --bind {tmp_path} {home}/.ssh && exec {shlex.join(command)}"
+    done = subprocess.run(
+        server.link.command(0, ["unshare", "--mount", "sh", "-c", place]),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "tcp over hosts" in (result / "report.html").read_text()
+    traces = sorted((result / "traces").iterdir())
+    assert len(traces) == 2
+    for trace in traces:
+        assert {f"operations.{rank}.bin" for rank in (0, 1)} <= {each.name for each in trace.iterdir()}
+        assert not list(trace.glob(".shared*"))
+    here = sorted(each.name for each in result.iterdir())
+    assert sorted(server.files(result)) == (here if shares_files else [])

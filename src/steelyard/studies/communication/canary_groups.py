@@ -6,6 +6,7 @@ medium ones the same, so that medians over all sizes hardly differ.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -46,9 +47,10 @@ def canary_groups(runs: Sequence[RecordedRun]) -> dict[tuple[int, int], str]:
         if run.trace is not None and (median := canary_ns(run.trace)) is not None
     }
     order = sorted(medians, key=lambda key: medians[key])
-    number, numbers = 0, {}
-    for before, key in zip([None, *order[:-1]], order, strict=True):
-        if before is not None and medians[key] > GAP_RATIO * medians[before]:
+    # Between two hosts there is no canary, and nothing to begin with.
+    number, numbers = 0, dict.fromkeys(order[:1], 0)
+    for before, key in pairwise(order):
+        if medians[key] > GAP_RATIO * medians[before]:
             number += 1
         numbers[key] = number
     names = NAMES.get(number + 1, tuple(f"distance-{each}" for each in range(1, number + 2)))

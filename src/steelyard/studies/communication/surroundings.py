@@ -20,6 +20,7 @@ from steelyard.studies.communication.design import (
     trace_options,
     two_cores,
 )
+from steelyard.studies.communication.fetching import fetched
 from steelyard.studies.communication.options import NO_LINK, CommunicationOptions, settle, size_plan
 from steelyard.studies.communication.places import sites_of
 from steelyard.studies.communication.transport_facts import write_facts
@@ -33,15 +34,6 @@ if TYPE_CHECKING:
     from steelyard.studies.communication.places import Site
 
 LINK_FACTS: Final = "link.json"
-
-_FETCHED: Final = """trap '{remove}' EXIT
-{make}
-{command}
-status=$?
-{fetch}
-exit $status
-"""
-"""Makes the folder on the other hosts, fetches what their endpoints wrote there, and removes it."""
 
 
 @contextmanager
@@ -88,13 +80,7 @@ def _script(folder: Path, transport: Transport, options: CommunicationOptions, s
     (folder / LINK_FACTS).write_text(facts + "\n", encoding="utf-8")
     if site.is_here:
         return f"exec {shlex.join(command)}\n"
-    remote = [shlex.join(enter) for enter in site.place.enter if enter]
-    return _FETCHED.format(
-        command=shlex.join(command),
-        make="\n".join(f"{enter} mkdir -p {folder} || exit" for enter in remote),
-        fetch="\n".join(f"{enter} tar -C {folder} -cf - . | tar -C {folder} -xf -" for enter in remote),
-        remove="; ".join(f"{enter} rm -rf {folder}" for enter in remote),
-    )
+    return fetched(command, folder, site.place.enter)
 
 
 def options_of(plan: Plan) -> CommunicationOptions:

@@ -1,0 +1,63 @@
+"""What endpoints on other hosts wrote is brought here, and nothing of it stays there."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+_IS_SHARED: Final = 10
+_MAKE: Final = f'[ -e "$2" ] && exit {_IS_SHARED}; mkdir -p "$(dirname "$1")" && mkdir "$1" && : > "$2"'
+_BEGIN: Final = """folder={folder}
+token=$(mktemp "$folder/.shared.XXXXXX") || exit
+trap 'rm -f "$token"{removals}' EXIT
+"""
+_HOST: Final = """at_{number}() {{ {enter} "$@"; }}
+at_{number} sh -c {make} sh "$folder" "$token"
+case $? in
+0) made_{number}=yes ;;
+{shared}) ;;
+*) echo "the folder $folder cannot be made on host {number} of the file of hosts" >&2; exit 1 ;;
+esac
+"""
+_END: Final = """{command}
+status=$?
+{fetches}
+exit $status
+"""
+
+
+def fetched(command: Sequence[str], folder: Path, enters: Sequence[Sequence[str]]) -> str:
+    """Give a script that executes a command whose endpoints write into a folder on several hosts.
+
+    Each other host gets the folder, and what was written there is fetched and removed. Where hosts share a
+    file system the folder is there already, which a file in it tells, and stays. A folder of the same name
+    that is somebody else's is neither written to nor removed: the script ends with 1.
+
+    Parameters
+    ----------
+    command : sequence of str
+        Executed here.
+    folder : Path
+        Exists here; the same path on all hosts.
+    enters : sequence of sequence of str
+        By host: the words that lead a command there; none for this host.
+    """
+    hosts = [(number, shlex.join(enter)) for number, enter in enumerate(enters, 1) if enter]
+    removals = "".join(f'; [ -z "$made_{number}" ] || at_{number} rm -rf "$folder"' for number, _ in hosts)
+    fetch = '[ -z "$made_{0}" ] || at_{0} tar -C "$folder" -cf - . | tar -C "$folder" -xf -'
+    return "".join(
+        [
+            _BEGIN.format(folder=shlex.quote(str(folder)), removals=removals),
+            *(
+                _HOST.format(number=number, enter=enter, make=shlex.quote(_MAKE), shared=_IS_SHARED)
+                for number, enter in hosts
+            ),
+            _END.format(
+                command=shlex.join(command), fetches="\n".join(fetch.format(number) for number, _ in hosts)
+            ),
+        ]
+    )

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import fcntl
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from steelyard.errors import DataError, unwritable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 
 @contextmanager
 def claimed(result: Path) -> Iterator[None]:
-    """Hold a result folder alone; made when missing.
+    """Hold a result folder alone; made when missing, and removed again if a failure leaves it empty.
 
     The folder itself is locked, so nothing is left in it; the kernel gives the claim back however
     the process ends.
@@ -32,6 +32,7 @@ def claimed(result: Path) -> Iterator[None]:
         If the folder cannot be made or written, or another process holds it.
     """
     hint = "give a folder you may write to with --out"
+    made = [folder for folder in (result, *result.parents) if not folder.exists()]
     try:
         result.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(result, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -47,6 +48,18 @@ def claimed(result: Path) -> Iterator[None]:
             message = f"another process executes a study in `{result}`"
             hint = "wait for it, or give another folder with --out"
             raise DataError(message, hint=hint, code="data.locked") from error
-        yield
+        with _removed_if_empty(made):
+            yield
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def _removed_if_empty(folders: Sequence[Path]) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):  # the first that holds something ends it
+            for folder in folders:
+                folder.rmdir()
+        raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import tempfile
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from steelyard.run.session import Site, open_session
 from steelyard.run.worker import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from steelyard.run.isolation.interface import Document
 
@@ -70,6 +71,44 @@ def resident(isolation: str, *, shown: Sequence[Path] = (), is_fed: bool = False
 def located(program: str) -> str:
     """Give a program given by a relative path as an absolute one; names are looked up later."""
     return str(Path(program).absolute()) if "/" in program else program
+
+
+def require_executable(program: str, environment: Mapping[str, str]) -> None:
+    """Refuse a program that a run would not find.
+
+    Parameters
+    ----------
+    program : str
+        As `located` gives it.
+    environment : mapping
+        Of the run; a name is looked up in its ``PATH``.
+
+    Raises
+    ------
+    UsageError
+        If there is none, or it may not be executed.
+
+    Examples
+    --------
+    >>> require_executable("/bin/sh", {})
+    >>> require_executable("no-such-program", {"PATH": "/bin"})
+    Traceback (most recent call last):
+    ...
+    steelyard.errors.UsageError: there is no program `no-such-program` on the PATH
+    """
+    if shutil.which(program, path=environment.get("PATH", os.defpath)) is not None:
+        return
+    if "/" not in program:
+        message = f"there is no program `{program}` on the PATH"
+        raise UsageError(
+            message,
+            hint="is it written right? a program that is in no folder of the PATH needs its own: `./prog`",
+        )
+    if not os.path.lexists(program):
+        message = f"there is no program `{program}`"
+        raise UsageError(message, hint="is it written right? a relative path begins at the working directory")
+    message = f"`{program}` is no file that may be executed"
+    raise UsageError(message, hint=f"chmod +x {shlex.quote(program)}")
 
 
 def program_environment(given: Sequence[str]) -> dict[str, str]:

@@ -24,7 +24,7 @@ from steelyard.design.blocks import draw_batches
 from steelyard.errors import InternalError, UsageError
 from steelyard.model import Cell, Execution, Plan
 from steelyard.run.programs import packets_program
-from steelyard.run.resident import located, program_environment
+from steelyard.run.resident import located, program_environment, require_executable
 from steelyard.studies.host_facts import host_facts
 from steelyard.studies.scaling.contests import contest_command, contest_levels
 from steelyard.studies.scaling.expectations import expectations
@@ -52,14 +52,18 @@ def plan_here(options: BaseModel, technologies: Mapping[str, Technology]) -> Pla
     Raises
     ------
     UsageError
-        If the options contradict each other, or a command cannot be split into words.
+        If the options contradict each other, a command cannot be split into words, or its program is
+        not there.
     InternalError
         If the installation lacks the packets program.
     """
     technologies.get(ISOLATION)  # is tried, and stands in the provenance
     settled = settle(options)
     program = "" if settled.command is not None else str(packets_program())
-    return plan(settled, host_facts(), program)
+    found = plan(settled, host_facts(), program)
+    for execution in (cell.execution for cell in found.cells if cell.execution is not None):
+        require_executable(execution.command[0], execution.environment)
+    return found
 
 
 def plan(options: ScalingOptions, host: HostFacts, program: str) -> Plan:

@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 from steelyard.design.worker_counts import HostFacts
 from steelyard.errors import UsageError
 from steelyard.record.importers.packets import LOCKS
-from steelyard.studies.scaling.design import plan, worker_levels
+from steelyard.studies.scaling.design import plan, plan_here, worker_levels
 from steelyard.studies.scaling.hypotheses import of_plan
 from steelyard.studies.scaling.options import ScalingOptions, request_of, settle
 from steelyard.studies.scaling.packets import WITH_LOCK
 from steelyard.studies.scaling.recorded import SERIAL, TESTS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from steelyard.model import Plan
 
 COMMAND = "prog --threads {workers}"
@@ -42,6 +44,20 @@ def test_a_command_is_executed_with_each_number_of_workers_in_every_block() -> N
     assert words == [("prog", "--threads", count) for count in ("1", "2", "4", "8", "1")]
     assert found.options["a_a"] == "0,4"
     assert Counter(batch.cell for batch in found.batches) == dict.fromkeys(range(5), 3)
+
+
+def test_a_program_that_a_run_would_not_find_is_refused_before_anything_is_executed(tmp_path: Path) -> None:
+    plain = tmp_path / "plain"
+    plain.write_text("no program")
+
+    def refused(command: str) -> str:
+        with pytest.raises(UsageError) as caught:
+            plan_here(ScalingOptions(command=command), {})
+        return caught.value.message
+
+    assert refused(f"{tmp_path}/absent {{workers}}") == f"there is no program `{tmp_path}/absent`"
+    assert refused(f"{plain} {{workers}}") == f"`{plain}` is no file that may be executed"
+    assert refused("no-such-program {workers}") == "there is no program `no-such-program` on the PATH"
 
 
 def test_a_baseline_is_a_cell_of_its_own() -> None:

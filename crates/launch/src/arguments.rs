@@ -17,7 +17,7 @@ commands:
   agent DEVICE      be the first process of a virtual machine and serve on a serial line
   probe             print which mechanisms work here (JSON)
   calibrate         print this launcher's own error on this host (JSON)
-  tracepoints       print the kernel's numbers of exec and exit, for launchers in containers
+  tracepoints       print the kernel's numbers of exec, exit and signal, for launchers in containers
 
 options:
   --worker N        tells parallel workers apart (once, serve)

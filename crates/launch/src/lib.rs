@@ -26,6 +26,7 @@ mod keeper;
 mod own_metrics;
 mod perf;
 pub mod sandbox;
+mod scheduling;
 mod zygote;
 
 pub use clock::{monotonic_ns, utc_ns};

@@ -28,7 +28,7 @@ pub(super) fn add_cpu(all: &mut BTreeMap<Metric, Quantity>, counters: &Counters,
     let loading_ns = within_reason(interval.loading_ns);
     let counted = without(counters.task_clock.quantity(), loading_ns, interval.taking_down_ns);
     let launch_ns = launch_cpu_ns(set_up, evidence.call_ns);
-    let grouped = without(readings.usage_ns.clone(), launch_ns, interval.burial_ns);
+    let grouped = without(readings.usage_ns.clone(), launch_ns, interval.burial_ns.unwrap_or(0));
     let best = closest_above(&counted, &grouped);
     all.insert(Metric::CpuNs, best.unwrap_or(&rusage_since_exec).clone());
     all.insert(Metric::CpuCgroupNs, readings.usage_ns.clone());
@@ -73,7 +73,8 @@ fn work_after_ns(evidence: &Evidence, span_ns: u64) -> u64 {
 /// The counter begins while the program is loaded and ends while it is taken down, which is subtracted, but
 /// counts all time on a CPU, also what the hypervisor took of it. The group leaves that out, as the program's
 /// own clock does, but begins at the gate and ends when nothing is left of the process; what is known of
-/// both is subtracted. Neither reads less than the program used, so the smaller one is nearer.
+/// both is subtracted. What is subtracted is time, so what the hypervisor took within it is missing from
+/// both; but for that neither reads less than the program used, and the smaller one is nearer.
 fn closest_above<'a>(counted: &'a Quantity, grouped: &'a Quantity) -> Option<&'a Quantity> {
     [counted, grouped].into_iter().filter(|one| one.value.is_some()).min_by_key(|one| one.value)
 }

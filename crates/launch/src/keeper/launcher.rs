@@ -3,11 +3,10 @@ use std::path::Path;
 use std::process;
 use std::rc::Rc;
 
-use nix::sched::sched_getaffinity;
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::unistd::{Pid, getppid};
+use nix::unistd::getppid;
 use steelyard_host::cgroup::{GroupLimits, Groups, Layout};
 use steelyard_model::{Limits, Placement, RunOutcome, RunSpec, SchedulingPolicy};
 
@@ -23,6 +22,7 @@ use crate::clock;
 use crate::control::Control;
 use crate::error::{During, LaunchError};
 use crate::perf::{Counter, Event, ExecWatch, Tracepoints, event_names, find_event};
+use crate::scheduling::allowed_cpus;
 use crate::zygote::Zygote;
 
 /// Real-time time that a FIFO run gets out of each period of one second [us].
@@ -377,12 +377,4 @@ fn group_limits(limits: &Limits, placement: &Placement) -> GroupLimits {
         memory_nodes: placement.memory_nodes.as_deref().map(GroupLimits::list),
         is_maximal_weight: placement.maximal_weight,
     }
-}
-
-fn allowed_cpus() -> Vec<u32> {
-    let set = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
-    (0..nix::sched::CpuSet::count())
-        .filter(|cpu| set.is_set(*cpu).unwrap_or(false))
-        .filter_map(|cpu| u32::try_from(cpu).ok())
-        .collect()
 }

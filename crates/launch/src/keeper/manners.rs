@@ -1,6 +1,6 @@
 //! How the keeper shares a CPU with what it measures.
 
-use std::io;
+use crate::scheduling::set_policy;
 
 /// The keeper's thread under `SCHED_BATCH`, and what it was before.
 ///
@@ -18,7 +18,7 @@ impl Manners {
     pub(super) fn adopt() -> Self {
         // SAFETY: asks only.
         let is_usual = unsafe { libc::sched_getscheduler(0) } == libc::SCHED_OTHER;
-        Self { has_changed: is_usual && set_policy(libc::SCHED_BATCH).is_ok() }
+        Self { has_changed: is_usual && set_policy(libc::SCHED_BATCH, 0).is_ok() }
     }
 }
 
@@ -26,18 +26,9 @@ impl Drop for Manners {
     fn drop(&mut self) {
         if self.has_changed {
             // What was allowed one way is allowed back.
-            let _ = set_policy(libc::SCHED_OTHER);
+            let _ = set_policy(libc::SCHED_OTHER, 0);
         }
     }
-}
-
-fn set_policy(policy: libc::c_int) -> io::Result<()> {
-    let parameter = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the parameter is valid for the call.
-    if unsafe { libc::sched_setscheduler(0, policy, &raw const parameter) } < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
 }
 
 #[cfg(test)]

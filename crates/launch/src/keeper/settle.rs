@@ -128,11 +128,7 @@ impl Launcher {
             };
             return Ok(record::failed(batch, self.cgroup(), failed));
         }
-        let burial_ns = match said.interval.burial_ns {
-            // Not told.
-            0 => 0,
-            span_ns => self.steps.burial.bound(span_ns),
-        };
+        let burial_ns = said.interval.burial_ns.map(|span_ns| self.steps.burial.bound(span_ns));
         let evidence = Evidence {
             status: said.status,
             interval: Interval { burial_ns, ..said.interval },

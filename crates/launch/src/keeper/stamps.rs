@@ -40,8 +40,9 @@ pub(super) struct Interval {
     /// taking the process down after its end [ns].
     pub(super) loading_ns: u64,
     pub(super) taking_down_ns: u64,
-    /// From the end to the kernel's word of it to the parent: a control group counts that too [ns].
-    pub(super) burial_ns: u64,
+    /// From the end to the kernel's word of it to the parent, if both are known: a control group counts that
+    /// too [ns].
+    pub(super) burial_ns: Option<u64>,
 }
 
 impl Stamper {
@@ -163,7 +164,7 @@ impl Stamper {
                 source: Source::SharedMemory,
                 loading_ns: stamps.loading_ns(),
                 taking_down_ns: 0,
-                burial_ns: 0,
+                burial_ns: None,
             },
         }
     }

@@ -39,9 +39,10 @@ impl Stamps {
         between(self.end_ns, self.exit_record_ns)
     }
 
-    /// From the end of the program to the parent's signal [ns]; 0 if that is not known.
-    pub(crate) fn burial_ns(&self) -> u64 {
-        between(self.end_ns, self.told_ns)
+    /// From the end of the program to the parent's signal [ns], if both are known. A signal from before the
+    /// end was one that the program sent.
+    pub(crate) fn burial_ns(&self) -> Option<u64> {
+        self.end_ns.zip(self.told_ns).and_then(|(end, told)| told.checked_sub(end))
     }
 
     /// Takes one record that is no sample.

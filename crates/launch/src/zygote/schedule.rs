@@ -1,12 +1,12 @@
 //! Limits, CPUs and scheduling of the calling process, as far as the kernel has them per process.
 
-use std::io;
-
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::unistd::Pid;
 use steelyard_model::{Limits, Placement, SchedulingPolicy};
+
+use crate::scheduling::set_policy;
 
 /// What failed: the kernel's answer and the words for it.
 pub(super) type Failure = (Errno, String);
@@ -112,12 +112,8 @@ fn schedule(policy: SchedulingPolicy) -> Result<(), Failure> {
         SchedulingPolicy::Fifo { priority } => (libc::SCHED_FIFO, i32::from(priority)),
         _ => return Ok(()),
     };
-    let parameter = libc::sched_param { sched_priority: priority };
-    // SAFETY: the parameter is valid for the call.
-    if unsafe { libc::sched_setscheduler(0, class, &raw const parameter) } == 0 {
-        return Ok(());
-    }
-    let error = io::Error::last_os_error();
-    let errno = Errno::from_raw(error.raw_os_error().unwrap_or(0));
-    Err((errno, format!("cannot set `placement.policy` {policy:?}")))
+    set_policy(class, priority).map_err(|error| {
+        let errno = Errno::from_raw(error.raw_os_error().unwrap_or(0));
+        (errno, format!("cannot set `placement.policy` {policy:?}"))
+    })
 }

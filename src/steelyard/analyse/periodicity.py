@@ -137,8 +137,16 @@ def find_period(
 
 
 def _none(p_value: float, reason: str = "", *, shortest_ns: float = math.nan) -> Period:
-    nothing = math.nan
-    return Period(False, p_value, nothing, nothing, nothing, nothing, reason, shortest_ns)  # noqa: FBT003 - first field
+    return Period(
+        is_periodic=False,
+        p_value=p_value,
+        period_ns=math.nan,
+        low_ns=math.nan,
+        high_ns=math.nan,
+        locked_share=math.nan,
+        reason=reason,
+        shortest_ns=shortest_ns,
+    )
 
 
 def _powers(times: Vector, length: float, ordinates: int) -> Vector:
@@ -269,4 +277,11 @@ def _estimated(times: Vector, frequency: float, p_value: float) -> Period:
     error = math.hypot(error, _STEPS[-1] / 20 / scale)
     width = float(stats.t.ppf(0.975, times.size - 2)) * error
     low, high = 1 / (frequency + width), 1 / max(frequency - width, 1e-300)
-    return Period(True, p_value, 1 / frequency, low, high, share)  # noqa: FBT003 - first field
+    return Period(
+        is_periodic=True,
+        p_value=p_value,
+        period_ns=1 / frequency,
+        low_ns=low,
+        high_ns=high,
+        locked_share=share,
+    )

@@ -61,8 +61,9 @@ def plan_here(options: BaseModel, technologies: Mapping[str, Technology]) -> Pla
     settled = settle(options)
     program = "" if settled.command is not None else str(packets_program())
     found = plan(settled, host_facts(), program)
-    for execution in (cell.execution for cell in found.cells if cell.execution is not None):
-        require_executable(execution.command[0], execution.environment)
+    executions = [cell.execution for cell in found.cells if cell.execution is not None]
+    for program in dict.fromkeys(execution.command[0] for execution in executions):
+        require_executable(program, executions[0].environment)
     return found
 
 

@@ -118,6 +118,20 @@ pub enum StatsError {
         /// Position of the first such value.
         index: usize,
     },
+    /// A number is so large or small that its square, weighted, would not be one any more.
+    #[error(
+        "{name} holds {value:e}; allowed: {least:e} to {most:e}, and the same below 0 where that is allowed"
+    )]
+    Size {
+        /// Which column or argument.
+        name: &'static str,
+        /// What was given.
+        value: f64,
+        /// Smallest allowed size.
+        least: f64,
+        /// Largest allowed size.
+        most: f64,
+    },
     /// A break does not lie between two distinct x, or not in ascending order.
     #[error(
         "break number {index} (from 0) at {value} does not lie between two x of the data, above the one before"
@@ -161,6 +175,7 @@ impl StatsError {
             Self::Length { .. } => "give one value of each column per observation",
             Self::Negative { .. } => "leave the option out for its default",
             Self::NotPositive { .. } => "use constant noise and no power laws",
+            Self::Size { .. } => "give the numbers in a unit that suits them",
             Self::Break { .. } => "give breaks inside the range of x, in ascending order",
             Self::PowerNoise => "use proportional noise, or leave power laws out",
             Self::OutOfRange { .. } => {

@@ -10,6 +10,7 @@ use crate::sample::{check_values, real};
 
 mod bootstrap;
 mod bound;
+mod check;
 mod exact;
 mod groups;
 mod moments;
@@ -20,6 +21,7 @@ mod tree;
 pub use bootstrap::break_intervals;
 pub use moments::PieceKind;
 
+use check::{check, check_positive};
 use groups::{CUT, Groups, Weighted};
 use moments::{Both, Prices};
 use search::{Found, Limits, guess, search};
@@ -108,8 +110,8 @@ const PASSES: usize = 8;
 ///
 /// # Errors
 ///
-/// If fewer than 4 points are given, lengths differ, a value is not finite, a price or floor is not a number of at
-/// least 0, or proportional noise is asked for values that are not positive.
+/// If fewer than 4 points are given, lengths differ, a value is not finite or beyond 1e30, a price or floor is not a number
+/// of 0 to 1e30, or proportional noise is asked for values that are not positive, or below 1e-30.
 pub fn fit_segments(x: &[f64], y: &[f64], options: &SegmentOptions) -> Result<Segmentation, StatsError> {
     fit_scaled_segments(x, y, &[], options)
 }
@@ -134,45 +136,11 @@ pub fn fit_scaled_segments(
         if scales.len() != x.len() {
             return Err(StatsError::Length { found: scales.len(), needed: x.len() });
         }
-        if let Some(index) = scales.iter().position(|scale| *scale <= 0.0) {
-            return Err(StatsError::NotPositive { name: "scales", index });
-        }
+        check_positive("scales", scales)?;
     }
     let groups = Groups::scaled(x, y, scales);
     let (weighted, found) = converge(&groups, options);
     Ok(describe(&groups, &weighted, &found, options))
-}
-
-fn check(x: &[f64], y: &[f64], options: &SegmentOptions) -> Result<(), StatsError> {
-    const FEWEST: usize = 4;
-    check_values(x, FEWEST)?;
-    check_values(y, FEWEST)?;
-    if x.len() != y.len() {
-        return Err(StatsError::Length { found: y.len(), needed: x.len() });
-    }
-    for (name, value) in [
-        ("break penalty", options.break_penalty),
-        ("slope penalty", options.slope_penalty),
-        ("floor", options.floor),
-    ] {
-        if !(value >= 0.0 && value.is_finite()) {
-            return Err(StatsError::Negative { name, value });
-        }
-    }
-    let positive = |values: &[f64], name| match values.iter().position(|value| *value <= 0.0) {
-        Some(index) => Err(StatsError::NotPositive { name, index }),
-        None => Ok(()),
-    };
-    if options.noise == NoiseScale::Proportional {
-        positive(y, "y")?;
-    }
-    if options.power {
-        if options.noise == NoiseScale::Constant {
-            return Err(StatsError::PowerNoise);
-        }
-        positive(x, "x")?;
-    }
-    Ok(())
 }
 
 fn limits(points: usize, options: &SegmentOptions) -> Limits {

@@ -121,6 +121,8 @@ pub(super) fn chains(tree: &Tree<'_>, cells: &[Cell], limits: &Limits, work: &mu
     forward[0] = 0.0;
     let width = stops.len();
     let mut costs = vec![f64::INFINITY; width * width];
+    // A part may be steeper than a number can say where the whole piece is not.
+    let (whole_prices, part_prices) = (limits.prices, limits.prices.of_parts());
     for u in 0..width - 1 {
         let mut sum = heads[u];
         for v in u + 1..width {
@@ -130,7 +132,8 @@ pub(super) fn chains(tree: &Tree<'_>, cells: &[Cell], limits: &Limits, work: &mu
             if stops[v].high - stops[u].low < limits.shortest {
                 continue;
             }
-            let cost = sum.cost(&limits.prices);
+            let is_whole = stops[u].size() == 1 && stops[v].size() == 1;
+            let cost = sum.cost(if is_whole { &whole_prices } else { &part_prices });
             costs[u * width + v] = cost;
             let charge = if v < width - 1 { limits.penalty + own[v - 1] } else { 0.0 };
             forward[v] = forward[v].min(forward[u] + cost + charge);

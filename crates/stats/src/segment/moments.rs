@@ -62,6 +62,11 @@ pub(super) struct Prices {
 }
 
 impl Prices {
+    /// What bounds a piece from below by the cost of a part of it.
+    pub(super) fn of_parts(self) -> Self {
+        Self { is_limited: false, ..self }
+    }
+
     /// The same kinds free of charge: what is left bounds any part of a piece from below.
     pub(super) fn free(self) -> Self {
         let none = |price: f64| if price.is_finite() { 0.0 } else { f64::INFINITY };

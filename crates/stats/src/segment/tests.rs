@@ -1,7 +1,9 @@
 use super::search::search;
 use super::{
-    NoiseScale, PieceKind, SegmentOptions, Weighted, break_intervals, fit_scaled_segments, fit_segments,
+    NoiseScale, PieceKind, SegmentOptions, Segmentation, Weighted, break_intervals, fit_scaled_segments,
+    fit_segments,
 };
+use crate::StatsError;
 use crate::sample::{Plan, real};
 use crate::segment::exact::best_partition;
 use crate::segment::groups::Groups;
@@ -164,6 +166,24 @@ fn degenerate_inputs_have_clear_answers() {
 }
 
 #[test]
+fn numbers_whose_squares_are_none_are_refused() {
+    let x = [43.0, 43.0, 43.0, 43.0, 44.0, 45.0];
+    let y = [38.4, 38.3, 38.3, 38.4, 43.0, 43.0];
+    let with = |floor: f64| SegmentOptions { floor, ..OPTIONS };
+    let refused = |found: Result<Segmentation, StatsError>| match found {
+        Err(StatsError::Size { name, .. }) => Some(name),
+        _ => None,
+    };
+    assert!(fit_segments(&x, &y, &with(1e30)).is_ok());
+    assert_eq!(refused(fit_segments(&x, &y, &with(f64::MAX))), Some("floor"));
+    let small = [38.4, 38.3, 38.3, 38.4, 43.0, 5e-324];
+    assert_eq!(refused(fit_segments(&x, &small, &OPTIONS)), Some("y"));
+    let far = [43.0, 43.0, 43.0, 43.0, 44.0, 1e200];
+    assert_eq!(refused(fit_segments(&far, &y, &OPTIONS)), Some("x"));
+    assert_eq!(refused(fit_scaled_segments(&x, &y, &[1e-300; 6], &OPTIONS)), Some("scales"));
+}
+
+#[test]
 fn known_noise_keeps_a_noisy_range_from_being_cut_up() {
     let mut generator = stream(5, 0, 0);
     let scales: Vec<f64> = (0..400).map(|place| if place < 200 { 40.0 } else { 1.0 }).collect();
@@ -183,6 +203,24 @@ fn known_noise_keeps_a_noisy_range_from_being_cut_up() {
     assert!(fit_scaled_segments(&x, &y, &[0.0; 400], &OPTIONS).is_err());
 }
 
+/// Steps with slopes, `pieces` of about the same length, and multiplicative noise.
+fn steps(seed: u64, count: usize, pieces: usize, noise: f64) -> (Vec<f64>, Vec<f64>) {
+    let mut generator = stream(seed, 1, 0);
+    let mut uniform = || open_uniform(&mut generator);
+    let length = count.div_ceil(pieces);
+    let mut shape = (0.0, 0.0);
+    (0..count)
+        .map(|i| {
+            if i % length == 0 {
+                shape = (1.0 + 9.0 * uniform(), 4.0 * uniform());
+            }
+            let x = (1.0 + real(i) + uniform()).round();
+            let level = shape.0 + shape.1 * real(i % length) / real(length);
+            (x, level * libm::exp(noise * normal_quantile(uniform())))
+        })
+        .unzip()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
@@ -192,22 +230,23 @@ proptest! {
         seed in 0_u64..1_000_000, count in 330_usize..900, pieces in 1_usize..12, noise in 0.001..0.5_f64,
         penalty in 0.2..8.0_f64, robust: bool, power: bool, shortest in 1_usize..6,
     ) {
-        let mut generator = stream(seed, 1, 0);
-        let mut uniform = || open_uniform(&mut generator);
-        let length = count.div_ceil(pieces);
-        let mut shape = (0.0, 0.0);
-        let (x, y): (Vec<f64>, Vec<f64>) = (0..count).map(|i| {
-            if i % length == 0 {
-                shape = (1.0 + 9.0 * uniform(), 4.0 * uniform());
-            }
-            let x = (1.0 + real(i) + uniform()).round();
-            let level = shape.0 + shape.1 * real(i % length) / real(length);
-            (x, level * libm::exp(noise * normal_quantile(uniform())))
-        }).unzip();
+        let (x, y) = steps(seed, count, pieces, noise);
         let options = SegmentOptions { break_penalty: penalty, robust, power, shortest, ..OPTIONS };
         let level = Groups::new(&x, &y).pilot();
         let (_, cost, found) = brute(&x, &y, &level, &options);
         prop_assert!((found - cost).abs() <= 1e-8 * (1.0 + cost), "{} {}", found, cost);
+    }
+}
+
+/// A power law through the inner points of a short piece has a factor that is no number; the one through all has.
+#[test]
+fn a_part_that_is_too_steep_for_a_power_law_bounds_its_piece() {
+    for (seed, count, pieces, shortest) in [(952_606, 689, 10, 5), (744_638, 748, 9, 3)] {
+        let (x, y) = steps(seed, count, pieces, 0.001);
+        let options = SegmentOptions { break_penalty: 0.2, robust: false, power: true, shortest, ..OPTIONS };
+        let level = Groups::new(&x, &y).pilot();
+        let (_, cost, found) = brute(&x, &y, &level, &options);
+        assert!((found - cost).abs() <= 1e-8 * (1.0 + cost), "{found} {cost}");
     }
 }
 

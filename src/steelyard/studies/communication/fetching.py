@@ -10,20 +10,27 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _IS_SHARED: Final = 10
-_MAKE: Final = f'[ -e "$2" ] && exit {_IS_SHARED}; mkdir -p "$(dirname "$1")" && mkdir "$1" && : > "$2"'
+_MAKE_AND_GUARD: Final = f"""[ -e "$2" ] && exit {_IS_SHARED}
+trap "" PIPE
+mkdir -p "$(dirname "$1")" && mkdir "$1" || exit 1
+: > "$2" && echo made && cat >/dev/null
+rm -rf "$1"
+"""
+"""Its input ends with the script, and when the connection is lost: then the folder is removed."""
 _BEGIN: Final = """folder={folder}
 token=$(mktemp "$folder/.shared.XXXXXX") || exit
-trap 'rm -f "$token"{removals}' EXIT
+trap 'rm -f "$token" "$token.hold" "$token.told"; exec 3>&-; wait' EXIT
+mkfifo "$token.hold" "$token.told" && exec 3<>"$token.hold" || exit
 """
 _HOST: Final = """at_{number}() {{ {enter} "$@"; }}
-at_{number} sh -c {make} sh "$folder" "$token"
+(exec 3>&-; at_{number} sh -c {make} sh "$folder" "$token") <"$token.hold" >"$token.told" &
+read -r made_{number} <"$token.told" || wait "$!"
 case $? in
-0) made_{number}=yes ;;
-{shared}) ;;
+0 | {shared}) ;;
 *) echo "the folder $folder cannot be made on host {number} of the file of hosts" >&2; exit 1 ;;
 esac
 """
-_END: Final = """{command}
+_END: Final = """{command} 3>&-
 status=$?
 {fetches}
 exit $status
@@ -33,9 +40,10 @@ exit $status
 def fetched(command: Sequence[str], folder: Path, enters: Sequence[Sequence[str]]) -> str:
     """Give a script that executes a command whose endpoints write into a folder on several hosts.
 
-    Each other host gets the folder, and what was written there is fetched and removed. Where hosts share a
-    file system the folder is there already, which a file in it tells, and stays. A folder of the same name
-    that is somebody else's is neither written to nor removed: the script ends with 1.
+    Each other host gets the folder, and what was written there is fetched and removed; it is removed there
+    also when the script is killed, as soon as the connection is seen to be lost. Where hosts share a file
+    system the folder is there already, which a file in it tells, and stays. A folder of the same name that
+    is somebody else's is neither written to nor removed: the script ends with 1.
 
     Parameters
     ----------
@@ -47,13 +55,12 @@ def fetched(command: Sequence[str], folder: Path, enters: Sequence[Sequence[str]
         By host: the words that lead a command there; none for this host.
     """
     hosts = [(number, shlex.join(enter)) for number, enter in enumerate(enters, 1) if enter]
-    removals = "".join(f'; [ -z "$made_{number}" ] || at_{number} rm -rf "$folder"' for number, _ in hosts)
     fetch = '[ -z "$made_{0}" ] || at_{0} tar -C "$folder" -cf - . | tar -C "$folder" -xf -'
     return "".join(
         [
-            _BEGIN.format(folder=shlex.quote(str(folder)), removals=removals),
+            _BEGIN.format(folder=shlex.quote(str(folder))),
             *(
-                _HOST.format(number=number, enter=enter, make=shlex.quote(_MAKE), shared=_IS_SHARED)
+                _HOST.format(number=number, enter=enter, make=shlex.quote(_MAKE_AND_GUARD), shared=_IS_SHARED)
                 for number, enter in hosts
             ),
             _END.format(

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import os
 import shlex
+import signal
 import subprocess
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,6 +12,7 @@ import pytest
 from steelyard.studies.communication.fetching import fetched
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 WRITE = 'echo here > "$1/first"; [ ! -d "$2$1" ] || echo there > "$2$1/second"; exit 3'
@@ -31,7 +35,7 @@ def other_host(tmp_path: Path) -> tuple[Path, tuple[str, ...]]:
 import subprocess, sys
 root = {str(root)!r}
 words = [root + word if word.startswith("/") else word for word in sys.argv[1:]]
-sys.exit(subprocess.run(words).returncode)
+sys.exit(subprocess.run(words, start_new_session=True).returncode)
 """
     )
     enter.chmod(0o755)
@@ -52,6 +56,29 @@ def test_what_another_host_wrote_is_fetched_and_removed_there(tmp_path: Path, fo
         "second": "there\n",
     }
     assert not (root / folder.relative_to("/")).exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_killed_script_leaves_nothing_on_another_host(
+    tmp_path: Path, folder: Path, number: signal.Signals
+) -> None:
+    root, enter = other_host(tmp_path)
+    theirs = root / folder.relative_to("/")
+    command = ("sh", "-c", 'echo there > "$1/second"; touch "$2/begun"; exec sleep 60')
+    script = fetched((*command, "sh", str(theirs), str(tmp_path)), folder, ((), enter))
+    with subprocess.Popen(["sh", "-c", script], start_new_session=True) as process:
+        wait_for((tmp_path / "begun").exists)
+        assert (theirs / "second").exists()
+        os.kill(process.pid, number) if number == signal.SIGKILL else os.killpg(process.pid, number)
+        wait_for(lambda: not theirs.exists())
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def wait_for(condition: Callable[[], bool], limit_s: float = 20.0) -> None:
+    end = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 def test_on_a_shared_file_system_nothing_is_removed(folder: Path) -> None:

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Executes every fuzz target for so many seconds: scripts/fuzz.sh [SECONDS]. What breaks is kept under fuzz/artifacts.
+# Executes every fuzz target, and the property tests with new examples, for so many seconds: scripts/fuzz.sh [SECONDS].
+# What breaks is kept under fuzz/artifacts, or named with the seed of its examples.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -31,6 +32,18 @@ for source in fuzz/fuzz_targets/*.rs; do
     nice -n 10 cargo fuzz run --sanitizer "$sanitizer" "$target" "$corpus" "${seeds[@]}" -- \
         -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=10 -print_funcs=0 -verbosity=0 ||
         failed+=("$target")
+done
+unset RUSTC_BOOTSTRAP RAYON_NUM_THREADS
+properties=(cargo test --locked --release --quiet --workspace --exclude steelyard-py --lib)
+nice -n 10 "${properties[@]}" --no-run
+echo "== property tests: $seconds s"
+end=$((SECONDS + seconds))
+while ((SECONDS < end)); do
+    export PROPTEST_RNG_SEED=$RANDOM$RANDOM
+    said=$(nice -n 10 "${properties[@]}" 2>&1) && continue
+    printf '%s\n' "$said"
+    failed+=("property tests with PROPTEST_RNG_SEED=$PROPTEST_RNG_SEED")
+    break
 done
 if ((${#failed[@]})); then
     echo "error: broken: ${failed[*]}" >&2

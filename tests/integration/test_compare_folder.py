@@ -29,6 +29,7 @@ from steelyard.model.finding import read_findings
 from steelyard.model.plan import read_plan
 from steelyard.record.looks import LookTimes, read_looks
 from steelyard.record.seal import seal_tables
+from steelyard.run.devices.remains import sweep_places
 from steelyard.share.verify import verify
 from steelyard.studies.comparison.contender import Commands
 from steelyard.studies.comparison.execution import compare_commands
@@ -327,6 +328,7 @@ def test_a_comparison_that_was_killed_is_analysed_as_far_as_it_came(here: Path) 
     assert verify(here / "r") == []
     assert execute(["report", str(here / "r")]) == 0
     assert verify(here / "r") == []
+    assert len(sweep_places()) == 1
 
 
 FULL_DISK = """

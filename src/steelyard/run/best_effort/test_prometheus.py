@@ -131,4 +131,4 @@ def test_whatever_a_text_holds_comes_back(label: str, text: str, value: float) -
     metric = Metric("a_total", "counter", text, (({"event": label}, value),))
     family = parse(metric.write())["a_total"]
     assert family.samples == {(("event", label),): value}
-    assert family.text.replace("\\\\", "\0").replace("\\n", "\n").replace("\0", "\\") == text
+    assert unescape(family.text) == text

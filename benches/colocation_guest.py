@@ -4,7 +4,8 @@ One service under every policy in deterministic guests of 2, 4 and 8 virtual CPU
 arrivals: the same numbers on every machine. Printed: latency of the service while best-effort jobs are there,
 what the jobs did, and the goals beside. Exits with 1 if one is missed.
 
-Options: ``--cpus LIST`` (default 2,4,8), ``--seeds N`` (default 5), ``--policies LIST``, ``--peer PROGRAM``
+Options: ``--cpus LIST`` (default 2,4,8), ``--sockets N`` that they are spread over, each with a cache of its
+own (default 1), ``--seeds N`` (default 5), ``--policies LIST``, ``--peer PROGRAM``
 (another scheduler of sched_ext, `scripts/peer-scheduler.sh`; may be repeated), ``--at-once N`` guests
 (default 2), ``--out DIR`` keeps the trials. A virtual second of 2 CPUs takes about a second of one CPU of the
 machine, of 8 CPUs about 4.
@@ -47,6 +48,7 @@ SCHEDULER_PROGRAM = PACKAGE / "_bin" / SCHEDULER
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cpus", default="2,4,8")
+    parser.add_argument("--sockets", type=int, default=1)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--policies", default=",".join(POLICIES))
     parser.add_argument("--peer", type=Path, action="append", default=[])
@@ -63,7 +65,8 @@ def execute(options: argparse.Namespace, cpus: int, seed: int, out: Path) -> dic
     programs |= {path.name: path for path in options.peer}
     trials = [trial(name, policy, cpus, seed) for name, policy in policies.items()]
     effects = {}
-    for outcome in execute_trials(trials, out, Guest(programs, cpus=cpus, timeout_s=7200)):
+    guest = Guest(programs, cpus=cpus, sockets=options.sockets, timeout_s=7200)
+    for outcome in execute_trials(trials, out, guest):
         if outcome.exit_code == 0:
             effects[outcome.name] = effect(outcome.folder)
         else:

@@ -239,6 +239,32 @@ stop_class
 """
 
 LIMIT_S: Final = 60.0
+CACHES: Final = r"""
+fact caches "$(cat /sys/devices/system/cpu/cpu*/cache/index3/shared_cpu_list | sort -u | wc -l)"
+start_class
+best_effort hog; JOBS=$!
+for _ in 2 3 4; do best_effort hog; JOBS="$JOBS $!"; done
+sleep 0.5
+measure alone 2 $JOBS
+hog & A=$!; hog & B=$!; hog & C=$!
+for h in $A $B $C; do taskset -pc 0-1 $h; done
+sleep 0.5
+measure first_cache 3 $A $B $C $JOBS
+hog & D=$!; hog & E=$!
+sleep 0.5
+measure both_caches 3 $A $B $C $D $E $JOBS
+for h in $A $B $C; do taskset -pc 0-3 $h; done
+sleep 0.5
+measure uneven 6 $A $B $C $D $E $JOBS
+kill $E
+sleep 0.5
+measure full 3 $A $B $C $D $JOBS
+kill $A $B $C $D
+sleep 0.5
+measure resumed 2 $JOBS
+stop_class
+"""
+
 EPILOGUE: Final = "\nfact ended yes\n"
 
 FAULTS: Final = {
@@ -259,6 +285,11 @@ def park() -> GuestTask:
     """Give the task that parks three kinds of work for 150 s, and kills others; for a guest of one CPU."""
     unit = f"UNIT={trial_work_iterations(1000, 1)}\n"
     return GuestTask("park", PRELUDE + unit + PARK + EPILOGUE, limit_s=400)
+
+
+def caches() -> GuestTask:
+    """Give the task that binds services to one of two caches; for a guest of four CPUs on two sockets."""
+    return GuestTask("caches", PRELUDE + CACHES + EPILOGUE, limit_s=LIMIT_S)
 
 
 def thousand() -> GuestTask:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from integration.guest_faults import FAULTS, fault, park, thousand
+from integration.guest_faults import FAULTS, caches, fault, park, thousand
 from integration.guest_policies import POLICIES, WORK_US, effect, trial
 from steelyard.errors import CapabilityError
 from steelyard.record.trial import read_trial
@@ -63,6 +63,9 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
             pool.submit(execute_trials, trials, out / "policies", guest),
             pool.submit(execute_tasks, [thousand()], out / "faults" / "many", guest),
             pool.submit(execute_tasks, [park()], out / "faults" / "alone", replace(guest, cpus=1)),
+            pool.submit(
+                execute_tasks, [caches()], out / "faults" / "sockets", replace(guest, cpus=4, sockets=2)
+            ),
             *(pool.submit(execute_trials, short, out / name, replace(guest, cpus=1)) for name in TWINS),
         ]
         for future in waiting:
@@ -113,6 +116,25 @@ def test_a_job_runs_only_while_no_service_waits(left: Path) -> None:
     assert min(service) > 95
     assert facts.percent("resumed", 2)[0] > 95
     assert facts.percent("detached", 1)[0] > 95
+
+
+def test_tasks_share_the_cpus_of_all_caches(left: Path) -> None:
+    facts = _facts(left, "caches")
+    assert facts.texts["caches"] == "2"
+    for name, seconds in (("alone", 2), ("resumed", 2)):
+        assert min(facts.percent(name, seconds)) > 90
+    # Three services have the CPUs of the first cache, four jobs those of the second; none is left behind.
+    shares = facts.percent("first_cache", 3)
+    assert sum(shares[:3]) > 190
+    assert min(shares[3:]) > 45
+    for name, seconds, services in (("both_caches", 3, 5), ("uneven", 6, 5), ("full", 3, 4)):
+        shares = facts.percent(name, seconds)
+        assert sum(shares[:services]) > 390
+        # A moment now and then.
+        assert max(shares[services:]) < 1
+    # Three services began on the first cache and two on the second.
+    uneven = facts.percent("uneven", 6)[:5]
+    assert min(uneven) > 0.9 * max(uneven)
 
 
 def test_a_parked_job_dies_at_once(left: Path) -> None:

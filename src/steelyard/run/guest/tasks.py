@@ -79,6 +79,8 @@ class Guest:
         From the name below ``/steelyard/bin`` to a program on this machine; libraries come along.
     cpus : int
         Virtual CPUs, 1 to 16.
+    sockets : int
+        Processors that they are on, each with a last-level cache of its own; divides the CPUs.
     memory_mib : int
         Memory [MiB].
     is_deterministic : bool
@@ -93,6 +95,7 @@ class Guest:
 
     programs: Mapping[str, Path]
     cpus: int = 2
+    sockets: int = 1
     memory_mib: int = 1024
     is_deterministic: bool = True
     seed: int = 1
@@ -169,12 +172,20 @@ def guest_command(
             hint = "leave the guest deterministic, or use a machine with KVM"
             raise CapabilityError(message, hint=hint, code="capability.kvm")
         command += ["-accel", "kvm", "-cpu", "host"]
-    command += ["-smp", str(guest.cpus), "-m", str(guest.memory_mib)]
+    command += ["-smp", _processors(guest), "-m", str(guest.memory_mib)]
     command += ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
     command += ["-serial", f"file:{console}", *PORT]
     command += ["-chardev", f"file,id=stream,path={stream}"]
     command += ["-kernel", str(guest.kernel or find_sched_ext_kernel()), "-initrd", str(initramfs)]
     return [*command, "-append", " ".join(PARAMETERS)], emulator.environment()
+
+
+def _processors(guest: Guest) -> str:
+    if guest.sockets < 1 or guest.cpus % guest.sockets:
+        message = f"{guest.cpus} CPUs cannot be spread evenly over {guest.sockets} sockets"
+        hint = "give a number of sockets that divides the CPUs"
+        raise UsageError(message, hint=hint, code="usage.guest-sockets")
+    return f"{guest.cpus},sockets={guest.sockets},cores={guest.cpus // guest.sockets},threads=1"
 
 
 def _check_names(tasks: Sequence[GuestTask]) -> None:

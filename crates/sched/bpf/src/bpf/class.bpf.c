@@ -54,7 +54,7 @@ static __always_inline void enqueue_be(struct task_struct *p, struct task_state 
 	}
 	if (has_to_react(p))
 		attention = 1;
-	scx_bpf_dsq_insert_vtime(p, BE_QUEUE + llc, be_slice_ns, be_vtime_in(t, llc), 0);
+	insert_shared(p, KIND_BE, llc, be_slice_ns, be_vtime_in(t, llc));
 	idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, VALUE(scx_kick_flags, SCX_KICK_IDLE));
@@ -105,7 +105,7 @@ void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 		scx_bpf_dsq_insert_vtime(p, PINNED_QUEUE + (target >= 0 ? target : home), lc_slice_of(p),
 					 bpf_ktime_get_ns(), 0);
 	else
-		scx_bpf_dsq_insert_vtime(p, LC_QUEUE + llc, lc_slice_of(p), bpf_ktime_get_ns(), 0);
+		insert_shared(p, KIND_LC, llc, lc_slice_of(p), bpf_ktime_get_ns());
 	/* The kick is delivered after this CPU has let go of its run queue, hence after the insertion. */
 	if (target >= 0)
 		scx_bpf_kick_cpu(target, VALUE(scx_kick_flags, SCX_KICK_PREEMPT));
@@ -127,17 +127,21 @@ static __always_inline void offer(struct cpu_state *c, s32 cpu)
 	scx_bpf_kick_cpu(cpu, VALUE(scx_kick_flags, SCX_KICK_PREEMPT));
 }
 
-static __always_inline bool take_be(struct cpu_state *c, s32 cpu, u32 llc, struct task_struct *prev)
+static __always_inline bool take_be(struct cpu_state *c, s32 cpu, u32 llc, struct task_struct *prev, u64 now)
 {
 	s32 i;
 
+	if (take_elsewhere(KIND_BE, llc, now))
+		return true;
 	bpf_for(i, 0, nr_llcs) {
 		u32 other = llc + i;
 
 		if (other >= nr_llcs)
 			other -= nr_llcs;
-		if (scx_bpf_dsq_nr_queued(BE_QUEUE + other) > 0 && scx_bpf_dsq_move_to_local(BE_QUEUE + other))
+		if (scx_bpf_dsq_nr_queued(BE_QUEUE + other) > 0 && scx_bpf_dsq_move_to_local(BE_QUEUE + other)) {
+			note_served(KIND_BE, other, now);
 			return true;
+		}
 		if (i == 0 && prev && (prev->scx.flags & VALUE(scx_ent_flags, SCX_TASK_QUEUED))) {
 			set_slice(prev, be_slice_ns);
 			offer(c, cpu);
@@ -160,7 +164,7 @@ void BPF_PROG(be_dispatch, s32 cpu, struct task_struct *prev)
 	struct cpu_state *c = cpu_state(cpu);
 	u32 llc = llc_of_cpu(cpu);
 	bool prev_is_be = prev && is_best_effort(prev);
-	u64 start_ns = bpf_ktime_get_ns();
+	u64 now = bpf_ktime_get_ns(), start_ns = now;
 
 	c->seen_seq = lc_seq_now();
 	c->pick = 0;
@@ -169,11 +173,11 @@ void BPF_PROG(be_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	if (scx_bpf_dsq_move_to_local(MOMENT_QUEUE + cpu))
 		return;
-	if (!check_local && c->kind_ns[1] < c->kind_ns[0] && take_be(c, cpu, llc, prev_is_be ? prev : NULL)) {
+	if (!check_local && c->kind_ns[1] < c->kind_ns[0] && take_be(c, cpu, llc, prev_is_be ? prev : NULL, now)) {
 		count(COUNT_BE_PICKS);
 		return;
 	}
-	if (take_lc(c, cpu, llc)) {
+	if ((check_exit && take_elsewhere(KIND_LC, llc, now)) || take_lc(c, cpu, llc, now)) {
 		note_pick(c, llc, prev_is_be, start_ns);
 		return;
 	}
@@ -181,12 +185,12 @@ void BPF_PROG(be_dispatch, s32 cpu, struct task_struct *prev)
 		set_slice(prev, lc_slice_of(prev));
 		return;
 	}
-	if (check_exit && steal_lc(cpu, llc)) {
+	if (check_exit && steal_lc(llc, now)) {
 		note_pick(c, llc, prev_is_be, start_ns);
 		return;
 	}
 	start_ns = bpf_ktime_get_ns() - start_ns;
-	if (take_be(c, cpu, llc, prev_is_be ? prev : NULL)) {
+	if (take_be(c, cpu, llc, prev_is_be ? prev : NULL, now)) {
 		count(COUNT_BE_PICKS);
 		if (check_exit) {
 			count(COUNT_EXIT_RUNS);

@@ -12,6 +12,8 @@
 #define BE_QUEUE 0x30000ULL
 #define MOMENT_QUEUE 0x40000ULL /* of a CPU: tasks that get a moment there before anything else */
 #define RETRIES 2
+#define LOOK_NS 20000000ULL
+#define NEGLECTED_NS 100000000ULL
 #define SLICE_LEAST_NS 1000000ULL
 #define SLICE_MOST 10 /* times the usual */
 #define WEIGHT_USUAL 100 /* SCX_TASK weight of nice 0 */
@@ -130,8 +132,55 @@ static s32 claim_be_cpu(struct task_struct *p, s32 home)
 	return found;
 }
 
+/* The queue of a kind gave a task away, or is about to get its first. */
+static __always_inline void note_served(enum kind kind, u32 llc, u64 now)
+{
+	if (nr_llcs > 1)
+		llc_state(llc)->served_ns[kind] = now;
+}
+
+static __always_inline void insert_shared(struct task_struct *p, enum kind kind, u32 llc, u64 slice_ns, u64 vtime)
+{
+	u64 queue = (kind == KIND_BE ? BE_QUEUE : LC_QUEUE) + llc;
+
+	if (nr_llcs > 1 && !scx_bpf_dsq_nr_queued(queue))
+		note_served(kind, llc, bpf_ktime_get_ns());
+	scx_bpf_dsq_insert_vtime(p, queue, slice_ns, vtime, 0);
+}
+
+/*
+ * A cache whose CPUs have other things to do, for good, would keep the tasks in its queue from the CPUs of others, which
+ * are never without work of their own. Once in a slice a cache looks for a queue that is longer than its own or was
+ * given nothing for long, and takes one task, which stays.
+ */
+static __always_inline bool take_elsewhere(enum kind kind, u32 llc, u64 now)
+{
+	u64 queues = kind == KIND_BE ? BE_QUEUE : LC_QUEUE;
+	s32 i, own;
+
+	if (nr_llcs < 2 || (s64)(now - llc_state(llc)->look_ns[kind]) < 0)
+		return false;
+	llc_state(llc)->look_ns[kind] = now + LOOK_NS;
+	own = scx_bpf_dsq_nr_queued(queues + llc);
+	bpf_for(i, 1, nr_llcs) {
+		u32 other = llc + i;
+		s32 queued;
+
+		if (other >= nr_llcs)
+			other -= nr_llcs;
+		queued = scx_bpf_dsq_nr_queued(queues + other);
+		if (queued > 0 &&
+		    (queued > own || (s64)(now - llc_state(other)->served_ns[kind]) > (s64)NEGLECTED_NS) &&
+		    scx_bpf_dsq_move_to_local(queues + other)) {
+			note_served(kind, other, now);
+			return true;
+		}
+	}
+	return false;
+}
+
 /* The LC tasks of this CPU and of its cache; bound ones and others take turns. */
-static __always_inline bool take_lc(struct cpu_state *c, s32 cpu, u32 llc)
+static __always_inline bool take_lc(struct cpu_state *c, s32 cpu, u32 llc, u64 now)
 {
 	bool bound_first = c->last_was_shared;
 
@@ -140,6 +189,7 @@ static __always_inline bool take_lc(struct cpu_state *c, s32 cpu, u32 llc)
 		return true;
 	}
 	if (scx_bpf_dsq_move_to_local(LC_QUEUE + llc)) {
+		note_served(KIND_LC, llc, now);
 		c->last_was_shared = 1;
 		return true;
 	}
@@ -147,7 +197,7 @@ static __always_inline bool take_lc(struct cpu_state *c, s32 cpu, u32 llc)
 }
 
 /* Exit check beyond this CPU's cache: an LC task that waits elsewhere, near ones first. */
-static __always_inline bool steal_lc(s32 cpu, u32 llc)
+static __always_inline bool steal_lc(u32 llc, u64 now)
 {
 	s32 i;
 
@@ -156,8 +206,10 @@ static __always_inline bool steal_lc(s32 cpu, u32 llc)
 
 		if (other >= nr_llcs)
 			other -= nr_llcs;
-		if (scx_bpf_dsq_nr_queued(LC_QUEUE + other) > 0 && scx_bpf_dsq_move_to_local(LC_QUEUE + other))
+		if (scx_bpf_dsq_nr_queued(LC_QUEUE + other) > 0 && scx_bpf_dsq_move_to_local(LC_QUEUE + other)) {
+			note_served(KIND_LC, other, now);
 			return true;
+		}
 	}
 	return false;
 }

@@ -90,9 +90,16 @@ struct {
 	__type(value, struct task_state);
 } tasks SEC(".maps");
 
-/* Of a last-level cache: the virtual time of its BE tasks. */
+enum kind { KIND_LC, KIND_BE, KINDS };
+
+/* Of a last-level cache. */
 struct llc_state {
+	/* The virtual time of its BE tasks. */
 	u64 be_vtime;
+	/* With several caches: when the queue of a kind last gave a task away, or got one while it was empty. */
+	u64 served_ns[KINDS];
+	/* When its CPUs look again for tasks of a kind that are badly off elsewhere. */
+	u64 look_ns[KINDS];
 } __attribute__((aligned(128)));
 struct llc_state llcs[MAX_CPUS];
 

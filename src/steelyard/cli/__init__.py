@@ -113,8 +113,9 @@ def _execute_verb(name: str, words: Sequence[str]) -> int:
             result_action="return_value",
         )
     except CycloptsError as error:
-        message = str(error).strip()
-        raise UsageError(message, hint=f"steelyard {name} --help") from error
+        from steelyard.cli.complaint import complaint  # noqa: PLC0415 - start-up time
+
+        raise UsageError(complaint(app, error), hint=f"steelyard {name} --help") from error
     return answer if isinstance(answer, int) else _SUCCESS
 
 

@@ -39,11 +39,12 @@ pub(super) fn check(x: &[f64], y: &[f64], options: &SegmentOptions) -> Result<()
 /// Weights are squares of a share times a level, and sums weigh squares of x and y with them: all stay numbers up to
 /// this size, and from its reciprocal on.
 const LARGEST: f64 = 1e30;
+const SMALLEST: f64 = 1e-30;
 
 pub(super) fn check_positive(name: &'static str, values: &[f64]) -> Result<(), StatsError> {
     match values.iter().position(|value| *value <= 0.0) {
         Some(index) => Err(StatsError::NotPositive { name, index }),
-        None => check_size(name, values, LARGEST.recip()),
+        None => check_size(name, values, SMALLEST),
     }
 }
 

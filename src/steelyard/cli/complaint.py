@@ -1,0 +1,48 @@
+"""What is wrong with a command line, in our words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from cyclopts import (
+    Argument,
+    CoercionError,
+    CycloptsError,
+    MissingArgumentError,
+    Token,
+    UnusedCliTokensError,
+)
+
+if TYPE_CHECKING:
+    from cyclopts import App
+
+_NUMBERS: Final[dict[type | None, str]] = {int: "whole number", float: "number"}
+
+
+def complaint(app: App, error: CycloptsError) -> str:
+    """Say what is wrong with a command line; of what is missing also what it is."""
+    match error:
+        case MissingArgumentError(argument=argument) if argument is not None:
+            lack = "needs a value" if error.keyword or argument.tokens else "is missing"
+            return f"`{error.keyword or _name(argument)}` {lack}\n{_explanation(app, argument)}"
+        case UnusedCliTokensError(unused_tokens=[word, *_]):
+            return f"`{word}` is one word too many"
+        case CoercionError(token=Token(value=value), argument=Argument() as argument) if (
+            error.target_type in _NUMBERS
+        ):
+            return f"`{_name(argument)}` is `{value}`, which is no {_NUMBERS[error.target_type]}"
+    return str(error).strip()
+
+
+def _name(argument: Argument) -> str:
+    """Give the name by which the help calls it."""
+    if argument.field_info.is_positional:
+        return argument.name.lstrip("-").upper()
+    return argument.name
+
+
+def _explanation(app: App, argument: Argument) -> str:
+    for each in app.assemble_argument_collection(parse_docstring=True):
+        if each.field_info.names == argument.field_info.names:
+            return " ".join((each.parameter.help or "").split())
+    return ""

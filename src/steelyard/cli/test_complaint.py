@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import pytest
+
+from steelyard.cli import execute
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("run", "`STUDY` is missing\nThe study: `stability`, "),
+        ("analyse", "`DIRECTORY` is missing\nResult folder that "),
+        ("pack r", "`--output` is missing\nThe archive, "),
+        ("pack r -o", "`-o` needs a value\nThe archive, "),
+        ("run stability --seed", "`--seed` needs a value\nSeed of "),
+        ("run stability --seed x", "`--seed` is `x`, which is no whole number\n"),
+        ("run communication --budget 1s", "`--budget` is `1s`, which is no number\n"),
+        ("restore now", "`now` is one word too many\n"),
+        ("run stability --outt r", "Unknown option: --outt. Did you mean --out?\n"),
+    ],
+)
+def test_a_wrong_command_line_is_named(words: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(words.split()) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {says}")
+    assert f"\nhint: steelyard {words.split(maxsplit=1)[0]} --help\n" in said

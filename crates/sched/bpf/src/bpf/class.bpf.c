@@ -134,14 +134,8 @@ static __always_inline bool take_be(struct cpu_state *c, s32 cpu, u32 llc, struc
 	if (take_elsewhere(KIND_BE, llc, now))
 		return true;
 	bpf_for(i, 0, nr_llcs) {
-		u32 other = llc + i;
-
-		if (other >= nr_llcs)
-			other -= nr_llcs;
-		if (scx_bpf_dsq_nr_queued(BE_QUEUE + other) > 0 && scx_bpf_dsq_move_to_local(BE_QUEUE + other)) {
-			note_served(KIND_BE, other, now);
+		if (take_from(KIND_BE, nth_llc(llc, i), now))
 			return true;
-		}
 		if (i == 0 && prev && (prev->scx.flags & VALUE(scx_ent_flags, SCX_TASK_QUEUED))) {
 			set_slice(prev, be_slice_ns);
 			offer(c, cpu);

@@ -132,6 +132,11 @@ static s32 claim_be_cpu(struct task_struct *p, s32 home)
 	return found;
 }
 
+static __always_inline u64 queue_of(enum kind kind, u32 llc)
+{
+	return (kind == KIND_BE ? BE_QUEUE : LC_QUEUE) + llc;
+}
+
 /* The queue of a kind gave a task away, or is about to get its first. */
 static __always_inline void note_served(enum kind kind, u32 llc, u64 now)
 {
@@ -141,11 +146,29 @@ static __always_inline void note_served(enum kind kind, u32 llc, u64 now)
 
 static __always_inline void insert_shared(struct task_struct *p, enum kind kind, u32 llc, u64 slice_ns, u64 vtime)
 {
-	u64 queue = (kind == KIND_BE ? BE_QUEUE : LC_QUEUE) + llc;
+	u64 queue = queue_of(kind, llc);
 
 	if (nr_llcs > 1 && !scx_bpf_dsq_nr_queued(queue))
 		note_served(kind, llc, bpf_ktime_get_ns());
 	scx_bpf_dsq_insert_vtime(p, queue, slice_ns, vtime, 0);
+}
+
+static __always_inline bool take_from(enum kind kind, u32 llc, u64 now)
+{
+	u64 queue = queue_of(kind, llc);
+
+	if (scx_bpf_dsq_nr_queued(queue) <= 0 || !scx_bpf_dsq_move_to_local(queue))
+		return false;
+	note_served(kind, llc, now);
+	return true;
+}
+
+/* The cache so many places behind another one, around. */
+static __always_inline u32 nth_llc(u32 llc, u32 places)
+{
+	u32 other = llc + places;
+
+	return other < nr_llcs ? other : other - nr_llcs;
 }
 
 /*
@@ -155,26 +178,19 @@ static __always_inline void insert_shared(struct task_struct *p, enum kind kind,
  */
 static __always_inline bool take_elsewhere(enum kind kind, u32 llc, u64 now)
 {
-	u64 queues = kind == KIND_BE ? BE_QUEUE : LC_QUEUE;
 	s32 i, own;
 
 	if (nr_llcs < 2 || (s64)(now - llc_state(llc)->look_ns[kind]) < 0)
 		return false;
 	llc_state(llc)->look_ns[kind] = now + LOOK_NS;
-	own = scx_bpf_dsq_nr_queued(queues + llc);
+	own = scx_bpf_dsq_nr_queued(queue_of(kind, llc));
 	bpf_for(i, 1, nr_llcs) {
-		u32 other = llc + i;
-		s32 queued;
+		u32 other = nth_llc(llc, i);
+		bool is_longer = scx_bpf_dsq_nr_queued(queue_of(kind, other)) > own;
 
-		if (other >= nr_llcs)
-			other -= nr_llcs;
-		queued = scx_bpf_dsq_nr_queued(queues + other);
-		if (queued > 0 &&
-		    (queued > own || (s64)(now - llc_state(other)->served_ns[kind]) > (s64)NEGLECTED_NS) &&
-		    scx_bpf_dsq_move_to_local(queues + other)) {
-			note_served(kind, other, now);
+		if ((is_longer || (s64)(now - llc_state(other)->served_ns[kind]) > (s64)NEGLECTED_NS) &&
+		    take_from(kind, other, now))
 			return true;
-		}
 	}
 	return false;
 }
@@ -201,16 +217,9 @@ static __always_inline bool steal_lc(u32 llc, u64 now)
 {
 	s32 i;
 
-	bpf_for(i, 1, nr_llcs) {
-		u32 other = llc + i;
-
-		if (other >= nr_llcs)
-			other -= nr_llcs;
-		if (scx_bpf_dsq_nr_queued(LC_QUEUE + other) > 0 && scx_bpf_dsq_move_to_local(LC_QUEUE + other)) {
-			note_served(KIND_LC, other, now);
+	bpf_for(i, 1, nr_llcs)
+		if (take_from(KIND_LC, nth_llc(llc, i), now))
 			return true;
-		}
-	}
 	return false;
 }
 

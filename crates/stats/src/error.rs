@@ -120,7 +120,7 @@ pub enum StatsError {
     },
     /// A number is so large or small that its square, weighted, would not be one any more.
     #[error(
-        "{name} holds {value:e}; allowed: {least:e} to {most:e}, and the same below 0 where that is allowed"
+        "{name} holds {value:?}; allowed: {least:?} to {most:?}, and the same below 0 where that is allowed"
     )]
     Size {
         /// Which column or argument.

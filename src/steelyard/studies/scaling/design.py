@@ -62,8 +62,8 @@ def plan_here(options: BaseModel, technologies: Mapping[str, Technology]) -> Pla
     program = "" if settled.command is not None else str(packets_program())
     found = plan(settled, host_facts(), program)
     executions = [cell.execution for cell in found.cells if cell.execution is not None]
-    for program in dict.fromkeys(execution.command[0] for execution in executions):
-        require_executable(program, executions[0].environment)
+    for name in dict.fromkeys(execution.command[0] for execution in executions):
+        require_executable(name, executions[0].environment)
     return found
 
 

@@ -5,10 +5,11 @@ arrivals: the same numbers on every machine. Printed: latency of the service whi
 what the jobs did, and the goals beside. Exits with 1 if one is missed.
 
 Options: ``--cpus LIST`` (default 2,4,8), ``--sockets N`` that they are spread over, each with a cache of its
-own (default 1), ``--seeds N`` (default 5), ``--policies LIST``, ``--peer PROGRAM``
-(another scheduler of sched_ext, `scripts/peer-scheduler.sh`; may be repeated), ``--at-once N`` guests
-(default 2), ``--out DIR`` keeps the trials. A virtual second of 2 CPUs takes about a second of one CPU of the
-machine, of 8 CPUs about 4.
+own (default 1), ``--instruction-ns N`` that an instruction takes on each busy CPU (default: as many as there
+are CPUs, which is the least; 8 makes all counts of CPUs alike), ``--seeds N`` (default 5),
+``--policies LIST``, ``--peer PROGRAM`` (another scheduler of sched_ext, `scripts/peer-scheduler.sh`; may be
+repeated), ``--at-once N`` guests (default 2), ``--out DIR`` keeps the trials. A virtual second takes up to
+about 4 seconds of one CPU of the machine.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from integration.guest_policies import POLICIES, effect, peer, trial
 from steelyard.run.guest.tasks import Guest
 from steelyard.run.guest.trials import LOAD, SCHEDULER, execute_trials
+from steelyard.run.guest.virtual_time import instruction_ns
 from steelyard.run.programs import PACKAGE, load_program
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cpus", default="2,4,8")
     parser.add_argument("--sockets", type=int, default=1)
+    parser.add_argument("--instruction-ns", type=int, default=1)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--policies", default=",".join(POLICIES))
     parser.add_argument("--peer", type=Path, action="append", default=[])
@@ -63,9 +66,10 @@ def execute(options: argparse.Namespace, cpus: int, seed: int, out: Path) -> dic
     policies |= {path.name: peer(path.name) for path in options.peer}
     programs = {LOAD: load_program(), SCHEDULER: SCHEDULER_PROGRAM}
     programs |= {path.name: path for path in options.peer}
-    trials = [trial(name, policy, cpus, seed) for name, policy in policies.items()]
+    at_most_ns = options.instruction_ns
+    trials = [trial(name, policy, cpus, seed, instruction_ns=at_most_ns) for name, policy in policies.items()]
     effects = {}
-    guest = Guest(programs, cpus=cpus, sockets=options.sockets, timeout_s=7200)
+    guest = Guest(programs, cpus=cpus, sockets=options.sockets, instruction_ns=at_most_ns, timeout_s=7200)
     for outcome in execute_trials(trials, out, guest):
         if outcome.exit_code == 0:
             effects[outcome.name] = effect(outcome.folder)
@@ -74,9 +78,10 @@ def execute(options: argparse.Namespace, cpus: int, seed: int, out: Path) -> dic
     return effects
 
 
-def print_table(cpus: int, effects: list[dict[str, Effect]]) -> None:
+def print_table(cpus: int, each_ns: int, effects: list[dict[str, Effect]]) -> None:
     """Print means over the seeds; in brackets the smallest and the largest."""
-    print(f"\n{cpus} CPUs, {len(effects)} seeds: means over seeds (smallest - largest)")
+    speed = f"{1000 / each_ns:g} million instructions per second"
+    print(f"\n{cpus} CPUs of {speed}, {len(effects)} seeds: means over seeds (smallest - largest)")
     print(f"{'policy':14}{'mean ms':>24}{'p99 ms':>26}{'iterations':>12}{'lost':>6}")
     for name in dict.fromkeys(name for one in effects for name in one):
         rows = [one[name] for one in effects if name in one]
@@ -122,7 +127,7 @@ def main() -> int:
             sys.stderr.write(f"{cpus} CPUs, seed {seed}: done\n")
     is_met = True
     for cpus in counts:
-        print_table(cpus, found[cpus])
+        print_table(cpus, instruction_ns(cpus, options.instruction_ns), found[cpus])
         is_met &= check_goals(found[cpus])
     return 0 if is_met else 1
 

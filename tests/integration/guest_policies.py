@@ -9,6 +9,7 @@ import numpy as np
 
 from steelyard.record.trial import FORMAT, read_trial
 from steelyard.run.guest.trials import GUEST_GROUPS, PLACE, SCHEDULER, GuestTrial, trial_work_iterations
+from steelyard.run.guest.virtual_time import INSTRUCTION_NS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,7 +47,13 @@ def peer(program: str) -> dict[str, Any]:
 
 
 def trial(
-    name: str, policy: Mapping[str, Any], cpus: int, seed: int, *, best_effort_ms: int = 8000
+    name: str,
+    policy: Mapping[str, Any],
+    cpus: int,
+    seed: int,
+    *,
+    best_effort_ms: int = 8000,
+    instruction_ns: int = INSTRUCTION_NS,
 ) -> GuestTrial:
     """Give the trial of a policy: a service of `LOAD` and twice as many best-effort threads as CPUs."""
     shared = list(range(cpus))
@@ -59,7 +66,7 @@ def trial(
         "service": {
             "kind": "pool",
             "threads": THREADS_PER_CPU * cpus,
-            "work_iterations": trial_work_iterations(WORK_US, cpus),
+            "work_iterations": trial_work_iterations(WORK_US, cpus, instruction_ns),
             "work_us": WORK_US,
             "long_share": 0.0,
             "long_factor": 1.0,

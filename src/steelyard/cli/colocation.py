@@ -35,6 +35,9 @@ class Colocation:
         counted in instructions: the same on every machine.
     vcpus
         For `colocation`: processors of that machine.
+    instruction_ns
+        For `colocation`: time that an instruction takes on each of them while all are busy [ns]; default and
+        least: their number. Slower ones are simulated sooner, and the kernel's own work weighs more there.
     cpus
         For `colocation`: CPUs that service and best-effort jobs share, separated by commas.
     kind
@@ -48,6 +51,7 @@ class Colocation:
     repetitions: Annotated[int | None, Parameter(name=["--repetitions", "--seeds"])] = None
     in_vm: Flag = False
     vcpus: int | None = None
+    instruction_ns: int | None = None
     cpus: str | None = None
     kind: str | None = None
     long_share: str | None = None
@@ -66,6 +70,7 @@ class Colocation:
             "repetitions": self.repetitions,
             "in_vm": self.in_vm or None,
             "vcpus": self.vcpus,
+            "instruction_ns": self.instruction_ns,
             "cpus": None if self.cpus is None else _cpus(self.cpus),
             "kind": self.kind,
             "long_share": None if self.long_share is None else _share(self.long_share),

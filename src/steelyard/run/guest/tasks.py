@@ -24,7 +24,7 @@ from steelyard.run.guest.machine import choose_accelerator
 from steelyard.run.guest.sched_ext import find_emulator, find_sched_ext_kernel, kernel_configuration
 from steelyard.run.guest.task_init import TASKS, task_entries
 from steelyard.run.guest.task_stream import TaskOutcome, TaskStream, last_lines
-from steelyard.run.guest.virtual_time import clock_shift
+from steelyard.run.guest.virtual_time import INSTRUCTION_NS, clock_shift
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -85,6 +85,8 @@ class Guest:
         Memory [MiB].
     is_deterministic : bool
         Time is counted in instructions. False: hardware virtualisation in real time.
+    instruction_ns : int
+        What an instruction takes at most while all CPUs are busy, where time is counted in them [ns].
     seed : int
         Of the guest's entropy.
     timeout_s : float
@@ -98,6 +100,7 @@ class Guest:
     sockets: int = 1
     memory_mib: int = 1024
     is_deterministic: bool = True
+    instruction_ns: int = INSTRUCTION_NS
     seed: int = 1
     timeout_s: float = 1800.0
     kernel: Path | None = None
@@ -163,7 +166,8 @@ def guest_command(
     command += ["-name", f"steelyard-tasks-{os.getpid()}", "-M", "pc"]
     if guest.is_deterministic:
         command += ["-accel", "tcg,thread=single", "-cpu", "max,-rdrand,-rdseed"]
-        command += ["-icount", f"shift={clock_shift(guest.cpus)},sleep=off", "-seed", str(guest.seed)]
+        shift = clock_shift(guest.cpus, guest.instruction_ns)
+        command += ["-icount", f"shift={shift},sleep=off", "-seed", str(guest.seed)]
         command += ["-rtc", f"base={START},clock=vm"]
     else:
         accelerator, reason = choose_accelerator()

@@ -104,6 +104,17 @@ def test_a_request_is_as_long_on_any_number_of_busy_cpus(cpus: int) -> None:
     assert trial_work_iterations(4000, cpus) == trial_work_iterations(4000, 1)
 
 
+@pytest.mark.parametrize("at_most_ns", [1, 2, 4, 8])
+def test_a_request_is_more_instructions_on_faster_cpus(at_most_ns: int) -> None:
+    slow, fast = trial_work_iterations(4000, 1), trial_work_iterations(4000, 1, at_most_ns)
+    assert fast == pytest.approx(slow * 8 / at_most_ns, rel=1e-4)
+
+
+def test_an_instruction_takes_time() -> None:
+    with pytest.raises(UsageError, match="0 ns per instruction"):
+        clock_shift(2, 0)
+
+
 @pytest.mark.parametrize("cpus", [0, 17])
 def test_so_many_cpus_are_refused(cpus: int) -> None:
     with pytest.raises(UsageError):

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Final
 from steelyard.errors import UsageError
 from steelyard.run.guest.task_init import GROUPS
 from steelyard.run.guest.tasks import Guest, GuestTask, execute_tasks
-from steelyard.run.guest.virtual_time import work_iterations
+from steelyard.run.guest.virtual_time import INSTRUCTION_NS, work_iterations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -119,7 +119,7 @@ def execute_trials(
     return execute_tasks(tasks, out, guest, progress=progress)
 
 
-def trial_work_iterations(work_us: float, cpus: int) -> int:
+def trial_work_iterations(work_us: float, cpus: int, at_most_ns: int = INSTRUCTION_NS) -> int:
     """Give `work_iterations` of a request that takes a given time on a busy virtual CPU.
 
     Parameters
@@ -128,8 +128,10 @@ def trial_work_iterations(work_us: float, cpus: int) -> int:
         CPU time of a request [us].
     cpus : int
         Virtual CPUs of the guest.
+    at_most_ns : int
+        `instruction_ns` of the guest.
     """
-    return work_iterations(work_us, LOAD_INSTRUCTIONS, cpus)
+    return work_iterations(work_us, LOAD_INSTRUCTIONS, cpus, at_most_ns)
 
 
 def _task(trial: GuestTrial, guest: Guest) -> GuestTask:

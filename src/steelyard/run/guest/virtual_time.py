@@ -16,49 +16,61 @@ from typing import Final
 
 from steelyard.errors import UsageError
 
-NS_PER_CPU: Final = 8
-"""Each of the busy virtual CPUs executes one instruction in 8 ns (125 million per second) where the shift can
-be chosen so: 2 CPUs shift 2, 4 CPUs shift 1, 8 CPUs shift 0. Fewer instructions per virtual second cost less,
-more of them make the kernel's own work a smaller part of the whole."""
+INSTRUCTION_NS: Final = 8
+"""What an instruction takes on each busy virtual CPU [ns], unless another time is asked for: 125 million per
+second. Fewer instructions per virtual second cost less; with more of them the kernel's own work is a smaller
+part of the whole, as it is on machines, which execute thousands of millions."""
 MAX_CPUS: Final = 16
 
 
-def clock_shift(cpus: int) -> int:
-    """Give the shift that makes each of so many busy virtual CPUs execute one instruction in 8 ns.
+def clock_shift(cpus: int, at_most_ns: int = INSTRUCTION_NS) -> int:
+    """Give the shift with which each of so many busy virtual CPUs is just fast enough.
 
     Parameters
     ----------
     cpus : int
-        Virtual CPUs, 1 to 16; above 8 they are slower than that, because no shift is negative.
+        Virtual CPUs, 1 to 16.
+    at_most_ns : int
+        What an instruction may take on each of them [ns]. No shift is negative, so that it takes at least as
+        many nanoseconds as there are CPUs.
 
     Raises
     ------
     UsageError
-        If there are none or too many.
+        If there are no CPUs or too many, or an instruction is to take no time.
 
     Examples
     --------
     >>> [clock_shift(cpus) for cpus in (1, 2, 4, 8)]
     [3, 2, 1, 0]
+    >>> [clock_shift(2, at_most_ns) for at_most_ns in (1, 2, 3, 4, 8)]
+    [0, 0, 0, 1, 2]
     """
+    if at_most_ns < 1:
+        message = f"{at_most_ns} ns per instruction; allowed: from 1"
+        raise UsageError(message, code="usage.guest-clock")
     if not 1 <= cpus <= MAX_CPUS:
         message = f"{cpus} virtual CPUs; allowed: 1 to {MAX_CPUS}"
         raise UsageError(message, code="usage.guest-cpus")
-    return max((NS_PER_CPU // cpus).bit_length() - 1, 0)
+    return max((at_most_ns // cpus).bit_length() - 1, 0)
 
 
-def instruction_ns(cpus: int) -> int:
+def instruction_ns(cpus: int, at_most_ns: int = INSTRUCTION_NS) -> int:
     """Give how long one instruction takes on each of so many virtual CPUs when all are busy [ns].
 
     Examples
     --------
     >>> [instruction_ns(cpus) for cpus in (1, 2, 3, 4, 8, 16)]
     [8, 8, 6, 8, 8, 16]
+    >>> [instruction_ns(cpus, 1) for cpus in (1, 2, 4, 8)]
+    [1, 2, 4, 8]
     """
-    return cpus << clock_shift(cpus)
+    return cpus << clock_shift(cpus, at_most_ns)
 
 
-def work_iterations(work_us: float, instructions_per_iteration: float, cpus: int) -> int:
+def work_iterations(
+    work_us: float, instructions_per_iteration: float, cpus: int, at_most_ns: int = INSTRUCTION_NS
+) -> int:
     """Give the length of a loop that takes a given time on a virtual CPU when all of them are busy.
 
     A guest cannot measure it itself: a loop that is alone has the shares of the idle CPUs, too.
@@ -71,6 +83,8 @@ def work_iterations(work_us: float, instructions_per_iteration: float, cpus: int
         Instructions of one iteration of the loop, counted in its machine code.
     cpus : int
         Virtual CPUs of the guest.
+    at_most_ns : int
+        As `clock_shift`.
 
     Examples
     --------
@@ -79,4 +93,4 @@ def work_iterations(work_us: float, instructions_per_iteration: float, cpus: int
     >>> work_iterations(1000, 7, cpus=2)
     17857
     """
-    return max(round(work_us * 1000 / (instruction_ns(cpus) * instructions_per_iteration)), 1)
+    return max(round(work_us * 1000 / (instruction_ns(cpus, at_most_ns) * instructions_per_iteration)), 1)

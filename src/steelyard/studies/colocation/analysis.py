@@ -121,6 +121,7 @@ def _claims(
             "jobs_start_s": phases.jobs_start_s,
             "jobs_stop_s": phases.jobs_stop_s,
             "closed_loop": _waiting_clients(trials),
+            **_speed_of_guest(plan),
         },
     )
 
@@ -129,6 +130,12 @@ def _waiting_clients(trials: Sequence[Observed]) -> int:
     """Give the number of clients that wait for their answers; 0 for an open loop."""
     plans = [each.trial.plan["client"] for each in trials if each.trial is not None]
     return max((int(client.get("closed_loop") or 0) for client in plans), default=0)
+
+
+def _speed_of_guest(plan: Plan) -> dict[str, float]:
+    """Give what a processor of a virtual machine executes while all are busy [10^6/s]; nothing elsewhere."""
+    instruction_ns = plan.options.get("guest_instruction_ns")
+    return {"million_instructions_per_s": 1000 / int(instruction_ns)} if instruction_ns else {}
 
 
 def _availability(plan: Plan) -> Iterator[Finding]:

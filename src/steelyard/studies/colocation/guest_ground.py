@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Final
 from steelyard.run.cpu_groups import CpuController
 from steelyard.run.guest.sched_ext import find_emulator, find_sched_ext_kernel
 from steelyard.run.guest.trials import GUEST_GROUPS, LOAD, PLACE, SCHEDULER, trial_work_iterations
-from steelyard.run.guest.virtual_time import clock_shift
+from steelyard.run.guest.virtual_time import clock_shift, instruction_ns
 from steelyard.run.isolation.interface import Availability
 from steelyard.run.programs import load_program, scheduler_program
 from steelyard.run.run_files import PLACE as FILES
 from steelyard.run.scheduling import PROGRAM_REPAIR, Scheduling
 from steelyard.studies.colocation.ground import Ground
 from steelyard.studies.colocation.policies import Place
+from steelyard.studies.option_types import given
 
 if TYPE_CHECKING:
     from steelyard.studies.colocation.options import ColocationOptions
@@ -36,16 +37,18 @@ def guest_host(options: ColocationOptions) -> Ground:
     """
     kernel, emulator = find_sched_ext_kernel(), find_emulator()
     cpus = tuple(range(options.vcpus))
+    at_most_ns = given(options.instruction_ns)
     return Ground(
         place=Place(cpus, cpus, is_whole=False),
         host=guest_scheduling(),
-        command=(sys.executable, "-m", "steelyard.studies.colocation.guest_trial", FILES),
-        work_iterations=trial_work_iterations(options.work_us, options.vcpus),
+        command=(sys.executable, "-m", "steelyard.studies.colocation.guest_trial", FILES, str(at_most_ns)),
+        work_iterations=trial_work_iterations(options.work_us, options.vcpus, at_most_ns),
         facts={
             "ground": GUEST,
             "guest_kernel": kernel.name,
             "guest_emulator": f"QEMU {emulator.version}",
-            "guest_clock_shift": clock_shift(options.vcpus),
+            "guest_clock_shift": clock_shift(options.vcpus, at_most_ns),
+            "guest_instruction_ns": instruction_ns(options.vcpus, at_most_ns),
         },
     )
 

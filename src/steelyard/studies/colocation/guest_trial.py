@@ -1,8 +1,8 @@
-"""One trial in a guest of its own: ``python -m steelyard.studies.colocation.guest_trial FOLDER``.
+"""One trial in a guest of its own: ``python -m steelyard.studies.colocation.guest_trial FOLDER [NS]``.
 
 Reads ``trial.json`` of the folder, boots a guest, and leaves there what the trial left in the guest, the
-guest's console, and ``guest.json``: what the guest was. It is the command of a run, so it says what went
-wrong on standard error and by its exit code.
+guest's console, and ``guest.json``: what the guest was. NS is its `instruction_ns`. It is the command of a
+run, so it says what went wrong on standard error and by its exit code.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from steelyard.errors import SteelyardError
 from steelyard.run.guest.sched_ext import find_emulator, find_sched_ext_kernel
 from steelyard.run.guest.tasks import Guest
 from steelyard.run.guest.trials import SCHEDULER, WATCH_FILE, GuestTrial, execute_trials
-from steelyard.run.guest.virtual_time import clock_shift
+from steelyard.run.guest.virtual_time import INSTRUCTION_NS, clock_shift, instruction_ns
 from steelyard.studies.colocation.guest_ground import guest_programs
 from steelyard.studies.colocation.trial_plan import TRIAL_FILE
 
@@ -31,7 +31,7 @@ GUEST_FILE: Final = "guest.json"
 COUNTERS_FILE: Final = "scheduler.json"
 
 
-def execute_here(folder: Path) -> None:
+def execute_here(folder: Path, at_most_ns: int = INSTRUCTION_NS) -> None:
     """Execute the trial of a folder in a guest.
 
     Raises
@@ -40,7 +40,8 @@ def execute_here(folder: Path) -> None:
         If the guest cannot be booted, or the trial in it fails; what it left is in the folder.
     """
     asked: Mapping[str, Any] = json.loads((folder / TRIAL_FILE).read_text(encoding="utf-8"))
-    guest = Guest(guest_programs(), cpus=len(asked["cpus"]), seed=int(asked["seed"]))
+    cpus, seed = len(asked["cpus"]), int(asked["seed"])
+    guest = Guest(guest_programs(), cpus=cpus, instruction_ns=at_most_ns, seed=seed)
     (folder / GUEST_FILE).write_text(json.dumps(facts_of(guest), indent=1) + "\n", encoding="utf-8")
     with tempfile.TemporaryDirectory(prefix="steelyard-trial-") as scratch:
         out = Path(scratch)
@@ -74,7 +75,8 @@ def facts_of(guest: Guest) -> dict[str, str | int]:
         "kernel": find_sched_ext_kernel().name,
         "emulator": f"QEMU {emulator.version}",
         "clock": "counted in instructions",
-        "shift": clock_shift(guest.cpus),
+        "shift": clock_shift(guest.cpus, guest.instruction_ns),
+        "instruction_ns": instruction_ns(guest.cpus, guest.instruction_ns),
         "cpus": guest.cpus,
         "seed": guest.seed,
     }
@@ -89,7 +91,7 @@ def _bring(source: Path, folder: Path) -> None:
 def main(arguments: list[str]) -> int:
     """Execute the trial of the folder that is named, and give the exit code."""
     try:
-        execute_here(Path(arguments[0]))
+        execute_here(Path(arguments[0]), *map(int, arguments[1:]))
     except SteelyardError as error:
         hint = f"\nhint: {error.hint}" if error.hint else ""
         sys.stderr.write(f"{error.message}{hint}\n")

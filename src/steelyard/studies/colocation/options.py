@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
 from pydantic import BaseModel, Field
 
 from steelyard.errors import UsageError
+from steelyard.run.guest.virtual_time import instruction_ns
 from steelyard.studies.option_types import (
     CLOSED,
     MOST_RETRIES,
@@ -65,6 +66,7 @@ class ColocationOptions(BaseModel):
     repetitions: int | None = Field(default=None, ge=1, le=1000)
     in_vm: bool = False
     vcpus: int = Field(default=2, ge=1, le=8)
+    instruction_ns: int | None = Field(default=None, ge=1, le=64)
     cpus: tuple[CpuNumber, ...] | None = Field(default=None, min_length=1)
     client_cpus: tuple[CpuNumber, ...] | None = Field(default=None, min_length=1)
     kind: ServiceKind = "pool"
@@ -132,8 +134,8 @@ _FULL_GUEST: Final[dict[str, Any]] = {
     "recovery_ms": 1000,
     "drain_limit_ms": 10_000,
 }
-"""A second of the guest takes up to a second of a core for each two of its processors. They are slow, so that
-the kernel's own work weighs more: at 85 % nothing is left of them, nor for some seconds after the boot.
+"""A second of the guest takes up to about four seconds of a core. Its processors are slower than real ones,
+so that the kernel's own work weighs more: at 85 % little is left of them, as for some seconds after the boot.
 Repetitions differ by their arrivals alone, so these are drawn. Scaling an image takes a second there.
 """
 
@@ -163,6 +165,8 @@ def settle(options: BaseModel) -> ColocationOptions:
         defaults = _QUICK_GUEST if asked.quick else _FULL_GUEST
     else:
         defaults = _QUICK if asked.quick else _FULL
+    if asked.in_vm:
+        defaults = {**defaults, "instruction_ns": instruction_ns(asked.vcpus, 1)}
     return asked.model_copy(
         update={name: value for name, value in defaults.items() if getattr(asked, name) is None}
     )
@@ -172,6 +176,8 @@ def _check(asked: ColocationOptions) -> None:
     if asked.in_vm and (asked.cpus is not None or asked.client_cpus is not None):
         message = "`--cpus` names CPUs of this machine, and `--in-vm` measures inside a virtual one"
         raise UsageError(message, hint="give the number of its processors with --vcpus")
+    if asked.instruction_ns is not None:
+        _check_clock(asked.instruction_ns, asked)
     for name in ("policies", "loads", "cpus", "client_cpus"):
         values = getattr(asked, name)
         if values is not None and len(set(values)) != len(values):
@@ -184,6 +190,20 @@ def _check(asked: ColocationOptions) -> None:
     if asked.closed_loop and asked.kind == "web":
         message = "`closed_loop` is for the service of kind `pool`, and `kind` is `web`"
         raise UsageError(message, hint="leave one of them out")
+
+
+def _check_clock(asked_ns: int, asked: ColocationOptions) -> None:
+    if not asked.in_vm:
+        message = (
+            "`instruction_ns` is of the processors of a virtual machine, and the study measures this one"
+        )
+        raise UsageError(message, hint="leave it out, or add --in-vm")
+    least_ns = instruction_ns(asked.vcpus, 1)
+    if asked_ns < least_ns:
+        message = (
+            f"`instruction_ns` is {asked_ns}; {asked.vcpus} busy processors take at least {least_ns} each"
+        )
+        raise UsageError(message, hint="leave it out for the least")
 
 
 def request_of(options: BaseModel) -> str:

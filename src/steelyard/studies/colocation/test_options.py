@@ -39,6 +39,13 @@ def test_the_documented_defaults_are_the_real_ones(section: str) -> None:
         assert f"| {said[0]} | {said[1]} |" in line
 
 
+@pytest.mark.parametrize("vcpus", [1, 2, 3, 4, 8])
+def test_processors_of_a_guest_are_as_fast_as_they_can_be_unless_said(vcpus: int) -> None:
+    assert settle(ColocationOptions(in_vm=True, vcpus=vcpus)).instruction_ns == vcpus
+    assert settle(ColocationOptions(in_vm=True, vcpus=vcpus, instruction_ns=9)).instruction_ns == 9
+    assert settle(ColocationOptions(vcpus=vcpus)).instruction_ns is None
+
+
 @pytest.mark.parametrize("given", [{"repetitions": 0}, {"loads": (0,)}, {"policies": ("be", "luck")}])
 def test_what_is_out_of_range_is_refused(given: dict[str, object]) -> None:
     with pytest.raises(UsageError, match=f"--{next(iter(given))}"):
@@ -52,6 +59,8 @@ def test_what_is_out_of_range_is_refused(given: dict[str, object]) -> None:
         ColocationOptions(loads=(85, 85)),
         ColocationOptions(in_vm=True, arrivals="uniform"),
         ColocationOptions(closed_loop=4, kind="web"),
+        ColocationOptions(instruction_ns=8),
+        ColocationOptions(in_vm=True, vcpus=4, instruction_ns=2),
     ],
 )
 def test_what_contradicts_itself_is_refused(asked: ColocationOptions) -> None:

@@ -46,6 +46,7 @@ static __always_inline void enqueue_be(struct task_struct *p, struct task_state 
 			t->reader_blinks++;
 			t->is_blink = 1;
 			count(COUNT_LENT);
+			note_moment(home);
 			scx_bpf_dsq_insert(p, MOMENT_QUEUE + home, MOMENT_NS, 0);
 			scx_bpf_kick_cpu(home, VALUE(scx_kick_flags, SCX_KICK_PREEMPT));
 			return;
@@ -87,7 +88,7 @@ void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 		return;
 	}
 	/* Full barrier: whoever makes its CPU claimable after the search below sees that lc_seq moved. */
-	__sync_fetch_and_add(&lc_seq, 1);
+	add_ordered(&lc_seq, 1);
 	if (!is_bound) {
 		target = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 		if (target >= 0) {
@@ -101,6 +102,8 @@ void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 	else if (!is_bound && check_entry)
 		target = claim_be_cpu(p, home);
 	llc = llc_of_cpu(target >= 0 ? target : home);
+	if (is_bound)
+		cpu_state(home)->has_bound = 1;
 	if (is_bound || !check_exit)
 		scx_bpf_dsq_insert_vtime(p, PINNED_QUEUE + (target >= 0 ? target : home), lc_slice_of(p),
 					 bpf_ktime_get_ns(), 0);
@@ -165,7 +168,7 @@ void BPF_PROG(be_dispatch, s32 cpu, struct task_struct *prev)
 	if (sure_waits && is_lending(start_ns) && prev &&
 	    !(prev->scx.flags & VALUE(scx_ent_flags, SCX_TASK_QUEUED)) && lend_to_holder(cpu, llc))
 		return;
-	if (scx_bpf_dsq_move_to_local(MOMENT_QUEUE + cpu))
+	if (c->has_moment && take_moment(c, cpu))
 		return;
 	if (!check_local && c->kind_ns[1] < c->kind_ns[0] && take_be(c, cpu, llc, prev_is_be ? prev : NULL, now)) {
 		count(COUNT_BE_PICKS);

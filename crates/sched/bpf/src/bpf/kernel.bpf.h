@@ -190,6 +190,27 @@ extern int bpf_iter_num_new(struct bpf_iter_num *, int, int) __ksym;
 extern int *bpf_iter_num_next(struct bpf_iter_num *) __ksym;
 extern void bpf_iter_num_destroy(struct bpf_iter_num *) __ksym;
 
+/*
+ * With a full barrier before and after. The compiler makes an instruction without one of an addition whose result nobody
+ * uses; on x86 that is one all the same, and loads are in order there.
+ */
+static __always_inline u64 add_ordered(u64 *place, u64 value)
+{
+	u64 before = __sync_fetch_and_add(place, value);
+
+	barrier_var(before);
+	return before;
+}
+
+static __always_inline u64 read_ordered(u64 *place)
+{
+#ifdef __TARGET_ARCH_x86
+	return *(volatile u64 *)place;
+#else
+	return add_ordered(place, 0);
+#endif
+}
+
 /* Values that moved between kernels are read from the running kernel's BTF, never written as numbers. */
 #define VALUE(kind, name) bpf_core_enum_value(enum kind, name)
 

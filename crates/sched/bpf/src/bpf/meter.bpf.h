@@ -12,7 +12,8 @@
 #ifndef MAX_CPUS
 #define MAX_CPUS 512
 #endif
-#define WATCHED_CPUS 64 /* beyond them a wait would cost too much to note */
+#define WATCHED_CPUS 64 /* bits of the word that says which CPUs a wait was for */
+#define READS_MOST 4
 
 const volatile u32 watched_cpus = 1;
 
@@ -27,12 +28,26 @@ struct cpu_meter {
 } __attribute__((aligned(64)));
 struct cpu_meter meters[MAX_CPUS];
 
-/* A wait of an LC thread: its start, and the BE time of each CPU then. */
+/*
+ * BE time of all CPUs together, so that a wait costs the same on any number of them: at a time t it is
+ * sum_ns + running * t, where each start at s took s from the sum and each stop at e added e to it (modulo 2^64).
+ * Changes are counted before and after, so that a reader knows whether it saw one half done.
+ */
+struct be_total {
+	u64 begun;
+	u64 sum_ns;
+	u64 running;
+	u64 done;
+} __attribute__((aligned(128)));
+struct be_total be_total;
+
+/* A wait of an LC thread: its start, the CPUs that it was for, and their BE time then. */
 struct wait {
 	u64 start_ns;
 	/* It has a CPU: if it is woken now, it has not left it. */
 	u64 is_running;
-	u64 be_ns[WATCHED_CPUS];
+	u64 cpus;
+	u64 be_ns;
 };
 
 struct {
@@ -50,12 +65,62 @@ static __always_inline struct cpu_meter *meter_of(u32 cpu)
 	return &meters[index & (MAX_CPUS - 1)];
 }
 
+static __always_inline u64 watched_mask(void)
+{
+	return watched_cpus < WATCHED_CPUS ? (1ULL << (watched_cpus & (WATCHED_CPUS - 1))) - 1 : ~0ULL;
+}
+
 static __always_inline u64 be_ns_of(u32 cpu, u64 now)
 {
 	struct cpu_meter *m = meter_of(cpu);
 	u64 start_ns = m->be_start_ns, be_ns = m->be_ns;
 
 	return start_ns && now > start_ns ? be_ns + (now - start_ns) : be_ns;
+}
+
+/* BE runs on one CPU more, or on one less, since `now`. */
+static __always_inline void note_be_change(bool is_start, u64 now)
+{
+	add_ordered(&be_total.begun, 1);
+	add_ordered(&be_total.sum_ns, is_start ? -now : now);
+	add_ordered(&be_total.running, is_start ? 1 : -1);
+	add_ordered(&be_total.done, 1);
+}
+
+/* All changes that had begun when the last word was read were done when the first one was: none was half seen. */
+static __always_inline bool read_be_total(u64 now, u64 *be_ns)
+{
+	u64 done = read_ordered(&be_total.done);
+	u64 sum_ns = read_ordered(&be_total.sum_ns), running = read_ordered(&be_total.running);
+
+	*be_ns = sum_ns + running * now;
+	return read_ordered(&be_total.begun) == done;
+}
+
+/* The CPUs that are watched and that the thread may use, a bit for each. */
+static __always_inline u64 cpus_of(const struct task_struct *p)
+{
+	return p->cpus_ptr->bits[0] & watched_mask();
+}
+
+/* BE time of some CPUs. Not static: verified alone. */
+__noinline u64 be_ns_within(u64 cpus, u64 now)
+{
+	u64 be_ns = 0;
+	s32 i;
+
+	if (cpus == watched_mask()) {
+		bpf_for(i, 0, READS_MOST) {
+			if (read_be_total(now, &be_ns))
+				return be_ns;
+		}
+		be_ns = 0;
+	}
+	bpf_for(i, 0, watched_cpus) {
+		if (cpus & 1ULL << (i & (WATCHED_CPUS - 1)))
+			be_ns += be_ns_of(i, now);
+	}
+	return be_ns;
 }
 
 static __always_inline bool is_lc_thread(const struct task_struct *p)
@@ -66,28 +131,25 @@ static __always_inline bool is_lc_thread(const struct task_struct *p)
 static __always_inline void begin_wait(struct task_struct *p, u64 now)
 {
 	struct wait *w;
-	s32 i;
 
 	if (!is_lc_thread(p))
 		return;
 	w = bpf_task_storage_get(&waits, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!w)
 		return;
-	bpf_for(i, 0, watched_cpus) {
-		u64 place = i;
-
-		barrier_var(place);
-		w->be_ns[place & (WATCHED_CPUS - 1)] = be_ns_of(i, now);
-	}
+	w->cpus = cpus_of(p);
+	w->be_ns = be_ns_within(w->cpus, now);
 	w->start_ns = now;
 }
 
-/* Sum over the CPUs, at most the wait itself: an upper bound, exact while BE ran on one of them at a time. */
+/*
+ * Sum over the CPUs, at most the wait itself: an upper bound, exact while BE ran on one of them at a time. What a thread
+ * waited for while it was given other CPUs is not known, and not counted.
+ */
 static __always_inline void end_wait(struct task_struct *p, struct cpu_meter *m, u64 now)
 {
 	struct wait *w = bpf_task_storage_get(&waits, p, NULL, 0);
-	u64 waited_ns, overlap_ns = 0;
-	s32 i;
+	u64 waited_ns, overlap_ns;
 
 	if (!w)
 		return;
@@ -97,14 +159,11 @@ static __always_inline void end_wait(struct task_struct *p, struct cpu_meter *m,
 	waited_ns = now - w->start_ns;
 	w->start_ns = 0;
 	m->events++;
-	bpf_for(i, 0, watched_cpus) {
-		u64 place = i, be_ns = be_ns_of(i, now);
-
-		barrier_var(place);
-		if (be_ns != w->be_ns[place & (WATCHED_CPUS - 1)] && bpf_cpumask_test_cpu(i, p->cpus_ptr))
-			overlap_ns += be_ns - w->be_ns[place & (WATCHED_CPUS - 1)];
-	}
-	if (!overlap_ns)
+	if (w->cpus != cpus_of(p))
+		return;
+	overlap_ns = be_ns_within(w->cpus, now) - w->be_ns;
+	/* Less than nothing: clocks of two CPUs that differ by some nanoseconds. */
+	if ((s64)overlap_ns <= 0)
 		return;
 	if (overlap_ns > waited_ns)
 		overlap_ns = waited_ns;
@@ -136,20 +195,20 @@ int BPF_PROG(note_switch, bool preempt, struct task_struct *prev, struct task_st
 {
 	struct cpu_meter *m = meter_of(bpf_get_smp_processor_id());
 	u64 now = bpf_ktime_get_ns();
+	bool was_be = m->be_start_ns, is_be = next->pid && is_best_effort(next);
 	struct wait *w;
 
-	if (m->be_start_ns) {
+	if (was_be)
 		m->be_ns += now - m->be_start_ns;
-		m->be_start_ns = 0;
-	}
+	m->be_start_ns = is_be ? now : 0;
+	if (was_be != is_be)
+		note_be_change(is_be, now);
 	w = bpf_task_storage_get(&waits, prev, NULL, 0);
 	if (w)
 		w->is_running = 0;
 	if (preempt || prev_state == 0) /* TASK_RUNNING */
 		begin_wait(prev, now);
 	end_wait(next, m, now);
-	if (next->pid && is_best_effort(next))
-		m->be_start_ns = now;
 	return 0;
 }
 

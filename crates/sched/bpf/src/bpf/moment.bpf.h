@@ -79,6 +79,24 @@ static s32 moment_cpu(struct task_struct *p, s32 allowed)
 	return -1;
 }
 
+/*
+ * A task is in the queue for moments of a CPU, or will be before that CPU looks. The exchange is a full barrier, as it is
+ * where the mark is taken away: the look that follows that one finds what came before this one.
+ */
+static __always_inline void note_moment(s32 cpu)
+{
+	__sync_lock_test_and_set(&cpu_state(cpu)->has_moment, 1);
+}
+
+static __always_inline bool take_moment(struct cpu_state *c, s32 cpu)
+{
+	__sync_lock_test_and_set(&c->has_moment, 0);
+	if (!scx_bpf_dsq_move_to_local(MOMENT_QUEUE + cpu))
+		return false;
+	note_moment(cpu);
+	return true;
+}
+
 /* Counts the time without a CPU, and names the task to the loader when it is long. */
 static __always_inline void note_parked(struct task_struct *p, struct task_state *t, u64 now)
 {
@@ -110,7 +128,7 @@ static __always_inline int give_moments(u32 llc, s32 allowed, u64 now, bool is_f
 
 			scx_bpf_dsq_move_set_slice(&___it, lc_slice_of(p));
 			scx_bpf_dsq_move_set_vtime(&___it, now);
-			__sync_fetch_and_add(&lc_seq, 1);
+			add_ordered(&lc_seq, 1);
 			if (scx_bpf_dsq_move_vtime(&___it, p, LC_QUEUE + llc, 0)) {
 				t->wait_start_ns = 0;
 				cpu = claim(home, p) ? home : claim_be_cpu(p, home);
@@ -144,6 +162,7 @@ static __always_inline int give_moments(u32 llc, s32 allowed, u64 now, bool is_f
 		if (scx_bpf_dsq_move(&___it, p, MOMENT_QUEUE + cpu, 0)) {
 			count_shared(t->is_lent ? COUNT_HOLDER_MOMENTS : COUNT_HEARTBEAT_BLINKS);
 			note_kernel_moment(t, now);
+			note_moment(cpu);
 			scx_bpf_kick_cpu(cpu, VALUE(scx_kick_flags, SCX_KICK_PREEMPT));
 		} else {
 			t->is_blink = 0;
@@ -173,8 +192,10 @@ static __always_inline int spread_moments(s32 cpu, u64 now)
 	bpf_for_each(scx_dsq, p, MOMENT_QUEUE + cpu, 0) {
 		s32 other = moment_cpu(p, 64);
 
-		if (other >= 0 && other != cpu && scx_bpf_dsq_move(&___it, p, MOMENT_QUEUE + other, 0))
+		if (other >= 0 && other != cpu && scx_bpf_dsq_move(&___it, p, MOMENT_QUEUE + other, 0)) {
+			note_moment(other);
 			scx_bpf_kick_cpu(other, VALUE(scx_kick_flags, SCX_KICK_PREEMPT));
+		}
 	}
 	return 0;
 }

@@ -195,12 +195,27 @@ static __always_inline bool take_elsewhere(enum kind kind, u32 llc, u64 now)
 	return false;
 }
 
+/*
+ * The LC tasks bound to this CPU. Whoever is bound is put into the queue under the lock of the CPU that dispatch has
+ * here, with the mark; without the exit check others are put there as well, from anywhere.
+ */
+static __always_inline bool take_bound(struct cpu_state *c, s32 cpu)
+{
+	if (check_exit && !c->has_bound)
+		return false;
+	c->has_bound = 0;
+	if (!scx_bpf_dsq_move_to_local(PINNED_QUEUE + cpu))
+		return false;
+	c->has_bound = 1;
+	return true;
+}
+
 /* The LC tasks of this CPU and of its cache; bound ones and others take turns. */
 static __always_inline bool take_lc(struct cpu_state *c, s32 cpu, u32 llc, u64 now)
 {
 	bool bound_first = c->last_was_shared;
 
-	if (bound_first && scx_bpf_dsq_move_to_local(PINNED_QUEUE + cpu)) {
+	if (bound_first && take_bound(c, cpu)) {
 		c->last_was_shared = 0;
 		return true;
 	}
@@ -209,7 +224,7 @@ static __always_inline bool take_lc(struct cpu_state *c, s32 cpu, u32 llc, u64 n
 		c->last_was_shared = 1;
 		return true;
 	}
-	return !bound_first && scx_bpf_dsq_move_to_local(PINNED_QUEUE + cpu);
+	return !bound_first && take_bound(c, cpu);
 }
 
 /* Exit check beyond this CPU's cache: an LC task that waits elsewhere, near ones first. */

@@ -47,6 +47,9 @@ struct cpu_state {
 	u32 is_stuck;
 	/* Since when a task waits here for its moment, as seen by the patrol; 0: none does. */
 	u64 blink_wait_ns;
+	/* Its queue for moments, and that of LC tasks bound to it, may hold one: to look into an empty queue costs. */
+	u32 has_moment;
+	u32 has_bound;
 	/* The last LC task taken came from the queue of the cache, not from the CPU's own. */
 	u32 last_was_shared;
 	/* Time that BE had here beyond moments. */

@@ -76,6 +76,32 @@ measure beside 3 $H $B1 $B2 $B3
 stop_class
 """
 
+TURNS: Final = r"""
+start_class
+best_effort hog; B1=$!; best_effort hog; B2=$!
+calls() { while :; do sleep 0.004; done; }
+calls & T1=$!; calls & T2=$!
+sleep 1
+measure two 3 $B1 $B2
+for job in $B1 $B2; do
+  echo "$(awk '/nr_migrations/ { print $3 }' /proc/$job/sched)" >> "$OUT/moves"
+  echo "$(awk '/^nonvoluntary/ { print $2 }' /proc/$job/status)" >> "$OUT/interruptions"
+done
+fact moves "$(tr '\n' ' ' < "$OUT/moves")"; fact interruptions "$(tr '\n' ' ' < "$OUT/interruptions")"
+best_effort hog; B3=$!
+sleep 1
+measure three 6 $B1 $B2 $B3
+renice -n 5 -p $B1
+measure unlike 6 $B1 $B2 $B3
+renice -n -5 -p $B1
+kill $T1 $T2
+taskset 1 sh -c 'while :; do sleep 0.004; done' & T=$!
+sleep 1
+measure beside 6 $B1 $B2 $B3
+kill $T
+stop_class
+"""
+
 KILL: Final = r"""
 start_class
 best_effort hog; B=$!
@@ -270,6 +296,7 @@ EPILOGUE: Final = "\nfact ended yes\n"
 FAULTS: Final = {
     "attach": ATTACH,
     "share": SHARE,
+    "turns": TURNS,
     "kill": KILL,
     "loader-killed": LOADER_KILLED,
     "rt-intruder": RT_INTRUDER,

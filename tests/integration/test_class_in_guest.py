@@ -220,6 +220,23 @@ def test_jobs_share_what_the_service_leaves(left: Path) -> None:
     assert max(jobs) < 1.2 * min(jobs)
 
 
+def test_a_job_goes_on_where_it_was_interrupted_and_gets_no_more_by_it(left: Path) -> None:
+    facts = _facts(left, "turns")
+    names = ("moves", "interruptions")
+    moves, interruptions = (sum(map(int, facts.texts[name].split())) for name in names)
+    counters = json.loads((facts.folder / "scheduler.json").read_text(encoding="utf-8"))["counters"]
+    assert interruptions > 400
+    assert moves < interruptions / 4
+    assert counters["be_returns"] > interruptions / 4
+    for name, seconds in (("two", 3), ("three", 6), ("beside", 6)):
+        shares = facts.percent(name, seconds)
+        assert max(shares) - min(shares) < 5
+    # One of them five steps nicer: 335 to 1024.
+    nicer, *others = facts.percent("unlike", 6)
+    assert max(others) - min(others) < 5
+    assert nicer / min(others) == pytest.approx(335 / 1024, rel=0.2)
+
+
 def test_pinned_tasks_of_a_service_do_not_stop_jobs_elsewhere(left: Path) -> None:
     first, second, job = _facts(left, "pinned").percent("pinned", 4)
     assert min(first, second) > 45

@@ -13,7 +13,7 @@ use crate::options::Switches;
 pub const FORMAT: &str = "steelyard/scheduler-counters/1";
 
 /// Names of the counters, in the order of `enum counter` in `state.bpf.h`.
-pub const COUNTERS: [&str; 14] = [
+pub const COUNTERS: [&str; 15] = [
     "scheduling_events",
     "entry_runs",
     "entry_successes",
@@ -28,6 +28,7 @@ pub const COUNTERS: [&str; 14] = [
     "lent",
     "inversions",
     "holder_moments",
+    "be_returns",
 ];
 
 /// Names of the histograms, in the order of `enum check`.

@@ -29,10 +29,12 @@ s32 BPF_PROG(be_select_cpu, struct task_struct *p, s32 previous, u64 wake_flags)
 	return cpu;
 }
 
-static __always_inline void enqueue_be(struct task_struct *p, struct task_state *t, s32 home, int trampolines)
+static __always_inline void enqueue_be(struct task_struct *p, struct task_state *t, s32 home, u64 flags,
+				       int trampolines)
 {
 	u32 llc = llc_of_cpu(home);
 	u64 now = bpf_ktime_get_ns();
+	bool is_wanted = has_to_react(p);
 	s32 idle;
 
 	if (t) {
@@ -53,9 +55,13 @@ static __always_inline void enqueue_be(struct task_struct *p, struct task_state 
 		}
 		t->reader_blinks = 0;
 	}
-	if (has_to_react(p))
+	if (is_wanted)
 		attention = 1;
-	insert_shared(p, KIND_BE, llc, be_slice_ns, be_vtime_in(t, llc));
+	if (!t || is_wanted || !rest(p, t, home, flags, now)) {
+		if (t)
+			t->turn_ns = 0;
+		insert_shared(p, KIND_BE, llc, be_slice_ns, be_vtime_in(p, t, llc));
+	}
 	idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, VALUE(scx_kick_flags, SCX_KICK_IDLE));
@@ -77,7 +83,7 @@ void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 		t->is_lent = 0;
 	}
 	if (is_best_effort_within(p, trampolines)) {
-		enqueue_be(p, t, home, trampolines);
+		enqueue_be(p, t, home, flags, trampolines);
 		return;
 	}
 	if (t)
@@ -116,43 +122,11 @@ void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 		scx_bpf_kick_cpu(home, VALUE(scx_kick_flags, SCX_KICK_IDLE));
 }
 
-/* From here on the CPU may be claimed; if an LC task came since this CPU last looked, it looks again. */
-static __always_inline void offer(struct cpu_state *c, s32 cpu)
-{
-	__sync_lock_test_and_set(&c->be_running, 1);
-	if (lc_seq_now() != c->seen_seq)
-		c->retries = RETRIES + 1;
-	if (!c->retries)
-		return;
-	/* The one who moved lc_seq may not have finished its insertion yet: hence more than one look. */
-	c->retries--;
-	count(COUNT_SELF_KICKS);
-	scx_bpf_kick_cpu(cpu, VALUE(scx_kick_flags, SCX_KICK_PREEMPT));
-}
-
-static __always_inline bool take_be(struct cpu_state *c, s32 cpu, u32 llc, struct task_struct *prev, u64 now)
-{
-	s32 i;
-
-	if (take_elsewhere(KIND_BE, llc, now))
-		return true;
-	bpf_for(i, 0, nr_llcs) {
-		if (take_from(KIND_BE, nth_llc(llc, i), now))
-			return true;
-		if (i == 0 && prev && (prev->scx.flags & VALUE(scx_ent_flags, SCX_TASK_QUEUED))) {
-			set_slice(prev, be_slice_ns);
-			offer(c, cpu);
-			return true;
-		}
-	}
-	return false;
-}
-
 /* The LC task that was taken will say in `running` whether it was local or came by the exit check. */
 static __always_inline void note_pick(struct cpu_state *c, u32 llc, bool prev_is_be, u64 start_ns)
 {
 	c->pick_ns = bpf_ktime_get_ns() - start_ns;
-	c->pick = prev_is_be || scx_bpf_dsq_nr_queued(BE_QUEUE + llc) > 0 ? 2 : 1;
+	c->pick = prev_is_be || c->resting || scx_bpf_dsq_nr_queued(BE_QUEUE + llc) > 0 ? 2 : 1;
 }
 
 SEC("struct_ops/be_dispatch")
@@ -268,11 +242,12 @@ void BPF_PROG(be_stopping, struct task_struct *p, bool runnable)
 	struct task_state *t = task_state(p);
 	u64 now = bpf_ktime_get_ns(), used_ns = now - c->run_start_ns;
 	bool is_be = is_best_effort(p);
-	u32 weight = p->scx.weight;
 
 	c->be_running = 0;
-	if (t && is_be)
-		t->vtime += used_ns * WEIGHT_USUAL / (weight ? weight : 1);
+	if (t && is_be) {
+		t->vtime += vtime_of_use(p, used_ns);
+		t->turn_ns = runnable && !c->is_blink ? t->turn_ns + used_ns : 0;
+	}
 	if (is_be && !c->is_blink)
 		c->be_ns += used_ns;
 	c->is_blink = 0;
@@ -344,6 +319,8 @@ s32 BPF_PROG(be_init)
 		error = scx_bpf_create_dsq(PINNED_QUEUE + nth_cpu(i), -1);
 		if (!error)
 			error = scx_bpf_create_dsq(MOMENT_QUEUE + nth_cpu(i), -1);
+		if (!error)
+			error = scx_bpf_create_dsq(REST_QUEUE + nth_cpu(i), -1);
 		if (error)
 			return error;
 	}

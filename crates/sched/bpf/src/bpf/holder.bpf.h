@@ -161,13 +161,11 @@ static __always_inline void note_kernel_moment(struct task_state *t, u64 now)
 	last_kernel_moment_ns = now;
 }
 
-/* The CPU of an LC thread that goes to sleep is the holder's, who lets it go on. Not static: verified alone. */
-__noinline int lend_to_holder(s32 cpu, u32 llc)
+static __always_inline bool lend_from(u64 queue, s32 cpu, u64 holder)
 {
-	u64 holder = wanted_holder;
 	struct task_struct *p;
 
-	bpf_for_each(scx_dsq, p, BE_QUEUE + llc, 0) {
+	bpf_for_each(scx_dsq, p, queue, 0) {
 		struct task_state *t;
 
 		if ((u64)p != holder || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
@@ -187,6 +185,21 @@ __noinline int lend_to_holder(s32 cpu, u32 llc)
 		return false;
 	}
 	return false;
+}
+
+/* The CPU of an LC thread that goes to sleep is the holder's, who lets it go on. Not static: verified alone. */
+__noinline int lend_to_holder(s32 cpu, u32 llc)
+{
+	u64 holder = wanted_holder, queue = BE_QUEUE + llc;
+	s32 i;
+
+	bpf_for(i, 0, nr_cpus) {
+		s32 other = nth_cpu(i);
+
+		if (cpu_state(other)->resting == holder)
+			queue = REST_QUEUE + other;
+	}
+	return lend_from(queue, cpu, holder);
 }
 
 #endif

@@ -115,7 +115,7 @@ struct scx_cpu_release_args;
 struct scx_init_task_args;
 
 enum scx_enq_flags {
-	SCX_ENQ_HEAD = 1ULL,
+	SCX_ENQ_WAKEUP = 1ULL,
 	SCX_ENQ_PREEMPT = 1ULL << 32,
 	SCX_ENQ_REENQ = 1ULL << 40,
 	SCX_ENQ_LAST = 1ULL << 41,

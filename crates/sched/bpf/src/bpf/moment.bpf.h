@@ -7,7 +7,7 @@
 #ifndef STEELYARD_MOMENT_BPF_H
 #define STEELYARD_MOMENT_BPF_H
 
-#include "holder.bpf.h"
+#include "turn.bpf.h"
 
 #define MOMENT_NS 150000ULL
 #define PATROL_NS 10000000ULL	     /* between looks while BE waits */
@@ -237,6 +237,8 @@ static int patrol(void *map, u32 *key, struct bpf_timer *timer)
 	}
 	bpf_for(i, 0, nr_cpus) {
 		look_after_moments(nth_cpu(i), now);
+		if (look_after_rest(nth_cpu(i), now, attention || is_lending(now)))
+			period_ns = PATROL_NS;
 	}
 	is_full = now - last_full_ns > PATROL_FULL_NS;
 	/* Also where none waits: the holder has its moment. */

@@ -10,10 +10,16 @@
 #define LC_QUEUE 0x10000ULL
 #define PINNED_QUEUE 0x20000ULL
 #define BE_QUEUE 0x30000ULL
+#define REST_QUEUE 0x50000ULL	 /* of a CPU: the BE task that was interrupted there */
 #define MOMENT_QUEUE 0x40000ULL /* of a CPU: tasks that get a moment there before anything else */
 #define RETRIES 2
 #define LOOK_NS 20000000ULL
 #define NEGLECTED_NS 100000000ULL
+/*
+ * A task whose turn counts several times as much, because its weight is small, takes the time of its cache ahead of that
+ * of the others: they are to keep what they are owed.
+ */
+#define CREDIT_TURNS 5
 #define SLICE_LEAST_NS 1000000ULL
 #define SLICE_MOST 10 /* times the usual */
 #define WEIGHT_USUAL 100 /* SCX_TASK weight of nice 0 */
@@ -49,6 +55,17 @@ static __always_inline s32 nth_cpu(u32 position)
 	return cpu_order[index & (MAX_CPUS - 1)];
 }
 
+/* All CPUs, those of a cache first. */
+static __always_inline s32 near_cpu(u32 llc, u32 place)
+{
+	u64 index = llc;
+	u32 position;
+
+	barrier_var(index);
+	position = llc_first[index & (MAX_CPUS - 1)] + place;
+	return nth_cpu(position >= nr_cpus ? position - nr_cpus : position);
+}
+
 static __always_inline void set_slice(struct task_struct *p, u64 slice_ns)
 {
 	if (bpf_ksym_exists(scx_bpf_task_set_slice))
@@ -81,17 +98,24 @@ static __always_inline u64 lc_slice_of(const struct task_struct *p)
 	return slice_ns < SLICE_MOST * lc_slice_ns ? slice_ns : SLICE_MOST * lc_slice_ns;
 }
 
-/* A task that slept long gets no credit for it; one that came from elsewhere is not set back without bound. */
-static __always_inline u64 be_vtime_in(struct task_state *t, u32 llc)
+static __always_inline u64 vtime_of_use(const struct task_struct *p, u64 used_ns)
 {
-	u64 now = llc_state(llc)->be_vtime;
+	u32 weight = p->scx.weight;
+
+	return used_ns * WEIGHT_USUAL / (weight ? weight : 1);
+}
+
+/* A task that slept long gets little credit for it; one that came from elsewhere is set back by two turns at most. */
+static __always_inline u64 be_vtime_in(const struct task_struct *p, struct task_state *t, u32 llc)
+{
+	u64 now = llc_state(llc)->be_vtime, most = vtime_of_use(p, 2 * be_slice_ns);
 
 	if (!t)
 		return now;
-	if ((s64)(t->vtime - now) < 0)
-		t->vtime = now;
-	if ((s64)(t->vtime - now) > (s64)(be_slice_ns * WEIGHT_USUAL))
-		t->vtime = now + be_slice_ns * WEIGHT_USUAL;
+	if ((s64)(t->vtime + CREDIT_TURNS * be_slice_ns - now) < 0)
+		t->vtime = now - CREDIT_TURNS * be_slice_ns;
+	if ((s64)(t->vtime - now) > (s64)most)
+		t->vtime = now + most;
 	return t->vtime;
 }
 
@@ -107,20 +131,13 @@ static __always_inline bool claim(s32 cpu, const struct task_struct *p)
 static s32 claim_be_cpu(struct task_struct *p, s32 home)
 {
 	u64 start_ns = bpf_ktime_get_ns();
-	u32 first = llc_of_cpu(home);
+	u32 llc = llc_of_cpu(home);
 	s32 found = -1, i;
-	u64 index = first;
 
-	barrier_var(index);
-	first = llc_first[index & (MAX_CPUS - 1)];
 	count(COUNT_ENTRY_RUNS);
 	bpf_for(i, 0, nr_cpus) {
-		u32 position = first + i;
-		s32 cpu;
+		s32 cpu = near_cpu(llc, i);
 
-		if (position >= nr_cpus)
-			position -= nr_cpus;
-		cpu = nth_cpu(position);
 		if (claim(cpu, p)) {
 			found = cpu;
 			break;

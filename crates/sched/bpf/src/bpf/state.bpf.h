@@ -23,6 +23,7 @@ enum counter {
 	COUNT_LENT,
 	COUNT_INVERSIONS,
 	COUNT_HOLDER_MOMENTS,
+	COUNT_BE_RETURNS,
 	COUNTERS,
 };
 enum check { CHECK_ENTRY, CHECK_EXIT, CHECK_LOCAL, CHECKS };
@@ -52,6 +53,9 @@ struct cpu_state {
 	u32 has_bound;
 	/* The last LC task taken came from the queue of the cache, not from the CPU's own. */
 	u32 last_was_shared;
+	/* The BE task that rests here in the middle of its turn, and since when; 0: none does. */
+	u64 resting;
+	u64 rest_start_ns;
 	/* Time that BE had here beyond moments. */
 	u64 be_ns;
 	u64 parked_ns;
@@ -69,6 +73,8 @@ struct task_state {
 	u64 wait_start_ns;
 	/* BE: when it last had a CPU for more than a moment, or became ready. */
 	u64 park_start_ns;
+	/* BE: how much of its turn it had. */
+	u64 turn_ns;
 	/* It is in the queue for moments, or has one. */
 	u32 is_blink;
 	/* Moments in a row that it got because it is inside of a read-side critical section. */

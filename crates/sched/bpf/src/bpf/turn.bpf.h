@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: (Apache-2.0 OR GPL-2.0-only) */
+/*
+ * Turns of best-effort tasks. Who is interrupted before its slice is used up rests at its CPU and goes on there when the
+ * services leave it again: what it has in the caches stays useful, and nobody's run queue has to be locked for it. So a
+ * turn is a slice of CPU time, however often it is interrupted; between turns tasks wait in the queue of their cache, in
+ * order of virtual time.
+ */
+#ifndef STEELYARD_TURN_BPF_H
+#define STEELYARD_TURN_BPF_H
+
+#include "holder.bpf.h"
+
+#define TURN_LEAST_NS 1000000ULL /* a rest of a turn that is shorter is none */
+#define REST_MOST_NS 20000000ULL /* from there on any CPU may have it */
+
+/* What is left of its turn after it had so much more of a CPU; 0: it is over. */
+static __always_inline u64 turn_left_ns(const struct task_state *t, u64 used_ns)
+{
+	u64 turn_ns = t->turn_ns + used_ns;
+
+	return turn_ns + TURN_LEAST_NS < be_slice_ns ? be_slice_ns - turn_ns : 0;
+}
+
+/* Whether one that waits in a cache had less than a task with so much virtual time. Not static: verified alone. */
+__noinline bool is_anybody_behind(u64 vtime, u32 llc)
+{
+	struct task_struct *p;
+
+	bpf_for_each(scx_dsq, p, BE_QUEUE + llc, 0)
+		return (s64)(p->scx.dsq_vtime - vtime) < 0;
+	return false;
+}
+
+/*
+ * At its CPU, if nobody rests there already. Within `enqueue`: under the lock of that CPU, as is its own look. Not where a
+ * real-time task took the CPU, and not while a holder of a lock is looked for.
+ */
+static __always_inline bool rest(struct task_struct *p, struct task_state *t, s32 home, u64 flags, u64 now)
+{
+	struct cpu_state *c = cpu_state(home);
+	u64 left_ns = turn_left_ns(t, 0);
+
+	if (flags & (VALUE(scx_enq_flags, SCX_ENQ_WAKEUP) | VALUE(scx_enq_flags, SCX_ENQ_REENQ)))
+		return false;
+	if (c->resting || !left_ns || !t->turn_ns || is_lending(now))
+		return false;
+	c->resting = (u64)p;
+	c->rest_start_ns = now;
+	scx_bpf_dsq_insert(p, REST_QUEUE + home, left_ns, 0);
+	return true;
+}
+
+/* Who rested at a CPU goes on, there or at one that has nothing else to do. */
+static __always_inline bool take_rest(s32 cpu, bool is_own)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	u64 resting = c->resting;
+	bool is_taken;
+
+	if (!resting)
+		return false;
+	is_taken = scx_bpf_dsq_move_to_local(REST_QUEUE + cpu);
+	/* Nobody is left, unless another came in the meantime, whose mark stays. What others cannot take may be bound. */
+	if (is_taken || is_own)
+		__sync_val_compare_and_swap(&c->resting, resting, 0);
+	return is_taken;
+}
+
+static __always_inline bool take_rest_elsewhere(s32 cpu, u32 llc)
+{
+	s32 i;
+
+	bpf_for(i, 0, nr_cpus) {
+		s32 other = near_cpu(llc, i);
+
+		if (other != cpu && take_rest(other, false))
+			return true;
+	}
+	return false;
+}
+
+/* From here on the CPU may be claimed; if an LC task came since this CPU last looked, it looks again. */
+static __always_inline void offer(struct cpu_state *c, s32 cpu)
+{
+	__sync_lock_test_and_set(&c->be_running, 1);
+	if (lc_seq_now() != c->seen_seq)
+		c->retries = RETRIES + 1;
+	if (!c->retries)
+		return;
+	/* The one who moved lc_seq may not have finished its insertion yet: hence more than one look. */
+	c->retries--;
+	count(COUNT_SELF_KICKS);
+	scx_bpf_kick_cpu(cpu, VALUE(scx_kick_flags, SCX_KICK_PREEMPT));
+}
+
+static __always_inline void keep(struct cpu_state *c, s32 cpu, struct task_struct *prev, u64 slice_ns)
+{
+	set_slice(prev, slice_ns);
+	offer(c, cpu);
+}
+
+static __always_inline bool take_be(struct cpu_state *c, s32 cpu, u32 llc, struct task_struct *prev, u64 now)
+{
+	struct task_state *t;
+	s32 i;
+
+	if (prev && !(prev->scx.flags & VALUE(scx_ent_flags, SCX_TASK_QUEUED)))
+		prev = NULL;
+	if (take_elsewhere(KIND_BE, llc, now))
+		return true;
+	t = prev && !c->is_blink ? task_state(prev) : NULL;
+	if (t) {
+		u64 used_ns = now - c->run_start_ns, left_ns = turn_left_ns(t, used_ns);
+
+		if (left_ns) {
+			keep(c, cpu, prev, left_ns);
+			return true;
+		}
+		/* Its next turn begins now, unless another one is due. */
+		if (!c->resting && !is_anybody_behind(t->vtime + vtime_of_use(prev, used_ns), llc)) {
+			t->turn_ns = -used_ns;
+			keep(c, cpu, prev, be_slice_ns);
+			return true;
+		}
+	}
+	if (take_rest(cpu, true)) {
+		count(COUNT_BE_RETURNS);
+		return true;
+	}
+	bpf_for(i, 0, nr_llcs) {
+		if (take_from(KIND_BE, nth_llc(llc, i), now))
+			return true;
+		if (i == 0 && prev) {
+			keep(c, cpu, prev, be_slice_ns);
+			return true;
+		}
+	}
+	return take_rest_elsewhere(cpu, llc);
+}
+
+/*
+ * Who rested for long, where services stay, goes to the others of its cache; so does who may have to react at once. Gives
+ * whether somebody rested there.
+ */
+static __always_inline bool end_rest(s32 cpu, u64 now, bool is_urgent)
+{
+	struct cpu_state *c = cpu_state(cpu);
+	u64 resting = c->resting;
+	u32 llc = llc_of_cpu(cpu);
+	struct task_struct *p;
+
+	if (scx_bpf_dsq_nr_queued(REST_QUEUE + cpu) <= 0)
+		return false;
+	if (!is_urgent && now - c->rest_start_ns < REST_MOST_NS)
+		return true;
+	bpf_for_each(scx_dsq, p, REST_QUEUE + cpu, 0) {
+		struct task_state *t = task_state(p);
+
+		if (t)
+			t->turn_ns = 0;
+		scx_bpf_dsq_move_set_slice(&___it, be_slice_ns);
+		scx_bpf_dsq_move_set_vtime(&___it, be_vtime_in(p, t, llc));
+		scx_bpf_dsq_move_vtime(&___it, p, BE_QUEUE + llc, 0);
+	}
+	__sync_val_compare_and_swap(&c->resting, resting, 0);
+	return true;
+}
+
+/* Not static: verified alone. */
+__noinline int look_after_rest(s32 cpu, u64 now, bool is_urgent)
+{
+	int has_rested;
+
+	bpf_rcu_read_lock();
+	has_rested = end_rest(cpu, now, is_urgent);
+	bpf_rcu_read_unlock();
+	return has_rested;
+}
+
+#endif

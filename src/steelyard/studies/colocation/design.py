@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from steelyard.design.blocks import draw_batches
 from steelyard.errors import CapabilityError, UsageError
 from steelyard.model import Cell, Execution, Plan
+from steelyard.run.guest.virtual_time import instruction_ns
 from steelyard.run.host import read_topology
 from steelyard.run.resident import program_environment
 from steelyard.run.run_files import PLACE
@@ -45,8 +46,9 @@ MOST_SHARED_CPUS: Final = 4
 
 AROUND_TRIAL_S: Final = 1.5
 GUEST_BOOT_S: Final = 10.0
-GUEST_SLOWNESS_PER_CPU: Final = 0.4
-"""Seconds of a core of ours for a second of the guest and each of its processors, as seen with QEMU 10."""
+GUEST_SLOWNESS: Final = 1.5
+"""Seconds of a core of ours for a second of a guest whose processors together execute an instruction in a
+nanosecond, as seen with QEMU 10."""
 
 
 def plan_here(options: BaseModel, technologies: Mapping[str, Technology]) -> Plan:
@@ -176,10 +178,13 @@ def _cell(number: int, policy: Policy, load_percent: int, options: ColocationOpt
 def trials_seconds(plan: Plan) -> float:
     """Give the expected time of executing a plan [s].
 
-    A guest is booted for each trial, and a second of it takes longer the more processors it has.
+    A guest is booted for each trial, and a second of it takes longer the more it executes.
     """
     options = options_of(plan)
     each_s = trial_seconds(options)
     if options.in_vm:
-        return len(plan.batches) * (GUEST_BOOT_S + each_s * GUEST_SLOWNESS_PER_CPU * options.vcpus)
+        slowness = (
+            GUEST_SLOWNESS * options.vcpus / instruction_ns(options.vcpus, given(options.instruction_ns))
+        )
+        return len(plan.batches) * (GUEST_BOOT_S + each_s * slowness)
     return len(plan.batches) * (AROUND_TRIAL_S + each_s)

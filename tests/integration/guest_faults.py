@@ -102,6 +102,39 @@ kill $T
 stop_class
 """
 
+YIELD: Final = r"""
+start_class
+fact turns "$(taskset 1 chrt --idle 0 hand-over 2)"
+fact turns_of_services "$(taskset 1 hand-over 2)"
+stop_class
+"""
+
+HAND_OVER: Final = r"""
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Two processes take turns for some seconds; who waits for the other yields. Prints how many turns there were. */
+int main(int count, char **words)
+{
+	volatile long *turn = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	time_t end = time(NULL) + atoi(words[count - 1]);
+	long mine = fork() == 0;
+
+	while (time(NULL) < end)
+		if (*turn % 2 == mine)
+			++*turn;
+		else
+			sched_yield();
+	if (!mine)
+		printf("%ld\n", *turn);
+	return 0;
+}
+"""
+
 KILL: Final = r"""
 start_class
 best_effort hog; B=$!
@@ -297,6 +330,7 @@ FAULTS: Final = {
     "attach": ATTACH,
     "share": SHARE,
     "turns": TURNS,
+    "yield": YIELD,
     "kill": KILL,
     "loader-killed": LOADER_KILLED,
     "rt-intruder": RT_INTRUDER,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from integration.guest_faults import FAULTS, caches, fault, park, thousand
+from integration.guest_faults import FAULTS, HAND_OVER, caches, fault, park, thousand
 from integration.guest_policies import POLICIES, WORK_US, effect, trial
 from steelyard.errors import CapabilityError
 from steelyard.record.trial import read_trial
@@ -53,7 +54,7 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tools = {name: Path(found) for name in TOOLS if (found := shutil.which(name))}
     if len(tools) < len(TOOLS):
         pytest.skip(f"needs {', '.join(TOOLS)} of util-linux")
-    programs = {SCHEDULER: scheduler, LOAD: load_program()}
+    programs = {SCHEDULER: scheduler, LOAD: load_program(), "hand-over": _compiled(HAND_OVER, out)}
     guest = Guest(programs | tools, cpus=CPUS, timeout_s=800)
     trials = [trial(name, POLICIES[name], CPUS, SEED, best_effort_ms=BEST_EFFORT_MS) for name in COMPARED]
     short = [trial("be", POLICIES["be"], 1, SEED, best_effort_ms=1000)]
@@ -71,6 +72,16 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for future in waiting:
             future.result()
     return out
+
+
+def _compiled(source: str, folder: Path) -> Path:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("needs a C compiler, `cc`")
+    program = folder / "hand-over"
+    words = [compiler, "-O1", "-static", "-x", "c", "-", "-o", str(program)]
+    subprocess.run(words, input=source, text=True, check=True)
+    return program
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +246,13 @@ def test_a_job_goes_on_where_it_was_interrupted_and_gets_no_more_by_it(left: Pat
     nicer, *others = facts.percent("unlike", 6)
     assert max(others) - min(others) < 5
     assert nicer / min(others) == pytest.approx(335 / 1024, rel=0.2)
+
+
+def test_who_yields_lets_others_of_its_kind_go_on(left: Path) -> None:
+    facts = _facts(left, "yield")
+    # Whoever waited for the end of the other's slice would hand over a hundred times.
+    assert int(facts.texts["turns"]) > 5000
+    assert int(facts.texts["turns_of_services"]) > 5000
 
 
 def test_pinned_tasks_of_a_service_do_not_stop_jobs_elsewhere(left: Path) -> None:

@@ -225,6 +225,7 @@ void BPF_PROG(be_running, struct task_struct *p)
 
 	c->run_start_ns = now;
 	c->is_blink = 0;
+	c->has_yielded = 0;
 	if (is_be && t && (s64)(t->vtime - llc->be_vtime) > 0)
 		llc->be_vtime = t->vtime;
 	if (is_be)
@@ -259,6 +260,21 @@ void BPF_PROG(be_stopping, struct task_struct *p, bool runnable)
 		if (c->kind_ns[is_be] > c->kind_ns[!is_be] + 10 * lc_slice_ns)
 			c->kind_ns[!is_be] = c->kind_ns[is_be] - 10 * lc_slice_ns;
 	}
+}
+
+/* The turn of who yields is over, whoever had less; the task then waits in the queue of its cache. */
+SEC("struct_ops/be_yield")
+bool BPF_PROG(be_yield, struct task_struct *from, struct task_struct *to)
+{
+	struct task_state *t = task_state(from);
+
+	if (to)
+		return false;
+	if (t)
+		t->turn_ns = be_slice_ns;
+	cpu_state(scx_bpf_task_cpu(from))->has_yielded = 1;
+	set_slice(from, 0);
+	return true;
 }
 
 /* What the handshake could not close, because a virtual CPU was stopped in the middle of it, ends here. */
@@ -349,6 +365,7 @@ struct sched_ext_ops steelyard_be = {
 	.enqueue = (void *)be_enqueue,
 	.dispatch = (void *)be_dispatch,
 	.tick = (void *)be_tick,
+	.yield = (void *)be_yield,
 	.running = (void *)be_running,
 	.stopping = (void *)be_stopping,
 	.update_idle = (void *)be_update_idle,

@@ -140,6 +140,7 @@ struct sched_ext_ops {
 	void (*tick)(struct task_struct *);
 	void (*running)(struct task_struct *);
 	void (*stopping)(struct task_struct *, bool);
+	bool (*yield)(struct task_struct *, struct task_struct *);
 	void (*update_idle)(s32, bool);
 	void (*cpu_release)(s32, struct scx_cpu_release_args *);
 	s32 (*init_task)(struct task_struct *, struct scx_init_task_args *);

@@ -53,6 +53,8 @@ struct cpu_state {
 	u32 has_bound;
 	/* The last LC task taken came from the queue of the cache, not from the CPU's own. */
 	u32 last_was_shared;
+	/* The task that runs here gives its CPU to others of its kind. */
+	u32 has_yielded;
 	/* The BE task that rests here in the middle of its turn, and since when; 0: none does. */
 	u64 resting;
 	u64 rest_start_ns;

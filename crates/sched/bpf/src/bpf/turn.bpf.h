@@ -108,7 +108,8 @@ static __always_inline bool take_be(struct cpu_state *c, s32 cpu, u32 llc, struc
 		prev = NULL;
 	if (take_elsewhere(KIND_BE, llc, now))
 		return true;
-	t = prev && !c->is_blink ? task_state(prev) : NULL;
+	t = prev && !c->is_blink && !c->has_yielded ? task_state(prev) : NULL;
+	c->has_yielded = 0;
 	if (t) {
 		u64 used_ns = now - c->run_start_ns, left_ns = turn_left_ns(t, used_ns);
 

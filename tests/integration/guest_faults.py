@@ -117,7 +117,7 @@ HAND_OVER: Final = r"""
 #include <time.h>
 #include <unistd.h>
 
-/* Two processes take turns for some seconds; who waits for the other yields. Prints how many turns there were. */
+/* Two processes take turns for some seconds; who waits for the other yields. Prints how many turns. */
 int main(int count, char **words)
 {
 	volatile long *turn = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

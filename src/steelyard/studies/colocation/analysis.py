@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from steelyard.model import Finding, Plan
+    from steelyard.studies.colocation.isolation_findings import CellTrials
     from steelyard.studies.colocation.observed import Observed
     from steelyard.studies.colocation.recorded import RecordedTrial
 
@@ -109,7 +110,7 @@ def _claims(
     yield finding(
         "settings",
         {},
-        "stated in a virtual machine" if any(cell.is_in_guest for cell in cells) else "stated",
+        _where_stated(plan, cells),
         facts={
             "tolerance_percent": tolerance_percent,
             "seed": plan.seed,
@@ -130,6 +131,12 @@ def _waiting_clients(trials: Sequence[Observed]) -> int:
     """Give the number of clients that wait for their answers; 0 for an open loop."""
     plans = [each.trial.plan["client"] for each in trials if each.trial is not None]
     return max((int(client.get("closed_loop") or 0) for client in plans), default=0)
+
+
+def _where_stated(plan: Plan, cells: Sequence[CellTrials]) -> str:
+    if not any(cell.is_in_guest for cell in cells):
+        return "stated"
+    return f"stated in a virtual machine{' of known speed' if _speed_of_guest(plan) else ''}"
 
 
 def _speed_of_guest(plan: Plan) -> dict[str, float]:

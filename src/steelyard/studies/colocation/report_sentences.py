@@ -120,9 +120,13 @@ PHRASING: Final = Phrasing(
             "stated in a virtual machine": "isolated means: the mean latency from "
             "{facts.beside_from_s:number} s to {facts.beside_to_s:number} s, beside the jobs, is at most "
             "{facts.tolerance_percent:percent} above that under fifo at the same time: all processors of the "
-            "virtual machine share what it can do, so that before the jobs everything is faster[. Each "
+            "virtual machine share what it can do, so that before the jobs everything is faster",
+            "stated in a virtual machine of known speed": "isolated means: the mean latency from "
+            "{facts.beside_from_s:number} s to {facts.beside_to_s:number} s, beside the jobs, is at most "
+            "{facts.tolerance_percent:percent} above that under fifo at the same time: all processors of the "
+            "virtual machine share what it can do, so that before the jobs everything is faster. Each "
             "executes {facts.million_instructions_per_s:number} million instructions per second while all "
-            "are busy: what the kernel does weighs more than on real ones]",
+            "are busy: what the kernel does weighs more than on real ones",
             "*": "isolated means: the mean latency from {facts.beside_from_s:number} s to "
             "{facts.beside_to_s:number} s, beside the jobs, is at most {facts.tolerance_percent:percent} "
             "above that from {facts.before_from_s:number} s to {facts.before_to_s:number} s, before them; "

@@ -58,8 +58,10 @@ static __always_inline void enqueue_be(struct task_struct *p, struct task_state 
 	if (is_wanted)
 		attention = 1;
 	if (!t || is_wanted || !rest(p, t, home, flags, now)) {
-		if (t)
+		if (t) {
 			t->turn_ns = 0;
+			t->turns = 0;
+		}
 		insert_shared(p, KIND_BE, llc, be_slice_ns, be_vtime_in(p, t, llc));
 	}
 	idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);

@@ -75,8 +75,9 @@ struct task_state {
 	u64 wait_start_ns;
 	/* BE: when it last had a CPU for more than a moment, or became ready. */
 	u64 park_start_ns;
-	/* BE: how much of its turn it had. */
+	/* BE: how much of its turn it had, and how many it had in a row before it. */
 	u64 turn_ns;
+	u32 turns;
 	/* It is in the queue for moments, or has one. */
 	u32 is_blink;
 	/* Moments in a row that it got because it is inside of a read-side critical section. */

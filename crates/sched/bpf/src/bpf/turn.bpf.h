@@ -11,6 +11,7 @@
 #include "holder.bpf.h"
 
 #define TURN_LEAST_NS 1000000ULL /* a rest of a turn that is shorter is none */
+#define TURNS_MOST 4 /* in a row, beside one that waits and weighs as much */
 #define REST_MOST_NS 20000000ULL /* from there on any CPU may have it */
 
 /* What is left of its turn after it had so much more of a CPU; 0: it is over. */
@@ -21,13 +22,21 @@ static __always_inline u64 turn_left_ns(const struct task_state *t, u64 used_ns)
 	return turn_ns + TURN_LEAST_NS < be_slice_ns ? be_slice_ns - turn_ns : 0;
 }
 
-/* Whether one that waits in a cache had less than a task with so much virtual time. Not static: verified alone. */
-__noinline bool is_anybody_behind(u64 vtime, u32 llc)
+/*
+ * Whether the first that waits in a cache is to follow on a task with so much virtual time, that had so many turns in a row:
+ * it had less, or its turn has come all the same. Who is behind because services have its CPU would never leave it else.
+ * Not static: verified alone.
+ */
+__noinline bool is_anybody_due(u64 vtime, u32 turns, u32 weight, u32 llc)
 {
 	struct task_struct *p;
 
-	bpf_for_each(scx_dsq, p, BE_QUEUE + llc, 0)
-		return (s64)(p->scx.dsq_vtime - vtime) < 0;
+	bpf_for_each(scx_dsq, p, BE_QUEUE + llc, 0) {
+		u32 other = p->scx.weight;
+
+		return (s64)(p->scx.dsq_vtime - vtime) < 0 ||
+		       turns * other >= TURNS_MOST * (weight > other ? weight : other);
+	}
 	return false;
 }
 
@@ -118,8 +127,10 @@ static __always_inline bool take_be(struct cpu_state *c, s32 cpu, u32 llc, struc
 			return true;
 		}
 		/* Its next turn begins now, unless another one is due. */
-		if (!c->resting && !is_anybody_behind(t->vtime + vtime_of_use(prev, used_ns), llc)) {
+		if (!c->resting && !is_anybody_due(t->vtime + vtime_of_use(prev, used_ns), t->turns + 1,
+						   prev->scx.weight, llc)) {
 			t->turn_ns = -used_ns;
+			t->turns++;
 			keep(c, cpu, prev, be_slice_ns);
 			return true;
 		}
@@ -157,8 +168,10 @@ static __always_inline bool end_rest(s32 cpu, u64 now, bool is_urgent)
 	bpf_for_each(scx_dsq, p, REST_QUEUE + cpu, 0) {
 		struct task_state *t = task_state(p);
 
-		if (t)
+		if (t) {
 			t->turn_ns = 0;
+			t->turns = 0;
+		}
 		scx_bpf_dsq_move_set_slice(&___it, be_slice_ns);
 		scx_bpf_dsq_move_set_vtime(&___it, be_vtime_in(p, t, llc));
 		scx_bpf_dsq_move_vtime(&___it, p, BE_QUEUE + llc, 0);

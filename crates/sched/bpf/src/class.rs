@@ -52,7 +52,6 @@ impl<'object> LoadedClass<'object> {
         let cpus = configure(&mut open, options)?;
         let has_meter = cpus <= WATCHED_CPUS;
         if !has_meter {
-            open.progs.note_switch.set_autoload(false);
             open.progs.note_wakeup.set_autoload(false);
             open.progs.note_wakeup_new.set_autoload(false);
         }
@@ -60,11 +59,11 @@ impl<'object> LoadedClass<'object> {
         let programs = &skeleton.progs;
         // Without this one a signal is seen a little later.
         let mut tracing: Vec<Link> = programs.note_signal.attach().ok().into_iter().collect();
-        for inversion in [&programs.note_parking, &programs.note_lock_wait, &programs.note_lock_got] {
+        for inversion in [&programs.note_switch, &programs.note_lock_wait, &programs.note_lock_got] {
             tracing.push(inversion.attach().map_err(|error| refused("see who holds locks", &error))?);
         }
         if has_meter {
-            for meter in [&programs.note_switch, &programs.note_wakeup, &programs.note_wakeup_new] {
+            for meter in [&programs.note_wakeup, &programs.note_wakeup_new] {
                 tracing.push(meter.attach().map_err(|error| refused("be watched", &error))?);
             }
         }
@@ -161,9 +160,13 @@ fn configure(open: &mut OpenClassSkel<'_>, options: &StartOptions) -> Result<usi
         });
     };
     settings.watched_cpus = u32::try_from(possible).unwrap_or(u32::MAX);
+    settings.is_metered = possible <= WATCHED_CPUS;
     settings.nr_cpus = u32::try_from(possible).unwrap_or(u32::MAX);
     settings.nr_llcs = u32::try_from(topology.llc_first.len()).unwrap_or(u32::MAX);
     settings.cpu_order[..possible].copy_from_slice(&topology.cpu_order);
+    for (position, &cpu) in (0u16..).zip(&topology.cpu_order) {
+        settings.position_of[usize::from(cpu)] = position;
+    }
     settings.llc_of[..possible].copy_from_slice(&topology.llc_of);
     settings.llc_first[..topology.llc_first.len()].copy_from_slice(&topology.llc_first);
     settings.lc_slice_ns = nanoseconds(options.lc_slice);

@@ -6,7 +6,8 @@
  * Queues: LC tasks wait in one queue per last-level cache, ordered by virtual time; those bound to one CPU wait
  * in a queue of that CPU. BE tasks have a queue per last-level cache, too.
  */
-#include "moment.bpf.h"
+#include "on_cpu.bpf.h"
+#define ON_SWITCH_FROM_BE note_parking
 #include "meter.bpf.h"
 
 /* The kernel takes a scheduler only from a program that may be had under the GPL. */
@@ -20,24 +21,27 @@ char exit_message[1024];
 SEC("struct_ops/be_select_cpu")
 s32 BPF_PROG(be_select_cpu, struct task_struct *p, s32 previous, u64 wake_flags)
 {
-	bool is_idle = false;
+	bool is_idle = false, is_be = is_best_effort(p);
 	s32 cpu = scx_bpf_select_cpu_dfl(p, previous, wake_flags, &is_idle);
 
 	if (is_idle)
-		scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL),
-				   is_best_effort(p) ? be_slice_ns : lc_slice_of(p), 0);
+		scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL), is_be ? be_slice_ns : lc_slice_of(p), 0);
+	else if (check_local && !is_be)
+		return claim_for(p, cpu);
 	return cpu;
 }
 
-static __always_inline void enqueue_be(struct task_struct *p, struct task_state *t, s32 home, u64 flags,
-				       int trampolines)
+static __always_inline void enqueue_be(struct task_struct *p, s32 home, u64 flags, u16 trampolines)
 {
+	struct task_state *t = task_state(p);
 	u32 llc = llc_of_cpu(home);
 	u64 now = bpf_ktime_get_ns();
 	bool is_wanted = has_to_react(p);
 	s32 idle;
 
 	if (t) {
+		t->is_blink = 0;
+		t->is_lent = 0;
 		if (!t->park_start_ns)
 			t->park_start_ns = now;
 		/* It may be here again without having had a CPU, where another class took that of its moment. */
@@ -62,6 +66,7 @@ static __always_inline void enqueue_be(struct task_struct *p, struct task_state 
 			t->turn_ns = 0;
 			t->turns = 0;
 		}
+		note_be_cpus(p);
 		insert_shared(p, KIND_BE, llc, be_slice_ns, be_vtime_in(p, t, llc));
 	}
 	idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
@@ -69,54 +74,74 @@ static __always_inline void enqueue_be(struct task_struct *p, struct task_state 
 		scx_bpf_kick_cpu(idle, VALUE(scx_kick_flags, SCX_KICK_IDLE));
 }
 
+static __always_inline void forget_wait(struct task_struct *p)
+{
+	struct task_state *t = task_state(p);
+
+	if (!t)
+		return;
+	t->is_blink = 0;
+	t->is_lent = 0;
+	t->wait_start_ns = 0;
+}
+
 SEC("struct_ops/be_enqueue")
 void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 {
 	s32 home = scx_bpf_task_cpu(p), target = -1;
-	struct task_state *t = task_state(p);
 	/* Back from a CPU that is released: within the program that gives it back. */
 	u16 trampolines = flags & VALUE(scx_enq_flags, SCX_ENQ_REENQ) ? 2 : 1;
 	bool is_bound = p->nr_cpus_allowed == 1 || is_migration_disabled_beyond(p, trampolines);
+	bool is_shared = !is_bound && check_exit;
+	const struct cpumask *allowed;
+	u64 arrival;
 	u32 llc;
 
 	count(COUNT_SCHEDULING_EVENTS);
-	if (t) {
-		t->is_blink = 0;
-		t->is_lent = 0;
-	}
 	if (is_best_effort_within(p, trampolines)) {
-		enqueue_be(p, t, home, flags, trampolines);
+		enqueue_be(p, home, flags, trampolines);
 		return;
 	}
-	if (t)
-		t->wait_start_ns = 0;
+	/* Who did not sleep may have waited as BE until now. */
+	if (!(flags & VALUE(scx_enq_flags, SCX_ENQ_WAKEUP)))
+		forget_wait(p);
 	if (is_bound && (p->flags & PF_KTHREAD)) {
 		scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL), lc_slice_of(p),
 				   VALUE(scx_enq_flags, SCX_ENQ_PREEMPT));
 		return;
 	}
-	/* Full barrier: whoever makes its CPU claimable after the search below sees that lc_seq moved. */
-	add_ordered(&lc_seq, 1);
+	/* Here, under the lock of this run queue, it is certain that BE has the CPU: no queue, and no look into one. */
+	if (check_local && cpu_state(home)->be_running) {
+		retract(cpu_state(home), home);
+		scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL), lc_slice_of(p),
+				   VALUE(scx_enq_flags, SCX_ENQ_PREEMPT));
+		return;
+	}
+	/* Whoever makes its CPU claimable after the search below sees that somebody came. */
+	note_arrival(is_shared);
+	allowed = p->cpus_ptr;
 	if (!is_bound) {
-		target = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+		target = scx_bpf_pick_idle_cpu(allowed, 0);
 		if (target >= 0) {
+			if (is_shared)
+				note_departure();
 			scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL_ON) | target, lc_slice_of(p), 0);
 			scx_bpf_kick_cpu(target, VALUE(scx_kick_flags, SCX_KICK_IDLE));
 			return;
 		}
 	}
-	if (claim(home, p))
+	if (claim(home, allowed))
 		target = home;
 	else if (!is_bound && check_entry)
-		target = claim_be_cpu(p, home);
+		target = claim_be_cpu(allowed, home);
 	llc = llc_of_cpu(target >= 0 ? target : home);
 	if (is_bound)
 		cpu_state(home)->has_bound = 1;
-	if (is_bound || !check_exit)
-		scx_bpf_dsq_insert_vtime(p, PINNED_QUEUE + (target >= 0 ? target : home), lc_slice_of(p),
-					 bpf_ktime_get_ns(), 0);
+	arrival = arrival_at(home, bpf_ktime_get_ns());
+	if (!is_shared)
+		scx_bpf_dsq_insert_vtime(p, PINNED_QUEUE + (target >= 0 ? target : home), lc_slice_of(p), arrival, 0);
 	else
-		insert_shared(p, KIND_LC, llc, lc_slice_of(p), bpf_ktime_get_ns());
+		insert_shared(p, KIND_LC, llc, lc_slice_of(p), arrival);
 	/* The kick is delivered after this CPU has let go of its run queue, hence after the insertion. */
 	if (target >= 0)
 		scx_bpf_kick_cpu(target, VALUE(scx_kick_flags, SCX_KICK_PREEMPT));
@@ -139,7 +164,7 @@ void BPF_PROG(be_dispatch, s32 cpu, struct task_struct *prev)
 	bool prev_is_be = prev && is_best_effort(prev);
 	u64 now = bpf_ktime_get_ns(), start_ns = now;
 
-	c->seen_seq = lc_seq_now();
+	c->seen_arrivals = lc_arrivals_now();
 	c->pick = 0;
 	if (sure_waits && is_lending(start_ns) && prev &&
 	    !(prev->scx.flags & VALUE(scx_ent_flags, SCX_TASK_QUEUED)) && lend_to_holder(cpu, llc))
@@ -150,7 +175,8 @@ void BPF_PROG(be_dispatch, s32 cpu, struct task_struct *prev)
 		count(COUNT_BE_PICKS);
 		return;
 	}
-	if ((check_exit && take_elsewhere(KIND_LC, llc, now)) || take_lc(c, cpu, llc, now)) {
+	if ((check_exit && is_any_waiting(c->seen_arrivals) && take_elsewhere(KIND_LC, llc, now)) ||
+	    take_lc(c, cpu, llc, now)) {
 		note_pick(c, llc, prev_is_be, start_ns);
 		return;
 	}
@@ -158,10 +184,12 @@ void BPF_PROG(be_dispatch, s32 cpu, struct task_struct *prev)
 		set_slice(prev, lc_slice_of(prev));
 		return;
 	}
-	if (check_exit && steal_lc(llc, now)) {
+	if (check_exit && is_any_waiting(c->seen_arrivals) && steal_lc(llc, now)) {
 		note_pick(c, llc, prev_is_be, start_ns);
 		return;
 	}
+	if (!prev_is_be && check_exit && !may_have_be(cpu))
+		return;
 	start_ns = bpf_ktime_get_ns() - start_ns;
 	if (take_be(c, cpu, llc, prev_is_be ? prev : NULL, now)) {
 		count(COUNT_BE_PICKS);
@@ -175,87 +203,37 @@ void BPF_PROG(be_dispatch, s32 cpu, struct task_struct *prev)
 		balance_lc(cpu);
 }
 
-static __always_inline void note_lc_start(struct cpu_state *c, s32 cpu, struct task_state *t)
-{
-	bool is_local = !t || !t->last_cpu || t->last_cpu == cpu + 1;
-
-	c->be_running = 0;
-	c->retries = 0;
-	if (!c->pick)
-		return;
-	if (is_local) {
-		count(COUNT_LOCAL_LC_PICKS);
-		note_duration(CHECK_LOCAL, c->pick_ns);
-	} else {
-		count(COUNT_MIGRATIONS);
-		if (c->pick == 2) {
-			count(COUNT_EXIT_RUNS);
-			count(COUNT_EXIT_SUCCESSES);
-			note_duration(CHECK_EXIT, c->pick_ns);
-		}
-	}
-	c->pick = 0;
-}
-
-static __always_inline void note_be_start(struct cpu_state *c, s32 cpu, struct task_state *t, u64 now)
-{
-	if (!t) {
-		offer(c, cpu);
-		return;
-	}
-	if (t->wait_start_ns && now - t->wait_start_ns > PARKED_AFTER_NS)
-		c->parked_ns += now - t->wait_start_ns;
-	t->wait_start_ns = 0;
-	if (t->is_blink) {
-		start_moment(c, cpu, t->is_lent ? LENT_NS : MOMENT_NS);
-		return;
-	}
-	t->park_start_ns = 0;
-	t->kernel_moments = 0;
-	offer(c, cpu);
-}
-
 SEC("struct_ops/be_running")
 void BPF_PROG(be_running, struct task_struct *p)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_state *c = cpu_state(cpu);
-	struct task_state *t = task_state(p);
-	bool is_be = is_best_effort(p);
-	struct llc_state *llc = llc_state(llc_of_cpu(cpu));
-	u64 now = bpf_ktime_get_ns();
 
-	c->run_start_ns = now;
 	c->is_blink = 0;
 	c->has_yielded = 0;
-	if (is_be && t && (s64)(t->vtime - llc->be_vtime) > 0)
-		llc->be_vtime = t->vtime;
-	if (is_be)
-		note_be_start(c, cpu, t, now);
-	else
-		note_lc_start(c, cpu, t);
-	if (t)
-		t->last_cpu = cpu + 1;
+	if (is_best_effort(p)) {
+		c->run_start_ns = bpf_ktime_get_ns();
+		note_be_start(c, cpu, task_state(p), c->run_start_ns);
+		return;
+	}
+	c->run_start_ns = check_local ? 0 : bpf_ktime_get_ns();
+	note_lc_start(c, cpu, p);
 }
 
 SEC("struct_ops/be_stopping")
 void BPF_PROG(be_stopping, struct task_struct *p, bool runnable)
 {
-	struct cpu_state *c = cpu_state(scx_bpf_task_cpu(p));
-	struct task_state *t = task_state(p);
-	u64 now = bpf_ktime_get_ns(), used_ns = now - c->run_start_ns;
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct cpu_state *c = cpu_state(cpu);
 	bool is_be = is_best_effort(p);
+	u64 used_ns;
 
-	c->be_running = 0;
-	if (t && is_be) {
-		t->vtime += vtime_of_use(p, used_ns);
-		t->turn_ns = runnable && !c->is_blink ? t->turn_ns + used_ns : 0;
-	}
-	if (is_be && !c->is_blink)
-		c->be_ns += used_ns;
-	c->is_blink = 0;
-	if (t && !runnable)
-		t->park_start_ns = 0;
+	retract(c, cpu);
+	if (check_local && !is_be)
+		return;
+	used_ns = run_ns(c, bpf_ktime_get_ns());
+	if (is_be)
+		note_be_stop(p, c, runnable, used_ns);
 	if (!check_local) {
 		c->kind_ns[is_be] += used_ns;
 		/* A kind that was away for long does not come back to the CPU alone. */
@@ -284,10 +262,12 @@ SEC("struct_ops/be_tick")
 void BPF_PROG(be_tick, struct task_struct *p)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
+	struct cpu_state *c = cpu_state(cpu);
 
-	if (!check_local || !check_entry || !check_exit || !cpu_state(cpu)->be_running)
+	if (!check_local || !check_entry || !check_exit || !c->be_running)
 		return;
-	if (scx_bpf_dsq_nr_queued(LC_QUEUE + llc_of_cpu(cpu)) > 0 || scx_bpf_dsq_nr_queued(PINNED_QUEUE + cpu) > 0)
+	if (scx_bpf_dsq_nr_queued(LC_QUEUE + llc_of_cpu(cpu)) > 0 ||
+	    (c->has_bound && scx_bpf_dsq_nr_queued(PINNED_QUEUE + cpu) > 0))
 		set_slice(p, 0);
 }
 
@@ -297,7 +277,7 @@ void BPF_PROG(be_update_idle, s32 cpu, bool is_idle)
 {
 	struct cpu_state *c = cpu_state(cpu);
 
-	if (is_idle && lc_seq_now() != c->seen_seq)
+	if (is_idle && has_any_come(c->seen_arrivals, lc_arrivals_now()))
 		scx_bpf_kick_cpu(cpu, 0);
 }
 

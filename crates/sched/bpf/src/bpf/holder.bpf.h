@@ -7,7 +7,7 @@
 #ifndef STEELYARD_HOLDER_BPF_H
 #define STEELYARD_HOLDER_BPF_H
 
-#include "queue.bpf.h"
+#include "claim.bpf.h"
 
 #define LENT_NS 500000ULL	       /* to the holder of a lock that LC waits for */
 #define LENT_PAUSE_NS 500000ULL	       /* until its next, where that was not enough */
@@ -114,20 +114,15 @@ int BPF_PROG(note_lock_got, void *lock, int status)
 }
 
 /* Who leaves its CPU on the way back to user mode is out of the kernel; who blocks or is preempted elsewhere is not. */
-SEC("tp_btf/sched_switch")
-int BPF_PROG(note_parking, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+static __always_inline void note_parking(struct task_struct *prev, bool is_in_kernel)
 {
-	struct task_state *t;
+	struct task_state *t = task_state(prev);
 
-	if (!is_best_effort(prev))
-		return 0;
-	t = task_state(prev);
 	if (!t)
-		return 0;
-	t->is_in_kernel = preempt || prev_state != 0; /* TASK_RUNNING */
-	if (!t->is_in_kernel)
+		return;
+	t->is_in_kernel = is_in_kernel;
+	if (!is_in_kernel)
 		t->kernel_moments = 0;
-	return 0;
 }
 
 /* When a waiting BE task is to get its next moment. */

@@ -92,6 +92,7 @@ struct task_struct {
 	int nr_cpus_allowed;
 	unsigned short migration_disabled;
 	int rcu_read_lock_nesting;
+	int on_cpu;
 	int pid;
 	int tgid;
 	unsigned long jobctl;

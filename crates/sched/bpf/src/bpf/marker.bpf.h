@@ -7,10 +7,19 @@
 
 #define MAX_GROUP_DEPTH 16
 
+/*
+ * The task, to follow pointers from it: the kernel searches the types of all its parts, some hundred thousand, whenever
+ * its verifier comes to a place where one is read from a task that it trusts.
+ */
+static __always_inline const struct task_struct *as_read(const struct task_struct *p)
+{
+	return bpf_core_cast(p, struct task_struct);
+}
+
 /* A group is best-effort if it or one above it has cpu.idle = 1, as in the fair class. */
 static __always_inline bool is_idle_group(const struct task_struct *p)
 {
-	struct task_group *group = p->sched_task_group;
+	struct task_group *group = as_read(p)->sched_task_group;
 	int depth;
 
 	for (depth = 0; depth < MAX_GROUP_DEPTH && group; depth++) {
@@ -48,7 +57,7 @@ static __always_inline bool is_best_effort_within(const struct task_struct *p, u
 		return false;
 	if (p->policy != POLICY_IDLE && !is_idle_group(p))
 		return false;
-	if ((p->signal->flags & SIGNAL_GROUP_EXIT) || (p->pending.signal.sig[0] & SIGKILL_BIT))
+	if ((as_read(p)->signal->flags & SIGNAL_GROUP_EXIT) || (p->pending.signal.sig[0] & SIGKILL_BIT))
 		return false;
 	return !is_migration_disabled_beyond(p, trampolines);
 }

@@ -16,6 +16,8 @@
 #define READS_MOST 4
 
 const volatile u32 watched_cpus = 1;
+/* Not where there are more CPUs than bits. */
+const volatile bool is_metered = true;
 
 struct cpu_meter {
 	/* BE time until the last switch, and since when BE runs now; 0: it does not. */
@@ -40,12 +42,12 @@ struct be_total {
 	u64 done;
 } __attribute__((aligned(128)));
 struct be_total be_total;
+/* The watched CPUs that BE ever ran on, a bit for each: where others may be used as well, their sum is that of all. */
+u64 be_cpus;
 
 /* A wait of an LC thread: its start, the CPUs that it was for, and their BE time then. */
 struct wait {
 	u64 start_ns;
-	/* It has a CPU: if it is woken now, it has not left it. */
-	u64 is_running;
 	u64 cpus;
 	u64 be_ns;
 };
@@ -79,8 +81,12 @@ static __always_inline u64 be_ns_of(u32 cpu, u64 now)
 }
 
 /* BE runs on one CPU more, or on one less, since `now`. */
-static __always_inline void note_be_change(bool is_start, u64 now)
+static __always_inline void note_be_change(u32 cpu, bool is_start, u64 now)
 {
+	u64 bit = cpu < WATCHED_CPUS ? 1ULL << (cpu & (WATCHED_CPUS - 1)) : 0;
+
+	if (bit & ~be_cpus)
+		__sync_fetch_and_or(&be_cpus, bit);
 	add_ordered(&be_total.begun, 1);
 	add_ordered(&be_total.sum_ns, is_start ? -now : now);
 	add_ordered(&be_total.running, is_start ? 1 : -1);
@@ -100,7 +106,7 @@ static __always_inline bool read_be_total(u64 now, u64 *be_ns)
 /* The CPUs that are watched and that the thread may use, a bit for each. */
 static __always_inline u64 cpus_of(const struct task_struct *p)
 {
-	return p->cpus_ptr->bits[0] & watched_mask();
+	return as_read(p)->cpus_ptr->bits[0] & watched_mask();
 }
 
 /* BE time of some CPUs. Not static: verified alone. */
@@ -109,7 +115,9 @@ __noinline u64 be_ns_within(u64 cpus, u64 now)
 	u64 be_ns = 0;
 	s32 i;
 
-	if (cpus == watched_mask()) {
+	if (!(be_cpus & cpus))
+		return 0;
+	if (!(be_cpus & ~cpus)) {
 		bpf_for(i, 0, READS_MOST) {
 			if (read_be_total(now, &be_ns))
 				return be_ns;
@@ -123,18 +131,20 @@ __noinline u64 be_ns_within(u64 cpus, u64 now)
 	return be_ns;
 }
 
-static __always_inline bool is_lc_thread(const struct task_struct *p)
+enum thread_kind { OTHER_THREAD, LC_THREAD, BE_THREAD }; /* others: those of the kernel, and who is idle */
+
+static __always_inline enum thread_kind kind_of(const struct task_struct *p)
 {
-	return p->pid && !(p->flags & PF_KTHREAD) && !is_best_effort(p);
+	if (!p->pid || (p->flags & PF_KTHREAD))
+		return OTHER_THREAD;
+	return is_best_effort(p) ? BE_THREAD : LC_THREAD;
 }
 
+/* Of an LC thread. */
 static __always_inline void begin_wait(struct task_struct *p, u64 now)
 {
-	struct wait *w;
+	struct wait *w = bpf_task_storage_get(&waits, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
-	if (!is_lc_thread(p))
-		return;
-	w = bpf_task_storage_get(&waits, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!w)
 		return;
 	w->cpus = cpus_of(p);
@@ -151,10 +161,7 @@ static __always_inline void end_wait(struct task_struct *p, struct cpu_meter *m,
 	struct wait *w = bpf_task_storage_get(&waits, p, NULL, 0);
 	u64 waited_ns, overlap_ns;
 
-	if (!w)
-		return;
-	w->is_running = 1;
-	if (!w->start_ns)
+	if (!w || !w->start_ns)
 		return;
 	waited_ns = now - w->start_ns;
 	w->start_ns = 0;
@@ -176,9 +183,8 @@ static __always_inline void end_wait(struct task_struct *p, struct cpu_meter *m,
 SEC("tp_btf/sched_wakeup")
 int BPF_PROG(note_wakeup, struct task_struct *p)
 {
-	struct wait *w = bpf_task_storage_get(&waits, p, NULL, 0);
-
-	if (!w || !w->is_running)
+	/* Not one that was woken before it left its CPU. */
+	if (!p->on_cpu && kind_of(p) == LC_THREAD)
 		begin_wait(p, bpf_ktime_get_ns());
 	return 0;
 }
@@ -186,29 +192,43 @@ int BPF_PROG(note_wakeup, struct task_struct *p)
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(note_wakeup_new, struct task_struct *p)
 {
-	begin_wait(p, bpf_ktime_get_ns());
+	if (kind_of(p) == LC_THREAD)
+		begin_wait(p, bpf_ktime_get_ns());
 	return 0;
 }
 
-SEC("tp_btf/sched_switch")
-int BPF_PROG(note_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+static __always_inline void note_be(struct cpu_meter *m, u32 cpu, bool is_be, u64 now)
 {
-	struct cpu_meter *m = meter_of(bpf_get_smp_processor_id());
-	u64 now = bpf_ktime_get_ns();
-	bool was_be = m->be_start_ns, is_be = next->pid && is_best_effort(next);
-	struct wait *w;
+	bool was_be = m->be_start_ns;
 
 	if (was_be)
 		m->be_ns += now - m->be_start_ns;
 	m->be_start_ns = is_be ? now : 0;
 	if (was_be != is_be)
-		note_be_change(is_be, now);
-	w = bpf_task_storage_get(&waits, prev, NULL, 0);
-	if (w)
-		w->is_running = 0;
-	if (preempt || prev_state == 0) /* TASK_RUNNING */
-		begin_wait(prev, now);
-	end_wait(next, m, now);
+		note_be_change(cpu, is_be, now);
+}
+
+/* A CPU goes from one thread to another: as that happens so often, all who want to know of it are told here. */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(note_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+{
+	enum thread_kind left = kind_of(prev), taken = kind_of(next);
+	bool is_ready = preempt || prev_state == 0; /* TASK_RUNNING */
+
+	if (is_metered) {
+		u32 cpu = bpf_get_smp_processor_id();
+		u64 now = bpf_ktime_get_ns();
+
+		note_be(meter_of(cpu), cpu, taken == BE_THREAD, now);
+		if (is_ready && left == LC_THREAD)
+			begin_wait(prev, now);
+		if (taken != OTHER_THREAD)
+			end_wait(next, meter_of(cpu), now);
+	}
+#ifdef ON_SWITCH_FROM_BE
+	if (left == BE_THREAD)
+		ON_SWITCH_FROM_BE(prev, preempt || prev_state != 0);
+#endif
 	return 0;
 }
 

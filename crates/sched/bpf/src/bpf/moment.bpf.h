@@ -52,7 +52,7 @@ struct {
 /* A signal that it would handle, a stop, or the freezer. */
 static __always_inline bool has_to_react(struct task_struct *p)
 {
-	unsigned long pending = p->pending.signal.sig[0] | p->signal->shared_pending.signal.sig[0];
+	unsigned long pending = p->pending.signal.sig[0] | as_read(p)->signal->shared_pending.signal.sig[0];
 
 	return (p->jobctl & JOBCTL_MOMENT) || (pending & ~p->blocked.sig[0]);
 }
@@ -63,16 +63,16 @@ static __always_inline void count_shared(enum counter which)
 }
 
 /* A CPU that the task may use and that has few moments to give already; -1: none. */
-static s32 moment_cpu(struct task_struct *p, s32 allowed)
+static s32 moment_cpu(const struct cpumask *usable, s32 home, s32 allowed)
 {
-	s32 home = scx_bpf_task_cpu(p), i;
+	s32 i;
 
 	bpf_for(i, 0, nr_cpus) {
 		s32 cpu = home + i;
 
 		if (cpu >= nr_cpus)
 			cpu -= nr_cpus;
-		if (bpf_cpumask_test_cpu(cpu, p->cpus_ptr) && !cpu_state(cpu)->is_stuck &&
+		if (bpf_cpumask_test_cpu(cpu, usable) && !cpu_state(cpu)->is_stuck &&
 		    scx_bpf_dsq_nr_queued(MOMENT_QUEUE + cpu) < allowed)
 			return cpu;
 	}
@@ -115,25 +115,26 @@ static __always_inline int give_moments(u32 llc, s32 allowed, u64 now, bool is_f
 	struct task_struct *p;
 
 	bpf_for_each(scx_dsq, p, BE_QUEUE + llc, 0) {
+		/* Asked for once, before anything is decided: the verifier takes long for each path to it. */
+		const struct cpumask *usable = p->cpus_ptr;
+		bool lending = is_lending(now), is_urgent = has_to_react(p), is_early;
 		struct task_state *t = task_state(p);
+		s32 home = scx_bpf_task_cpu(p), cpu;
 		u64 due_ns;
-		bool lending = is_lending(now), is_early;
-		s32 cpu;
 
 		if (!t)
 			continue;
 		if (!is_best_effort(p)) {
-			/* Killed or relabelled: it goes where LC tasks wait. */
-			s32 home = scx_bpf_task_cpu(p);
-
+			/* Killed or relabelled: it goes where LC tasks wait, and CPUs that run BE see it at a tick. */
 			scx_bpf_dsq_move_set_slice(&___it, lc_slice_of(p));
-			scx_bpf_dsq_move_set_vtime(&___it, now);
-			add_ordered(&lc_seq, 1);
-			if (scx_bpf_dsq_move_vtime(&___it, p, LC_QUEUE + llc, 0)) {
+			scx_bpf_dsq_move_set_vtime(&___it, arrival_at(home, now));
+			note_arrival(true);
+			if (!scx_bpf_dsq_move_vtime(&___it, p, LC_QUEUE + llc, 0)) {
+				note_departure();
+			} else {
 				t->wait_start_ns = 0;
-				cpu = claim(home, p) ? home : claim_be_cpu(p, home);
-				scx_bpf_kick_cpu(cpu >= 0 ? cpu : home, cpu >= 0 ? VALUE(scx_kick_flags, SCX_KICK_PREEMPT) :
-									    VALUE(scx_kick_flags, SCX_KICK_IDLE));
+				scx_bpf_kick_cpu(home, claim(home, usable) ? VALUE(scx_kick_flags, SCX_KICK_PREEMPT) :
+									     VALUE(scx_kick_flags, SCX_KICK_IDLE));
 			}
 			continue;
 		}
@@ -142,14 +143,14 @@ static __always_inline int give_moments(u32 llc, s32 allowed, u64 now, bool is_f
 		due_ns = due_ns_of(t, lending);
 		if (due_ns <= now && is_rationed(t, now, lending))
 			due_ns = last_kernel_moment_ns + KERNEL_PAUSE_NS;
-		if (due_ns > now && !has_to_react(p)) {
+		if (due_ns > now && !is_urgent) {
 			if (due_ns < next_due_ns)
 				next_due_ns = due_ns;
 			continue;
 		}
 		/* Before its heartbeat: never more than one at a time, so that services have as much of each CPU. */
-		is_early = now - t->wait_start_ns < heartbeat_ns && !has_to_react(p);
-		cpu = moment_cpu(p, is_early ? 1 : allowed);
+		is_early = now - t->wait_start_ns < heartbeat_ns && !is_urgent;
+		cpu = moment_cpu(usable, home, is_early ? 1 : allowed);
 		if (cpu < 0 && is_early) {
 			next_due_ns = now;
 			continue;
@@ -178,7 +179,7 @@ static __always_inline int spread_moments(s32 cpu, u64 now)
 	struct cpu_state *c = cpu_state(cpu);
 	struct task_struct *p;
 
-	if (scx_bpf_dsq_nr_queued(MOMENT_QUEUE + cpu) <= 0) {
+	if (!c->has_moment || scx_bpf_dsq_nr_queued(MOMENT_QUEUE + cpu) <= 0) {
 		c->blink_wait_ns = 0;
 		return 0;
 	}
@@ -190,7 +191,7 @@ static __always_inline int spread_moments(s32 cpu, u64 now)
 	c->is_stuck = 1;
 	c->blink_wait_ns = now;
 	bpf_for_each(scx_dsq, p, MOMENT_QUEUE + cpu, 0) {
-		s32 other = moment_cpu(p, 64);
+		s32 other = moment_cpu(p->cpus_ptr, scx_bpf_task_cpu(p), 64);
 
 		if (other >= 0 && other != cpu && scx_bpf_dsq_move(&___it, p, MOMENT_QUEUE + other, 0)) {
 			note_moment(other);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (Apache-2.0 OR GPL-2.0-only) */
-/* Queues, virtual time, and the search for CPUs that run best-effort work. */
+/* Queues and virtual time. */
 #ifndef STEELYARD_QUEUE_BPF_H
 #define STEELYARD_QUEUE_BPF_H
 
@@ -36,8 +36,14 @@ const volatile bool check_exit = true;
 const volatile u64 lc_slice_ns = 20000000;
 const volatile u64 be_slice_ns = 20000000;
 
-/* Moves with every LC task that is put into a queue: whoever looked before must look again. */
-u64 lc_seq __attribute__((aligned(128)));
+/*
+ * How many LC tasks were put into a queue until now: whoever looked before must look again. And in the lowest bits
+ * how many of them may be in the queue of a cache, at least those that are: where none is, nobody looks. (One that
+ * the kernel takes out of the queue itself, to change it, is counted for ever.)
+ */
+u64 lc_arrivals __attribute__((aligned(128)));
+#define WAITING_BITS 24
+#define WAITING (1ULL << WAITING_BITS)
 
 static __always_inline u32 llc_of_cpu(s32 cpu)
 {
@@ -74,10 +80,32 @@ static __always_inline void set_slice(struct task_struct *p, u64 slice_ns)
 		p->scx.slice = slice_ns;
 }
 
-/* Reads with a full barrier: pairs with the addition in `enqueue`. */
-static __always_inline u64 lc_seq_now(void)
+/* An LC task that may have to wait: to be called before a CPU is searched for it. Full barrier. */
+static __always_inline void note_arrival(bool is_shared)
 {
-	return __sync_fetch_and_add(&lc_seq, 0);
+	add_ordered(&lc_arrivals, WAITING + is_shared);
+}
+
+/* It is in no queue of a cache, or no longer. */
+static __always_inline void note_departure(void)
+{
+	add_ordered(&lc_arrivals, -1);
+}
+
+/* Reads with a full barrier: pairs with the addition in `note_arrival`. */
+static __always_inline u64 lc_arrivals_now(void)
+{
+	return __sync_fetch_and_add(&lc_arrivals, 0);
+}
+
+static __always_inline bool is_any_waiting(u64 arrivals)
+{
+	return arrivals & (WAITING - 1);
+}
+
+static __always_inline bool has_any_come(u64 since, u64 arrivals)
+{
+	return (since ^ arrivals) >> WAITING_BITS;
 }
 
 static __always_inline struct task_state *task_state(struct task_struct *p)
@@ -96,6 +124,17 @@ static __always_inline u64 lc_slice_of(const struct task_struct *p)
 	if (slice_ns < SLICE_LEAST_NS)
 		return SLICE_LEAST_NS;
 	return slice_ns < SLICE_MOST * lc_slice_ns ? slice_ns : SLICE_MOST * lc_slice_ns;
+}
+
+/* The place of an LC task in its queue: when it came, but for the lowest bits, which say from which CPU. */
+static __always_inline u64 arrival_at(s32 home, u64 now)
+{
+	return (now & ~(u64)(MAX_CPUS - 1)) | ((u32)home & (MAX_CPUS - 1));
+}
+
+static __always_inline s32 home_of(u64 arrival)
+{
+	return arrival & (MAX_CPUS - 1);
 }
 
 static __always_inline u64 vtime_of_use(const struct task_struct *p, u64 used_ns)
@@ -117,36 +156,6 @@ static __always_inline u64 be_vtime_in(const struct task_struct *p, struct task_
 	if ((s64)(t->vtime - now) > (s64)most)
 		t->vtime = now + most;
 	return t->vtime;
-}
-
-static __always_inline bool claim(s32 cpu, const struct task_struct *p)
-{
-	struct cpu_state *c = cpu_state(cpu);
-
-	return c->be_running && bpf_cpumask_test_cpu(cpu, p->cpus_ptr) &&
-	       __sync_val_compare_and_swap(&c->be_running, 1, 0) == 1;
-}
-
-/* Entry check: a CPU that runs BE and that this LC task may use, near ones first; -1: none. */
-static s32 claim_be_cpu(struct task_struct *p, s32 home)
-{
-	u64 start_ns = bpf_ktime_get_ns();
-	u32 llc = llc_of_cpu(home);
-	s32 found = -1, i;
-
-	count(COUNT_ENTRY_RUNS);
-	bpf_for(i, 0, nr_cpus) {
-		s32 cpu = near_cpu(llc, i);
-
-		if (claim(cpu, p)) {
-			found = cpu;
-			break;
-		}
-	}
-	if (found >= 0)
-		count(COUNT_ENTRY_SUCCESSES);
-	note_duration(CHECK_ENTRY, bpf_ktime_get_ns() - start_ns);
-	return found;
 }
 
 static __always_inline u64 queue_of(enum kind kind, u32 llc)
@@ -172,10 +181,10 @@ static __always_inline void insert_shared(struct task_struct *p, enum kind kind,
 
 static __always_inline bool take_from(enum kind kind, u32 llc, u64 now)
 {
-	u64 queue = queue_of(kind, llc);
-
-	if (scx_bpf_dsq_nr_queued(queue) <= 0 || !scx_bpf_dsq_move_to_local(queue))
+	if (!scx_bpf_dsq_move_to_local(queue_of(kind, llc)))
 		return false;
+	if (kind == KIND_LC)
+		note_departure();
 	note_served(kind, llc, now);
 	return true;
 }
@@ -236,8 +245,7 @@ static __always_inline bool take_lc(struct cpu_state *c, s32 cpu, u32 llc, u64 n
 		c->last_was_shared = 0;
 		return true;
 	}
-	if (scx_bpf_dsq_move_to_local(LC_QUEUE + llc)) {
-		note_served(KIND_LC, llc, now);
+	if (is_any_waiting(c->seen_arrivals) && take_from(KIND_LC, llc, now)) {
 		c->last_was_shared = 1;
 		return true;
 	}
@@ -249,6 +257,8 @@ static __always_inline bool steal_lc(u32 llc, u64 now)
 {
 	s32 i;
 
+	if (nr_llcs < 2)
+		return false;
 	bpf_for(i, 1, nr_llcs)
 		if (take_from(KIND_LC, nth_llc(llc, i), now))
 			return true;

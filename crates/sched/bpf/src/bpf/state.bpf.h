@@ -29,13 +29,13 @@ enum counter {
 enum check { CHECK_ENTRY, CHECK_EXIT, CHECK_LOCAL, CHECKS };
 
 struct cpu_state {
-	/* 1 while best-effort work runs here and an LC task may take the CPU from it; claimed by 1 -> 0. */
+	/* Best-effort work runs here beyond a moment, and no LC task is in the run queue to take the CPU from it. */
 	u32 be_running;
 	/* A task has its moment here: it is not to be claimed, and cut after a while. */
 	u32 is_blink;
-	/* lc_seq when this CPU last looked for LC work. */
-	u64 seen_seq;
-	/* When the task that runs here got the CPU. */
+	/* lc_arrivals when this CPU last looked for LC work. */
+	u64 seen_arrivals;
+	/* When the BE task that runs here got the CPU; 0: an LC task did, whose time counts without the local check only. */
 	u64 run_start_ns;
 	/* Without the local check: time both kinds ran here, [0] LC, [1] BE. */
 	u64 kind_ns[2];
@@ -55,8 +55,9 @@ struct cpu_state {
 	u32 last_was_shared;
 	/* The task that runs here gives its CPU to others of its kind. */
 	u32 has_yielded;
-	/* The BE task that rests here in the middle of its turn, and since when; 0: none does. */
+	/* The BE task that rests here in the middle of its turn, the CPUs that it may use, and since when; 0: none does. */
 	u64 resting;
+	u64 rest_cpus;
 	u64 rest_start_ns;
 	/* Time that BE had here beyond moments. */
 	u64 be_ns;
@@ -91,8 +92,6 @@ struct task_state {
 	u32 is_sure_wait;
 	u32 lock_epoch;
 	u64 awaited_lock;
-	/* CPU on which it last ran, plus 1; 0: it has not run yet. */
-	u32 last_cpu;
 };
 
 struct {
@@ -123,6 +122,12 @@ static __always_inline struct cpu_state *cpu_state(s32 cpu)
 	index &= MAX_CPUS - 1;
 	barrier_var(index);
 	return &cpus[index & (MAX_CPUS - 1)];
+}
+
+/* A task that is made BE while it runs has had nothing until then. */
+static __always_inline u64 run_ns(const struct cpu_state *c, u64 now)
+{
+	return c->run_start_ns ? now - c->run_start_ns : 0;
 }
 
 static __always_inline struct llc_state *llc_state(u32 llc)

@@ -23,8 +23,9 @@ static __always_inline u64 turn_left_ns(const struct task_state *t, u64 used_ns)
 }
 
 /*
- * Whether the first that waits in a cache is to follow on a task with so much virtual time, that had so many turns in a row:
- * it had less, or its turn has come all the same. Who is behind because services have its CPU would never leave it else.
+ * Whether the first that waits in a cache is to follow on a task with so much virtual time, that had so many turns
+ * in a row: it had less, or its turn has come all the same. Who is behind because services have its CPU would never
+ * leave it else.
  * Not static: verified alone.
  */
 __noinline bool is_anybody_due(u64 vtime, u32 turns, u32 weight, u32 llc)
@@ -41,6 +42,38 @@ __noinline bool is_anybody_due(u64 vtime, u32 turns, u32 weight, u32 llc)
 }
 
 /*
+ * CPUs that a BE task which waits was ever allowed on, a bit for each: the others, where services have CPUs of
+ * their own, need not look for one.
+ */
+u64 be_allowed[WORDS_MOST];
+
+/* To be called before the task is in a queue. */
+static __always_inline void note_be_cpus(const struct task_struct *p)
+{
+	u64 bits = as_read(p)->cpus_ptr->bits[0];
+	s32 i;
+
+	if (bits & ~be_allowed[0])
+		__sync_fetch_and_or(&be_allowed[0], bits);
+	if (nr_cpus <= WORD_BITS)
+		return;
+	bpf_for(i, 1, (nr_cpus + WORD_BITS - 1) / WORD_BITS) {
+		u64 index = i & (WORDS_MOST - 1);
+
+		if (!bpf_probe_read_kernel(&bits, sizeof(bits), (u64 *)as_read(p)->cpus_ptr + index) && (bits & ~be_allowed[index]))
+			__sync_fetch_and_or(&be_allowed[index], bits);
+	}
+}
+
+static __always_inline bool may_have_be(s32 cpu)
+{
+	u64 word = (u32)cpu / WORD_BITS;
+
+	barrier_var(word);
+	return be_allowed[word & (WORDS_MOST - 1)] & bit_at(cpu);
+}
+
+/*
  * At its CPU, if nobody rests there already. Within `enqueue`: under the lock of that CPU, as is its own look. Not where a
  * real-time task took the CPU, and not while a holder of a lock is looked for.
  */
@@ -53,6 +86,8 @@ static __always_inline bool rest(struct task_struct *p, struct task_state *t, s3
 		return false;
 	if (c->resting || !left_ns || !t->turn_ns || is_lending(now))
 		return false;
+	note_be_cpus(p);
+	c->rest_cpus = (u64)as_read(p)->cpus_ptr;
 	c->resting = (u64)p;
 	c->rest_start_ns = now;
 	scx_bpf_dsq_insert(p, REST_QUEUE + home, left_ns, 0);
@@ -69,10 +104,20 @@ static __always_inline bool take_rest(s32 cpu, bool is_own)
 	if (!resting)
 		return false;
 	is_taken = scx_bpf_dsq_move_to_local(REST_QUEUE + cpu);
-	/* Nobody is left, unless another came in the meantime, whose mark stays. What others cannot take may be bound. */
+	/* Nobody is left, unless another came in between, whose mark stays. What others cannot take may be bound. */
 	if (is_taken || is_own)
 		__sync_val_compare_and_swap(&c->resting, resting, 0);
 	return is_taken;
+}
+
+/* Whether a CPU may take who rests at another one, if that is still there: to try costs more than to ask. */
+static __always_inline bool may_take_rest(s32 cpu, s32 other)
+{
+	struct cpu_state *c = cpu_state(other);
+	u64 word = (u32)cpu / WORD_BITS, bits = 0;
+
+	return c->resting && !bpf_probe_read_kernel(&bits, sizeof(bits), (u64 *)c->rest_cpus + word) &&
+	       (bits & bit_at(cpu));
 }
 
 static __always_inline bool take_rest_elsewhere(s32 cpu, u32 llc)
@@ -82,7 +127,7 @@ static __always_inline bool take_rest_elsewhere(s32 cpu, u32 llc)
 	bpf_for(i, 0, nr_cpus) {
 		s32 other = near_cpu(llc, i);
 
-		if (other != cpu && take_rest(other, false))
+		if (other != cpu && may_take_rest(cpu, other) && take_rest(other, false))
 			return true;
 	}
 	return false;
@@ -91,12 +136,13 @@ static __always_inline bool take_rest_elsewhere(s32 cpu, u32 llc)
 /* From here on the CPU may be claimed; if an LC task came since this CPU last looked, it looks again. */
 static __always_inline void offer(struct cpu_state *c, s32 cpu)
 {
-	__sync_lock_test_and_set(&c->be_running, 1);
-	if (lc_seq_now() != c->seen_seq)
+	c->be_running = 1;
+	make_claimable(cpu);
+	if (has_any_come(c->seen_arrivals, lc_arrivals_now()))
 		c->retries = RETRIES + 1;
 	if (!c->retries)
 		return;
-	/* The one who moved lc_seq may not have finished its insertion yet: hence more than one look. */
+	/* The one who came may not have finished its insertion yet: hence more than one look. */
 	c->retries--;
 	count(COUNT_SELF_KICKS);
 	scx_bpf_kick_cpu(cpu, VALUE(scx_kick_flags, SCX_KICK_PREEMPT));
@@ -108,20 +154,37 @@ static __always_inline void keep(struct cpu_state *c, s32 cpu, struct task_struc
 	offer(c, cpu);
 }
 
+/* BE tasks that wait in the queues of other caches, or rest at other CPUs. */
+static __always_inline bool take_be_elsewhere(s32 cpu, u32 llc, u64 now)
+{
+	s32 i;
+
+	if (nr_llcs > 1) {
+		bpf_for(i, 1, nr_llcs)
+			if (take_from(KIND_BE, nth_llc(llc, i), now))
+				return true;
+	}
+	return take_rest_elsewhere(cpu, llc);
+}
+
 static __always_inline bool take_be(struct cpu_state *c, s32 cpu, u32 llc, struct task_struct *prev, u64 now)
 {
 	struct task_state *t;
-	s32 i;
 
 	if (prev && !(prev->scx.flags & VALUE(scx_ent_flags, SCX_TASK_QUEUED)))
 		prev = NULL;
+	if (!prev && !may_have_be(cpu))
+		return false;
 	if (take_elsewhere(KIND_BE, llc, now))
 		return true;
 	t = prev && !c->is_blink && !c->has_yielded ? task_state(prev) : NULL;
 	c->has_yielded = 0;
 	if (t) {
-		u64 used_ns = now - c->run_start_ns, left_ns = turn_left_ns(t, used_ns);
+		u64 used_ns = run_ns(c, now), left_ns = turn_left_ns(t, used_ns);
 
+		/* An LC task until now. */
+		if (!c->run_start_ns)
+			c->run_start_ns = now;
 		if (left_ns) {
 			keep(c, cpu, prev, left_ns);
 			return true;
@@ -139,15 +202,13 @@ static __always_inline bool take_be(struct cpu_state *c, s32 cpu, u32 llc, struc
 		count(COUNT_BE_RETURNS);
 		return true;
 	}
-	bpf_for(i, 0, nr_llcs) {
-		if (take_from(KIND_BE, nth_llc(llc, i), now))
-			return true;
-		if (i == 0 && prev) {
-			keep(c, cpu, prev, be_slice_ns);
-			return true;
-		}
+	if (take_from(KIND_BE, llc, now))
+		return true;
+	if (prev) {
+		keep(c, cpu, prev, be_slice_ns);
+		return true;
 	}
-	return take_rest_elsewhere(cpu, llc);
+	return take_be_elsewhere(cpu, llc, now);
 }
 
 /*
@@ -161,7 +222,7 @@ static __always_inline bool end_rest(s32 cpu, u64 now, bool is_urgent)
 	u32 llc = llc_of_cpu(cpu);
 	struct task_struct *p;
 
-	if (scx_bpf_dsq_nr_queued(REST_QUEUE + cpu) <= 0)
+	if (!resting)
 		return false;
 	if (!is_urgent && now - c->rest_start_ns < REST_MOST_NS)
 		return true;

@@ -256,6 +256,27 @@ echo 10000 > "$LC/cpu.weight"; echo 1000 > "$BE/cpu.weight"
 measure weights 3 $H $B
 """
 
+REGROUP: Final = r"""
+# Best-effort only from a moment on at which they run or wait, and back.
+start_class
+echo 0 > "$BE/cpu.idle"
+best_effort hog; B1=$!; best_effort hog; B2=$!; best_effort hog; B3=$!
+sleep 0.5
+echo 1 > "$BE/cpu.idle"
+sleep 0.5
+measure alone 3 $B1 $B2 $B3
+echo 0 > "$BE/cpu.idle"
+hog & H=$!
+sleep 0.5
+measure equals 3 $H $B1 $B2 $B3
+hog & H2=$!
+echo 1 > "$BE/cpu.idle"
+sleep 0.5
+measure parked 3 $H $H2 $B1 $B2 $B3
+kill $H $H2
+stop_class
+"""
+
 PARK: Final = r"""
 start_class --freeze-after-s 0
 steelyard-load park --seconds 150 --unit-iterations $UNIT --out "$OUT/park.json"; fact park_status $?
@@ -339,6 +360,7 @@ FAULTS: Final = {
     "freezer": FREEZER,
     "inversion": INVERSION,
     "weights": WEIGHTS,
+    "regroup": REGROUP,
 }
 
 

@@ -277,6 +277,16 @@ def test_a_service_does_not_wait_for_what_a_parked_job_holds_of_the_kernel(left:
     assert counters["holder_moments"] > 0
 
 
+def test_a_group_may_become_best_effort_while_its_threads_run_and_back(left: Path) -> None:
+    facts = _facts(left, "regroup")
+    assert facts.percent("alone", 3) == pytest.approx([200 / 3] * 3, abs=5)
+    equals = facts.percent("equals", 3)
+    assert equals == pytest.approx([sum(equals) / 4] * 4, rel=0.1)
+    *services, one, two, three = facts.percent("parked", 3)
+    assert min(services) > 95
+    assert max(one, two, three) < 2
+
+
 def test_groups_of_the_kernel_have_their_weights(left: Path) -> None:
     facts = _facts(left, "weights")
     service, job = facts.percent("cpu_idle", 3)

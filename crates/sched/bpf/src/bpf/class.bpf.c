@@ -36,16 +36,17 @@ static __always_inline void enqueue_be(struct task_struct *p, s32 home, u64 flag
 	struct task_state *t = task_state(p);
 	u32 llc = llc_of_cpu(home);
 	u64 now = bpf_ktime_get_ns();
-	bool is_wanted = has_to_react(p);
+	bool is_wanted = has_to_react(p), has_slept = flags & VALUE(scx_enq_flags, SCX_ENQ_WAKEUP);
 	s32 idle;
 
 	if (t) {
 		t->is_blink = 0;
 		t->is_lent = 0;
-		if (!t->park_start_ns)
+		/* What it waited before it slept is over, also where it was LC when it went to sleep. */
+		if (has_slept || !t->park_start_ns)
 			t->park_start_ns = now;
 		/* It may be here again without having had a CPU, where another class took that of its moment. */
-		if (!t->wait_start_ns)
+		if (has_slept || !t->wait_start_ns)
 			t->wait_start_ns = now;
 		/* Others, LC among them, may wait for the end of what it reads: it is to get there. */
 		if (is_reader(p, trampolines) && t->reader_blinks < READER_BLINKS) {
@@ -83,6 +84,7 @@ static __always_inline void forget_wait(struct task_struct *p)
 	t->is_blink = 0;
 	t->is_lent = 0;
 	t->wait_start_ns = 0;
+	t->park_start_ns = 0;
 }
 
 SEC("struct_ops/be_enqueue")

@@ -42,6 +42,9 @@ DEFAULT_SECTORS: Final = 4
 LZ4_MAGIC: Final = 0x184C2102
 LZ4_BLOCK_BYTES: Final = 8 << 20
 ELF: Final = b"\x7fELF"
+QUIET_PARAMETERS: Final = ("mitigations=off", "cryptomgr.notests", "damon_stat.enabled=N")
+"""Parameters of a kernel that does nothing beside what is measured. Without them it checks its ciphers, for
+seconds after the boot, and watches all the time which memory is in use."""
 
 
 def cache_folder() -> Path:

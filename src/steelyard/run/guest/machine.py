@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from steelyard.run.guest.initramfs import cached_archive, guest_entries
-from steelyard.run.guest.kernel import bootable, cache_folder, find_image
+from steelyard.run.guest.kernel import QUIET_PARAMETERS, bootable, cache_folder, find_image
 from steelyard.run.guest.tsc import counter_khz
 from steelyard.run.isolation.attempt import first_line
 from steelyard.run.programs import launcher_path, workloads_path
@@ -109,7 +109,7 @@ class Machine:
             "quiet",
             "panic=-1",
             "reboot=t",
-            "mitigations=off",
+            *QUIET_PARAMETERS,
             "random.trust_cpu=on",
         ]
         words += _clock_parameters(self.accelerator)

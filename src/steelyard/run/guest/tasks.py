@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import CapabilityError, RunError, UsageError
 from steelyard.run.guest.initramfs import Entry, is_static_program, pack
+from steelyard.run.guest.kernel import QUIET_PARAMETERS
 from steelyard.run.guest.libraries import program_entries
 from steelyard.run.guest.machine import choose_accelerator
 from steelyard.run.guest.sched_ext import find_emulator, find_sched_ext_kernel, kernel_configuration
@@ -34,7 +35,8 @@ CONSOLE: Final = "console.log"
 POLL_S: Final = 0.1
 START: Final = "2026-01-01T00:00:00"
 PARAMETERS: Final = (
-    *("console=ttyS0", "quiet", "panic=-1", "reboot=t", "mitigations=off", "nokaslr", "tsc=reliable"),
+    *("console=ttyS0", "quiet", "panic=-1", "reboot=t", "nokaslr", "tsc=reliable"),
+    *QUIET_PARAMETERS,
     # Each session would be a group of its own, and what a nice level weighs would end at it.
     "noautogroup",
 )

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -26,10 +27,28 @@ pub(crate) fn spec(words: &[&str]) -> RunSpec {
     spec
 }
 
-/// How many times longer than on hardware things may take here: emulation needs more time for the same
-/// instructions. `STEELYARD_TIME_SCALE`, 1 by default.
+/// Nowhere but on a slow machine does starting a test program take that long.
+const USUAL_START: Duration = Duration::from_millis(3);
+
+/// How many times longer than usual things may take here: a machine that is emulated or has little of
+/// a CPU needs more time for the same instructions. `STEELYARD_TIME_SCALE`, otherwise what the fastest
+/// of some starts of a program takes, without any launcher.
 pub(crate) fn time_scale() -> u32 {
-    std::env::var("STEELYARD_TIME_SCALE").map_or(1, |text| text.parse().unwrap())
+    static SCALE: OnceLock<u32> = OnceLock::new();
+    *SCALE.get_or_init(|| match std::env::var("STEELYARD_TIME_SCALE") {
+        Ok(text) => text.parse().unwrap(),
+        Err(_) => {
+            let fastest = (0..16).map(|_| start_time()).min().unwrap();
+            u32::try_from(fastest.as_nanos().div_ceil(USUAL_START.as_nanos())).unwrap()
+        }
+    })
+}
+
+fn start_time() -> Duration {
+    let command = programs::command(&["exit", "0"]);
+    let begin = Instant::now();
+    assert!(Command::new(&command[0]).args(&command[1..]).status().unwrap().success());
+    begin.elapsed()
 }
 
 /// The captured output of a run.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 
 TRANSFER = Path(__file__).parents[1] / "fixtures" / "transfer.py"
 ATTEMPTS = 60
+PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
+LATE_US = 80
+"""Timers this late let a shaper stand idle between two packets (one takes 121 us at 100 Mbit/s)."""
 
 pytestmark = [pytest.mark.needs_root, pytest.mark.needs_tc]
 
@@ -53,6 +58,20 @@ def transfer_times_ns(link: Link, size: int, goal_ns: float) -> list[int]:
     return times
 
 
+def timer_lateness_us() -> float:
+    """Give how late the kernel wakes this thread at the median, without the delay that it adds on purpose."""
+    prctl = ctypes.CDLL(None).prctl
+    usual_ns = prctl(PR_GET_TIMERSLACK)
+    prctl(PR_SET_TIMERSLACK, 1)
+    late_us = []
+    for _ in range(300):
+        begin = time.monotonic_ns()
+        time.sleep(120e-6)
+        late_us.append((time.monotonic_ns() - begin) / 1000 - 120)
+    prctl(PR_SET_TIMERSLACK, usual_ns)
+    return statistics.median(late_us)
+
+
 @pytest.mark.parametrize(
     ("text", "size", "tolerance"),
     [
@@ -65,9 +84,11 @@ def test_a_transfer_takes_what_the_truth_says(text: str, size: int, tolerance: f
     with made(text) as link:
         times = transfer_times_ns(link, size, link.truth.fewest_ns(size) * (1 + tolerance))
         fewest = link.truth.fewest_ns(size)
-    # A busy host delays single transfers, so the best of them counts; but none is ever too fast.
-    assert min(times) <= fewest * (1 + tolerance)
     assert min(times) >= fewest * 0.999
+    # A busy host delays single transfers, so the best of them counts; but none is ever too fast.
+    if min(times) > fewest * (1 + tolerance) and (late_us := timer_lateness_us()) > LATE_US:
+        pytest.skip(f"the timers of this machine are {late_us:.0f} us late: no shaper can keep its rate")
+    assert min(times) <= fewest * (1 + tolerance)
 
 
 def test_the_sides_are_two_hosts() -> None:

@@ -101,7 +101,7 @@ def start(invocation: Invocation) -> subprocess.Popen[str]:
 
 def execute(invocation: Invocation) -> tuple[int, str]:
     process = start(invocation)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=300)
     return process.returncode, said
 
 

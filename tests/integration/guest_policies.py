@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from steelyard.record.trial import FORMAT, read_trial
-from steelyard.run.guest.trials import GUEST_GROUPS, PLACE, SCHEDULER, GuestTrial, trial_work_iterations
+from steelyard.run.guest.trials import (
+    GUEST_GROUPS,
+    PLACE,
+    SCHEDULER,
+    WATCH_FILE,
+    GuestTrial,
+    guest_places,
+    is_counted,
+    trial_work_iterations,
+)
 from steelyard.run.guest.virtual_time import INSTRUCTION_NS
 
 if TYPE_CHECKING:
@@ -54,15 +64,20 @@ def trial(
     *,
     best_effort_ms: int = 8000,
     instruction_ns: int = INSTRUCTION_NS,
+    sockets: int = 1,
 ) -> GuestTrial:
-    """Give the trial of a policy: a service of `LOAD` and twice as many best-effort threads as CPUs."""
-    shared = list(range(cpus))
+    """Give the trial of a policy: a service of `LOAD` and twice as many best-effort threads as CPUs.
+
+    The guest has the CPUs of `guest_places`. The meter of strictness is active under every policy: that of
+    the class itself, or from beside.
+    """
+    places = guest_places(cpus, sockets)
     uses_groups = any(key.endswith(("_weight", "_cpu_idle")) for key in policy)
     plan = {
         "format": FORMAT,
         "seed": seed,
-        "cpus": shared,
-        "client_cpus": shared,
+        "cpus": list(places.cpus),
+        "client_cpus": list(places.client_cpus),
         "service": {
             "kind": "pool",
             "threads": THREADS_PER_CPU * cpus,
@@ -89,7 +104,7 @@ def trial(
         "groups": GUEST_GROUPS if uses_groups else None,
         "groups_version": 2,
     }
-    return GuestTrial(name, plan)
+    return GuestTrial(name, plan, is_watched=not is_counted(plan))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +121,7 @@ class Effect:
         Iterations of the jobs; of those that had not ended as large a part as of the time that the thread's
         others took.
     scheduler : Mapping
-        Counters of the scheduler.
+        Counters of the scheduler; its strictness from beside where it counts none, and the jobs are marked.
     """
 
     mean_ms: float
@@ -133,8 +148,13 @@ def effect(folder: Path) -> Effect:
         requests=len(due),
         lost=len(due) - len(answered),
         iterations=_iterations(found.iterations, begin, end),
-        scheduler=found.scheduler,
+        scheduler=found.scheduler or _watched(folder),
     )
+
+
+def _watched(folder: Path) -> Mapping[str, Any]:
+    path = folder / WATCH_FILE
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def _iterations(records: NDArray[np.void], begin_ns: int, end_ns: int) -> float:

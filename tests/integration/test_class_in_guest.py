@@ -22,7 +22,8 @@ from steelyard.record.trial import read_trial
 from steelyard.run.guest.sched_ext import find_emulator, find_sched_ext_kernel
 from steelyard.run.guest.task_init import LOG
 from steelyard.run.guest.tasks import Guest, execute_tasks
-from steelyard.run.guest.trials import LOAD, SCHEDULER, execute_trials
+from steelyard.run.guest.trials import LOAD, SCHEDULER, execute_trials, guest_places
+from steelyard.run.guest.virtual_time import clock_for_some
 from steelyard.run.programs import PACKAGE, load_program
 
 if TYPE_CHECKING:
@@ -55,23 +56,28 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if len(tools) < len(TOOLS):
         pytest.skip(f"needs {', '.join(TOOLS)} of util-linux")
     programs = {SCHEDULER: scheduler, LOAD: load_program(), "hand-over": _compiled(HAND_OVER, out)}
-    guest = Guest(programs | tools, cpus=CPUS, timeout_s=800)
+    guest = Guest(programs | tools, cpus=CPUS, timeout_s=7200)
     trials = [trial(name, POLICIES[name], CPUS, SEED, best_effort_ms=BEST_EFFORT_MS) for name in COMPARED]
     short = [trial("be", POLICIES["be"], 1, SEED, best_effort_ms=1000)]
     with ThreadPoolExecutor(2) as pool:
         waiting = [
             pool.submit(execute_tasks, [fault(name) for name in FAULTS], out / "faults", guest),
-            pool.submit(execute_trials, trials, out / "policies", guest),
+            pool.submit(execute_trials, trials, out / "policies", _with_client(guest, CPUS)),
             pool.submit(execute_tasks, [thousand()], out / "faults" / "many", guest),
             pool.submit(execute_tasks, [park()], out / "faults" / "alone", replace(guest, cpus=1)),
             pool.submit(
                 execute_tasks, [caches()], out / "faults" / "sockets", replace(guest, cpus=4, sockets=2)
             ),
-            *(pool.submit(execute_trials, short, out / name, replace(guest, cpus=1)) for name in TWINS),
+            *(pool.submit(execute_trials, short, out / name, _with_client(guest, 1)) for name in TWINS),
         ]
         for future in waiting:
             future.result()
     return out
+
+
+def _with_client(guest: Guest, cpus: int) -> Guest:
+    count = guest_places(cpus).cpu_count
+    return replace(guest, cpus=count, instruction_ns=clock_for_some(cpus, count))
 
 
 def _compiled(source: str, folder: Path) -> Path:
@@ -331,5 +337,7 @@ def test_two_executions_leave_the_same_bytes(left: Path) -> None:
 
 
 def test_a_request_takes_as_long_as_was_computed(left: Path) -> None:
-    header = read_trial(left / TWINS[0] / "be").header
-    assert header["work_ns"] == pytest.approx(WORK_US * 1000, rel=0.02)
+    # Alone it has what is meant for all CPUs of the service; nothing of the kernel runs beside the first.
+    for name in COMPARED:
+        header = read_trial(left / "policies" / name).header
+        assert header["work_ns"] == pytest.approx(WORK_US * 1000 / CPUS, rel=0.01), name

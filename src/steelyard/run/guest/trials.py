@@ -5,7 +5,8 @@
 
 What a plan for a guest has to say:
 
-- `cpus` and `client_cpus` are CPUs of the guest, from 0 to `Guest.cpus` - 1;
+- `cpus` and `client_cpus` are CPUs of the guest, from 0 to `Guest.cpus` - 1: those of `guest_places`, where
+  the client has CPUs of its own, as if it were another machine;
 - `service.work_iterations` is given and not 0, by `trial_work_iterations`: a guest whose time is counted in
   instructions cannot measure how long a loop takes when all CPUs are busy;
 - `groups` is `GUEST_GROUPS`, `groups_version` 2;
@@ -23,7 +24,8 @@ from __future__ import annotations
 import json
 import shlex
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from steelyard.errors import UsageError
 from steelyard.run.guest.task_init import GROUPS
@@ -47,9 +49,68 @@ LOAD_INSTRUCTIONS: Final = 5.5
 """Instructions of one iteration of the work of `LOAD`: 22 for four, as it is compiled (``objdump -d``)."""
 WATCH_LOOKS: Final = 200
 """How often it is looked whether the meter of strictness is attached, each tenth of a second."""
+CPUS_PER_CLIENT: Final = 4
+"""CPUs of the service whose requests one CPU of the client can send and receive."""
 SETTLING_S: Final = 80.0
 """Beyond its phases a trial starts the meter and a scheduler (20 s each at most), makes its processes and
 writes its files."""
+
+
+class GuestPlaces(NamedTuple):
+    """CPUs of a guest.
+
+    Parameters
+    ----------
+    cpus : tuple of int
+        Of the service and the jobs.
+    client_cpus : tuple of int
+        Of the client alone.
+    """
+
+    cpus: tuple[int, ...]
+    client_cpus: tuple[int, ...]
+
+    @property
+    def cpu_count(self) -> int:
+        """The CPUs that the guest has."""
+        return len(self.cpus) + len(self.client_cpus)
+
+
+def guest_places(cpus: int, sockets: int = 1) -> GuestPlaces:
+    """Give the CPUs of a guest in which service and jobs share so many.
+
+    Parameters
+    ----------
+    cpus : int
+        CPUs of service and jobs.
+    sockets : int
+        Processors that they are spread over evenly; the client has as many CPUs on each.
+
+    Examples
+    --------
+    >>> guest_places(2)
+    GuestPlaces(cpus=(0, 1), client_cpus=(2,))
+    >>> guest_places(8).client_cpus, guest_places(4, sockets=2)
+    ((8, 9), GuestPlaces(cpus=(0, 1, 3, 4), client_cpus=(2, 5)))
+    """
+    each = -(-cpus // sockets)
+    of_client = -(-each // CPUS_PER_CLIENT)
+    whole = range(sockets * (each + of_client))
+    shared = tuple(cpu for cpu in whole if cpu % (each + of_client) < each)
+    return GuestPlaces(shared, tuple(cpu for cpu in whole if cpu not in shared))
+
+
+def is_counted(plan: Mapping[str, Any]) -> bool:
+    """Whether the scheduler of a trial counts its strictness, so that the meter need not watch from beside.
+
+    Examples
+    --------
+    >>> is_counted({"policy": {"scheduler": ["/programs/steelyard-scheduler", "start"]}})
+    True
+    >>> is_counted({"policy": {"scheduler": ["scx_bpfland"]}}), is_counted({"policy": {"scheduler": None}})
+    (False, False)
+    """
+    return [PurePath(word).name for word in (plan["policy"].get("scheduler") or ())][:1] == [SCHEDULER]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +188,9 @@ def trial_work_iterations(work_us: float, cpus: int, at_most_ns: int = INSTRUCTI
     work_us : float
         CPU time of a request [us].
     cpus : int
-        Virtual CPUs of the guest.
+        Virtual CPUs of the service.
     at_most_ns : int
-        `instruction_ns` of the guest.
+        What an instruction takes at most while these are busy [ns].
     """
     return work_iterations(work_us, LOAD_INSTRUCTIONS, cpus, at_most_ns)
 

@@ -68,6 +68,26 @@ def instruction_ns(cpus: int, at_most_ns: int = INSTRUCTION_NS) -> int:
     return cpus << clock_shift(cpus, at_most_ns)
 
 
+def clock_for_some(busy: int, cpus: int, at_most_ns: int = INSTRUCTION_NS) -> int:
+    """Give the `at_most_ns` of a guest that is fast enough while only a part of its CPUs are busy [ns].
+
+    Parameters
+    ----------
+    busy : int
+        Virtual CPUs whose speed is asked for.
+    cpus : int
+        Virtual CPUs of the guest, 1 to 16.
+    at_most_ns : int
+        What an instruction may take on each of the busy ones while the others halt [ns].
+
+    Examples
+    --------
+    >>> [clock_shift(3, clock_for_some(2, 3, at_most_ns)) for at_most_ns in (1, 4, 8)]
+    [0, 1, 2]
+    """
+    return cpus << clock_shift(busy, at_most_ns)
+
+
 def work_iterations(
     work_us: float, instructions_per_iteration: float, cpus: int, at_most_ns: int = INSTRUCTION_NS
 ) -> int:

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.run.cpu_groups import CpuController
 from steelyard.run.guest.sched_ext import find_emulator, find_sched_ext_kernel
-from steelyard.run.guest.trials import GUEST_GROUPS, LOAD, PLACE, SCHEDULER, trial_work_iterations
+from steelyard.run.guest.trials import (
+    GUEST_GROUPS,
+    LOAD,
+    PLACE,
+    SCHEDULER,
+    guest_places,
+    trial_work_iterations,
+)
 from steelyard.run.guest.virtual_time import clock_shift, instruction_ns
 from steelyard.run.isolation.interface import Availability
 from steelyard.run.programs import load_program, scheduler_program
@@ -36,10 +43,10 @@ def guest_host(options: ColocationOptions) -> Ground:
         If there is no kernel with sched_ext, or no emulator that is new enough.
     """
     kernel, emulator = find_sched_ext_kernel(), find_emulator()
-    cpus = tuple(range(options.vcpus))
+    places = guest_places(options.vcpus)
     at_most_ns = given(options.instruction_ns)
     return Ground(
-        place=Place(cpus, cpus, is_whole=False),
+        place=Place(places.cpus, places.client_cpus, is_whole=False),
         host=guest_scheduling(),
         command=(sys.executable, "-m", "steelyard.studies.colocation.guest_trial", FILES, str(at_most_ns)),
         work_iterations=trial_work_iterations(options.work_us, options.vcpus, at_most_ns),

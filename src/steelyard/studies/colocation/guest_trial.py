@@ -1,8 +1,9 @@
 """One trial in a guest of its own: ``python -m steelyard.studies.colocation.guest_trial FOLDER [NS]``.
 
 Reads ``trial.json`` of the folder, boots a guest, and leaves there what the trial left in the guest, the
-guest's console, and ``guest.json``: what the guest was. NS is its `instruction_ns`. It is the command of a
-run, so it says what went wrong on standard error and by its exit code.
+guest's console, and ``guest.json``: what the guest was. NS is what an instruction takes at most while the
+CPUs of the service are busy. It is the command of a run, so it says what went wrong on standard error and by
+its exit code.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 from steelyard.errors import SteelyardError
 from steelyard.run.guest.sched_ext import find_emulator, find_sched_ext_kernel
 from steelyard.run.guest.tasks import Guest
-from steelyard.run.guest.trials import SCHEDULER, WATCH_FILE, GuestTrial, execute_trials
-from steelyard.run.guest.virtual_time import INSTRUCTION_NS, clock_shift, instruction_ns
+from steelyard.run.guest.trials import SCHEDULER, WATCH_FILE, GuestTrial, execute_trials, is_counted
+from steelyard.run.guest.virtual_time import INSTRUCTION_NS, clock_for_some, clock_shift
 from steelyard.studies.colocation.guest_ground import guest_programs
 from steelyard.studies.colocation.trial_plan import TRIAL_FILE
 
@@ -40,13 +41,15 @@ def execute_here(folder: Path, at_most_ns: int = INSTRUCTION_NS) -> None:
         If the guest cannot be booted, or the trial in it fails; what it left is in the folder.
     """
     asked: Mapping[str, Any] = json.loads((folder / TRIAL_FILE).read_text(encoding="utf-8"))
-    cpus, seed = len(asked["cpus"]), int(asked["seed"])
-    guest = Guest(guest_programs(), cpus=cpus, instruction_ns=at_most_ns, seed=seed)
-    (folder / GUEST_FILE).write_text(json.dumps(facts_of(guest), indent=1) + "\n", encoding="utf-8")
+    cpus = len({*asked["cpus"], *asked["client_cpus"]})
+    clock = clock_for_some(len(asked["cpus"]), cpus, at_most_ns)
+    guest = Guest(guest_programs(), cpus=cpus, instruction_ns=clock, seed=int(asked["seed"]))
+    facts = facts_of(guest, len(asked["cpus"]))
+    (folder / GUEST_FILE).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     with tempfile.TemporaryDirectory(prefix="steelyard-trial-") as scratch:
         out = Path(scratch)
         try:
-            trial = GuestTrial(NAME, asked, is_watched=SCHEDULER in guest.programs)
+            trial = GuestTrial(NAME, asked, is_watched=SCHEDULER in guest.programs and not is_counted(asked))
             (outcome,) = execute_trials([trial], out, guest)
         finally:
             _bring(out / NAME, folder)
@@ -68,15 +71,15 @@ def _keep_watched(folder: Path) -> None:
         shutil.copyfile(watched, counted)
 
 
-def facts_of(guest: Guest) -> dict[str, str | int]:
-    """Give what is known of a guest: its kernel, emulator and clock."""
+def facts_of(guest: Guest, busy: int) -> dict[str, str | int]:
+    """Give what is known of a guest: its kernel, emulator and clock while so many CPUs are busy."""
     emulator = find_emulator()
     return {
         "kernel": find_sched_ext_kernel().name,
         "emulator": f"QEMU {emulator.version}",
         "clock": "counted in instructions",
         "shift": clock_shift(guest.cpus, guest.instruction_ns),
-        "instruction_ns": instruction_ns(guest.cpus, guest.instruction_ns),
+        "instruction_ns": busy << clock_shift(guest.cpus, guest.instruction_ns),
         "cpus": guest.cpus,
         "seed": guest.seed,
     }

@@ -251,6 +251,31 @@ def test_a_guest_that_had_not_settled_says_nothing_of_its_policy(tmp_path: Path)
     assert "had not settled, and nothing is said of the policy" in text
 
 
+def test_a_guest_shows_the_others_against_fifo_and_fifo_against_nothing(tmp_path: Path) -> None:
+    cells = {
+        ("idle", 70): Planted(load=0.4, slowdown=2.2, rate_per_s=80),
+        ("fifo", 70): Planted(load=0.4, slowdown=1.6, rate_per_s=80),
+    }
+    analyse(build_result(tmp_path / "result", cells, blocks=2, options={"in_vm": True}))
+    page = build(tmp_path / "result")
+    (effects,) = (table for table in page.tables() if table.id == "effects")
+    headings = [column.key for column in effects.columns]
+    assert "reference" in headings
+    assert "before" not in headings
+    rows = [
+        {heading: cell.text for heading, cell in zip(headings, row, strict=True)} for row in effects.rows
+    ]
+    assert [(row["policy"], row["change"] == "NA") for row in rows] == [("idle", False), ("fifo", True)]
+    (figure,) = (each for each in page.figures() if each.id == "protection_and_price")
+    assert "% more than under fifo" in json.dumps(figure.spec)
+    shown = figure.datasets["policies"].columns
+    changes = dict(zip(shown["policy"], shown["change_percent"], strict=True))
+    assert changes["fifo"] == 0
+    assert changes["idle"] > 10
+    (card,) = (each for group in page.cards for each in group.cards if each.title.startswith("fifo"))
+    assert "mean latency" not in card.note
+
+
 def test_long_requests_hold_up_short_ones(tmp_path: Path) -> None:
     """Two servers and requests of 50 times the work: who comes behind one waits for it."""
     blocked = Planted(servers=2, load=0.7, long_share=0.02, policy={"service_class": "fifo"})

@@ -158,7 +158,7 @@ def policy_panels(colours: Mapping[str, str], loads: Sequence[str]) -> dict[str,
 
 
 def protection(
-    colours: Mapping[str, str], loads: Sequence[str], tolerance_percent: float, reference: str
+    colours: Mapping[str, str], loads: Sequence[str], tolerance_percent: float, reference: str, against: str
 ) -> dict[str, Json]:
     """Give what the service suffers over what the jobs get done, a point per policy.
 
@@ -172,6 +172,8 @@ def protection(
         Where the line of the tolerance lies.
     reference : str
         Policy that has 100 % of the work.
+    against : str
+        What the latency is held against, in words that follow "more than".
 
     Returns
     -------
@@ -180,7 +182,7 @@ def protection(
         change_low, change_high, verdict``; a missing limit is null.
     """
     x_title = f"work of the jobs [% of that under {reference}]"
-    y_title = "mean latency beside the jobs [% more than before]"
+    y_title = f"mean latency beside the jobs [% more than {against}]"
     x = numeric("work_percent", x_title, zero=True)
     y = numeric("change_percent", y_title, type="symlog", constant=10)
     colour = coloured("policy", colours)

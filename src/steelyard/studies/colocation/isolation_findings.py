@@ -40,6 +40,8 @@ SLOW_BASELINE: Final = (
     "the service alone already takes more than twice its work: something else slows it down"
 )
 MS_PER_S: Final = 1000.0
+BEFORE: Final = "before"
+"""What the latency beside the jobs is held against on the host: the service alone, as a sentence says it."""
 BOUND: Final = "fifo"
 """Policy that no other one can beat: what a virtual machine's trials are held against."""
 
@@ -74,7 +76,7 @@ class CellTrials:
     @property
     def reference(self) -> str:
         """What the latency beside the jobs is held against, in words."""
-        return f"under {BOUND}" if self.bounds else "before"
+        return f"under {BOUND}" if self.bounds else BEFORE
 
     @property
     def subject(self) -> dict[str, str]:

@@ -9,6 +9,7 @@ from steelyard.report.sentence import fill, join, plain
 from steelyard.report.slots import signed_change
 from steelyard.studies.colocation.policies import POLICIES
 from steelyard.studies.colocation.report_sentences import PHRASING
+from steelyard.studies.colocation.verdicts import Isolation
 
 if TYPE_CHECKING:
     from steelyard.model import Finding, FindingSet
@@ -86,8 +87,8 @@ def cards(findings: FindingSet) -> tuple[CardGroup, ...]:
 def _card(findings: FindingSet, finding: Finding) -> Card:
     ratio = finding.estimates["ratio"].value
     price = same(findings, "price", finding)
-    is_overloaded = finding.verdict == "growing queue"
-    change = "" if ratio is None or is_overloaded else f"mean latency {signed_change(ratio)}"
+    says_nothing = finding.verdict in {Isolation.OVERLOAD.value, Isolation.BOUND.value}
+    change = "" if ratio is None or says_nothing else f"mean latency {signed_change(ratio)}"
     work = None if price is None else price.estimates["ratio"].value
     cost = "" if work is None else f"work of the jobs {signed_change(work)}"
     policy = POLICIES.get(finding.subject["policy"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
@@ -19,7 +19,9 @@ from steelyard.report.charts.parts import is_wide
 from steelyard.report.charts.theme import MUTED, assign_colours
 from steelyard.report.dataset import dataset
 from steelyard.report.page import Figure
+from steelyard.studies.colocation.isolation_findings import BEFORE
 from steelyard.studies.colocation.tables import QUANTILES, read_bins, read_quantiles
+from steelyard.studies.colocation.verdicts import Isolation
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -202,6 +204,7 @@ def protection_figure(shown: Shown) -> Figure | None:
     if not rows:
         return None
     tolerance = float(rows[0]["tolerance"] or 0.0)
+    against = {str(each.facts["reference"]) for each in shown.findings.of("isolation")} - {BEFORE}
     colours = {name: shown.colours[name] for name in dict.fromkeys(str(row["policy"]) for row in rows)}
     return Figure(
         id="protection_and_price",
@@ -210,7 +213,7 @@ def protection_figure(shown: Shown) -> Figure | None:
         f"more done. Below the dashed line the service counts as isolated. Work under {references[0]} is "
         "100 %.",
         alternative="Change of the mean latency over the work of the jobs, a point per policy",
-        spec=protection(colours, loads, tolerance, references[0]),
+        spec=protection(colours, loads, tolerance, references[0], against.pop() if against else BEFORE),
         datasets={"policies": dataset(rows)},
     )
 
@@ -221,6 +224,8 @@ def _protection_row(each: Finding, prices: dict[tuple[str, str], Finding], refer
         return None
     work = None if price is None else price.estimates["ratio"]
     change = each.estimates["ratio"]
+    if each.verdict == Isolation.BOUND.value:  # what the others are held against is no different from itself
+        change = replace(change, value=1.0, low=None, high=None)
     return {
         "policy": each.subject["policy"],
         "load": each.subject["load"],

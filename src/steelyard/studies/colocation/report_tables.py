@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.report.page import Column, Table, Value
 from steelyard.report.slots import NOT_AVAILABLE
+from steelyard.studies.colocation.isolation_findings import BEFORE
 from steelyard.studies.colocation.report_answer import same
+from steelyard.studies.colocation.verdicts import Isolation
 from steelyard.studies.report_values import (
     DOUBT_NOTE,
     change_interval_value,
@@ -45,14 +47,15 @@ def effect_table(findings: FindingSet) -> Table | None:
     for each in findings.of("isolation"):
         tail = _tail(findings, each, "p99")
         price = same(findings, "price", each)
+        is_bound = each.verdict == Isolation.BOUND.value
         rows.append(
             (
                 *_who(each),
                 verdict_value(each),
-                estimate_value(each, "before"),
+                NOTHING if is_bound else estimate_value(each, "before"),
                 estimate_value(each, "beside"),
-                change_value(each, "ratio"),
-                change_interval_value(each, "ratio"),
+                NOTHING if is_bound else change_value(each, "ratio"),
+                NOTHING if is_bound else change_interval_value(each, "ratio"),
                 NOTHING if tail is None else estimate_value(tail, "beside"),
                 NOTHING if price is None else change_value(price, "ratio"),
                 fact_value(each, "trials"),
@@ -63,19 +66,15 @@ def effect_table(findings: FindingSet) -> Table | None:
         POLICY,
         LOAD,
         Column("verdict"),
-        Column(
-            "before",
-            is_number=True,
-            explanation="mean latency before the jobs start; in a virtual machine that of fifo beside them",
-        ),
+        _reference_column(findings, "isolation", explanation="mean latency, "),
         Column("beside", is_number=True, explanation="mean latency beside the jobs"),
         Column("change", is_number=True, explanation="of the mean latency"),
         Column("95 % interval", explanation="of the change", in_terminal=False),
-        Column("p99 beside", is_number=True, in_terminal=False),
+        Column("p99", is_number=True, explanation="beside the jobs", in_terminal=False),
         Column("work", is_number=True, explanation="of the jobs, against the reference policy"),
         Column("trials", is_number=True, in_terminal=False),
         Column(
-            "unanswered",
+            "lost",
             is_number=True,
             explanation="requests beside the jobs without an answer; they count with the time they waited, "
             "a lower bound",
@@ -104,9 +103,9 @@ def tail_table(findings: FindingSet) -> Table | None:
         LOAD,
         Column("quantile"),
         Column("verdict"),
-        Column("before", is_number=True),
+        _reference_column(findings, "tail"),
         Column("beside", is_number=True),
-        Column("amplification", is_number=True, explanation="beside over before"),
+        Column("amplification", is_number=True, explanation="beside over the column before it"),
         Column("95 % interval"),
     )
     return _table("tails", "The tail", columns, rows, note=DOUBT_NOTE)
@@ -290,6 +289,15 @@ def verdict_value(finding: Finding) -> Value:
 def _who(finding: Finding) -> tuple[Value, Value]:
     load = finding.subject["load"]
     return Value(finding.subject["policy"]), Value(load, float(load) if load.isdecimal() else None)
+
+
+def _reference_column(findings: FindingSet, claim: str, *, explanation: str = "") -> Column:
+    """Give the column of what the latency beside the jobs is held against."""
+    bounds = {str(each.facts["reference"]) for each in findings.of(claim)} - {BEFORE}
+    if not bounds:
+        return Column(BEFORE, is_number=True, explanation=f"{explanation}before the jobs start")
+    words = f"{explanation}{min(bounds)} beside the jobs; without jobs, of the same stretch before"
+    return Column("reference", is_number=True, explanation=words)
 
 
 def _tail(findings: FindingSet, finding: Finding, quantile: str) -> Finding | None:

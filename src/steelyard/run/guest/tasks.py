@@ -25,7 +25,7 @@ from steelyard.run.guest.machine import choose_accelerator
 from steelyard.run.guest.sched_ext import find_emulator, find_sched_ext_kernel, kernel_configuration
 from steelyard.run.guest.task_init import TASKS, task_entries
 from steelyard.run.guest.task_stream import TaskOutcome, TaskStream, last_lines
-from steelyard.run.guest.virtual_time import INSTRUCTION_NS, clock_shift
+from steelyard.run.guest.virtual_time import INSTRUCTION_NS, clock_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -168,8 +168,7 @@ def guest_command(
     command += ["-name", f"steelyard-tasks-{os.getpid()}", "-M", "pc"]
     if guest.is_deterministic:
         command += ["-accel", "tcg,thread=single", "-cpu", "max,-rdrand,-rdseed"]
-        shift = clock_shift(guest.cpus, guest.instruction_ns)
-        command += ["-icount", f"shift={shift},sleep=off", "-seed", str(guest.seed)]
+        command += [*clock_arguments(guest.cpus, guest.instruction_ns), "-seed", str(guest.seed)]
         command += ["-rtc", f"base={START},clock=vm"]
     else:
         accelerator, reason = choose_accelerator()

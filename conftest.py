@@ -26,6 +26,8 @@ settings.load_profile("steady")
 
 USUAL_START_S: Final = 0.012
 """What starting an interpreter takes on a machine that is not slow [s]."""
+PATIENCE: Final = 0.8
+"""Share of a test's limit."""
 END: Final = "STEELYARD_TEST_END"
 """Time of day after which no test begins [s since 1970]."""
 
@@ -47,6 +49,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     needed_s = _limit_s(item) / 4 if _is_long(item) else 0.0
     if left_s < needed_s:
         pytest.skip(f"{max(left_s, 0):.0f} s are left until {END}, and this needs {needed_s:.0f}")
+
+
+@pytest.fixture
+def patience_s(request: pytest.FixtureRequest) -> float:
+    """How long a test may wait for one program [s]: less than its own limit, to say what was written."""
+    limit = request.node.get_closest_marker("timeout")
+    return PATIENCE * float(limit.args[0])
 
 
 def _is_long(item: pytest.Item) -> bool:

@@ -24,14 +24,14 @@ SCRIPT = Path(__file__).parents[1] / "fixtures" / "governed_guest.sh"
 @pytest.mark.needs_vm
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("layout", ["v2", "v1"])
-def test_the_governor_throttles_parks_and_restores(layout: str) -> None:
+def test_the_governor_throttles_parks_and_restores(layout: str, patience_s: float) -> None:
     tools = guest_tools()
     said = io.StringIO()
     job = GuestJob(
         govern_program(),
         arguments=("background", "--", "/bin/sh", "/governed_guest.sh", layout),
         cgroup=layout,  # type: ignore[arg-type]
-        timeout_s=240.0,
+        timeout_s=patience_s,
         memory_mib=512,
         # A kernel parameter: Debian's kernels have it off.
         environment=("psi=1",),
@@ -72,7 +72,9 @@ steelyard-scheduler stop > /dev/null; fact stop $?
 @pytest.mark.slow
 @pytest.mark.needs_sched_ext_guest
 @pytest.mark.timeout(400)
-def test_under_the_class_a_command_runs_only_where_nothing_else_wants_to(tmp_path: Path) -> None:
+def test_under_the_class_a_command_runs_only_where_nothing_else_wants_to(
+    tmp_path: Path, patience_s: float
+) -> None:
     scheduler = scheduler_program()
     if scheduler is None:
         pytest.skip("needs `steelyard-scheduler`: `make scheduler`")
@@ -81,7 +83,9 @@ def test_under_the_class_a_command_runs_only_where_nothing_else_wants_to(tmp_pat
         find_sched_ext_kernel()
     except CapabilityError as error:
         pytest.skip(f"{error.message}: `{error.hint}`")
-    guest = Guest({"steelyard-scheduler": scheduler, "steelyard-govern": govern_program()}, timeout_s=300)
+    guest = Guest(
+        {"steelyard-scheduler": scheduler, "steelyard-govern": govern_program()}, timeout_s=patience_s
+    )
     execute_tasks([GuestTask("class", CLASS_SCRIPT, limit_s=120)], tmp_path, guest)
     left = tmp_path / "class"
     facts = dict(line.split("=", 1) for line in (left / "facts").read_text().splitlines())

@@ -19,7 +19,6 @@ from steelyard.errors import RunError
 from steelyard.run.guest.execution import GuestJob, execute_in_guest
 
 ROOT = Path(__file__).parents[2]
-LONGEST_S = 400.0
 EMULATION_SCALE = 20
 EVERY_LAYOUT = "STEELYARD_EVERY_LAYOUT"
 
@@ -66,7 +65,9 @@ def _require_other_than_here(layout: str) -> None:
 @pytest.mark.needs_vm
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("layout", ["v2", "v1", "hybrid", "none"])
-def test_the_launcher_holds_its_promises(layout: str, request: pytest.FixtureRequest) -> None:
+def test_the_launcher_holds_its_promises(
+    layout: str, patience_s: float, request: pytest.FixtureRequest
+) -> None:
     _require_other_than_here(layout)
     tools = guest_tools()
     program: Path = request.getfixturevalue("program")
@@ -76,7 +77,7 @@ def test_the_launcher_holds_its_promises(layout: str, request: pytest.FixtureReq
         arguments=("--color=never",),
         cgroup=layout,  # type: ignore[arg-type]
         cpus=2,
-        timeout_s=LONGEST_S,
+        timeout_s=patience_s,
         environment=(f"STEELYARD_EXPECT_CGROUP={layout}", f"STEELYARD_TIME_SCALE={EMULATION_SCALE}"),
         tools=tools,
     )

@@ -262,9 +262,7 @@ def test_a_guest_shows_the_others_against_fifo_and_fifo_against_nothing(tmp_path
     headings = [column.key for column in effects.columns]
     assert "reference" in headings
     assert "before" not in headings
-    rows = [
-        {heading: cell.text for heading, cell in zip(headings, row, strict=True)} for row in effects.rows
-    ]
+    rows = [{heading: cell.text for heading, cell in zip(headings, row, strict=True)} for row in effects.rows]
     assert [(row["policy"], row["change"] == "NA") for row in rows] == [("idle", False), ("fifo", True)]
     (figure,) = (each for each in page.figures() if each.id == "protection_and_price")
     assert "% more than under fifo" in json.dumps(figure.spec)

@@ -26,6 +26,7 @@ from steelyard.model.plan import read_plan
 from steelyard.record.ledger_reader import LedgerReader
 from steelyard.record.seal import hash_tables
 from steelyard.record.tables import read_runs
+from steelyard.run.session import state_root
 from steelyard.studies.comparison.findings import claim_of_finding
 
 if TYPE_CHECKING:
@@ -354,19 +355,19 @@ def recorded(folder: Path) -> int:
         return 0
 
 
-def wait_for_runs(process: subprocess.Popen[str], folder: Path, count: int) -> None:
-    deadline = time.monotonic() + 60
+def wait_for_runs(process: subprocess.Popen[str], folder: Path, count: int, patience_s: float) -> None:
+    deadline = time.monotonic() + patience_s
     while recorded(folder) < count:
         assert process.poll() is None, "it ended by itself"
         assert time.monotonic() < deadline, "it does not advance"
         time.sleep(0.05)
 
 
-def test_an_interruption_gives_the_verdict_of_what_there_is(here: Path) -> None:
+def test_an_interruption_gives_the_verdict_of_what_there_is(here: Path, patience_s: float) -> None:
     words = ["--out", "r", "--margin", "0.001%", "--runs-max", "40000", "--budget", "100s", FAST, FAST]
     with environment() as env:
         process = start(words, env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        wait_for_runs(process, here / "r", 60)
+        wait_for_runs(process, here / "r", 60, patience_s)
         process.send_signal(signal.SIGINT)
         output, error = process.communicate(timeout=60)
     assert process.returncode == 130, error
@@ -377,23 +378,24 @@ def test_an_interruption_gives_the_verdict_of_what_there_is(here: Path) -> None:
     assert read_runs(here / "r").num_rows >= 60
 
 
-def test_a_killed_comparison_has_lost_no_run(here: Path) -> None:
+def test_a_killed_comparison_has_lost_no_run(here: Path, patience_s: float) -> None:
     words = ["--out", "r", "--margin", "0.001%", "--runs-max", "40000", "--budget", "100s", FAST, FAST]
-    with tempfile.TemporaryDirectory(prefix="sy-") as state:
-        env = {**os.environ, "STEELYARD_STATE": state}
-        process = start(words, env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_for_runs(process, here / "r", 60)
-        process.kill()
-        process.wait()
-        with LedgerReader(here / "r" / "ledger.sqlite") as reader:
-            batches = [row.batch for row in reader.outcomes()]
-        assert batches == list(range(len(batches))), "every run before the kill is there, in order"
-        assert len(batches) >= 60
-        plan = read_plan(here / "r" / "plan.json")
-        assert plan.study == "compare"
-        # The next comparison of this user sweeps what the killed one left.
-        assert execute(["compare", "--no-record", FAST, SLOW]) == 1
-        time.sleep(0.2)
+    process = start(words, dict(os.environ), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_for_runs(process, here / "r", 60, patience_s)
+    process.kill()
+    process.wait()
+    with LedgerReader(here / "r" / "ledger.sqlite") as reader:
+        batches = [row.batch for row in reader.outcomes()]
+    assert batches == list(range(len(batches))), "every run before the kill is there, in order"
+    assert len(batches) >= 60
+    plan = read_plan(here / "r" / "plan.json")
+    assert plan.study == "compare"
+    left = [path.name for path in state_root().iterdir()]
+    assert left, "a killed comparison can remove nothing"
+    # The next comparison of this user sweeps what the killed one left.
+    assert execute(["compare", "--no-record", FAST, SLOW]) == 1
+    remains = [root / name for root in (state_root(), Path("/dev/shm")) for name in left]  # noqa: S108 - its place
+    assert not [path for path in remains if path.exists()]
 
 
 def test_a_terminal_sees_what_is_known_by_now(here: Path) -> None:

@@ -102,7 +102,7 @@ class Isolation(ABC):
     """Whether programs and folders of the host are visible inside, at their own places."""
     one_launch_per_request: bool = False
     """Whether `collect` must be called before the next launch, because it reads files of its run."""
-    start_timeout_s: float = 30.0
+    start_timeout_s: float = 90.0
     """Time a worker has from its start to its first line."""
 
     def __init__(self) -> None:

@@ -27,7 +27,7 @@ class VirtualMachine(Isolation):
     name: str = "vm"
     shares_kernel: bool = False
     shows_host: bool = False
-    start_timeout_s: float = 60.0
+    start_timeout_s: float = 180.0
 
     def describe(self) -> str:
         """Say what it is."""

@@ -114,9 +114,13 @@ deps-replication: ## install Java, fetch JMH, Kieker and OpenTelemetry, build th
 deps-packages: setup ## install the validators of others that replication packages are checked with
 	@scripts/deps-packages.sh
 
+.PHONY: wheel
+wheel: $(filter .tools/bin/uv,$(UV)) ## build the wheel for x86_64 and the source distribution into dist/, and check both
+	@scripts/wheel.sh
+
 .PHONY: clean
 clean: ## remove everything that was built
-	@rm -rf .venv .tools target dist src/steelyard/_bin src/steelyard/_workloads src/steelyard/*.so
+	@rm -rf .venv .tools target dist src/steelyard/_bin src/steelyard/_workloads src/steelyard/*.so crates/py/README.md
 
 .PHONY: help
 help: ## list the targets

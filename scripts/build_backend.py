@@ -1,14 +1,17 @@
 """Build backend: builds the launcher and the workload programs, then lets maturin do the rest.
 
 One wheel carries the Python package, the native module and these programs. The programs are
-linked statically so that they also run inside containers and virtual machines.
+linked statically so that they also run inside containers and virtual machines. They are built for
+`CARGO_BUILD_TARGET`, as the native module is, or for this machine.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import maturin
@@ -27,14 +30,16 @@ PROGRAMS = {
 }
 
 
-def _host_triple() -> str:
+def _target_triple() -> str:
+    if "CARGO_BUILD_TARGET" in os.environ:
+        return os.environ["CARGO_BUILD_TARGET"]
     answer = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True, cwd=ROOT)
     return next(line.split()[1] for line in answer.stdout.splitlines() if line.startswith("host:"))
 
 
 def build_programs() -> None:
     """Build the static programs and put them into the package."""
-    triple = _host_triple()
+    triple = _target_triple()
     variable = f"CARGO_TARGET_{triple.upper().replace('-', '_')}_RUSTFLAGS"
     environment = dict(os.environ)
     # With --target the flags reach the programs but not procedural macros, which cannot be static.
@@ -69,8 +74,24 @@ def _prepare(*, editable: bool) -> None:
     _place_workloads(editable=editable)
 
 
+def write_readme() -> None:
+    """Write README.md with whole addresses beside the manifest that maturin reads, for package indexes."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    repository = project["urls"]["Repository"]
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = re.sub(r"(!\[[^\]]*\]\()(?!\w+:|#)", rf"\1{repository}/raw/HEAD/", text)
+    text = re.sub(r"(\]\()(?!\w+:|#)", rf"\1{repository}/blob/HEAD/", text)
+    (ROOT / "crates" / "py" / "README.md").write_text(text, encoding="utf-8")
+
+
+# Each of the hooks below makes maturin read it.
+write_readme()
+
+
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     _prepare(editable=False)
+    # Who profiles Steelyard installs it editable; a wheel would be three times as large with symbols.
+    os.environ.setdefault("MATURIN_STRIP", "true")
     return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
 
 

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Builds into dist/ what is published, and checks it: the source distribution and, from that, the wheel of
+# one target. The native module needs glibc 2.28 (zig links it so), the programs beside it no C library.
+#
+#   scripts/wheel.sh [TARGET]   Rust's name of the target, `x86_64-unknown-linux-gnu` if it is left out
+#
+# Versions and hashes of the tools stand in scripts/wheel.txt, made by `uv pip compile --generate-hashes
+# --universal --no-header --no-annotate` from: auditwheel==6.8.2 build==1.6.1 maturin==1.16.0 twine==7.0.0
+# ziglang==0.17.1
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+target=${1:-x86_64-unknown-linux-gnu}
+platform=manylinux_2_28_${target%%-*}
+
+[ -x .tools/bin/uv ] && uv=.tools/bin/uv || uv=uv
+command -v "$uv" > /dev/null || { echo "error: cannot find uv; hint: make setup" >&2; exit 3; }
+"$uv" venv --quiet --allow-existing .tools/wheel
+"$uv" pip install --quiet --require-hashes --python .tools/wheel/bin/python -r scripts/wheel.txt
+# maturin is started by its name, and finds zig beside the interpreter.
+PATH=$PWD/.tools/wheel/bin:$PATH
+
+mkdir -p dist
+rm -rf dist/steelyard-*.tar.gz dist/steelyard-*"$platform".whl target/sdist
+pyproject-build --no-isolation --sdist --outdir dist .
+mkdir -p target/sdist
+tar --extract --file dist/steelyard-*.tar.gz --directory target/sdist
+CARGO_BUILD_TARGET=$target CARGO_TARGET_DIR=$PWD/target/wheel \
+  MATURIN_PEP517_ARGS="--zig --compatibility ${platform%_"${target%%-*}"}" \
+  pyproject-build --no-isolation --wheel --outdir dist target/sdist/steelyard-*
+
+twine check --strict dist/steelyard-*.tar.gz dist/steelyard-*"$platform".whl
+python scripts/check_wheel.py dist/steelyard-*"$platform".whl "$platform"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from importlib import import_module
 
-__version__ = "0.1.0"
-
 _PLACES = {
     "IntervalEstimate": "steelyard.analyse.estimate",
     "compare": "steelyard.studies.comparison.function",
@@ -17,6 +15,9 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        # Read when asked for: that takes as long as all of `steelyard --help`.
+        return import_module("importlib.metadata").version("steelyard")
     if name not in _PLACES:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
@@ -24,4 +25,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PLACES])
+    return sorted([*globals(), *_PLACES, "__version__"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
-from steelyard import __version__
+import steelyard
 from steelyard.cli.verbs import VERBS
 from steelyard.errors import InternalError, SteelyardError, UsageError
 
@@ -60,7 +60,7 @@ def _answer(words: Sequence[str]) -> int:
         sys.stdout.write(overview())
         return _SUCCESS
     if words[0] in {"--version", "-V"}:
-        sys.stdout.write(f"steelyard {__version__}\n")
+        sys.stdout.write(f"steelyard {steelyard.__version__}\n")
         return _SUCCESS
     length = 2 if " ".join(words[:2]) in VERBS else 1
     return _execute_verb(" ".join(words[:length]), words[length:])
@@ -194,7 +194,7 @@ def _internal(error: BaseException) -> InternalError:
     with tempfile.NamedTemporaryFile(
         "w", prefix="steelyard-crash-", suffix=".txt", delete=False, encoding="utf-8"
     ) as file:
-        file.write(f"steelyard {__version__}\n{sys.version}\n{sys.argv}\n\n")
+        file.write(f"steelyard {steelyard.__version__}\n{sys.version}\n{sys.argv}\n\n")
         file.writelines(traceback.format_exception(error))
     message = f"a bug in steelyard: {type(error).__name__}: {error}"
     return InternalError(message, hint=f"please report it with the file {file.name}")

@@ -16,7 +16,7 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 
 MAGIC = b"\x7fELF"
-TEXTS = {"licenses/LICENSE", "licenses/NOTICE"}
+TEXTS = {"licenses/LICENSE", "licenses/LICENSES/LGPL-2.1.txt", "licenses/NOTICE"}
 
 
 def glibc(platform: str) -> tuple[int, ...]:

@@ -32,6 +32,7 @@ check: setup ## format, lint, types, layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python scripts/check_layout.py
+	@$(BIN)/python scripts/notice.py --check
 
 .PHONY: bench
 bench: setup ## print Steelyard's own error and speed as ratios against its peers

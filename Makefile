@@ -116,8 +116,12 @@ deps-packages: setup ## install the validators of others that replication packag
 	@scripts/deps-packages.sh
 
 .PHONY: wheel
-wheel: $(filter .tools/bin/uv,$(UV)) ## build the wheel for x86_64 and the source distribution into dist/, and check both
+wheel: $(filter .tools/bin/uv,$(UV)) ## build the wheel and the source distribution into dist/, and check both
 	@scripts/wheel.sh
+
+.PHONY: old-userland
+old-userland: ## make the userland of Debian 11 in which the wheel is tried (root, debootstrap)
+	@scripts/old-userland.sh
 
 .PHONY: clean
 clean: ## remove everything that was built

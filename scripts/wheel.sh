@@ -2,7 +2,8 @@
 # Builds into dist/ what is published, and checks it: the source distribution and, from that, the wheel of
 # one target. The native module needs glibc 2.28 (zig links it so), the programs beside it no C library.
 #
-#   scripts/wheel.sh [TARGET]   Rust's name of the target, `x86_64-unknown-linux-gnu` if it is left out
+#   scripts/wheel.sh [TARGET]   Rust's name of the target, such as `aarch64-unknown-linux-gnu`; this machine's
+#                               processor with GNU's C library if it is left out
 #
 # Versions and hashes of the tools stand in scripts/wheel.txt, made by `uv pip compile --generate-hashes
 # --universal --no-header --no-annotate` from: auditwheel==6.8.2 build==1.6.1 maturin==1.16.0 twine==7.0.0
@@ -10,7 +11,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-target=${1:-x86_64-unknown-linux-gnu}
+target=${1:-$(uname -m)-unknown-linux-gnu}
 platform=manylinux_2_28_${target%%-*}
 
 [ -x .tools/bin/uv ] && uv=.tools/bin/uv || uv=uv
@@ -20,14 +21,16 @@ command -v "$uv" > /dev/null || { echo "error: cannot find uv; hint: make setup"
 # maturin is started by its name, and finds zig beside the interpreter.
 PATH=$PWD/.tools/wheel/bin:$PATH
 
-mkdir -p dist
-rm -rf dist/steelyard-*.tar.gz dist/steelyard-*"$platform".whl target/sdist
-pyproject-build --no-isolation --sdist --outdir dist .
-mkdir -p target/sdist
-tar --extract --file dist/steelyard-*.tar.gz --directory target/sdist
+rm -rf target/sdist target/built
+mkdir -p target/sdist dist
+pyproject-build --no-isolation --sdist --outdir target/built .
+# All times of files in it are the same, by which cargo could not tell what has changed.
+tar --extract --touch --file target/built/*.tar.gz --directory target/sdist
 CARGO_BUILD_TARGET=$target CARGO_TARGET_DIR=$PWD/target/wheel \
-  MATURIN_PEP517_ARGS="--zig --compatibility ${platform%_"${target%%-*}"}" \
-  pyproject-build --no-isolation --wheel --outdir dist target/sdist/steelyard-*
+  MATURIN_PEP517_ARGS="--zig --compatibility manylinux_2_28" \
+  pyproject-build --no-isolation --wheel --outdir target/built target/sdist/*
 
-twine check --strict dist/steelyard-*.tar.gz dist/steelyard-*"$platform".whl
-python scripts/check_wheel.py dist/steelyard-*"$platform".whl "$platform"
+twine check --strict target/built/*
+python scripts/check_wheel.py target/built/*.whl "$platform"
+rm -f dist/*.tar.gz dist/*"$platform".whl
+mv target/built/* dist/

@@ -23,6 +23,8 @@ mod order;
 mod order_interval;
 mod permutation;
 mod rank;
+#[cfg(test)]
+mod recorded_bits;
 mod registers;
 mod replicate;
 mod resample;

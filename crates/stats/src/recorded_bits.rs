@@ -3,7 +3,7 @@
 //! The digests below were taken when results were first recorded. One that differs is either a defect or a change of the method,
 //! which needs a new version of it.
 
-use steelyard_stats::{
+use crate::{
     Intervals, Plan, Question, SampleOf, Scheme, Statistic, StatsError, bootstrap, moment_bootstrap,
     permutation_test, quantile_bootstrap, quantile_resampling,
 };

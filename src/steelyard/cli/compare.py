@@ -14,6 +14,7 @@ from steelyard.analyse.equivalence import Margin
 from steelyard.analyse.looks import Extent
 from steelyard.analyse.sequential import Location
 from steelyard.cli.amounts import parse_cpus, parse_duration_ns, parse_share
+from steelyard.cli.figure_note import note_missing_figures
 from steelyard.cli.interruption import interruptible
 from steelyard.errors import UsageError
 from steelyard.record.clock import now_utc
@@ -244,6 +245,8 @@ def compare(
     terms = _terms(claim, extent, place, ignores_failure=around.ignore_failure)
     result = None if keep.no_record else keep.out or default_result("compare", now_utc()[:10], RESULTS)
     _require_folders(keep.export)
+    if keep.report:
+        note_missing_figures()
     with interruptible(), contextlib.ExitStack() as stack:
         watcher = stack.enter_context(LiveLine(sys.stderr)) if sys.stderr.isatty() else Unwatched()
         found = compare_commands(

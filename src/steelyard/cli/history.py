@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
+from steelyard.cli.figure_note import note_missing_figures
 from steelyard.errors import UsageError
 from steelyard.report.history_page import direction_of, history_page, is_newest_slower, name_of
 
@@ -92,6 +93,7 @@ def history(
 def _write_page(path: Path, followed: list[Followed], margin: float) -> None:
     from steelyard.report.html import write_html  # noqa: PLC0415 - start-up time
 
+    note_missing_figures()
     write_html(history_page(followed, margin), path)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import webbrowser
 from pathlib import Path  # noqa: TC003 - the command line reads the annotation at run time
@@ -22,6 +23,9 @@ def report(
     open_: Annotated[bool, Parameter(name="--open", negative=())] = False,
 ) -> None:
     """Render the findings of a result folder.
+
+    Figures need the package `vl-convert-python` (`pip install 'steelyard[figures]'`). Without it the page has
+    its text and its tables, and says what is missing.
 
     Parameters
     ----------
@@ -52,6 +56,7 @@ def report(
         from steelyard.report.markdown import render_markdown  # noqa: PLC0415 - start-up time
 
         sys.stdout.write(render_markdown(page))
+        _say_lack(page, directory)
     else:
         from steelyard.report.tables import to_latex  # noqa: PLC0415 - start-up time
 
@@ -79,18 +84,29 @@ def write_files(directory: Path) -> None:
 
 
 def _write(page: Page, directory: Path) -> Path:
-    from steelyard.report.figures import write_figures  # noqa: PLC0415 - start-up time
-    from steelyard.report.html import write_html  # noqa: PLC0415 - start-up time
+    from steelyard.report.output import write_report  # noqa: PLC0415 - start-up time
 
-    path = directory / "report.html"
-    write_html(page, path)
-    write_figures(page, directory / "figures")
+    path = write_report(page, directory)
+    _say_lack(page, directory)
     return path
 
 
+def _say_lack(page: Page, directory: Path) -> None:
+    """Say on standard error that the figures are missing, and how to get them."""
+    from steelyard.report.output import missing_figures  # noqa: PLC0415 - start-up time
+
+    lack = missing_figures()
+    if lack is not None and page.figures():
+        again = shlex.quote(str(directory))
+        sys.stderr.write(f"note: {lack}; then `steelyard report {again}` draws them\n")
+
+
 def _write_page(page: Page, directory: Path, *, is_opened: bool) -> None:
+    from steelyard.report.engine import has_engine  # noqa: PLC0415 - start-up time
+
     path = _write(page, directory)
-    _print_text(page, (("figures", str(directory / "figures")), ("report", str(path))))
+    figures = (("figures", str(directory / "figures")),) if has_engine() else ()
+    _print_text(page, (*figures, ("report", str(path))))
     if is_opened:
         webbrowser.open(path.resolve().as_uri())
 

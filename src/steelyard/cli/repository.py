@@ -38,8 +38,11 @@ def index(
 
         steelyard repository index public
     """
+    from steelyard.report.engine import NO_ENGINE, has_engine  # noqa: PLC0415 - start-up time
     from steelyard.share.repository import INDEX_NAME, make_index  # noqa: PLC0415 - start-up time
 
+    if verify and not has_engine():
+        sys.stderr.write(f"not compared: the chart engine inside each `report.html`: {NO_ENGINE}\n")
     found = make_index(folder, is_verified=verify)
     for name, reason in found.refused.items():
         sys.stderr.write(f"left out: {name}: {reason}\n")

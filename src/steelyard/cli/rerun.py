@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from steelyard.cli.amounts import parse_share
 from steelyard.cli.compare_results import lay_over
+from steelyard.cli.figure_note import note_missing_figures
 from steelyard.cli.interruption import interruptible
 from steelyard.errors import InterruptedByUser, UsageError
 from steelyard.model.plan import read_plan
@@ -77,6 +78,7 @@ def rerun(
         if holds_plan(result):
             message = f"`{result}` holds a study already"
             raise UsageError(message, hint="give another folder with --out", code="usage.folder-in-use")
+        note_missing_figures()
         _ask(package, plan, is_agreed=yes)
         try:
             with interruptible():
@@ -113,6 +115,6 @@ def _repeat(plan: Plan, result: Path) -> None:
     with choose_progress() as progress:
         repeat(plan, result, progress, ("steelyard", *sys.argv[1:]))
     if plan.study != COMPARISON:
-        from steelyard.cli.report import write_files  # noqa: PLC0415 - needs packages that only reports need
+        from steelyard.cli.report import write_files  # noqa: PLC0415 - start-up time
 
         write_files(result)

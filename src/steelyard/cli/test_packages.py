@@ -19,8 +19,6 @@ from steelyard.share.checksums import MANIFEST_NAME
 from steelyard.share.crate import CRATE_NAME
 from steelyard.share.unpack import unpack
 
-pytest.importorskip("altair", reason="reports need the extra `report`")
-
 ABOUT = """
 title = "Two commands: \\"true\\" & <sleep>"
 description = "Compared # with care: 'quoted', ümläuts"

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytest.importorskip("altair", reason="reports need the extra `report`")
-
 HOSTILE = "<script>alert(1)</script>\x1b[2J"
 
 

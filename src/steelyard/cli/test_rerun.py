@@ -14,8 +14,6 @@ from steelyard.share.rerun import newly_missing, said_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytest.importorskip("altair", reason="reports need the extra `report`")
-
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:

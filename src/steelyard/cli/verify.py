@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path  # noqa: TC003 - cyclopts reads the annotation
 from typing import Annotated, Final
 
@@ -19,13 +20,14 @@ def verify(place: Path, *, json_: Annotated[bool, Parameter(name="--json", negat
     Leaves with exit code 0 if every hash, finding, table and the report agree to the last digit, 1 with the
     list of what does not, 5 if the data cannot be used. A package is unpacked into a private folder first;
     one that could write outside of it, or that would fill the disk, is refused before anything is written.
+    What this installation cannot compare is named; it changes no exit code.
 
     Parameters
     ----------
     place
         Package, or result folder with ``findings.json``; it is not changed.
     json_
-        Print one JSON object: ``confirmed`` and ``problems``.
+        Print one JSON object: ``confirmed``, ``problems`` and ``not_compared``.
 
     Examples
     --------
@@ -39,13 +41,15 @@ def verify(place: Path, *, json_: Annotated[bool, Parameter(name="--json", negat
     """
     from steelyard.share.package_check import verify_place  # noqa: PLC0415 - start-up time
 
-    problems = verify_place(place)
+    found = verify_place(place)
+    problems = found.problems
     if json_:
-        answer = {"confirmed": not problems, "directory": str(place), "problems": problems}
+        answer = {"confirmed": not problems, "directory": str(place), **asdict(found)}
         sys.stdout.write(json.dumps(answer, indent=1, ensure_ascii=False) + "\n")
     elif problems:
         sys.stdout.write("".join(f"{problem}\n" for problem in problems))
         sys.stderr.write(f"{len(problems)} problems; the findings are not confirmed\n")
     else:
         sys.stdout.write(f"confirmed: every finding of `{place}` follows from its raw data\n")
+    sys.stderr.writelines(f"not compared: {each}\n" for each in found.not_compared)
     return NOT_CONFIRMED if problems else CONFIRMED

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import TYPE_CHECKING, Final
-
-import vl_convert
+from typing import TYPE_CHECKING
 
 from steelyard.errors import unwritable
 from steelyard.report.charts.theme import file_config
 from steelyard.report.drawn import drawn_of
-from steelyard.report.html import VEGA_LITE_VERSION
+from steelyard.report.engine import drawn_chart
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from steelyard.report.page import Figure, Json, Page
-
-PNG_SCALE: Final = 2.0
 
 
 def write_figures(page: Page, folder: Path) -> list[Path]:
@@ -40,6 +36,8 @@ def write_figures(page: Page, folder: Path) -> list[Path]:
     ------
     DataError
         If a file cannot be written.
+    CapabilityError
+        If this installation cannot draw figures.
     """
     written: list[Path] = []
     try:
@@ -62,9 +60,8 @@ def file_spec(figure: Figure) -> dict[str, Json]:
 
 
 def _write(figure: Figure, folder: Path) -> list[Path]:
-    vega = vl_convert.vegalite_to_vega(json.dumps(file_spec(figure)), vl_version=VEGA_LITE_VERSION)
-    svg: str = vl_convert.vega_to_svg(vega)
+    svg, png = drawn_chart(json.dumps(file_spec(figure)))
     paths = [folder / f"{figure.id}.svg", folder / f"{figure.id}.png"]
     paths[0].write_text(svg, encoding="utf-8")
-    paths[1].write_bytes(vl_convert.svg_to_png(svg, scale=PNG_SCALE))
+    paths[1].write_bytes(png)
     return paths

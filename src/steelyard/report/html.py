@@ -9,12 +9,12 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
-import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from steelyard.report import page as document
 from steelyard.report.charts.theme import page_config
+from steelyard.report.engine import INSTALL, NO_ENGINE, engine_script, has_engine
 from steelyard.report.evidence import named_findings, packed_evidence
 
 if TYPE_CHECKING:
@@ -29,10 +29,7 @@ ROWS_AT_FIRST: Final = 15
 ROWS_UNFOLDED: Final = 12
 """A longer table is folded behind one line that says what is in it."""
 
-VEGA_LITE_VERSION: Final = "6.4"
-
-_ENTRY: Final = "window.vegaEmbed=vegaEmbed;"
-"""What of the engine the page's script calls."""
+_SCRIPT_BEGIN, _SCRIPT_END = "<script>", "</script>"
 
 _KINDS: Final[dict[type, str]] = {
     document.Prose: "prose",
@@ -49,7 +46,7 @@ def render_html(page: Page) -> str:
 
     Every text passes through automatic escaping; scripts are admitted by their hash alone, so that a
     hostile name in the data can neither become markup nor be executed, and the browser is forbidden to
-    connect anywhere.
+    connect anywhere. An installation that cannot draw figures gives the page without them, which says so.
 
     Parameters
     ----------
@@ -61,20 +58,63 @@ def render_html(page: Page) -> str:
     str
         A whole document in UTF-8.
     """
-    engine, script = _inline(_engine()), _inline(_asset("page.js"))
+    return _render(page, _inline(engine_script()) if has_engine() else None)
+
+
+def render_like(page: Page, written: str) -> str:
+    """Give the page as an installation like the one that wrote a document would give it.
+
+    A document without a chart engine is rendered without one. An installation without a chart engine takes
+    the document's own, so that all but the engine can be compared.
+
+    Parameters
+    ----------
+    page : Page
+        What to show.
+    written : str
+        The document.
+    """
+    engine = engine_of(written)
+    return _render(page, _inline(engine_script()) if engine is not None and has_engine() else engine)
+
+
+def engine_of(written: str) -> str | None:
+    """Give the chart engine inside a document; ``None`` where it has none.
+
+    Parameters
+    ----------
+    written : str
+        A document that this module rendered: the engine stands before the page's own script.
+    """
+    engine, _, rest = written.partition(_SCRIPT_BEGIN)[2].partition(_SCRIPT_END)
+    return engine if _SCRIPT_BEGIN in rest else None
+
+
+def _render(page: Page, engine: str | None) -> str:
+    script = _inline(_asset("page.js"))
+    figures = () if engine is None else page.figures()
     template = _environment().get_template("page.html.j2")
     return template.render(
         page=page,
-        policy=_policy(engine, script),
-        engine=Markup(engine),  # noqa: S704 - our own script, admitted by its hash
+        policy=_policy(*(each for each in (engine, script) if each is not None)),
+        engine=None if engine is None else Markup(engine),  # noqa: S704 - admitted by its hash
+        no_figures=_no_figures(page) if engine is None else None,
         script=Markup(script),  # noqa: S704 - our own script, admitted by its hash
         style=Markup(_asset("style.css")),  # noqa: S704 - our own style
-        charts=_data({figure.id: _chart(figure) for figure in page.figures()}),
+        charts=_data({figure.id: _chart(figure) for figure in figures}),
         config=_data(page_config()),
         evidence=_data(packed_evidence(_findings(page))),
         rows_at_first=ROWS_AT_FIRST,
         rows_unfolded=ROWS_UNFOLDED,
     )
+
+
+def _no_figures(page: Page) -> document.Notice | None:
+    """Say why figures are missing; ``None`` where the page has none anyway."""
+    if not page.figures():
+        return None
+    repair = f"`{INSTALL}` installs it; then `steelyard report` draws the figures"
+    return document.Notice("The figures are missing", (f"where this page was written, {NO_ENGINE}", repair))
 
 
 def write_html(page: Page, path: Path) -> None:
@@ -138,13 +178,6 @@ def _policy(*scripts: str) -> str:
 
 def _digest(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-@cache
-def _engine() -> str:
-    """Give Vega, Vega-Lite and Vega-Embed as one script (0.9 MB)."""
-    engine: str = vl_convert.javascript_bundle(_ENTRY, vl_version=VEGA_LITE_VERSION)
-    return engine
 
 
 @cache

@@ -7,6 +7,7 @@ import shlex
 import tempfile
 import zipfile
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
@@ -17,7 +18,7 @@ from steelyard.share.checksums import MANIFEST_NAME, compare_manifest, read_mani
 from steelyard.share.crate import CRATE_NAME, CRATE_PROFILE, PREVIEW_NAME, PROCESS_PROFILE, RESULT
 from steelyard.share.entry_names import quoted, refused
 from steelyard.share.unpack import unpack
-from steelyard.share.verify import verify
+from steelyard.share.verify import not_compared, verify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,7 +88,23 @@ def is_package(folder: Path) -> bool:
     return (folder / MANIFEST_NAME).exists() or (folder / CRATE_NAME).exists()
 
 
-def verify_place(place: Path) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What verifying a package or a result folder found.
+
+    Parameters
+    ----------
+    problems : list of str
+        One sentence per disagreement; empty if everything is confirmed.
+    not_compared : list of str
+        One sentence for each thing that this installation cannot compare.
+    """
+
+    problems: list[str]
+    not_compared: list[str]
+
+
+def verify_place(place: Path) -> Verification:
     """Check a package or a result folder and list what does not agree.
 
     Of a package, first its files are compared with its manifest and its metadata; only if nothing is missing,
@@ -100,8 +117,8 @@ def verify_place(place: Path) -> list[str]:
 
     Returns
     -------
-    list of str
-        One sentence per disagreement; empty if everything is confirmed.
+    Verification
+        Disagreements, and what was not compared.
 
     Raises
     ------
@@ -110,21 +127,22 @@ def verify_place(place: Path) -> list[str]:
     """
     with opened(place) as folder:
         if place.is_dir() and not is_package(folder):
-            return verify(folder)
+            return _verify_result(folder)
         problems = compare_manifest(folder)
         if problems:
-            return [
-                *problems,
-                "its findings were not computed again: the files are not those that were packed",
-            ]
-        return [*_compare_crate(folder), *_verify_result(folder / RESULT.rstrip("/"))]
+            last = "its findings were not computed again: the files are not those that were packed"
+            return Verification([*problems, last], [])
+        crate = list(_compare_crate(folder))
+        result = folder / RESULT.rstrip("/")
+        if not result.is_dir():
+            message = f"the package holds no folder `{RESULT}`"
+            raise DataError(message, hint="give a package that `steelyard pack` wrote", code="data.package")
+        found = _verify_result(result)
+        return Verification([*crate, *found.problems], found.not_compared)
 
 
-def _verify_result(result: Path) -> list[str]:
-    if not result.is_dir():
-        message = f"the package holds no folder `{RESULT}`"
-        raise DataError(message, hint="give a package that `steelyard pack` wrote", code="data.package")
-    return verify(result)
+def _verify_result(result: Path) -> Verification:
+    return Verification(verify(result), not_compared(result))
 
 
 def _compare_crate(folder: Path) -> Iterator[str]:

@@ -134,7 +134,7 @@ def _listed(path: Path, *, is_verified: bool) -> Listed:
         raise DataError(message, code="data.package") from error
     if not is_verified:
         return listed
-    problems = verify_place(path)
+    problems = verify_place(path).problems
     if problems:
         message = f"its findings are not confirmed: {problems[0]}"
         raise DataError(message, code="data.unconfirmed")

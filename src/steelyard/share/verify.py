@@ -21,7 +21,8 @@ from steelyard.record.schema import PLAN_KEY, RUNS_SCHEMA
 from steelyard.record.seal import altered_tables, hash_tables
 from steelyard.record.table_file import read_metadata
 from steelyard.record.trace_folder import SIMULATIONS_NAME, TRACES_NAME
-from steelyard.report.html import render_html
+from steelyard.report.engine import INSTALL, NO_ENGINE, has_engine
+from steelyard.report.html import engine_of, render_like
 from steelyard.share.originals import compare_figures, compare_ledger
 
 if TYPE_CHECKING:
@@ -58,8 +59,8 @@ def verify(result: Path) -> list[str]:
     Compared are: the hashes of the recorded tables with those in ``provenance.json`` and ``findings.json``;
     the id of the plan in all files; the recorded tables with those that the ledger gives; every number, word
     and query of every finding, exactly; every table, byte by byte; the report, byte by byte, with a fresh
-    rendering of the findings; and the figures: what they show with a fresh computation, their files with the
-    hashes kept when they were drawn.
+    rendering of the findings, but for what `not_compared` lists; and the figures: what they show with a fresh
+    computation, their files with the hashes kept when they were drawn.
 
     Parameters
     ----------
@@ -86,6 +87,25 @@ def verify(result: Path) -> list[str]:
         problems += _compare_findings(stored, fresh)
         problems += _compare_tables(result, copy)
     return problems + list(_compare_report(result, plan))
+
+
+def not_compared(result: Path) -> list[str]:
+    """List what of a result folder `verify` cannot compare in this installation.
+
+    Parameters
+    ----------
+    result : Path
+        Result folder.
+
+    Returns
+    -------
+    list of str
+        One sentence each, with the command that changes it.
+    """
+    path = result / _REPORT
+    if has_engine() or not path.exists() or engine_of(path.read_text(encoding="utf-8")) is None:
+        return []
+    return [f"the chart engine inside `{_REPORT}`: {NO_ENGINE}; install it with `{INSTALL}`"]
 
 
 def _changed_text(shown: str, given: str) -> str:
@@ -233,7 +253,8 @@ def _compare_report(result: Path, plan: Plan) -> Iterator[str]:
     yield from compare_figures(result, page)
     if not path.exists():
         return
-    shown, given = path.read_text(encoding="utf-8"), render_html(page)
+    shown = path.read_text(encoding="utf-8")
+    given = render_like(page, shown)
     if shown != given:
         again = f"`steelyard report {result}` writes it again"
         yield f"`{_REPORT}` is not what the findings render to: {_changed_text(shown, given)}; {again}"

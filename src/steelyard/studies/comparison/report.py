@@ -183,20 +183,13 @@ def _row(finding: Finding, metric: str) -> tuple[Value, ...]:
 
 
 def write_report(result: Path) -> Path:
-    """Write ``report.html`` and ``figures/`` into a result folder with findings; give the page's path.
+    """Write the report of a result folder with findings; give the page's path.
 
     Raises
     ------
     DataError
         If a file cannot be read or written.
-    CapabilityError
-        If the packages that draw reports are not installed.
     """
-    from steelyard.report.figures import write_figures  # noqa: PLC0415 - needs packages that only reports need
-    from steelyard.report.html import write_html  # noqa: PLC0415
+    from steelyard.report.output import write_report as write_files  # noqa: PLC0415 - start-up time
 
-    page = build(result)
-    path = result / "report.html"
-    write_html(page, path)
-    write_figures(page, result / "figures")
-    return path
+    return write_files(build(result), result)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
 import steelyard
+from steelyard.cli.verb_lookup import HELP_FLAGS, family, find_verb, unknown_verb
 from steelyard.cli.verbs import VERBS
 from steelyard.errors import InternalError, SteelyardError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Mapping, Sequence
+
+    from cyclopts import App
 
 _SUCCESS = 0
 _INTERRUPTED = 130
@@ -22,7 +26,7 @@ def main() -> NoReturn:
 
 
 def execute(words: Sequence[str]) -> int:
-    """Execute one command line.
+    """Answer one command line.
 
     Parameters
     ----------
@@ -50,26 +54,50 @@ def execute(words: Sequence[str]) -> int:
         raise
     except BaseException as error:
         # The one place where nothing may escape; a panic of a native library is no `Exception`.
-        wrapped = _of_system(error) or _internal(error)
+        wrapped = _of_system(error) or _of_package(error) or _internal(error)
         _show(wrapped, words)
         return wrapped.exit_code
 
 
 def _answer(words: Sequence[str]) -> int:
-    if not words or words[0] in {"--help", "-h", "help"}:
+    while words and words[0] == "help":
+        # The flag stands first, so that nothing behind it can be taken for a program to run.
+        split = find_verb(words[1:])
+        words = (
+            [*words[1:], HELP_FLAGS[0]] if split is None else [*split[0].split(" "), HELP_FLAGS[0], *split[1]]
+        )
+    if not words or words[0] in HELP_FLAGS:
         sys.stdout.write(overview())
         return _SUCCESS
     if words[0] in {"--version", "-V"}:
         sys.stdout.write(f"steelyard {steelyard.__version__}\n")
         return _SUCCESS
-    length = 2 if " ".join(words[:2]) in VERBS else 1
-    return _execute_verb(" ".join(words[:length]), words[length:])
+    if words[0].partition("=")[0] == "--install-completion":
+        from steelyard.cli.completion import install_completion  # noqa: PLC0415 - start-up time
+
+        install_completion(words)
+        return _SUCCESS
+    split = find_verb(words)
+    if split is not None:
+        return _execute_verb(*split)
+    kin = family(words[0])
+    if kin and len(words) > 1 and words[1] in HELP_FLAGS:
+        sys.stdout.write(f"Usage: steelyard {words[0]} VERB [options]\n\nVerbs:\n{_listed(kin)}\n")
+        return _SUCCESS
+    raise unknown_verb(words)
+
+
+def _with_help_flag(words: Sequence[str]) -> list[str]:
+    """Ask for the help of a verb; before all else, so that nothing is taken for a program to run."""
+    split = find_verb(words)
+    if split is None:
+        return [*words, HELP_FLAGS[0]]
+    return [*split[0].split(" "), HELP_FLAGS[0], *split[1]]
 
 
 def overview() -> str:
     """Give the text of ``steelyard --help``."""
-    width = max(map(len, VERBS)) + 2
-    verbs = "\n".join(f"  {name:<{width}}{verb.summary}" for name, verb in VERBS.items())
+    verbs = _listed({name: verb.summary for name, verb in VERBS.items()})
     return (
         "Steelyard: a laboratory for performance experiments.\n\n"
         f"Usage: steelyard VERB [options]\n\nVerbs:\n{verbs}\n\n"
@@ -78,34 +106,27 @@ def overview() -> str:
         "  steelyard measure -- sleep 0.1      what does one command use?\n"
         "  steelyard compare ./old ./new       which is faster, and how surely?\n"
         "  steelyard run stability --quick     how many workers before timings go bad?\n\n"
-        "`steelyard VERB --help` explains a verb with examples.\n"
+        "`steelyard help VERB` explains a verb with examples, `steelyard help run STUDY` a study's options.\n"
+        "`steelyard --install-completion` lets bash, zsh or fish complete verbs and options.\n"
     )
+
+
+def _listed(verbs: Mapping[str, str]) -> str:
+    width = max(map(len, verbs)) + 2
+    return "\n".join(f"  {name:<{width}}{summary}" for name, summary in verbs.items())
 
 
 def _execute_verb(name: str, words: Sequence[str]) -> int:
-    verb = VERBS.get(name)
-    if verb is None:
-        from difflib import get_close_matches  # noqa: PLC0415 - start-up time
+    from cyclopts import CycloptsError  # noqa: PLC0415 - start-up time
 
-        near = get_close_matches(name, VERBS, n=1)
-        message = f"`{name}` is no verb of steelyard; known: {', '.join(VERBS)}"
-        hint = f"did you mean `steelyard {near[0]}`?" if near else "steelyard --help"
-        raise UsageError(message, hint=hint)
+    from steelyard.cli.verb_app import verb_app  # noqa: PLC0415 - start-up time
 
-    if verb.takes_command:
-        _require_separator(name, words)
-    from cyclopts import App, CycloptsError, Parameter  # noqa: PLC0415 - start-up time
-
-    function = _load(verb.target)
-    app = App(
-        name=f"steelyard {name}",
-        version_flags=[],
-        help_format="markdown",
-        default_parameter=Parameter(negative=""),
-        help_epilogue=_examples(function),
-    )
-    app.default(function)
+    app = verb_app(name)
     try:
+        if VERBS[name].takes_command:
+            _require_separator(app, name, words)
+        if VERBS[name].takes_study and not set(HELP_FLAGS).isdisjoint(words):
+            app = _study_help(name, words)
         answer = app(
             list(words),
             exit_on_error=False,
@@ -119,47 +140,60 @@ def _execute_verb(name: str, words: Sequence[str]) -> int:
     return answer if isinstance(answer, int) else _SUCCESS
 
 
-def _require_separator(name: str, words: Sequence[str]) -> None:
-    """Refuse a command line in which nobody can tell whose an option is."""
-    options = [word for word in words if word.startswith("-")]
-    if "--" in words or not options or {"--help", "-h"} & set(words):
+def _study_help(name: str, words: Sequence[str]) -> App:
+    """Give the command line whose help shows the options of the study that the words name."""
+    from steelyard.cli.verb_app import study_app  # noqa: PLC0415 - start-up time
+    from steelyard.studies.registry import studies, study  # noqa: PLC0415 - start-up time
+
+    named = next((word for word in words if word in studies()), None)
+    if named is None and not words[0].startswith("-"):
+        study(words[0])
+    return study_app(name, named)
+
+
+def _require_separator(app: App, name: str, words: Sequence[str]) -> None:
+    """Refuse a command line in which nobody can tell whose an option is, or a misspelt one is the program.
+
+    Raises
+    ------
+    CycloptsError
+        If what stands before the program is not an option of the verb.
+    UsageError
+        If nothing separates the options from the program.
+    """
+    if not set(HELP_FLAGS).isdisjoint(words[: _separator(words)]):
         return
+    from cyclopts import MissingArgumentError  # noqa: PLC0415 - start-up time
+
+    usage = f"steelyard {name} [options] -- program [arguments]"
+    if "--" in words:
+        _, bound, _ = app.parse_args(words[: _separator(words)], exit_on_error=False, print_error=False)
+        if bound.args:
+            message = (
+                f"`{bound.args[0]}` stands before `--`, where only options of `steelyard {name}` may stand"
+            )
+            raise UsageError(message, hint=usage)
+        return
+    options = [word for word in words if word.startswith("-")]
+    if not options:
+        return
+    with suppress(MissingArgumentError):
+        # A first word that is no option of the verb is misspelt, whatever follows.
+        app.parse_args(words[:1], exit_on_error=False, print_error=False)
     message = (
         f"`{options[0]}` may be meant for `steelyard {name}` or for the program; `--` must stand before it"
     )
-    raise UsageError(message, hint=f"steelyard {name} [options] -- program [arguments]")
+    raise UsageError(message, hint=usage)
 
 
-def _examples(function: Callable[..., object]) -> str:
-    """Give the Examples section of a verb's docstring, which cyclopts leaves out of its help."""
-    from inspect import getdoc  # noqa: PLC0415 - start-up time
-
-    _, heading, text = (getdoc(function) or "").partition("Examples\n--------\n")
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return "\n\n".join(["Examples:", *(f"`{line}`" for line in lines)]) if heading else ""
-
-
-def _load(target: str) -> Callable[..., object]:
-    from importlib import import_module  # noqa: PLC0415 - start-up time
-
-    module, _, function = target.partition(":")
-    try:
-        verb: Callable[..., object] = getattr(import_module(module), function)
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.startswith("steelyard"):
-            raise
-        from steelyard.errors import CapabilityError  # noqa: PLC0415 - start-up time
-
-        message = f"this installation lacks the Python package `{error.name}`"
-        hint = "pip install 'steelyard[all]'"
-        raise CapabilityError(message, hint=hint, code="capability.package") from error
-    return verb
+def _separator(words: Sequence[str]) -> int:
+    return words.index("--") if "--" in words else len(words)
 
 
 def _show(error: SteelyardError, words: Sequence[str]) -> None:
     paragraph = "\n".join(line for line in error.message.splitlines() if line.strip())
-    verb = f" {words[0]}" if words and words[0] in VERBS else ""
-    hint = error.hint or f"steelyard{verb} --help"
+    split = find_verb(words)
+    hint = error.hint or f"steelyard {'' if split is None else f'{split[0]} '}--help"
     sys.stderr.write(f"error: {paragraph}\n\nhint: {hint}\n")
 
 
@@ -185,6 +219,15 @@ def _of_system(error: BaseException) -> SteelyardError | None:
         message = f"`{error.filename}` cannot be used: {error.strerror}"
         return DataError(message, hint="check the file, its folder and their rights", code="data.unusable")
     return None
+
+
+def _of_package(error: BaseException) -> SteelyardError | None:
+    """Give the error of a Python package that is absent or unusable; ``None`` for anything else."""
+    if not isinstance(error, ImportError):
+        return None
+    from steelyard.cli.missing_package import missing_package  # noqa: PLC0415 - start-up time
+
+    return missing_package(error)
 
 
 def _internal(error: BaseException) -> InternalError:

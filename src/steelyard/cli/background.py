@@ -6,9 +6,7 @@ import os
 import signal
 import sys
 from pathlib import Path  # noqa: TC003 - cyclopts reads the annotations
-from typing import Annotated, NoReturn
-
-from cyclopts import Parameter
+from typing import NoReturn
 
 from steelyard.errors import UsageError
 from steelyard.run.programs import govern_program
@@ -17,7 +15,7 @@ LEVELS = ("class", "idle")
 
 
 def background(
-    *command: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    *command: str,
     require: str | None = None,
     status: Path | None = None,
     quiet: bool = False,
@@ -46,7 +44,7 @@ def background(
 
     steelyard background --require class -- ./index-everything
     """
-    if not command:
+    if not command or not command[0]:
         message = "`steelyard background` needs a command"
         raise UsageError(message, hint="steelyard background -- make -j8")
     if require is not None and require not in LEVELS:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from steelyard.cli.verb_app import options_of
 from steelyard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ Flag = Annotated[bool, Parameter(negative="")]
 PERCENT = 100
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=options_of("colocation"))
 @dataclass(frozen=True, slots=True)
 class Colocation:
     """Trials of the colocation study.
@@ -24,26 +25,26 @@ class Colocation:
     Parameters
     ----------
     policies
-        For `colocation`: policies by commas: none, default, nice, weights, idle, cpu-idle, be,
+        Policies by commas: none, default, nice, weights, idle, cpu-idle, be,
         be-no-entry, be-no-exit, be-no-local, fifo. Those that do not work here are recorded with the reason.
     loads
-        For `colocation`: CPU time that the requests alone ask for [percent of the CPUs], by commas.
+        CPU time that the requests alone ask for [percent of the CPUs], by commas.
     repetitions
-        For `colocation`: trials of each policy and load; each repetition has arrivals of its own.
+        Trials of each policy and load; each repetition has arrivals of its own.
     in_vm
-        For `colocation`: execute every trial in a virtual machine whose kernel can load a scheduler, its time
+        Execute every trial in a virtual machine whose kernel can load a scheduler, its time
         counted in instructions: the same on every machine.
     vcpus
-        For `colocation`: processors of that machine.
+        Processors of that machine.
     instruction_ns
-        For `colocation`: time that an instruction takes on each of them while all are busy [ns]; default and
+        Time that an instruction takes on each of them while all are busy [ns]; default and
         least: their number. Slower ones are simulated sooner, and the kernel's own work weighs more there.
     cpus
-        For `colocation`: CPUs that service and best-effort jobs share, separated by commas.
+        CPUs that service and best-effort jobs share, separated by commas.
     kind
-        For `colocation`: service of worker threads (pool), or over HTTP with a second tier behind it (web).
+        Service of worker threads (pool), or over HTTP with a second tier behind it (web).
     long_share
-        For `colocation`: share of requests that are long, as `2%`.
+        Share of requests that are long, as `2%`.
     """
 
     policies: str | None = None

@@ -112,7 +112,7 @@ _DEFAULT_PLACE = PlaceOptions()
 
 
 def measure(
-    *command: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    *command: str,
     place: PlaceOptions = _DEFAULT_PLACE,
     limits: LimitOptions = _DEFAULT_LIMITS,
     iterations: Annotated[int, Parameter(name=["--iterations", "-n"])] = 1,
@@ -148,7 +148,7 @@ def measure(
 
     steelyard measure -n 20 --json -- sort words.txt
     """
-    if not command:
+    if not command or not command[0]:
         message = "`steelyard measure` needs a command"
         raise UsageError(message, hint="steelyard measure -- sleep 0.1")
     if iterations < 1:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from steelyard.cli.verb_app import options_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -14,7 +16,7 @@ Flag = Annotated[bool, Parameter(negative="")]
 Words = Annotated[tuple[str, ...] | None, Parameter(negative="")]
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=options_of("communication"))
 @dataclass(frozen=True, slots=True)
 class Messages:
     """Messages of the communication study.
@@ -22,29 +24,29 @@ class Messages:
     Parameters
     ----------
     transport
-        For `communication`: pipe, unix, tcp, shm, openmpi, openmpi-tcp or mpich; several times for several.
+        Transport: pipe, unix, tcp, shm, openmpi, openmpi-tcp or mpich; several times for several.
         By default all that work here.
     link
-        For `communication`: a link between two network namespaces, such as `rate=1gbit,delay=50us`; several
+        A link between two network namespaces, such as `rate=1gbit,delay=50us`; several
         times for several. Needs root.
     hostfile
-        For `communication`: a file with two hosts that are reached by ssh, one per line.
+        A file with two hosts that are reached by ssh, one per line.
     operations
-        For `communication`: operations of a replication.
+        Operations of a replication.
     warm_up
-        For `communication`: operations at the begin of each launch that are kept, and that no model sees.
+        Operations at the begin of each launch that are kept, and that no model sees.
     sizes
-        For `communication`: how sizes are drawn: doubling, uniform or log-uniform.
+        How sizes are drawn: doubling, uniform or log-uniform.
     smallest
-        For `communication`: smallest message [bytes].
+        Smallest message [bytes].
     largest
-        For `communication`: largest message [bytes].
+        Largest message [bytes].
     replications
-        For `communication`: launches per transport; the last one is held out, to judge the model by.
+        Launches per transport; the last one is held out, to judge the model by.
     budget
-        For `communication`: time a launch may take [s]; it ends at the next block.
+        Time a launch may take [s]; it ends at the next block.
     validate
-        For `communication`: let SimGrid simulate the held-out operations with the model, and compare.
+        Let SimGrid simulate the held-out operations with the model, and compare.
     """
 
     transport: Words = None

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 from cyclopts import Parameter
 
+from steelyard.cli.verb_app import options_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=options_of("replication"))
 @dataclass(frozen=True, slots=True)
 class Replication:
     """Experiments of the replication study.
@@ -20,18 +22,18 @@ class Replication:
     Parameters
     ----------
     experiments
-        For `replication`: experiments by commas: e1 (JMH), e2 (overhead of monitoring), e3 (web service),
+        Experiments by commas: e1 (JMH), e2 (overhead of monitoring), e3 (web service),
         e4 (macro benchmark), causes (cause tree). By default all; with `--quick` e1, e2 and e3.
     configurations
-        For `replication`: what of them is measured, by commas; `steelyard plan replication` lists them.
+        What of them is measured, by commas; `steelyard plan replication` lists them.
     devices
-        For `replication`: TOML file of devices; by default this host, and two devices that it plays.
+        TOML file of devices; by default this host, and two devices that it plays.
     containers
-        For `replication`: container technology: auto (the first that works), none, docker, podman or crun.
+        Container technology: auto (the first that works), none, docker, podman or crun.
     causes
-        For `replication`: interventions of the cause tree by commas, in their order; all by default.
+        Interventions of the cause tree by commas, in their order; all by default.
     planted
-        For `replication`: a cause planted into the cause tree: none, background, allocation or migrations.
+        A cause planted into the cause tree: none, background, allocation or migrations.
     """
 
     experiments: str | None = None

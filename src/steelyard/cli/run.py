@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,11 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from steelyard.cli.colocation import NO_COLOCATION, Colocation
+from steelyard.cli.figure_note import note_missing_figures
 from steelyard.cli.interruption import interruptible
 from steelyard.cli.messages import NO_MESSAGES, Messages
 from steelyard.cli.option_owner import require_taken
 from steelyard.cli.replication import NO_REPLICATION, Replication
-from steelyard.errors import InterruptedByUser
+from steelyard.cli.verb_app import options_of
+from steelyard.errors import InterruptedByUser, UsageError
 from steelyard.record.clock import now_utc
 from steelyard.run.progress import choose_progress
 from steelyard.studies.execution import (
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
 RESULTS = Path("steelyard-results")
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=options_of("scaling"))
 @dataclass(frozen=True, slots=True)
 class Program:
     """A program of the user's.
@@ -44,10 +47,10 @@ class Program:
     Parameters
     ----------
     command
-        For `scaling`, a program of yours with `{workers}` where its number of workers belongs; without it,
+        A program of yours with `{workers}` where its number of workers belongs; without it,
         the packets program that comes with Steelyard.
     baseline
-        For `scaling` with a command, the serial program that speed-up is relative to; by default the command
+        With `--command`, the serial program that speed-up is relative to; by default the command
         with one worker.
     """
 
@@ -67,6 +70,7 @@ def run(  # noqa: PLR0913 - the options of a command line
     study_file: Path | None = None,
     seed: int | None = None,
     resume: Annotated[bool, Parameter(negative="")] = False,
+    no_analyse: Annotated[bool, Parameter(negative="")] = False,
     program: Program = OWN_PROGRAM,
     messages: Messages = NO_MESSAGES,
     colocation: Colocation = NO_COLOCATION,
@@ -96,6 +100,8 @@ def run(  # noqa: PLR0913 - the options of a command line
         Seed of the order and of the inputs.
     resume
         Continue the study in the folder given by `--out`.
+    no_analyse
+        Record only; `steelyard analyse` and `steelyard report` do the rest, here or on another machine.
     program
         What `scaling` measures.
     messages
@@ -134,6 +140,9 @@ def run(  # noqa: PLR0913 - the options of a command line
 
         steelyard run replication --quick
     """
+    if no_analyse and as_json:
+        message = "`--no-analyse` leaves no findings that `--json` could print"
+        raise UsageError(message, hint="leave one of them out")
     chosen = study(name)
     given = {
         "quick": quick or None,
@@ -150,9 +159,11 @@ def run(  # noqa: PLR0913 - the options of a command line
     assignment = Assignment(
         chosen, options if is_asked or not resume else None, result, resume, ("steelyard", *sys.argv[1:])
     )
+    if not no_analyse:
+        note_missing_figures()
     try:
         with interruptible():
-            return _execute(assignment, _say_json if as_json else _report)
+            return _execute(assignment, _say_recorded if no_analyse else _say_json if as_json else _report)
     except KeyboardInterrupt as error:
         raise _interrupted(name, result) from error
 
@@ -160,9 +171,10 @@ def run(  # noqa: PLR0913 - the options of a command line
 def _execute(assignment: Assignment, say: Callable[[Path], None]) -> int:
     with choose_progress() as progress:
         summary = execute_study(assignment, progress)
-    assignment.study.analyse(assignment.result)
-    if isinstance(assignment.study, FollowedStudy) and assignment.study.follow(assignment.result):
+    if say is not _say_recorded:
         assignment.study.analyse(assignment.result)
+        if isinstance(assignment.study, FollowedStudy) and assignment.study.follow(assignment.result):
+            assignment.study.analyse(assignment.result)
     say(assignment.result)
     failed = sum(count for status, count in summary.statuses.items() if status != "completed")
     if failed:
@@ -183,15 +195,21 @@ def _interrupted(name: str, result: Path) -> InterruptedByUser:
     return InterruptedByUser(message, hint=resume_command(name, result))
 
 
+def _say_recorded(result: Path) -> None:
+    """Say where the recorded runs are, and what makes a report of them."""
+    place = shlex.quote(str(result))
+    sys.stdout.write(f"recorded: {result}\nnext: steelyard analyse {place} && steelyard report {place}\n")
+
+
 def _report(result: Path) -> None:
-    from steelyard.cli.report import report  # noqa: PLC0415 - needs packages that only reports need
+    from steelyard.cli.report import report  # noqa: PLC0415 - start-up time
 
     report(result)
 
 
 def _say_json(result: Path) -> None:
     """Write the report's files, and print the findings as they are kept."""
-    from steelyard.cli.report import write_files  # noqa: PLC0415 - needs packages that only reports need
+    from steelyard.cli.report import write_files  # noqa: PLC0415 - start-up time
 
     write_files(result)
     sys.stdout.write((result / "findings.json").read_text(encoding="utf-8"))

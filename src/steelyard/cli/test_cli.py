@@ -27,13 +27,6 @@ def test_every_verb_has_help_with_an_example(name: str, capsys: pytest.CaptureFi
     assert "xample" in text
 
 
-def test_an_unknown_verb_names_the_known_ones_and_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute(["reprot"]) == 2
-    error = capsys.readouterr().err
-    assert "known: run, measure" in error
-    assert "hint: did you mean `steelyard report`?" in error
-
-
 def test_an_unknown_option_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["doctor", "--frobnicate"]) == 2
     assert "frobnicate" in capsys.readouterr().err

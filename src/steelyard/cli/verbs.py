@@ -16,15 +16,18 @@ class Verb(NamedTuple):
         First line of the function's docstring; a test keeps both equal.
     takes_command : bool
         Whether a foreign command line follows, which must not be mixed up with options of the verb.
+    takes_study : bool
+        Whether a study stands first, which has options of its own.
     """
 
     target: str
     summary: str
     takes_command: bool = False
+    takes_study: bool = False
 
 
 VERBS: Final[dict[str, Verb]] = {
-    "run": Verb("steelyard.cli.run:run", "Execute a study and write its result folder."),
+    "run": Verb("steelyard.cli.run:run", "Execute a study and write its result folder.", takes_study=True),
     "measure": Verb(
         "steelyard.cli.measure:measure", "Execute one command and say what it used.", takes_command=True
     ),
@@ -53,7 +56,7 @@ VERBS: Final[dict[str, Verb]] = {
         "steelyard.cli.peaks:peaks", "Say how often calls take unusually long, when, and what comes with it."
     ),
     "fit": Verb("steelyard.cli.fit:fit", "Fit lines, power laws or pieces to two columns of a file."),
-    "plan": Verb("steelyard.cli.plan:plan", "Show what a study would execute."),
+    "plan": Verb("steelyard.cli.plan:plan", "Show what a study would execute.", takes_study=True),
     "import": Verb(
         "steelyard.cli.importing:import_results", "Turn foreign result files into a result folder."
     ),

@@ -24,16 +24,20 @@ ROOT = Path(__file__).resolve().parents[2]
 OLD_ROOT = ROOT / ".tools" / "bullseye"
 UV = shutil.which("uv") or str(ROOT / ".tools" / "bin" / "uv")
 GENERATED = {"PKG-INFO", "Cargo.toml", "crates/py/README.md"}
+LEADING_BACK = {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "UV_PROJECT_ENVIRONMENT"}
 LONGEST_S = 300
 BLOCKS = 3
 ITERATIONS = 4
-# Mounts are made in a namespace of their own, so that none is left however this ends.
+# A mount namespace of its own, so that no mount is left however this ends; and its own root instead of a
+# `chroot`, in which no further mount namespace could be made.
 ENTER_OLD_ROOT = """
-mount --rbind /proc "$0/proc"; mount --rbind /sys "$0/sys"; mount --rbind /dev "$0/dev"
-for path in "$1" "$2"; do mkdir -p "$0$path"; mount --bind "$path" "$0$path"; done
-mount --bind /etc/resolv.conf "$0/etc/resolv.conf"
-root=$0; folder=$1; shift 2
-exec chroot "$root" sh -c 'cd "$0" && exec "$@"' "$folder" "$@"
+mount --bind "$0" "$0"; cd "$0"
+mount --rbind /proc proc; mount --rbind /sys sys; mount --rbind /dev dev
+mkdir -p ".$1" ".$2"
+for path in "$1" "$2" /etc/resolv.conf /etc/ssl/certs; do mount --bind "$path" ".$path"; done
+pivot_root . mnt; umount --lazy mnt
+cd "$1"; shift 2
+exec "$@"
 """
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs_wheel, pytest.mark.timeout(900)]
@@ -73,8 +77,10 @@ class Installed:
         self._python = python
 
     def start(self, *words: object) -> subprocess.CompletedProcess[str]:
-        # Nothing that leads back to the checkout: no PYTHONPATH, no VIRTUAL_ENV.
+        # How packages are reached is the machine's; nothing leads back to the checkout.
+        kept = {name: value for name, value in os.environ.items() if name not in LEADING_BACK}
         environment = {
+            **kept,
             "HOME": str(self.folder),
             "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
             "STEELYARD_STATE": str(self.folder / "state"),
@@ -94,7 +100,7 @@ class Installed:
         for file in (UV, wheel):
             shutil.copy(file, self.folder)
         for words in (
-            ["venv", "--quiet", "--python", self._python, "venv"],
+            ["venv", "--quiet", "--no-project", "--python", self._python, "venv"],
             ["pip", "install", "--quiet", "--python", "venv", wheel.name],
         ):
             made = self.start("./uv", *words)
@@ -165,8 +171,8 @@ def test_a_command_is_measured(installed: Installed, isolation: str) -> None:
     assert 200_000_000 <= found["wall_ns"] < 2_000_000_000
     assert 0 < found["cpu_ns"] < found["wall_ns"]
     (outcome,) = found["outcomes"]
-    user = os.getuid() if isolation == "bare" else 60000
-    assert outcome["standard_output"]["text"] == f"{user}\n"
+    user = int(outcome["standard_output"]["text"])
+    assert user == os.getuid() if isolation == "bare" else user >= 60000
     assert outcome["quantities"]["wall_ns"]["source"]
 
 

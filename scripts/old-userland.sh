@@ -10,7 +10,8 @@ cd "$(dirname "$0")/.."
 . scripts/options.sh "$@"
 
 root=$PWD/.tools/bullseye
-[ -x "$root/opt/python/bin/python3.11" ] && exit 0
+# The source is removed last.
+[ -x "$root/opt/python/bin/python3.11" ] && [ ! -d "$root/opt/source" ] && exit 0
 command -v debootstrap > /dev/null || {
   echo "error: cannot find debootstrap; hint: apt-get install debootstrap" >&2
   exit 3

@@ -6,8 +6,8 @@
 #                               processor with GNU's C library if it is left out
 #
 # Versions and hashes of the tools stand in scripts/wheel.txt, made by `uv pip compile --generate-hashes
-# --universal --no-header --no-annotate` from: auditwheel==6.8.2 build==1.6.1 maturin==1.16.0 twine==7.0.0
-# ziglang==0.17.1
+# --universal --no-header --no-annotate` from: auditwheel==6.8.2 build==1.6.1 maturin==1.16.0
+# readme-renderer[md]==46.0 (without its extra, twine takes any readme for a good one) twine==7.0.0 ziglang==0.17.1
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -21,6 +21,10 @@ command -v "$uv" > /dev/null || { echo "error: cannot find uv; hint: make setup"
 # maturin is started by its name, and finds zig beside the interpreter.
 PATH=$PWD/.tools/wheel/bin:$PATH
 
+# One at a time: they share these folders.
+mkdir -p target
+exec 9> target/wheel.lock
+flock 9
 rm -rf target/sdist target/built
 mkdir -p target/sdist dist
 pyproject-build --no-isolation --sdist --outdir target/built .

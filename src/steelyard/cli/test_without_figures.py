@@ -138,23 +138,30 @@ def test_packing_says_what_was_not_compared(
 
 
 @pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize(
+    ("line", "is_said"),
+    [
+        ("compare --report false true", True),
+        ("compare false true", False),
+        ("run stability", True),
+        ("run stability --no-analyse", False),
+    ],
+)
 def test_what_a_report_will_lack_is_said_before_the_first_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    line: str,
+    is_said: bool,  # noqa: FBT001 - a case
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert execute(["compare", "--report", "false", "true"]) == 4
-    assert capsys.readouterr().err.startswith(f"note: {NOTE}; install it with `{INSTALL}`\n")
-    assert execute(["compare", "false", "true"]) == 4
-    assert NOTE not in capsys.readouterr().err
-
-    def stop(*_: object) -> None:
+    def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("steelyard.cli.run.execute_study", stop)
-    assert execute(["run", "stability"]) == 130
-    assert capsys.readouterr().err.startswith(f"note: {NOTE}; ")
-    assert execute(["run", "stability", "--no-analyse"]) == 130
-    assert NOTE not in capsys.readouterr().err
+    monkeypatch.setattr("steelyard.cli.compare.compare_commands", stop)
+    assert execute(line.split()) == 130
+    assert capsys.readouterr().err.startswith(f"note: {NOTE}; install it with `{INSTALL}`\n") is is_said
 
 
 @pytest.mark.usefixtures("undrawn")

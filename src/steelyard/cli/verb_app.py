@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from cyclopts import Argument, ArgumentCollection
 
-COMMON_OPTIONS: Final = "Options"
 _DEFAULT: Final = Parameter(negative="")
 _Kind = TypeVar("_Kind", bound=App)
 
@@ -85,6 +84,7 @@ def study_app(verb: str, study: str | None, name: str | None = None) -> App:
         ]
     app = _app(StudyApp, name or f"steelyard {verb}", function, told + _epilogue(examples))
     app.study = study
+    app.group_parameters = Group("Options of every study")
     return app
 
 
@@ -94,7 +94,6 @@ def _app(kind: type[_Kind], name: str, function: Callable[..., object], epilogue
         version_flags=[],
         help_format="markdown",
         default_parameter=_DEFAULT,
-        group_parameters=Group(COMMON_OPTIONS),
         help_epilogue=epilogue,
     )
     app.default(function)

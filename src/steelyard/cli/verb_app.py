@@ -92,6 +92,7 @@ def _app(kind: type[_Kind], name: str, function: Callable[..., object], epilogue
     app = kind(
         name=name,
         version_flags=[],
+        suppress_keyboard_interrupt=False,
         help_format="markdown",
         default_parameter=_DEFAULT,
         help_epilogue=epilogue,

@@ -84,7 +84,7 @@ def study_app(verb: str, study: str | None, name: str | None = None) -> App:
         ]
     app = _app(StudyApp, name or f"steelyard {verb}", function, told + _epilogue(examples))
     app.study = study
-    app.group_parameters = Group("Options of every study")
+    app.group_parameters = Group("Options of every study", sort_key=0)
     return app
 
 

@@ -32,7 +32,7 @@ ITERATIONS = 4
 # `chroot`, in which no further mount namespace could be made.
 ENTER_OLD_ROOT = """
 mount --bind "$0" "$0"; cd "$0"
-mount --rbind /proc proc; mount --rbind /sys sys; mount --rbind /dev dev
+mount --rbind /proc proc; mount --rbind /sys sys; mount --rbind /dev dev; mount -t tmpfs tmpfs tmp
 mkdir -p ".$1" ".$2"
 for path in "$1" "$2" /etc/resolv.conf /etc/ssl/certs; do mount --bind "$path" ".$path"; done
 pivot_root . mnt; umount --lazy mnt
@@ -40,7 +40,7 @@ cd "$1"; shift 2
 exec "$@"
 """
 
-pytestmark = [pytest.mark.slow, pytest.mark.needs_wheel, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timing, pytest.mark.needs_wheel, pytest.mark.timeout(900)]
 
 
 def is_of_checkout(source: Path) -> bool:

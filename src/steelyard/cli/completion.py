@@ -10,7 +10,7 @@ from cyclopts.completion import ShellDetectionError
 
 from steelyard.cli.verb_app import study_app, verb_app
 from steelyard.cli.verbs import VERBS
-from steelyard.errors import UsageError
+from steelyard.errors import UsageError, unwritable
 from steelyard.studies.registry import studies
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ def install_completion(words: Sequence[str]) -> None:
     except ShellDetectionError as error:
         message = "cannot tell which shell is in use"
         raise UsageError(message, hint=f"steelyard {_OPTION} bash") from error
+    except OSError as error:
+        raise unwritable(error.filename, error, "give a `HOME` you may write to") from error
     needed = "; `.zshrc` must call `autoload -Uz compinit && compinit`" if path.name.startswith("_") else ""
     sys.stdout.write(f"completion: {path}\nnext: open a new shell{needed}\n")
 

@@ -254,3 +254,11 @@ def test_installing_completion_says_where_it_is(
 def test_an_unknown_shell_names_the_known(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(words) == 2
     assert "allowed: bash, zsh, fish" in capsys.readouterr().err
+
+
+def test_completion_that_cannot_be_written_names_the_place(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", "/proc")
+    assert execute(["--install-completion", "fish"]) == 5
+    assert "`/proc/.config" in capsys.readouterr().err

@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 import tomllib
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib.metadata import requires
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -101,6 +101,18 @@ def test_an_altered_word_beside_the_engine_is_found(result: Path, capsys: pytest
     page.write_text(page.read_text().replace("Every sentence", "No sentence"))
     assert execute(["verify", str(result)]) == 1
     assert "it says `" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("has_engine", [True, False])
+def test_a_page_that_is_no_text_is_found(
+    has_engine: bool,  # noqa: FBT001 - a case
+    result: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (result / "report.html").write_bytes(b"\xff\xfe" * 100)
+    with nullcontext() if has_engine else without_engine():
+        assert execute(["verify", str(result)]) == 1
+    assert r"it says `\xff\xfe" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("undrawn")

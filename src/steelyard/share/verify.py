@@ -103,9 +103,14 @@ def not_compared(result: Path) -> list[str]:
         One sentence each, with the command that changes it.
     """
     path = result / _REPORT
-    if has_engine() or not path.exists() or engine_of(path.read_text(encoding="utf-8")) is None:
+    if has_engine() or not path.exists() or engine_of(_text(path)) is None:
         return []
     return [f"the chart engine inside `{_REPORT}`: {NO_ENGINE}; install it with `{INSTALL}`"]
+
+
+def _text(path: Path) -> str:
+    """Read a file that ought to be text; what is none stays visible as a difference."""
+    return path.read_text(encoding="utf-8", errors="backslashreplace")
 
 
 def _changed_text(shown: str, given: str) -> str:
@@ -253,7 +258,7 @@ def _compare_report(result: Path, plan: Plan) -> Iterator[str]:
     yield from compare_figures(result, page)
     if not path.exists():
         return
-    shown = path.read_text(encoding="utf-8")
+    shown = _text(path)
     given = render_like(page, shown)
     if shown != given:
         again = f"`steelyard report {result}` writes it again"

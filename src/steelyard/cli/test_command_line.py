@@ -194,7 +194,7 @@ def test_help_of_an_unknown_study_names_the_known(capsys: pytest.CaptureFixture[
 def scripts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("completion")
     app = whole_app()
-    paths = {shell: folder / f"steelyard.{shell}" for shell in SHELLS}
+    paths: dict[str, Path] = {shell: folder / f"steelyard.{shell}" for shell in SHELLS}
     for shell in SHELLS:
         paths[shell].write_text(app.generate_completion(shell=shell))
     return paths

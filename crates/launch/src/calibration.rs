@@ -150,12 +150,14 @@ fn write_program(path: &Path, rounds: u64) -> Result<(), LaunchError> {
 
 /// An executable of one segment: its header, the code, and the number of rounds behind it.
 fn program(rounds: u64) -> io::Result<Vec<u8>> {
-    let code =
-        code().ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, "it exists for x86-64 only"))?;
+    let code = code()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, "it exists for x86_64 and aarch64 only"))?;
     let size = (HEADER_BYTES + code.len() + 8) as u64;
     let mut file = Vec::with_capacity(HEADER_BYTES + code.len() + 8);
-    // SOURCE: ELF-64 object file format: identification, type EXEC, machine 62 (x86-64).
-    file.extend_from_slice(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\x3e\0\x01\0\0\0");
+    // SOURCE: ELF-64 object file format: identification, type EXEC, machine 62 (x86_64) or 183 (aarch64).
+    file.extend_from_slice(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x02\0");
+    file.extend_from_slice(if cfg!(target_arch = "aarch64") { b"\xb7\0" } else { b"\x3e\0" });
+    file.extend_from_slice(b"\x01\0\0\0");
     for word in [LOAD_ADDRESS + HEADER_BYTES as u64, 64, 0] {
         file.extend_from_slice(&u64::to_le_bytes(word));
     }
@@ -170,12 +172,12 @@ fn program(rounds: u64) -> io::Result<Vec<u8>> {
     Ok(file)
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn code() -> Option<&'static [u8]> {
     None
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[expect(clippy::unnecessary_wraps, reason = "other architectures have none")]
 fn code() -> Option<&'static [u8]> {
     unsafe extern "C" {
@@ -261,7 +263,72 @@ std::arch::global_asm!(
     ".popsection",
 );
 
-#[cfg(all(test, target_arch = "x86_64"))]
+#[cfg(target_arch = "aarch64")]
+std::arch::global_asm!(
+    ".pushsection .rodata.steelyard_busy,\"a\"",
+    ".globl steelyard_busy_begin",
+    ".globl steelyard_busy_end",
+    ".balign 4",
+    "steelyard_busy_begin:",
+    "sub sp, sp, #256",
+    "mov x8, #113",
+    "mov x0, #1",
+    "mov x1, sp",
+    "svc #0",
+    "mov x0, #2",
+    "add x1, sp, #16",
+    "svc #0",
+    "ldr x9, 9f",
+    "movz x10, #31300",
+    "movk x10, #52159, lsl #16",
+    "movk x10, #16525, lsl #32",
+    "movk x10, #313, lsl #48",
+    "2:",
+    "eor x10, x10, x10, lsl #13",
+    "eor x10, x10, x10, lsr #7",
+    "eor x10, x10, x10, lsl #17",
+    "subs x9, x9, #1",
+    "b.ne 2b",
+    "mov x0, #2",
+    "add x1, sp, #32",
+    "svc #0",
+    "mov x0, #1",
+    "add x1, sp, #48",
+    "svc #0",
+    "mov x11, #0",
+    "3:",
+    "ldr x12, [sp, x11, lsl #3]",
+    "add x13, sp, #64",
+    "add x13, x13, x11, lsl #4",
+    "mov x14, #16",
+    "4:",
+    "ror x12, x12, #60",
+    "and x15, x12, #15",
+    "add x15, x15, #48",
+    "cmp x15, #58",
+    "b.lo 5f",
+    "add x15, x15, #39",
+    "5:",
+    "strb w15, [x13], #1",
+    "subs x14, x14, #1",
+    "b.ne 4b",
+    "add x11, x11, #1",
+    "cmp x11, #8",
+    "b.lo 3b",
+    "mov x8, #64",
+    "mov x0, #1",
+    "add x1, sp, #64",
+    "mov x2, #128",
+    "svc #0",
+    "mov x8, #94",
+    "mov x0, #0",
+    "svc #0",
+    "9:",
+    "steelyard_busy_end:",
+    ".popsection",
+);
+
+#[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod tests {
     use super::*;
 

@@ -6,8 +6,9 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::fd::AsRawFd;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 
 use anyhow::Context;
 use nix::mount::{MsFlags, mount};
@@ -133,14 +134,30 @@ fn mount_version_1() -> anyhow::Result<()> {
 fn execute_program(line: &str) -> anyhow::Result<()> {
     let mut words = line.split(',');
     let program = words.next().unwrap_or_default();
-    let status = Command::new(program)
+    let child = Command::new(program)
         .args(words)
         .env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
-        .status()
+        .spawn()
         .with_context(|| format!("cannot execute `{program}` of `steelyard.exec`"))?;
+    let status = wait_as_first_process(child.id())?;
     let mut output = std::io::stdout();
     writeln!(output, "steelyard.exec: {status}")?;
     Ok(output.flush()?)
+}
+
+/// Waits for a child, and meanwhile for the orphans that only the first process can wait for.
+fn wait_as_first_process(child: u32) -> std::io::Result<ExitStatus> {
+    loop {
+        let mut status = 0;
+        // SAFETY: the pointer is valid.
+        let ended = unsafe { libc::waitpid(-1, &raw mut status, 0) };
+        if ended < 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        if ended.cast_unsigned() == child {
+            return Ok(ExitStatus::from_raw(status));
+        }
+    }
 }
 
 /// Opens the line without echo, line editing and translation of bytes.

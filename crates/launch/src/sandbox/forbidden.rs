@@ -63,7 +63,7 @@ const KERNEL_CODE: &[c_long] = &[
     libc::SYS_finit_module,
     libc::SYS_delete_module,
     libc::SYS_kexec_load,
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_env = "gnu"))]
     libc::SYS_kexec_file_load,
     libc::SYS_lookup_dcookie,
 ];

@@ -122,8 +122,46 @@ mod raw {
     }
 }
 
+#[cfg(target_arch = "aarch64")]
+mod raw {
+    use std::arch::asm;
+    use std::ptr;
+
+    use super::{CloneArguments, Life};
+
+    /// # Safety
+    ///
+    /// As of [`clone_sharing`](super::clone_sharing).
+    pub(super) unsafe fn clone3(
+        arguments: &CloneArguments,
+        life: Life,
+        argument: *const libc::c_void,
+    ) -> i64 {
+        let result: i64;
+        // SAFETY: the arguments are valid. The child begins behind the call with its own stack and never
+        // comes back from `life`; the kernel preserves the caller's registers.
+        unsafe {
+            asm!(
+                "svc #0",
+                "cbnz x0, 2f",
+                "mov x29, #0",
+                "mov x0, {argument}",
+                "blr {life}",
+                "brk #0",
+                "2:",
+                in("x8") libc::SYS_clone3,
+                inlateout("x0") ptr::from_ref(arguments) => result,
+                in("x1") size_of::<CloneArguments>(),
+                argument = in(reg) argument,
+                life = in(reg) life,
+            );
+        }
+        result
+    }
+}
+
 /// Other processors: children get a copy.
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod raw {
     use super::{CloneArguments, Life};
 

@@ -1,6 +1,11 @@
 //! Attacks on the kernel: calls a program has no business with.
 
-use super::{Attack, Findings};
+use std::ffi::CStr;
+use std::process::Command;
+
+use nix::sys::memfd::{MFdFlags, memfd_create};
+
+use super::{Attack, Findings, MARK};
 
 pub(super) const ATTACKS: &[(&str, Attack)] = &[
     ("kernel-calls", kernel_calls),
@@ -8,7 +13,19 @@ pub(super) const ATTACKS: &[(&str, Attack)] = &[
     ("keyrings", keyrings),
     ("call-by-x32", call_by_x32),
     ("call-by-i386", call_by_i386),
+    ("call-by-arm", call_by_arm),
 ];
+
+/// Attacks by the call tables that this kernel has beside its own.
+pub(crate) fn by_foreign_tables() -> &'static [&'static str] {
+    if cfg!(target_arch = "x86_64") {
+        return &["call-by-x32", "call-by-i386"];
+    }
+    let own = std::env::current_exe().expect("an executable has a path");
+    let outside = Command::new(own).args([MARK, "call-by-arm"]).status().expect("it can be started");
+    // Many processors of 64-bit ARM know no programs of 32-bit ARM.
+    if outside.code() == Some(ARM_CODE) { &["call-by-arm"] } else { &[] }
+}
 
 fn kernel_calls(findings: &mut Findings, _: &[String]) {
     for (name, call) in [
@@ -21,6 +38,7 @@ fn kernel_calls(findings: &mut Findings, _: &[String]) {
         ("finit_module", libc::SYS_finit_module),
         ("delete_module", libc::SYS_delete_module),
         ("kexec_load", libc::SYS_kexec_load),
+        ("kexec_file_load", libc::SYS_kexec_file_load),
         ("reboot", libc::SYS_reboot),
         ("swapon", libc::SYS_swapon),
         ("swapoff", libc::SYS_swapoff),
@@ -113,4 +131,24 @@ fn call_by_i386(findings: &mut Findings, _: &[String]) {
     findings.must_hold(&format!("alive after a 32-bit call: {answer}"), false);
     answer += 1;
     let _ = answer;
+}
+
+/// `getpid`, then `exit` with `ARM_CODE`, of 32-bit ARM.
+/// SOURCE: ELF-32 object file format: type EXEC, machine 40, ABI version 5, one segment.
+#[rustfmt::skip]
+const ARM_PROGRAM: [u32; 26] = [
+    0x464C_457F, 0x0001_0101, 0, 0, 0x0028_0002, 1, 0x0001_0054, 52, 0, 0x0500_0000, 0x0020_0034, 1, 0,
+    1, 0, 0x0001_0000, 0x0001_0000, 104, 104, 5, 0x1000,
+    0xE3A0_7014, 0xEF00_0000, 0xE3A0_7001, 0xE3A0_0007, 0xEF00_0000,
+];
+const ARM_CODE: i32 = 7;
+
+/// Must end the program. A 64-bit program of ARM has no such call: it becomes one that has.
+fn call_by_arm(findings: &mut Findings, _: &[String]) {
+    let program = ARM_PROGRAM.map(u32::to_le_bytes).concat();
+    let file = memfd_create(c"arm", MFdFlags::empty()).expect("a memory file can be made");
+    nix::unistd::write(&file, &program).expect("a memory file can be written");
+    let environment: [&CStr; 0] = [];
+    let Err(error) = nix::unistd::fexecve(file, &[c"arm"], &environment);
+    findings.must_hold(&format!("it starts: {error}"), false);
 }

@@ -4,7 +4,7 @@
 //! Exit code 0 means that nothing escaped.
 
 mod files;
-mod kernel;
+pub(crate) mod kernel;
 mod network;
 mod privileges;
 mod processes;

@@ -9,6 +9,7 @@ use steelyard_model::{Flag, Isolation, RunStatus};
 
 use super::Case;
 use super::bench::{attack, execute, exists, must_be_contained};
+use crate::attack::kernel::by_foreign_tables;
 
 pub(crate) const CASES: &[(&str, Case)] = &[
     ("reads_host_secrets", reads_host_secrets),
@@ -72,15 +73,13 @@ fn traces_the_keeper() {
 }
 
 fn uses_foreign_call_tables() {
-    if cfg!(target_arch = "x86_64") {
-        for name in ["call-by-x32", "call-by-i386"] {
-            let outcome = execute(&attack(name, &[]));
-            assert_eq!(
-                (outcome.status, outcome.signal),
-                (RunStatus::Signalled, Some(libc::SIGSYS)),
-                "{outcome:#?}"
-            );
-        }
+    for name in by_foreign_tables() {
+        let outcome = execute(&attack(name, &[]));
+        assert_eq!(
+            (outcome.status, outcome.signal),
+            (RunStatus::Signalled, Some(libc::SIGSYS)),
+            "{outcome:#?}"
+        );
     }
 }
 

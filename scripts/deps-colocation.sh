@@ -14,7 +14,6 @@ set -euo pipefail
 kernels=('6\.18' '6\.17' '6\.16' '6\.19' '7\.0' '7\.3')
 # Older ones do not divide virtual time among the virtual CPUs.
 emulator_major=10
-keyring=/usr/share/keyrings/debian-archive-keyring
 
 # The newest release of clang that the type information of kernels was tried with, else any.
 compiler=clang
@@ -27,10 +26,8 @@ place=${XDG_CACHE_HOME:-$HOME/.cache}/steelyard/guest/sched-ext
 mkdir -p "$place"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/suites.sh"
 
-# The mirror this machine takes Debian from.
-mirror=$(apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' |
-  sed -n 's/^Debian //p' | head -1)
 major() { "$@" --version 2>/dev/null | sed -n 's/.* version \([0-9]*\)\..*/\1/p' | head -1; }
 has_kernel() { compgen -G "$place/vmlinuz-*" >/dev/null; }
 has_emulator() {
@@ -40,22 +37,6 @@ has_emulator() {
   found=$(major env LD_LIBRARY_PATH="$place/qemu/usr/lib/x86_64-linux-gnu" \
     "$place/qemu/usr/bin/qemu-system-x86_64")
   [ "${found:-0}" -ge "$emulator_major" ]
-}
-
-# Makes later calls of apt use Debian's suites $1... and nothing else.
-use_suites() {
-  if [ -z "$mirror" ] || ! compgen -G "$keyring.*" >/dev/null; then
-    echo "error: no mirror of Debian among the sources of apt, or \`$keyring\` is not there" >&2
-    return 3
-  fi
-  mkdir -p "$scratch"/apt/{sources,lists/partial,cache/archives/partial}
-  printf '%s\n' 'Types: deb' "URIs: $mirror" "Suites: $*" 'Components: main' \
-    "Signed-By: $(compgen -G "$keyring.*" | head -1)" > "$scratch/apt/sources/debian.sources"
-  printf '%s;\n' 'Dir::Etc::sourcelist "/dev/null"' "Dir::Etc::sourceparts \"$scratch/apt/sources\"" \
-    "Dir::State::lists \"$scratch/apt/lists\"" "Dir::Cache \"$scratch/apt/cache\"" \
-    'APT::Sandbox::User "root"' 'Debug::NoLocking "1"' > "$scratch/apt.conf"
-  export APT_CONFIG=$scratch/apt.conf
-  apt-get update -qq
 }
 
 # Unpacks the first kernel of the list that the sources of apt have and that has sched_ext.

@@ -119,6 +119,14 @@ deps-packages: setup ## install the validators of others that replication packag
 wheel: $(filter .tools/bin/uv,$(UV)) ## build the wheel and the source distribution into dist/, and check both
 	@scripts/wheel.sh
 
+.PHONY: wheel-aarch64
+wheel-aarch64: $(filter .tools/bin/uv,$(UV)) ## build the wheel for 64-bit ARM into dist/, and check it
+	@scripts/aarch64.sh scripts/wheel.sh aarch64-unknown-linux-gnu
+
+.PHONY: deps-aarch64
+deps-aarch64: ## install what compiles for 64-bit ARM and emulates it (root, Debian-like)
+	@scripts/deps-aarch64.sh
+
 .PHONY: old-userland
 old-userland: ## make the userland of Debian 11 in which the wheel is tried (root, debootstrap)
 	@scripts/old-userland.sh

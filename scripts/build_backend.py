@@ -37,10 +37,15 @@ def _target_triple() -> str:
     return next(line.split()[1] for line in answer.stdout.splitlines() if line.startswith("host:"))
 
 
+def _setting(triple: str, name: str) -> str:
+    """Give the environment variable of cargo's setting for one target."""
+    return f"CARGO_TARGET_{triple.upper().replace('-', '_')}_{name}"
+
+
 def build_programs() -> None:
     """Build the static programs and put them into the package."""
     triple = _target_triple()
-    variable = f"CARGO_TARGET_{triple.upper().replace('-', '_')}_RUSTFLAGS"
+    variable = _setting(triple, "RUSTFLAGS")
     environment = dict(os.environ)
     # With --target the flags reach the programs but not procedural macros, which cannot be static.
     environment[variable] = f"{environment.get(variable, '')} -C target-feature=+crt-static".strip()
@@ -92,6 +97,9 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     _prepare(editable=False)
     # Who profiles Steelyard installs it editable; a wheel would be three times as large with symbols.
     os.environ.setdefault("MATURIN_STRIP", "true")
+    if "--zig" in os.environ.get("MATURIN_PEP517_ARGS", ""):
+        # A linker that cargo is told, as the programs need it across, would take the place of zig.
+        os.environ.pop(_setting(_target_triple(), "LINKER"), None)
     return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 
 MAGIC = b"\x7fELF"
+MACHINES = {"x86_64": "EM_X86_64", "aarch64": "EM_AARCH64"}
 TEXTS = {"licenses/LICENSE", "licenses/LICENSES/LGPL-2.1.txt", "licenses/NOTICE"}
 
 
@@ -34,12 +35,14 @@ def tag_problems(wheel: Path, platform: str) -> list[str]:
     return [f"needs {needed}, allowed is {platform}: {json.dumps(answer['versioned_symbols'])}"]
 
 
-def program_problems(name: str, content: bytes) -> list[str]:
+def program_problems(name: str, content: bytes, platform: str) -> list[str]:
     program = ELFFile(io.BytesIO(content))
     sections = {section.name for section in program.iter_sections()}
     found = [
         f"{name}: has {section}" for section in sorted(sections) if section.startswith((".debug", ".symtab"))
     ]
+    if program["e_machine"] != MACHINES[platform.split("_", 3)[3]]:
+        found.append(f"{name}: is for {program['e_machine']}")
     segments = {segment["p_type"] for segment in program.iter_segments()}
     if "/_bin/" in name and "PT_INTERP" in segments:
         found.append(f"{name}: is not linked statically")
@@ -52,7 +55,7 @@ def problems(wheel: Path, platform: str) -> list[str]:
         contents = {name: archive.read(name) for name in archive.namelist()}
     programs = {name: content for name, content in contents.items() if content.startswith(MAGIC)}
     for name, content in programs.items():
-        found += program_problems(name, content)
+        found += program_problems(name, content, platform)
     if "steelyard/_native.abi3.so" not in programs or "steelyard/_bin/steelyard-launch" not in programs:
         found.append(f"lacks the native module or the launcher; has {sorted(programs)}")
     found += [f"lacks {text}" for text in TEXTS if not any(name.endswith(text) for name in contents)]

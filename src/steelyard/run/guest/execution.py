@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from steelyard.errors import RunError, UsageError
 from steelyard.run.guest.initramfs import Entry, guest_entries, is_static_program, pack
 from steelyard.run.guest.kernel import bootable, find_image
-from steelyard.run.guest.machine import CgroupLayout, Machine, choose_accelerator
+from steelyard.run.guest.machine import Architecture, CgroupLayout, Machine, choose_accelerator
 from steelyard.run.programs import launcher_path, workloads_path
 
 if TYPE_CHECKING:
@@ -52,6 +52,10 @@ class GuestJob:
         Static busybox that gives the guest a shell.
     files : tuple of Entry
         Further files and folders of the guest.
+    architecture : str
+        Processor of the guest: ``x86_64``, or ``aarch64``, which is always emulated.
+    programs : Path or None
+        Folder of the guest's programs, launcher among them; this machine's own if left out.
     """
 
     program: Path
@@ -63,6 +67,8 @@ class GuestJob:
     environment: tuple[str, ...] = ()
     tools: Path | None = None
     files: tuple[Entry, ...] = ()
+    architecture: Architecture = "x86_64"
+    programs: Path | None = None
 
 
 def execute_in_guest(job: GuestJob, output: TextIO) -> int:
@@ -84,17 +90,18 @@ def execute_in_guest(job: GuestJob, output: TextIO) -> int:
     """
     extra = [Entry.file(PLACE, _static_content(job.program), 0o755), *_tools(job.tools), *job.files]
     _check_words(job.arguments + job.environment)
-    archive = pack(guest_entries(launcher_path().parent, workloads_path(), extra))
-    accelerator, _ = choose_accelerator()
+    archive = pack(guest_entries(job.programs or launcher_path().parent, workloads_path(), extra))
+    accelerator, _ = choose_accelerator() if job.architecture == "x86_64" else ("tcg", "")
     with tempfile.TemporaryDirectory(prefix="steelyard-guest-") as folder:
         initramfs = Path(folder) / "initramfs.cpio"
         initramfs.write_bytes(archive)
         words = ",".join([f"/{PLACE}", *job.arguments])
         machine = Machine(
-            kernel=bootable(find_image()),
+            kernel=bootable(find_image(job.architecture)),
             initramfs=initramfs,
             console=Path("/dev/stdout"),
             accelerator=accelerator,
+            architecture=job.architecture,
             name=f"steelyard-guest-{os.getpid()}",
             cgroup=job.cgroup,
             # The kernel gives what it does not know itself to its first process as environment.

@@ -53,8 +53,13 @@ def cache_folder() -> Path:
     return (Path(root) if root else Path.home() / ".cache") / "steelyard" / "guest"
 
 
-def find_image() -> Path:
+def find_image(architecture: str = "x86_64") -> Path:
     """Give the packed kernel: the one named, the one `make deps-isolation` fetched, the host's own.
+
+    Parameters
+    ----------
+    architecture : str
+        Of another one than ``x86_64``, only the kernel that was fetched for it.
 
     Raises
     ------
@@ -62,14 +67,20 @@ def find_image() -> Path:
         If there is none that can be read.
     """
     named = os.environ.get(KERNEL_VARIABLE)
-    candidates = [Path(named)] if named else []
-    candidates += sorted(cache_folder().glob("vmlinuz-*"), key=_version_key, reverse=True)
-    candidates.append(Path(f"/boot/vmlinuz-{os.uname().release}"))
+    if architecture == "x86_64":
+        folder, repair = cache_folder(), REPAIR
+        candidates = [Path(named)] if named else []
+        others = [Path(f"/boot/vmlinuz-{os.uname().release}")]
+    else:
+        folder, repair = cache_folder() / architecture, f"make deps-{architecture}"
+        candidates, others = [], [folder / "vmlinuz-*"]
+    candidates += sorted(folder.glob("vmlinuz-*"), key=_version_key, reverse=True)
+    candidates += others
     for path in candidates:
         if os.access(path, os.R_OK):
             return path
     message = "there is no guest kernel: " + ", ".join(f"`{path}`" for path in candidates) + " cannot be read"
-    raise CapabilityError(message, hint=REPAIR, code="capability.guest-kernel")
+    raise CapabilityError(message, hint=repair, code="capability.guest-kernel")
 
 
 def bootable(image: Path) -> Path:

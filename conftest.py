@@ -2,53 +2,91 @@
 
 - No entropy: property tests draw the same examples each time; `tests/fuzz` draws new ones.
 - Limits of time hold on slow machines: they grow with what starting an interpreter takes.
-- Where tests have an end (``STEELYARD_TEST_END``, as in continuous integration) the long ones come last, and
-  those for which no time is left are skipped, by name. Without it everything is executed.
+- Modules run in the order of their recorded durations, longest first, so that parallel workers end together.
+- Studies do not wait for a quiet machine: what tests ask of them does not depend on it.
+- A test above 5 s is marked `slow` (left to `make test-all`) or `long` (stays in `make test`, with the reason);
+  one that is not fails the session.
+- Where capabilities are promised (`--promised`, as in continuous integration), a test that needs no other one
+  must not skip.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import subprocess
 import sys
 import time
-from datetime import datetime
+from collections import defaultdict
+from pathlib import Path
 from typing import Final
 
 import pytest
 from hypothesis import settings
 
-from steelyard.record.clock import now_utc
-
 settings.register_profile("steady", derandomize=True, parent=settings.get_profile("default"))
 settings.load_profile("steady")
+os.environ["STEELYARD_LONGEST_WAIT_S"] = "0"
 
+DURATIONS: Final = Path(__file__).parent / "tests" / "durations.json"
 USUAL_START_S: Final = 0.012
 """What starting an interpreter takes on a machine that is not slow [s]."""
 PATIENCE: Final = 0.8
 """Share of a test's limit."""
-END: Final = "STEELYARD_TEST_END"
-"""Time of day after which no test begins [s since 1970]."""
+LONGEST_S: Final = 5.0
+"""What a test may take that is neither `slow` nor `long` [s]."""
+NOISE: Final = 2.0
+"""How much longer than usual a test may take once, beside another one."""
+RECORDED_S: Final = 0.2
+"""What is shorter is not recorded [s]."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of the lanes."""
+    group = parser.getgroup("lanes")
+    group.addoption("--record-durations", action="store_true", help=f"write {DURATIONS.name} again")
+    group.addoption(
+        "--promised",
+        default="",
+        help="capabilities that are there, e.g. `needs_vm,needs_mpi`: no test may skip them",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Watch the durations, in the process that sees all of them."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Durations(config), "durations")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Stretch the limits of time; put what is long last where time is limited."""
+    """Stretch the limits of time; put what is long first."""
     scale = _time_scale()
+    recorded = _recorded()
+    module_s: dict[str, float] = defaultdict(float)
     for item in items:
         item.add_marker(pytest.mark.timeout(scale * _limit_s(item)), append=False)
-    if END in os.environ:
-        items.sort(key=_is_long)
+        item.user_properties.append(("limit_s", scale * _duration_limit_s(item)))
+        module_s[_module(item.nodeid)] += recorded.get(item.nodeid, 0.0)
+    items.sort(key=lambda item: -module_s[_module(item.nodeid)])
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test for which no time is left."""
-    left_s = float(os.environ.get(END, "inf")) - datetime.fromisoformat(now_utc()).timestamp()
-    # What may take long is stopped by its limit at the latest, and is expected to need a part of it.
-    needed_s = _limit_s(item) / 4 if _is_long(item) else 0.0
-    if left_s < needed_s:
-        pytest.skip(f"{max(left_s, 0):.0f} s are left until {END}, and this needs {needed_s:.0f}")
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> object:
+    """Let a test fail that skips what is promised."""
+    report = yield
+    promised = set(filter(None, item.config.getoption("--promised").split(",")))
+    needed = {marker.name for marker in item.iter_markers() if marker.name.startswith("needs_")}
+    if promised and report.skipped and not hasattr(report, "wasxfail") and needed <= promised:
+        report.outcome = "failed"
+        report.longrepr = f"skipped, though everything that it needs is promised here: {report.longrepr[-1]}"
+    return report
+
+
+@pytest.fixture
+def patient_gates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let gates wait for a quiet machine as long as those of users do."""
+    monkeypatch.delenv("STEELYARD_LONGEST_WAIT_S")
 
 
 @pytest.fixture
@@ -58,13 +96,56 @@ def patience_s(request: pytest.FixtureRequest) -> float:
     return PATIENCE * float(limit.args[0])
 
 
-def _is_long(item: pytest.Item) -> bool:
-    return item.get_closest_marker("slow") is not None
+class _Durations:
+    """How long each test took, and which took longer than it may."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._taken_s: dict[str, float] = defaultdict(float)
+        self._over: dict[str, float] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Add up setup, call and teardown; what a module's fixtures take is not the test's."""
+        self._taken_s[report.nodeid] += report.duration
+        limit_s = dict(report.user_properties).get("limit_s", math.inf)
+        if report.when == "call" and report.duration > NOISE * limit_s:
+            self._over[report.nodeid] = report.duration
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Record, and fail where a test was too long."""
+        if self._over and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if self._config.getoption("--record-durations"):
+            known = {**_recorded(), **{name: round(taken, 1) for name, taken in self._taken_s.items()}}
+            kept = {name: known[name] for name in sorted(known) if known[name] >= RECORDED_S}
+            DURATIONS.write_text(json.dumps(kept, indent=0) + "\n", encoding="utf-8")
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Name what was too long."""
+        for name, taken_s in sorted(self._over.items()):
+            terminalreporter.write_line(
+                f"error: {name} took {taken_s:.1f} s: mark it `slow`, or `long` with the reason to wait for it",
+                red=True,
+            )
+
+
+def _module(nodeid: str) -> str:
+    return nodeid.partition("::")[0]
+
+
+def _recorded() -> dict[str, float]:
+    return json.loads(DURATIONS.read_text(encoding="utf-8")) if DURATIONS.exists() else {}
 
 
 def _limit_s(item: pytest.Item) -> float:
     own = item.get_closest_marker("timeout")
     return float(own.args[0] if own else item.config.getini("timeout"))
+
+
+def _duration_limit_s(item: pytest.Item) -> float:
+    is_marked = item.get_closest_marker("slow") or item.get_closest_marker("long")
+    return math.inf if is_marked else LONGEST_S
 
 
 def _time_scale() -> int:

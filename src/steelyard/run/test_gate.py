@@ -7,12 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from steelyard.errors import GateError
-from steelyard.run.gate import Decision, Gate, Observation, Patience, Policy, Thresholds
+from steelyard.errors import GateError, UsageError
+from steelyard.run.gate import LONGEST_WAIT, Decision, Gate, Observation, Patience, Policy, Thresholds
 from steelyard.run.host import Activity, CpuTicks, Pressure, PressureLine, Process, SwapActivity
 from steelyard.run.sensors import MachineSensors
 
 TICK_NS = 10_000_000
+
+
+pytestmark = pytest.mark.usefixtures("patient_gates")
 
 
 class ScriptedSensors:
@@ -113,6 +116,17 @@ def test_lasting_noise_is_recorded_by_default_and_waiting_is_bounded() -> None:
     stored = seen.as_dict()
     assert stored["quiet"] is False
     assert stored["foreign_cpu_ratio"] == pytest.approx(0.5)
+
+
+def test_the_environment_limits_every_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(LONGEST_WAIT, "0")
+    sensors = ScriptedSensors(*[{"user": 50}] * 50)
+    seen = _gate(sensors).before()
+    assert (seen.quiet, seen.attempts, sensors.slept_s) == (False, 1, 0.5)
+    for text in ("-1", "soon", "nan"):
+        monkeypatch.setenv(LONGEST_WAIT, text)
+        with pytest.raises(UsageError, match=rf"is `{text}`; allowed: seconds, from 0"):
+            _gate(ScriptedSensors()).before()
 
 
 def test_lasting_noise_is_an_error_under_the_strict_policy() -> None:

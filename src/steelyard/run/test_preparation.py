@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ASLR = "proc/sys/kernel/randomize_va_space"
+pytestmark = pytest.mark.usefixtures("patient_gates")
+
 HASTY = Patience(window_s=0.01, pause_s=0.01, bound_s=0.01)
 
 

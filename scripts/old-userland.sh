@@ -19,24 +19,24 @@ command -v debootstrap > /dev/null || {
 # What debootstrap mounts is gone with this namespace, however the script ends.
 [ -n "${OWN_MOUNTS-}" ] || OWN_MOUNTS=yes exec unshare --mount "$0" "$@"
 
-work() {
-  rm -rf "$root"
-  mkdir -p "$root"
-  debootstrap --variant=buildd \
-    --include=ca-certificates,libbz2-dev,libffi-dev,liblzma-dev,libsqlite3-dev,libssl-dev,zlib1g-dev bullseye "$root"
-  cp --dereference /etc/resolv.conf "$root/etc/"
-  sed 's/^deb /deb-src /; s/ bullseye / bookworm /' "$root/etc/apt/sources.list" > "$root/etc/apt/sources.list.d/source.list"
-  chroot "$root" /bin/bash -eu -c '
-    apt-get update -qq
-    mkdir /opt/source
-    cd /opt/source
-    apt-get source -qq --tar-only python3.11
-    tar --extract --strip-components=1 --file python3.11_*.orig.tar.*
-    ./configure --quiet --prefix=/opt/python --without-ensurepip
-    make --silent --jobs="$(nproc)"
-    make --silent install
-    rm -r /opt/source
-  '
-}
-
-if [ -n "$quiet" ]; then work > "$root.log" 2>&1 || { tail -20 "$root.log" >&2; exit 3; }; else work; fi
+if [ -n "$quiet" ]; then
+  exec 3>&2 > "$root.log" 2>&1
+  trap '[ $? = 0 ] || tail -20 "$root.log" >&3' EXIT
+fi
+rm -rf "$root"
+mkdir -p "$root"
+debootstrap --variant=buildd \
+  --include=ca-certificates,libbz2-dev,libffi-dev,liblzma-dev,libsqlite3-dev,libssl-dev,zlib1g-dev bullseye "$root"
+cp --dereference /etc/resolv.conf "$root/etc/"
+sed 's/^deb /deb-src /; s/ bullseye / bookworm /' "$root/etc/apt/sources.list" > "$root/etc/apt/sources.list.d/source.list"
+chroot "$root" /bin/bash -eu -c '
+  apt-get update -qq
+  mkdir /opt/source
+  cd /opt/source
+  apt-get source -qq --tar-only python3.11
+  tar --extract --strip-components=1 --file python3.11_*.orig.tar.*
+  ./configure --quiet --prefix=/opt/python --without-ensurepip
+  make --silent --jobs="$(nproc)"
+  make --silent install
+  rm -r /opt/source
+'

@@ -12,9 +12,10 @@ import vl_convert
 
 from fixtures.stability_sample import HOSTILE, findings, machine, plan, write_sample
 from steelyard.report.charts.thin import MARKS_PER_CHART
+from steelyard.report.engine import VEGA_LITE_VERSION
 from steelyard.report.evidence import named_findings
 from steelyard.report.figures import file_spec, write_figures
-from steelyard.report.html import VEGA_LITE_VERSION, render_html
+from steelyard.report.html import render_html
 from steelyard.report.markdown import render_markdown
 from steelyard.report.page import Prose, Table
 from steelyard.report.text import print_summary

@@ -7,21 +7,19 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 UV_VERSION := 0.13.8
 UV := $(shell command -v uv 2>/dev/null || echo .tools/bin/uv)
 BIN := .venv/bin
-CARGO_TEST := cargo test --locked --workspace --exclude steelyard-py
 
 .PHONY: demo
-demo: setup ## set up, execute a short stability study, write and name the HTML report
+demo: setup ## set up, run a short stability study, write and name the HTML report
 	@scripts/deps-isolation.sh --quiet --demo || true
 	@$(BIN)/steelyard run stability --quick
 
 .PHONY: test
-test: setup ## set up, execute the whole test suite
-	@scripts/test.sh
+test: setup ## set up, run what finds faults quickly: minutes
+	@$(BIN)/python scripts/lanes.py fast $(TEST_OPTIONS)
 
-.PHONY: test-fast
-test-fast: setup ## the tests that take seconds
-	@$(CARGO_TEST) --lib --quiet
-	@$(BIN)/python -m pytest -m "not slow and not needs_vm and not needs_docker and not needs_browser"
+.PHONY: test-all
+test-all: setup scheduler ## set up, run every test: also guests, whole studies, simulations, attacks by fuzzing
+	@$(BIN)/python scripts/lanes.py all $(TEST_OPTIONS)
 
 .PHONY: check
 check: setup ## format, lint, types, layers

@@ -4,8 +4,8 @@
 - Limits of time hold on slow machines: they grow with what starting an interpreter takes.
 - Modules run in the order of their recorded durations, longest first, so that parallel workers end together.
 - Studies do not wait for a quiet machine: what tests ask of them does not depend on it.
-- A test above 5 s is marked `slow` (left to `make test-all`) or `long` (stays in `make test`, with the reason);
-  one that is not fails the session.
+- A test above 5 s is marked `slow` (left to `make test-all`) or `long` (in `make test`, with the reason); one
+  that is not fails the session.
 - Where capabilities are promised (`--promised`, as in continuous integration), a test that needs no other one
   must not skip.
 """
@@ -25,7 +25,7 @@ from typing import Final
 import pytest
 from hypothesis import settings
 
-settings.register_profile("steady", derandomize=True, parent=settings.get_profile("default"))
+settings.register_profile("steady", derandomize=True, deadline=None, parent=settings.get_profile("default"))
 settings.load_profile("steady")
 os.environ["STEELYARD_LONGEST_WAIT_S"] = "0"
 
@@ -62,7 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Stretch the limits of time; put what is long first."""
     scale = _time_scale()
-    recorded = _recorded()
+    recorded = _stored()["tests"]
     module_s: dict[str, float] = defaultdict(float)
     for item in items:
         item.add_marker(pytest.mark.timeout(scale * _limit_s(item)), append=False)
@@ -117,15 +117,17 @@ class _Durations:
         if self._over and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         if self._config.getoption("--record-durations"):
-            known = {**_recorded(), **{name: round(taken, 1) for name, taken in self._taken_s.items()}}
-            kept = {name: known[name] for name in sorted(known) if known[name] >= RECORDED_S}
-            DURATIONS.write_text(json.dumps(kept, indent=0) + "\n", encoding="utf-8")
+            stored = _stored()
+            taken_s = {name: round(seconds, 1) for name, seconds in self._taken_s.items()}
+            known = {**stored["tests"], **taken_s}
+            stored["tests"] = {name: known[name] for name in known if known[name] >= RECORDED_S}
+            DURATIONS.write_text(json.dumps(stored, indent=0, sort_keys=True) + "\n", encoding="utf-8")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Name what was too long."""
         for name, taken_s in sorted(self._over.items()):
             terminalreporter.write_line(
-                f"error: {name} took {taken_s:.1f} s: mark it `slow`, or `long` with the reason to wait for it",
+                f"error: {name} took {taken_s:.1f} s, and is marked neither `slow` nor `long`",
                 red=True,
             )
 
@@ -134,8 +136,12 @@ def _module(nodeid: str) -> str:
     return nodeid.partition("::")[0]
 
 
-def _recorded() -> dict[str, float]:
-    return json.loads(DURATIONS.read_text(encoding="utf-8")) if DURATIONS.exists() else {}
+def _stored() -> dict[str, dict[str, float]]:
+    return (
+        json.loads(DURATIONS.read_text(encoding="utf-8"))
+        if DURATIONS.exists()
+        else {"lanes": {}, "tests": {}}
+    )
 
 
 def _limit_s(item: pytest.Item) -> float:

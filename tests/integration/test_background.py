@@ -24,6 +24,8 @@ from steelyard.run.programs import govern_program
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+pytestmark = pytest.mark.timing
+
 PREFIX = "steelyard-test-"
 CPU_V1 = Path("/sys/fs/cgroup/cpu")
 UNIFIED = next(

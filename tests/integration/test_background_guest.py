@@ -21,6 +21,7 @@ from steelyard.run.programs import govern_program, scheduler_program
 SCRIPT = Path(__file__).parents[1] / "fixtures" / "governed_guest.sh"
 
 
+@pytest.mark.slow
 @pytest.mark.needs_vm
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("layout", ["v2", "v1"])

@@ -66,6 +66,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "result"
 
 
+@pytest.mark.long("the one study of the module, which the tests behind it share")
 def test_every_policy_this_host_has_leaves_a_complete_trial(measured: Path) -> None:
     plan = read_plan(measured / "plan.json")
     trials = read_recorded(measured, plan)
@@ -114,6 +115,7 @@ def test_no_control_group_is_left(measured: Path) -> None:
     assert not (folder / f"steelyard-{os.getpid()}").exists()
 
 
+@pytest.mark.long("a study that is killed and resumed")
 def test_a_killed_study_resumes(tmp_path: Path) -> None:
     result = tmp_path / "result"
     words = ["run", "colocation", "--study-file", study_file(tmp_path, "none", "nice"), "--out", str(result)]

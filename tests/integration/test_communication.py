@@ -133,6 +133,7 @@ def test_a_killed_study_resumes_and_repeats_the_run_in_flight_alone(tmp_path: Pa
     assert verify(result) == []
 
 
+@pytest.mark.slow
 def test_a_killed_endpoint_keeps_what_was_stamped_and_the_study_goes_on(tmp_path: Path) -> None:
     result = tmp_path / "result"
     long = (

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from steelyard.record.trace import Trace
 
+pytestmark = pytest.mark.timing
 PLAN = SizePlan(SizeLaw.LOG_UNIFORM, 1, 1_000_000, 3000, {"pingpong": 1})
 
 
@@ -38,6 +39,7 @@ def test_a_planted_switch_is_found_within_two_percent(tmp_path: Path) -> None:
     assert any(at == pytest.approx(65_000, rel=0.02) for at in switches), switches
 
 
+@pytest.mark.slow
 def test_a_planted_heavy_tail_is_named(tmp_path: Path) -> None:
     model, _ = model_of(_measure(tmp_path, "--plant-noise", "lognormal:sigma=1.2,scale_ns=1000000"))
     assert "lognormal" in model.noise[0].law, model.noise[0].law

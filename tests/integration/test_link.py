@@ -31,7 +31,7 @@ PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
 LATE_US = 80
 """Timers this late let a shaper stand idle between two packets (one takes 121 us at 100 Mbit/s)."""
 
-pytestmark = [pytest.mark.needs_root, pytest.mark.needs_tc]
+pytestmark = [pytest.mark.timing, pytest.mark.needs_root, pytest.mark.needs_tc]
 
 
 @contextmanager

@@ -20,6 +20,8 @@ from steelyard.run.programs import load_program
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+pytestmark = pytest.mark.timing
+
 CPUS: Final = sorted(os.sched_getaffinity(0))
 V1_CPU: Final = Path("/sys/fs/cgroup/cpu")
 needs_v1_groups = pytest.mark.skipif(

@@ -24,6 +24,8 @@ from steelyard.run.transport.native import NATIVE, SHM, TCP, canary_command
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+pytestmark = pytest.mark.timing
+
 TRANSPORTS = ("pipe", "unix", "tcp", "shm")
 LOCAL = {Operation.TEST, Operation.IPROBE, Operation.WTIME}
 CPUS = sorted(os.sched_getaffinity(0))

@@ -132,6 +132,7 @@ def test_every_request_is_answered_rightly_and_kept(
     assert np.array_equal(np.diff(repeated.records["intended_ns"]), np.diff(intended))
 
 
+@pytest.mark.slow
 def test_the_stand_in_passes_and_fails_by_what_it_reaches(
     deployment: tuple[Conducted, Deployment], tmp_path: Path
 ) -> None:

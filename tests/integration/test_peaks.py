@@ -22,6 +22,8 @@ from steelyard.run.programs import watch_program
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.timing
+
 USUAL_NS = 1000
 
 

@@ -24,6 +24,8 @@ from steelyard.run.experiments.watched import watching
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.timing
+
 PROGRAM = Path(__file__).parents[1] / "fixtures" / "busy_calls.py"
 SECONDS = 2.5
 CALL_US = 50

@@ -246,7 +246,7 @@ def test_a_killed_conductor_leaves_nothing_on_another_host(server: Server, tmp_p
     "technology",
     [
         pytest.param("podman", marks=pytest.mark.needs_podman),
-        pytest.param("docker", marks=pytest.mark.needs_docker),
+        pytest.param("docker", marks=[pytest.mark.needs_docker, pytest.mark.slow]),
     ],
 )
 def test_a_container_on_another_host_is_one_as_here(server: Server, tmp_path: Path, technology: str) -> None:

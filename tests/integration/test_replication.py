@@ -38,6 +38,7 @@ def has_programs() -> bool:
 
 
 pytestmark = [
+    pytest.mark.long("a study that is killed and resumed"),
     pytest.mark.needs_replication,
     pytest.mark.skipif(not has_programs(), reason="needs Java and `make deps-replication`"),
 ]

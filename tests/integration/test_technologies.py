@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+pytestmark = pytest.mark.timing
+
 MARKS = {
     "sandbox": [pytest.mark.needs_root],
     "isolate": [pytest.mark.needs_isolate],
@@ -33,8 +35,8 @@ MARKS = {
     "runc": [pytest.mark.needs_oci],
     "bubblewrap": [pytest.mark.needs_bwrap],
     "nspawn": [pytest.mark.needs_nspawn],
-    "vm": [pytest.mark.needs_vm],
-    "vm-sandbox": [pytest.mark.needs_vm],
+    "vm": [pytest.mark.needs_vm, pytest.mark.slow],
+    "vm-sandbox": [pytest.mark.needs_vm, pytest.mark.slow],
 }
 NAMES = [pytest.param(name, marks=MARKS.get(name, [])) for name in technologies()]
 ITERATIONS = 2

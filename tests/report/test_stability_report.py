@@ -156,6 +156,7 @@ def test_missing_cells_are_na_with_their_reason(page: Page) -> None:
     assert cells["parallel-homogenous,4"] == ["2000", "2000", "2000", "NA"]
 
 
+@pytest.mark.slow
 def test_charts_are_valid_and_small_enough(page: Page) -> None:
     assert {figure.id for figure in page.figures()} == {
         *("scatter", "boxes", "dispersion", "classes", "parallel_ratios", "shifts"),

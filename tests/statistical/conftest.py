@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -11,6 +11,17 @@ from fixtures.simulated_result import Spec, Study, build
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+
+SHARE_OF_FEW: Final = 0.1
+
+
+@pytest.fixture(
+    params=[pytest.param(SHARE_OF_FEW, id="few"), pytest.param(1.0, id="all", marks=pytest.mark.slow)]
+)
+def simulated(request: pytest.FixtureRequest) -> Callable[[int], int]:
+    """Give how many of so many studies are simulated: a tenth in `make test`, all in `make test-all`."""
+    return lambda whole: round(request.param * whole)
 
 
 @pytest.fixture

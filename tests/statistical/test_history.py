@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ from scipy import signal, stats
 
 from steelyard.analyse.history import HistoryOptions, find_changes
 
-pytestmark = pytest.mark.slow
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 STUDIES = 1000
 NOMINAL = 0.05
 
@@ -45,17 +48,18 @@ def share_changed(series: list[np.ndarray], options: HistoryOptions) -> int:
 @pytest.mark.parametrize("size", [20, 100, 500])
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_false_changes_stay_at_the_nominal_rate(
-    name: str, size: int, capsys: pytest.CaptureFixture[str]
+    name: str, size: int, simulated: Callable[[int], int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    make = SCENARIOS[name]
-    series = [make(np.random.default_rng([67, size, study]), size) for study in range(STUDIES)]
+    make, studies = SCENARIOS[name], simulated(STUDIES)
+    series = [make(np.random.default_rng([67, size, study]), size) for study in range(studies)]
     wrong = share_changed(series, HistoryOptions(margin=0.0))
     with capsys.disabled():
-        sys.stdout.write(f"\n{name}, {size} results: {wrong / STUDIES:.1%} of unchanged series cut\n")
+        sys.stdout.write(f"\n{name}, {size} results: {wrong / studies:.1%} of unchanged series cut\n")
     # At most nominal, one-sided, 1 in 1000.
-    assert float(stats.binom.sf(wrong - 1, STUDIES, NOMINAL)) > 0.001
+    assert float(stats.binom.sf(wrong - 1, studies, NOMINAL)) > 0.001
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["normal", "lognormal 0.5", "1 % spikes", "heavy tail"])
 def test_the_permutation_test_is_exact_for_independent_results(name: str) -> None:
     make, options = SCENARIOS[name], HistoryOptions(margin=0.0, is_independent=True)
@@ -65,6 +69,7 @@ def test_the_permutation_test_is_exact_for_independent_results(name: str) -> Non
         assert float(stats.binom.sf(wrong - 1, 400, NOMINAL)) > 0.001, (size, wrong)
 
 
+@pytest.mark.slow
 def test_many_series_together_keep_the_rate() -> None:
     """Some false change among 20 unchanged series, in at most 5 % of histories."""
     wrong = 0
@@ -75,6 +80,7 @@ def test_many_series_together_keep_the_rate() -> None:
     assert float(stats.binom.sf(wrong - 1, 300, NOMINAL)) > 0.001, wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "after", "slowdown_sd", "is_independent", "least"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ from steelyard.analyse.equivalence import Margin, Verdict, ratio_test, verdict_o
 from steelyard.analyse.interval import Resampling, Statistic, bootstrap_intervals, interquartile_range
 from steelyard.analyse.warm_up import SeriesClass, classify_series
 
-pytestmark = pytest.mark.slow
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 DIFFERENT = {PublishedClass.HIGHER, PublishedClass.LESSER}
 
 
@@ -31,9 +34,10 @@ def at_most(errors: int, studies: int, nominal: float) -> bool:
 
 
 def test_identical_cells_are_called_different_at_no_more_than_the_nominal_rate(
+    simulated: Callable[[int], int],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    studies, own, published = 200, 0, 0
+    studies, own, published = simulated(200), 0, 0
     for study in range(studies):
         rng = np.random.default_rng([41, study])
         sides = [clustered(rng, 10, 100) for _ in range(2)]
@@ -53,8 +57,10 @@ def test_identical_cells_are_called_different_at_no_more_than_the_nominal_rate(
     assert published / studies > 0.4  # measured elsewhere: 70.5 %
 
 
-def test_cells_that_differ_by_the_margin_are_rarely_called_equivalent() -> None:
-    studies, wrong = 1000, 0
+def test_cells_that_differ_by_the_margin_are_rarely_called_equivalent(
+    simulated: Callable[[int], int],
+) -> None:
+    studies, wrong = simulated(1000), 0
     for study in range(studies):
         rng = np.random.default_rng([43, study])
         first, second = (
@@ -66,8 +72,10 @@ def test_cells_that_differ_by_the_margin_are_rarely_called_equivalent() -> None:
 
 
 @pytest.mark.parametrize("count", [30, 100])
-def test_studentised_interval_of_the_mean_covers_skewed_data(count: int) -> None:
-    studies, truth = 1000, 1 + float(np.exp(0.125))
+def test_studentised_interval_of_the_mean_covers_skewed_data(
+    count: int, simulated: Callable[[int], int]
+) -> None:
+    studies, truth = simulated(1000), 1 + float(np.exp(0.125))
     covered = 0
     for study in range(studies):
         values = 1 + np.random.default_rng([47, study]).lognormal(0, 0.5, count)
@@ -80,8 +88,10 @@ def test_studentised_interval_of_the_mean_covers_skewed_data(count: int) -> None
 
 
 @pytest.mark.parametrize("sigma", [0.5, 1.0])
-def test_interval_of_the_interquartile_range_covers_skewed_data(sigma: float) -> None:
-    studies, covered = 1000, 0
+def test_interval_of_the_interquartile_range_covers_skewed_data(
+    sigma: float, simulated: Callable[[int], int]
+) -> None:
+    studies, covered = simulated(1000), 0
     truth = float(np.subtract(*np.exp(sigma * stats.norm.ppf([0.75, 0.25]))))
     for study in range(studies):
         values = np.random.default_rng([53, study]).lognormal(0, sigma, 100)
@@ -90,8 +100,8 @@ def test_interval_of_the_interquartile_range_covers_skewed_data(sigma: float) ->
     assert at_most(studies - covered, studies, 0.07), covered
 
 
-def test_series_without_a_trend_are_called_flat() -> None:
-    studies = 500
+def test_series_without_a_trend_are_called_flat(simulated: Callable[[int], int]) -> None:
+    studies = simulated(500)
     wrong = sum(
         classify_series(1 + np.random.default_rng([59, study]).lognormal(-2, 0.5, 100)).shape
         is not SeriesClass.FLAT

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     Simulator = Callable[[np.random.Generator, int], NDArray[np.float64]]
 
-pytestmark = pytest.mark.slow
 STUDIES = 1000
 LEAST, MOST = 10, 120
 DIFFERENT = {Verdict.SLOWER, Verdict.FASTER}
@@ -99,36 +98,36 @@ def at_most(errors: int, studies: int, nominal: float) -> bool:
 @pytest.mark.parametrize("location", list(Location))
 @pytest.mark.parametrize("name", SERIES)
 def test_identical_commands_are_called_different_at_no_more_than_the_nominal_rate(
-    name: str, location: Location, capsys: pytest.CaptureFixture[str]
+    name: str, location: Location, simulated: Callable[[int], int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    alarms = missed = 0
-    for study in range(STUDIES):
+    alarms, missed, studies = 0, 0, simulated(STUDIES)
+    for study in range(studies):
         times = SERIES[name](np.random.default_rng([61, study]), MOST)
         verdict, _, outside = verdict_when_it_stops(times, Design(Margin(0.02), location=location))
         alarms += verdict in DIFFERENT
         missed += outside
     with capsys.disabled():
-        sys.stdout.write(f"\nA/A {name}, {location}: {alarms / STUDIES:.1%} called different\n")
-    assert at_most(alarms, STUDIES, 0.05), alarms
-    assert at_most(missed, STUDIES, 0.05), missed
+        sys.stdout.write(f"\nA/A {name}, {location}: {alarms / studies:.1%} called different\n")
+    assert at_most(alarms, studies, 0.05), alarms
+    assert at_most(missed, studies, 0.05), missed
 
 
 @pytest.mark.parametrize("location", list(Location))
 @pytest.mark.parametrize("name", ["skewed", "bimodal", "drifting", "ticking"])
 @pytest.mark.parametrize("sign", [-1, 1])
 def test_commands_that_differ_by_the_margin_are_rarely_called_equivalent(
-    name: str, location: Location, sign: int
+    name: str, location: Location, sign: int, simulated: Callable[[int], int]
 ) -> None:
-    margin = 0.1
-    wrong = 0
-    for study in range(STUDIES // 2):
+    margin, wrong, studies = 0.1, 0, simulated(STUDIES // 2)
+    for study in range(studies):
         times = SERIES[name](np.random.default_rng([67, study]), MOST)
         times[1] *= (1 + margin) ** sign
         verdict, _, _ = verdict_when_it_stops(times, Design(Margin(margin), location=location))
         wrong += verdict is Verdict.EQUIVALENT
-    assert at_most(wrong, STUDIES // 2, 0.05), wrong
+    assert at_most(wrong, studies, 0.05), wrong
 
 
+@pytest.mark.slow
 def test_a_family_errs_no_more_often_than_one_comparison() -> None:
     wrong = 0
     for study in range(STUDIES // 2):
@@ -142,6 +141,7 @@ def test_a_family_errs_no_more_often_than_one_comparison() -> None:
     assert at_most(wrong, STUDIES // 2, 0.05), wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("slowdown", "least_power"), [(1.02, 0.8), (1.05, 0.99)])
 def test_a_slowdown_is_found(slowdown: float, least_power: float) -> None:
     found = sizes = 0
@@ -156,6 +156,7 @@ def test_a_slowdown_is_found(slowdown: float, least_power: float) -> None:
     assert sizes / 200 <= MOST
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("true", "least"), [(0.0, 0.8), (0.01, 0.6), (0.03, 0.6)])
 def test_as_many_runs_as_the_advice_says_settle_most_comparisons(true: float, least: float) -> None:
     """A new comparison of the size that an unsettled one of 40 blocks asks for, at a spread of 5 %."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 LONGEST_WAIT: Final = "STEELYARD_LONGEST_WAIT_S"
-"""Environment: no wait for a quiet machine takes longer [s]; 0 measures beside whatever load, and records it."""
+"""Environment: longest wait for a quiet machine [s]; 0 measures beside whatever load, and records it."""
 
 _NAMED_LEFTOVERS: Final = 3
 _FEWEST_TICKS: Final = 3

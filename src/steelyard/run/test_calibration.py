@@ -19,6 +19,8 @@ from steelyard.run.gate import Gate, Patience
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.timing
+
 HASTY = Gate(patience=Patience(window_s=0.05, bound_s=0.05))
 
 
@@ -55,13 +57,14 @@ def test_the_newest_whole_calibration_counts(tmp_path: Path) -> None:
     assert latest_calibration("0" * 16, tmp_path) is None
 
 
+@pytest.mark.long("two whole calibrations")
 def test_a_study_measures_what_no_stored_calibration_says(tmp_path: Path) -> None:
     calls: list[tuple[int, int]] = []
 
     def count(done: int, total: int) -> None:
         calls.append((done, total))
 
-    calibrate(5, work_ms=1, gate=HASTY, folder=tmp_path)
+    calibrate(2, work_ms=1, gate=HASTY, folder=tmp_path)
     measured = valid_calibration(progress=count, folder=tmp_path)
     assert calls, "five runs are too few for a study"
     assert all(error.wall.count == STUDY_RUNS for error in measured.errors)

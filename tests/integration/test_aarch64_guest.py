@@ -25,8 +25,8 @@ SMALLEST_CASES = {"launcher": 90, "sandbox": 50, "hostile": 30}
 APPLETS = ("cat", "chmod", "cp", "echo", "head", "hostname", "ls", "pwd", "seq", "sort", "touch", "true")
 EMULATION_COST = "the_filter_does_not_slow_system_calls"
 """Compares times of system calls on the processor itself."""
-LARGEST_ERROR_NS = 3_000_000
-"""Emulation takes a hundred times as long as a processor for what the kernel does around a program."""
+LARGEST_ERROR_SHARE = 0.5
+"""Of what starting a program takes in emulation: it grows with the load of the machine as the error does."""
 
 pytestmark = [
     pytest.mark.slow,
@@ -125,4 +125,6 @@ def test_stamps_and_meters_agree_with_a_program_that_knows_its_truth(isolation: 
     found = json.loads(next(line for line in said.splitlines() if line.startswith("{")))
     assert found["cgroup"] == "v2"
     for metric in ("wall_error_ns", "cpu_error_ns"):
-        assert abs(found[metric]["median"]) < LARGEST_ERROR_NS, found
+        assert abs(found[metric]["median"]) < LARGEST_ERROR_SHARE * found["launch_of_true_ns"]["median"], (
+            found
+        )

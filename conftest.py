@@ -36,7 +36,7 @@ PATIENCE: Final = 0.8
 """Share of a test's limit."""
 LONGEST_S: Final = 5.0
 """What a test may take that is neither `slow` nor `long` [s]."""
-NOISE: Final = 2.0
+NOISE: Final = 3.0
 """How much longer than usual a test may take once, beside another one."""
 RECORDED_S: Final = 0.2
 """What is shorter is not recorded [s]."""
@@ -46,6 +46,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of the lanes."""
     group = parser.getgroup("lanes")
     group.addoption("--record-durations", action="store_true", help=f"write {DURATIONS.name} again")
+    group.addoption(
+        "--check-durations", action="store_true", help="fail where a recorded test is too long or gone"
+    )
     group.addoption(
         "--promised",
         default="",
@@ -59,7 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(_Durations(config), "durations")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Stretch the limits of time; put what is long first."""
     scale = _time_scale()
     recorded = _stored()["tests"]
@@ -69,6 +72,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.user_properties.append(("limit_s", scale * _duration_limit_s(item)))
         module_s[_module(item.nodeid)] += recorded.get(item.nodeid, 0.0)
     items.sort(key=lambda item: -module_s[_module(item.nodeid)])
+    if config.getoption("--check-durations"):
+        _check_durations(items, recorded)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -130,6 +135,19 @@ class _Durations:
                 f"error: {name} took {taken_s:.1f} s, and is marked neither `slow` nor `long`",
                 red=True,
             )
+
+
+def _check_durations(items: list[pytest.Item], recorded: dict[str, float]) -> None:
+    limits_s = {item.nodeid: _duration_limit_s(item) for item in items}
+    problems = [
+        f"{name} took {taken_s} s: mark it `slow`, or `long` with the reason to wait for it"
+        for name, taken_s in recorded.items()
+        if taken_s > limits_s.get(name, math.inf)
+    ]
+    problems += [f"{name} is recorded and gone" for name in recorded if name not in limits_s]
+    if problems:
+        message = f"{DURATIONS.name} is not that of the tests:\n" + "\n".join(problems)
+        raise pytest.UsageError(message)
 
 
 def _module(nodeid: str) -> str:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what compiles for 64-bit ARM and emulates it: linker, static C library and emulator from packages;
-# Rust's standard library by rustup or, where it cannot, compiled from the source in Debian's backports; and,
-# in the user's cache, the kernel and the shell of an emulated machine. Needs root for packages, Debian-like.
+# Rust's standard library, unless rustup has it, compiled from the source in Debian's backports; and, in the
+# user's cache, the kernel and the shell of an emulated machine. Needs root for packages, Debian-like.
 #
 #   --quiet   say only what failed
 set -euo pipefail
@@ -60,7 +60,7 @@ compile_standard_library() {
 
 has_standard_library() { scripts/aarch64.sh true 2>/dev/null; }
 
-if ! has_standard_library && ! timeout 300 rustup target add "$target" 2>/dev/null; then
+if ! has_standard_library; then
   use_suites trixie-backports
   compile_standard_library
 fi

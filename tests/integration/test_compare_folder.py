@@ -350,6 +350,7 @@ print(subprocess.run([*command, *words], capture_output=True, text=True).returnc
 """
 
 
+@pytest.mark.long("a disk that fills while it is written")
 @pytest.mark.needs_root
 @pytest.mark.skipif(not can_mount_privately(), reason="needs the right to mount in a private namespace")
 def test_a_comparison_on_a_full_disk_says_the_right_next_step(here: Path) -> None:

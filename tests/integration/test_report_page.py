@@ -36,6 +36,7 @@ def page(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab
         yield opened
 
 
+@pytest.mark.long("a browser draws all")
 def test_every_chart_is_drawn(page: Tab) -> None:
     figures = page.evaluate("document.querySelectorAll('[data-chart]').length")
     assert figures == 8

@@ -135,6 +135,7 @@ def test_two_studies_in_one_folder_are_refused_and_the_first_is_unharmed(
     check_whole(result)
 
 
+@pytest.mark.long("the finished study that the tests behind it share")
 def test_a_study_is_resumed_only_by_the_request_it_was_begun_with(
     finished: Path, tmp_path: Path, env: dict[str, str]
 ) -> None:

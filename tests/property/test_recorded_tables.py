@@ -94,6 +94,7 @@ KEYS = st.tuples(
 )
 
 
+@pytest.mark.long("many tables through every format")
 @settings(max_examples=60, deadline=None)
 @given(st.dictionaries(KEYS, SECONDS, min_size=1, max_size=25))
 def test_nine_columns_survive_import_and_export(

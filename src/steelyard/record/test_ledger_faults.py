@@ -46,6 +46,7 @@ def start(path: Path) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.long("kills at many instants")
 @pytest.mark.timeout(180)
 def test_a_killed_writer_loses_nothing_it_reported_and_nothing_is_there_twice(tmp_path: Path) -> None:
     path = tmp_path / "ledger.sqlite"

@@ -8,7 +8,6 @@ from steelyard.errors import CapabilityError
 from steelyard.run import calibration as module
 from steelyard.run.calibration import (
     ISOLATIONS,
-    STUDY_RUNS,
     Spread,
     calibrate,
     latest_calibration,
@@ -57,17 +56,19 @@ def test_the_newest_whole_calibration_counts(tmp_path: Path) -> None:
     assert latest_calibration("0" * 16, tmp_path) is None
 
 
-@pytest.mark.long("two whole calibrations")
-def test_a_study_measures_what_no_stored_calibration_says(tmp_path: Path) -> None:
+def test_a_study_measures_what_no_stored_calibration_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "STUDY_RUNS", 10)
     calls: list[tuple[int, int]] = []
 
     def count(done: int, total: int) -> None:
         calls.append((done, total))
 
-    calibrate(2, work_ms=1, gate=HASTY, folder=tmp_path)
+    calibrate(5, work_ms=1, gate=HASTY, folder=tmp_path)
     measured = valid_calibration(progress=count, folder=tmp_path)
     assert calls, "five runs are too few for a study"
-    assert all(error.wall.count == STUDY_RUNS for error in measured.errors)
+    assert all(error.wall.count == 10 for error in measured.errors)
     calls.clear()
     assert valid_calibration(progress=count, folder=tmp_path) == measured
     assert not calls, "one of today holds"

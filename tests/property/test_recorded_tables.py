@@ -7,6 +7,7 @@ import io
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +20,6 @@ from steelyard.record.table_file import TableWriter, read_table
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 INTEGERS = st.none() | st.integers(-(2**63), 2**63 - 1)

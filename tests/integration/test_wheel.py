@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 OLD_ROOT = ROOT / ".tools" / "bullseye"
 UV = shutil.which("uv") or str(ROOT / ".tools" / "bin" / "uv")
-GENERATED = {"PKG-INFO", "Cargo.toml", "crates/py/README.md"}
+GENERATED = {"PKG-INFO", "crates/py/Cargo.toml", "crates/py/README.md"}
 LEADING_BACK = {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "UV_PROJECT_ENVIRONMENT"}
 LONGEST_S = 300
 BLOCKS = 3

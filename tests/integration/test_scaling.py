@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import steelyard
+from integration import study_process
+from integration.study_process import completed, environment, recorded, start, wait_for_batches
 from steelyard.cli import execute
 from steelyard.design.worker_counts import HostFacts
 from steelyard.model.finding import read_findings
@@ -19,7 +21,7 @@ from steelyard.studies.scaling import design
 from steelyard.studies.scaling.generator import balance_bound, source_means
 from steelyard.studies.scaling.recommendations import FITTING
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 
 # Reports a rate that is known, so that the whole way from the program to the page can be checked.
 PROGRAM = """
@@ -43,6 +45,7 @@ def study_file(folder: Path, text: str) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_a_program_that_reports_its_rate(tmp_path: Path, program: str) -> None:
     file = study_file(tmp_path, "trials = 3\nworkers = [1, 2, 4]\n")
     out = str(tmp_path / "r")
@@ -65,6 +68,7 @@ def test_a_program_that_reports_its_rate(tmp_path: Path, program: str) -> None:
         assert [row["speedup"] for row in csv.DictReader(table)] == ["1.0", "2.0", "4.0"]
 
 
+@pytest.mark.slow
 def test_a_baseline_and_the_wall_time(tmp_path: Path) -> None:
     file = study_file(tmp_path, "trials = 2\nworkers = [2]\n")
     out = tmp_path / "r"
@@ -78,17 +82,24 @@ def test_a_baseline_and_the_wall_time(tmp_path: Path) -> None:
     assert 2 < speedup < 8
 
 
-def test_a_stopped_study_is_resumed_by_the_same_request_only(
+@pytest.mark.long("a study that is killed and resumed")
+def test_a_killed_study_is_resumed_by_the_same_request_only(
     tmp_path: Path, program: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = study_file(tmp_path, "trials = 2\nworkers = [1, 2]\n")
-    out = str(tmp_path / "r")
-    words = ["run", "scaling", "--study-file", file, "--command", program, "--out", out]
-    assert execute(words) == 0
-    plan = read_plan(tmp_path / "r/plan.json")
+    file = study_file(tmp_path, "trials = 10\nworkers = [1, 2]\n")
+    out = tmp_path / "r"
+    words = ["run", "scaling", "--study-file", file, "--command", program, "--out", str(out)]
+    with environment() as env:
+        process = start(words, env)
+        wait_for_batches(process, out, 2)
+        process.kill()
+        process.communicate()
+        before, plan = recorded(out), read_plan(out / "plan.json")
+        assert study_process.execute(["run", "scaling", "--out", out, "--resume"], env).returncode == 0
+    assert before < recorded(out), "nothing is lost, and the rest was run"
+    assert sorted(completed(out)) == [batch.number for batch in plan.batches]
+    assert read_plan(out / "plan.json") == plan
     assert execute([*words, "--resume"]) == 0
-    assert execute(["run", "scaling", "--out", out, "--resume"]) == 0
-    assert read_plan(tmp_path / "r/plan.json") == plan
     capsys.readouterr()
     assert execute([*words, "--baseline", "true", "--resume"]) == 5
     assert "`baseline` was null and is" in capsys.readouterr().err
@@ -129,6 +140,7 @@ print(packets)
 """
 
 
+@pytest.mark.slow
 def test_the_packets_study_finds_what_was_put_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = tmp_path / "packets"
     package = str(Path(steelyard.__file__).parents[1])

@@ -128,7 +128,9 @@ def uv_cache() -> str:
     return subprocess.run([UV, "cache", "dir"], check=True, capture_output=True, text=True).stdout.strip()
 
 
-@pytest.fixture(scope="module", params=["here", "bullseye"])
+@pytest.fixture(
+    scope="module", params=["here", pytest.param("bullseye", marks=pytest.mark.needs_old_userland)]
+)
 def installed(request: pytest.FixtureRequest, wheel: Path) -> Iterator[Installed]:
     enter, python = [], "3.11"
     with tempfile.TemporaryDirectory(prefix="sy-") as folder:  # short: sockets lie below it

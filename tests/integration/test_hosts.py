@@ -161,8 +161,8 @@ def test_what_keeps_a_host_from_being_used_is_said_with_the_next_step(server: Se
     assert {closed["code"], unknown["code"], denied["code"], absent["code"]} == {3}
 
 
-@pytest.mark.long("the one study over two hosts, whose files are fetched")
-@pytest.mark.parametrize("shares_files", [pytest.param(True, marks=pytest.mark.slow), False])
+@pytest.mark.slow
+@pytest.mark.parametrize("shares_files", [True, False])
 def test_a_study_over_two_hosts_ends_with_its_report(
     server: Server, tmp_path: Path, *, shares_files: bool
 ) -> None:

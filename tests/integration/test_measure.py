@@ -19,8 +19,6 @@ from steelyard.run.isolation.root_view import PROGRAMS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.timing
-
 PYTHON = os.path.realpath(sys.executable)
 SPIN = "while :; do :; done"
 

@@ -34,7 +34,7 @@ OPEN_MPI_HEADER = 56
 """Of each message of Open MPI's, in bytes, before its data; its declared limits include it."""
 BY_NAME = {transport.name: transport for transport in TRANSPORTS}
 
-pytestmark = pytest.mark.needs_mpi
+pytestmark = [pytest.mark.slow, pytest.mark.needs_mpi]
 
 
 def usable(name: str) -> Mpi:

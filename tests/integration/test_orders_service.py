@@ -54,6 +54,7 @@ def _missing() -> str | None:
 
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.needs_postgres,
     pytest.mark.skipif(_missing() is not None, reason=str(_missing())),
     pytest.mark.timeout(300),
@@ -132,7 +133,6 @@ def test_every_request_is_answered_rightly_and_kept(
     assert np.array_equal(np.diff(repeated.records["intended_ns"]), np.diff(intended))
 
 
-@pytest.mark.slow
 def test_the_stand_in_passes_and_fails_by_what_it_reaches(
     deployment: tuple[Conducted, Deployment], tmp_path: Path
 ) -> None:

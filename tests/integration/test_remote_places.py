@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from steelyard.run.devices.interface import Place
 
 SERVER = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin")
-pytestmark = pytest.mark.needs_root
+pytestmark = [pytest.mark.slow, pytest.mark.needs_root]
 MEMORY = Path("/dev/shm")  # noqa: S108 - the memory file system
 
 HELD = """
@@ -246,7 +246,7 @@ def test_a_killed_conductor_leaves_nothing_on_another_host(server: Server, tmp_p
     "technology",
     [
         pytest.param("podman", marks=pytest.mark.needs_podman),
-        pytest.param("docker", marks=[pytest.mark.needs_docker, pytest.mark.slow]),
+        pytest.param("docker", marks=pytest.mark.needs_docker),
     ],
 )
 def test_a_container_on_another_host_is_one_as_here(server: Server, tmp_path: Path, technology: str) -> None:

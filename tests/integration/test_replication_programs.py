@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CALLS = {"calls": 150, "warm_up_calls": 50, "depth": 10, "method_ns": 20_000}
 """Few enough that no framework's queue overflows, so that every record of a probe must arrive."""
 
+pytestmark = pytest.mark.slow
 needs_built = [
     pytest.mark.needs_replication,
     pytest.mark.skipif(

@@ -115,7 +115,7 @@ def test_a_study_stopped_while_it_is_planned_leaves_nothing_to_resume(
     assert len(completed(tmp_path / "r")) == 2
 
 
-@pytest.mark.long("a study beside which others are refused")
+@pytest.mark.slow
 def test_two_studies_in_one_folder_are_refused_and_the_first_is_unharmed(
     tmp_path: Path, env: dict[str, str]
 ) -> None:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-pytestmark = pytest.mark.timing
-
 MARKS = {
     "sandbox": [pytest.mark.needs_root],
     "isolate": [pytest.mark.needs_isolate],

@@ -50,6 +50,7 @@ def test_the_table_is_what_its_script_computes() -> None:
     assert answer.stdout == (GOLDEN / "table.csv").read_text(encoding="utf-8")
 
 
+@pytest.mark.long("every kernel in every language")
 @pytest.mark.parametrize("language", languages())
 def test_checksums_are_those_of_the_table(language: Language) -> None:
     compared = 0

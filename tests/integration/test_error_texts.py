@@ -357,6 +357,7 @@ def check_text(error: str, part: str) -> None:
     assert not re.search(r"0x[0-9a-f]{8}", error), "an address says nothing to a user"
 
 
+@pytest.mark.long("tries every technology")
 def test_a_technology_that_is_not_here_is_named_with_its_repair(
     here: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

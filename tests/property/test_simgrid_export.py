@@ -41,7 +41,7 @@ def near_boundaries(simgrid: SimGridModel) -> list[int]:
     return [size for edge in edges for size in (edge, edge + 1) if 0 <= size < 2**31]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(cost_models(), SIZES)
 def test_half_round_trips_are_the_models_at_every_size(model: CostModel, sizes: list[int]) -> None:
     simgrid = exported(model, "rtt")

@@ -56,6 +56,7 @@ def test_the_newest_whole_calibration_counts(tmp_path: Path) -> None:
     assert latest_calibration("0" * 16, tmp_path) is None
 
 
+@pytest.mark.long("three calibrations")
 def test_a_study_measures_what_no_stored_calibration_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
@@ -41,7 +42,8 @@ def near_boundaries(simgrid: SimGridModel) -> list[int]:
     return [size for edge in edges for size in (edge, edge + 1) if 0 <= size < 2**31]
 
 
-@settings(max_examples=40, deadline=None)
+@pytest.mark.long("many models at many sizes")
+@settings(max_examples=60, deadline=None)
 @given(cost_models(), SIZES)
 def test_half_round_trips_are_the_models_at_every_size(model: CostModel, sizes: list[int]) -> None:
     simgrid = exported(model, "rtt")

@@ -63,6 +63,17 @@ def test_speed_up_is_against_the_serial_program_on_the_same_sources() -> None:
     assert (peak.verdict, peak.facts["workers"]) == ("inside", 4)
 
 
+def test_efficiency_and_what_is_lacking_follow_from_the_speed_up() -> None:
+    data = recorded(*serial(1, 4), cell("LockFree", 4, 300.0))
+    (found,) = [each for each in speedup_findings(curves(data), data, MARGIN) if each.claim == "speedup"]
+    speedup, efficiency, shy = (found.estimates[name] for name in ("speedup", "efficiency", "shy"))
+    assert speedup.value == pytest.approx(3.0, rel=0.02)
+    assert efficiency.low < efficiency.value < efficiency.high
+    assert shy.low < shy.value < shy.high
+    assert efficiency.value == pytest.approx(speedup.value / 4)
+    assert shy.value == pytest.approx(100 * (1 - speedup.value / 4))
+
+
 def test_intervals_of_the_laws_hold_what_was_put_in() -> None:
     counts = (1, 2, 3, 4)
     rates = [100 * p / (1 + 0.1 * (p - 1)) for p in counts]

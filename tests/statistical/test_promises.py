@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from steelyard import _native
 from steelyard.analyse.clustering import Units
 from steelyard.analyse.compare import PublishedClass, published_class
 from steelyard.analyse.equivalence import Margin, Verdict, ratio_test, verdict_of
 from steelyard.analyse.interval import Resampling, Statistic, bootstrap_intervals, interquartile_range
-from steelyard.analyse.warm_up import SeriesClass, classify_series
+from steelyard.analyse.warm_up import PENALTY, SHORTEST_SEGMENT, SeriesClass, classify_series
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,6 +99,17 @@ def test_interval_of_the_interquartile_range_covers_skewed_data(
         low, high = interquartile_range(values, Resampling(seed=1, cell=study)).percentile
         covered += low <= truth <= high
     assert at_most(studies - covered, studies, 0.07), covered
+
+
+def test_the_price_of_a_change_alone_cuts_noise_in_less_than_two_per_cent(
+    simulated: Callable[[int], int],
+) -> None:
+    studies = simulated(2000)
+    cut = 0
+    for study in range(studies):
+        values = 1 + 0.05 * np.random.default_rng([61, study]).standard_normal(100)
+        cut += len(_native.change_points(values, penalty=PENALTY, shortest=SHORTEST_SEGMENT)) > 0
+    assert at_most(cut, studies, 0.02), cut
 
 
 def test_series_without_a_trend_are_called_flat(simulated: Callable[[int], int]) -> None:

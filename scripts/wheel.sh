@@ -30,9 +30,6 @@ mkdir -p target/sdist dist
 pyproject-build --no-isolation --sdist --outdir target/built .
 # All times of files in it are the same, by which cargo could not tell what has changed.
 tar --extract --touch --file target/built/*.tar.gz --directory target/sdist
-# Messages of a panic name source files: none of the machine that built the wheel.
-flags=CARGO_TARGET_$(tr a-z- A-Z_ <<< "$target")_RUSTFLAGS
-export "$flags=--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo --remap-path-prefix=$PWD/target/sdist="
 CARGO_BUILD_TARGET=$target CARGO_TARGET_DIR=$PWD/target/wheel \
   MATURIN_PEP517_ARGS="--zig --compatibility manylinux_2_28" \
   pyproject-build --no-isolation --wheel --outdir target/built target/sdist/*

@@ -50,6 +50,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return result
 
 
+@pytest.mark.long("the one study of the module, which the tests behind it share")
 def test_every_run_leaves_a_complete_trace_of_the_list_it_was_given(measured: Path) -> None:
     runs = read_recorded(measured, read_plan(measured / "plan.json"))
     assert len(runs) == 6
@@ -116,6 +117,7 @@ def test_a_result_does_not_differ_from_itself(measured: Path, capsys: pytest.Cap
     assert {each["what"] for each in answer["compared"]} <= {"pipe", "shm"}
 
 
+@pytest.mark.long("a study that is killed and resumed")
 def test_a_killed_study_resumes_and_repeats_the_run_in_flight_alone(tmp_path: Path) -> None:
     result = tmp_path / "result"
     words = ["run", "communication", "--transport", "pipe", *SHORT, "--out", str(result)]
@@ -168,6 +170,7 @@ def test_a_killed_endpoint_keeps_what_was_stamped_and_the_study_goes_on(tmp_path
     assert read_trace(first.folder).endpoints[0].header["rank"] == 0
 
 
+@pytest.mark.long("a study over a link")
 @pytest.mark.needs_root
 @pytest.mark.needs_tc
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs the rights of root, to make network namespaces")

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 TRUTH = str(files("steelyard") / "_bin" / "steelyard-truth")
+pytestmark = pytest.mark.timing
 FAST, SLOW = f"{TRUTH} --iterations 400000", f"{TRUTH} --iterations 1600000"
 ENDLESS = ("--margin", "0.001%", "--level", "99.9999%")
 """Identical commands are called different in 5 % of comparisons at the usual level, and end then."""
@@ -365,6 +366,7 @@ def wait_for_runs(process: subprocess.Popen[str], folder: Path, count: int, pati
         time.sleep(0.05)
 
 
+@pytest.mark.long("a comparison that is interrupted")
 def test_an_interruption_gives_the_verdict_of_what_there_is(here: Path, patience_s: float) -> None:
     words = ["--out", "r", *ENDLESS, "--runs-max", "40000", "--budget", "100s", FAST, FAST]
     with environment() as env:
@@ -380,6 +382,7 @@ def test_an_interruption_gives_the_verdict_of_what_there_is(here: Path, patience
     assert read_runs(here / "r").num_rows >= 60
 
 
+@pytest.mark.long("a comparison that is killed")
 def test_a_killed_comparison_has_lost_no_run(here: Path, patience_s: float) -> None:
     words = ["--out", "r", *ENDLESS, "--runs-max", "40000", "--budget", "100s", FAST, FAST]
     process = start(words, dict(os.environ), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

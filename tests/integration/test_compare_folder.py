@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from steelyard.studies.comparison.outcome import Comparison
 
 TRUTH = str(files("steelyard") / "_bin" / "steelyard-truth")
+pytestmark = pytest.mark.timing
 FAST, SLOW = f"{TRUTH} --iterations 400000", f"{TRUTH} --iterations 1600000"
 ENDLESS = ("--margin", "0.001%", "--level", "99.9999%")
 """Identical commands are called different in 5 % of comparisons at the usual level, and end then."""

@@ -222,6 +222,7 @@ def test_an_argument_list_that_the_kernel_refuses_is_an_outcome(measured: Measur
     assert "E2BIG" in found["outcomes"][0]["message"]
 
 
+@pytest.mark.long("tries every technology")
 @pytest.mark.needs_vm
 def test_what_a_machine_cannot_see_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     probed = technology("vm").probe()

@@ -152,6 +152,7 @@ def _torture(folder: Path, kills: int, seed: int) -> None:
     _check(study, killed)
 
 
+@pytest.mark.long("a study that is killed and resumed")
 def test_a_study_killed_three_times_is_resumed_whole(tmp_path: Path) -> None:
     _torture(tmp_path, kills=3, seed=1)
 

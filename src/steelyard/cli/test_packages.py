@@ -259,6 +259,7 @@ def test_a_result_that_another_process_writes_is_not_packed(
     assert "another process executes a study" in capsys.readouterr().err
 
 
+@pytest.mark.long("validators of others")
 @pytest.mark.needs_validators
 def test_others_find_a_package_valid_and_a_damaged_one_not(result: Path, tmp_path: Path) -> None:
     validators = Path(__file__).parents[3] / ".tools" / "validators" / "bin" / "python"

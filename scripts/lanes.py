@@ -31,8 +31,7 @@ DURATIONS: Final = ROOT / "tests" / "durations.json"
 LATEST: Final = ROOT / "target" / "lanes.json"
 """What the lanes took that were run last: how slow the machine is, for a later part of the same work."""
 CORES: Final = len(os.sched_getaffinity(0))
-PARALLEL: Final = ("-n", str(CORES + 1), "--dist", "worksteal")
-"""One more than there are cores: tests wait for the programs that they start."""
+PARALLEL: Final = ("-n", str(CORES), "--dist", "worksteal")
 CARGO_TEST: Final = ("cargo", "test", "--locked", "--workspace", "--exclude", "steelyard-py")
 TIMING_CRATES: Final = frozenset({"launch", "host", "comm", "load", "govern", "watch", "work"})
 """Their tests measure time, or look at processes and groups of the whole host."""

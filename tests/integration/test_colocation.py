@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.timing  # groups share what the host grants to real-time tasks
+
 USAGE = 2
 SHORT = """
 study = "colocation"

@@ -12,6 +12,8 @@ from steelyard.run.scheduling import read_scheduling
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.timing  # groups share what the host grants to real-time tasks
+
 UNIFIED = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
 LEGACY = "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
 

@@ -67,9 +67,13 @@ def test_efficiency_and_what_is_lacking_follow_from_the_speed_up() -> None:
     data = recorded(*serial(1, 4), cell("LockFree", 4, 300.0))
     (found,) = [each for each in speedup_findings(curves(data), data, MARGIN) if each.claim == "speedup"]
     speedup, efficiency, shy = (found.estimates[name] for name in ("speedup", "efficiency", "shy"))
+    for each in (speedup, efficiency, shy):
+        assert each.value is not None
+        assert each.low is not None
+        assert each.high is not None
+        assert each.low < each.value < each.high
+    assert speedup.value is not None
     assert speedup.value == pytest.approx(3.0, rel=0.02)
-    assert efficiency.low < efficiency.value < efficiency.high
-    assert shy.low < shy.value < shy.high
     assert efficiency.value == pytest.approx(speedup.value / 4)
     assert shy.value == pytest.approx(100 * (1 - speedup.value / 4))
 

@@ -31,7 +31,7 @@ check: setup ## format, lint, types, layers
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python scripts/check_layout.py
 	@$(BIN)/python scripts/notice.py --check
-	@$(BIN)/python -m pytest --collect-only --quiet --check-durations > /dev/null
+	@$(BIN)/python -m pytest --collect-only --quiet --check-durations --snapshot-warn-unused > /dev/null
 
 .PHONY: bench
 bench: setup ## print Steelyard's own error and speed as ratios against its peers

@@ -1,13 +1,15 @@
 """Check a built wheel: `.tools/wheel/bin/python scripts/check_wheel.py WHEEL PLATFORM`.
 
 The native module must run on PLATFORM as auditwheel defines it, the programs on any Linux of that processor;
-nothing carries symbols or what is needed for debugging; the texts of licences are there.
+nothing carries symbols, what is needed for debugging, or names of folders where it was built; the texts of
+licences are there.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -58,6 +60,13 @@ def problems(wheel: Path, platform: str) -> list[str]:
         found += program_problems(name, content, platform)
     if "steelyard/_native.abi3.so" not in programs or "steelyard/_bin/steelyard-launch" not in programs:
         found.append(f"lacks the native module or the launcher; has {sorted(programs)}")
+    folders = (Path.cwd(), Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo")))
+    found += [
+        f"{name}: names {folder}"
+        for name, content in contents.items()
+        for folder in folders
+        if bytes(folder) in content
+    ]
     found += [f"lacks {text}" for text in TEXTS if not any(name.endswith(text) for name in contents)]
     return found
 

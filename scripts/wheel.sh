@@ -30,7 +30,11 @@ mkdir -p target/sdist dist
 pyproject-build --no-isolation --sdist --outdir target/built .
 # All times of files in it are the same, by which cargo could not tell what has changed.
 tar --extract --touch --file target/built/*.tar.gz --directory target/sdist
-CARGO_BUILD_TARGET=$target CARGO_TARGET_DIR=$PWD/target/wheel \
+# Messages of panics name source files: by where they lie in the project or among crates, not on this machine.
+crates=${CARGO_HOME:-$HOME/.cargo}/registry/src
+flags="--remap-path-prefix=$crates=crates --remap-path-prefix=$(echo "$PWD"/target/sdist/*)=steelyard"
+env "CARGO_TARGET_$(echo "$target" | tr 'a-z-' 'A-Z_')_RUSTFLAGS=$flags" \
+  CARGO_BUILD_TARGET=$target CARGO_TARGET_DIR=$PWD/target/wheel \
   MATURIN_PEP517_ARGS="--zig --compatibility manylinux_2_28" \
   pyproject-build --no-isolation --wheel --outdir target/built target/sdist/*
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.launcher_tests import built_launcher_tests
 from steelyard.errors import CapabilityError, RunError
 from steelyard.run.guest.execution import GuestJob, execute_in_guest
 from steelyard.run.guest.initramfs import Entry
@@ -54,29 +55,7 @@ def programs(busybox: Path) -> dict[str, Path]:
     asked = subprocess.run([compiler, "true"], check=False, capture_output=True, text=True, cwd=ROOT)
     if asked.returncode != 0:
         pytest.skip(asked.stderr)
-    command = [
-        compiler,
-        "env",
-        f"CARGO_TARGET_{TARGET.upper().replace('-', '_')}_RUSTFLAGS=-Ctarget-feature=+crt-static",
-    ]
-    command += [
-        "cargo",
-        "test",
-        "--locked",
-        "--profile",
-        "guest",
-        "--target",
-        TARGET,
-        "-p",
-        "steelyard-launch",
-    ]
-    command += ["--no-run", "--message-format", "json"]
-    answer = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
-    messages = map(json.loads, answer.stdout.splitlines())
-    built = [Path(message["executable"]) for message in messages if message.get("executable")]
-    found = {path.name.rpartition("-")[0]: path for path in built if path.parent.name == "deps"}
-    found["steelyard-launch"] = next(path for path in built if path.name == "steelyard-launch")
-    return found
+    return built_launcher_tests(TARGET, compiler=(compiler,))
 
 
 @pytest.fixture

@@ -6,51 +6,26 @@ The test executable is one static program that is test, launcher and test progra
 from __future__ import annotations
 
 import io
-import json
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from fixtures.guest_needs import guest_tools
+from fixtures.launcher_tests import built_launcher_tests, host_triple
 from steelyard.errors import RunError
 from steelyard.run.guest.execution import GuestJob, execute_in_guest
 
-ROOT = Path(__file__).parents[2]
 EMULATION_SCALE = 20
 EVERY_LAYOUT = "STEELYARD_EVERY_LAYOUT"
-
-
-def _host_triple() -> str:
-    answer = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True, cwd=ROOT)
-    return next(line.split()[1] for line in answer.stdout.splitlines() if line.startswith("host:"))
 
 
 @pytest.fixture(scope="module")
 def program() -> Path:
     if shutil.which("cargo") is None:
         pytest.skip("needs cargo to build the launcher's tests")
-    triple = _host_triple()
-    variable = f"CARGO_TARGET_{triple.upper().replace('-', '_')}_RUSTFLAGS"
-    environment = {**os.environ, variable: "-C target-feature=+crt-static"}
-    command = [
-        "cargo",
-        "test",
-        "--locked",
-        "--profile",
-        "guest",
-        "-p",
-        "steelyard-launch",
-        "--test",
-        "launcher",
-    ]
-    command += ["--no-run", "--target", triple, "--message-format", "json"]
-    answer = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT, env=environment)
-    messages = map(json.loads, answer.stdout.splitlines())
-    built = [message["executable"] for message in messages if message.get("executable")]
-    return next(Path(path) for path in built if Path(path).name.startswith("launcher-"))
+    return built_launcher_tests(host_triple(), "--test", "launcher")["launcher"]
 
 
 def _other_layouts() -> list[str]:

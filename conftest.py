@@ -31,6 +31,7 @@ settings.load_profile("steady")
 os.environ["STEELYARD_LONGEST_WAIT_S"] = "0"
 
 DURATIONS: Final = Path(__file__).parent / "tests" / "durations.json"
+RECORDED_DATA: Final = Path(__file__).resolve().parents[1] / "shared" / "data"
 USUAL_START_S: Final = 0.012
 """What starting an interpreter takes on a machine that is not slow [s]."""
 PATIENCE: Final = 0.8
@@ -73,6 +74,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         item.add_marker(pytest.mark.timeout(scale * _limit_s(item)), append=False)
         item.user_properties.append(("limit_s", scale * _duration_limit_s(item)))
+        if item.get_closest_marker("needs_recorded_data") and not RECORDED_DATA.is_dir():
+            item.add_marker(pytest.mark.skip("needs ../shared/data: recorded measurements"))
         module_s[_module(item.nodeid)] += recorded.get(item.nodeid, 0.0)
     items.sort(key=lambda item: -module_s[_module(item.nodeid)])
     if config.getoption("--check-durations"):

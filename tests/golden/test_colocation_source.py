@@ -27,9 +27,7 @@ JOBS = ReadOptions(stated={"jobs_start_s": 11.0, "jobs_stop_s": 30.0, "tolerance
 PRINTED_MS = 0.005
 PRINTED_PERCENT = 0.5
 
-pytestmark = pytest.mark.skipif(
-    not FOLDER.is_dir(), reason="needs ../shared/data: published measurements beside the repository"
-)
+pytestmark = pytest.mark.needs_recorded_data
 
 
 @pytest.fixture(scope="module")

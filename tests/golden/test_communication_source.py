@@ -123,12 +123,11 @@ def test_94_percent_is_what_headers_leave_of_the_link() -> None:
     assert source == pytest.approx(most, rel=1e-3)
 
 
+@pytest.mark.needs_recorded_data
 @pytest.mark.parametrize(
     ("operation", "expected"), [("Iprobe", 3.68879945054945e-07), ("Test", 2.6383930013459e-07)]
 )
 def test_graphene_costs_of_looking_for_a_message(operation: str, expected: float) -> None:
-    if not FOLDER.is_dir():
-        pytest.skip("needs ../shared/data: recorded measurements beside the repository")
     lines = (FOLDER / f"graphene_eth_{operation}.csv").read_text(encoding="utf-8").splitlines()
     seconds = np.sort([float(line.split(",")[3]) for line in lines])
     # R's mean(x, trim = 0.1) leaves out a tenth on either side.
@@ -136,9 +135,8 @@ def test_graphene_costs_of_looking_for_a_message(operation: str, expected: float
     assert seconds[trimmed:-trimmed].mean() == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.needs_recorded_data
 def test_graphene_cost_of_the_clock() -> None:
-    if not FOLDER.is_dir():
-        pytest.skip("needs ../shared/data: recorded measurements beside the repository")
     (line,) = (FOLDER / "graphene_eth_Wtime.csv").read_text(encoding="utf-8").splitlines()
     # One line for ten million calls.
     assert float(line.split(",")[3]) / 1e7 == pytest.approx(4.016448e-08, rel=1e-12)

@@ -15,16 +15,9 @@ from steelyard.analyse.segments import fit_segments
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "data" / "communication"
 
 
-@pytest.fixture
-def recorded() -> Path:
-    """Give the folder of recorded data beside the repository."""
-    if not FOLDER.is_dir():
-        pytest.skip("needs ../shared/data: recorded measurements beside the repository")
-    return FOLDER
-
-
-def test_griffon_summaries_to_the_printed_character(recorded: Path) -> None:
-    folder = recorded / "griffon"
+@pytest.mark.needs_recorded_data
+def test_griffon_summaries_to_the_printed_character() -> None:
+    folder = FOLDER / "griffon"
     lines = (folder / "griffon_skampi_pt2pt.ski.dat").read_text().splitlines()
     rows = [line.replace("count=", "").split() for line in lines if "count=" in line]
     count, time = (np.array([float(row[column]) for row in rows]) for column in (0, 2))
@@ -96,9 +89,10 @@ F-statistic: 2.696e+05 on 1 and 2 DF,  p-value: 3.71e-06
 """  # noqa: RUF001, W291 - R's own quotes and trailing blanks
 
 
+@pytest.mark.needs_recorded_data
 @pytest.mark.parametrize(("log", "expected"), [(True, REBUILT_LOG), (False, REBUILT)])
-def test_summaries_of_the_rebuilt_points(recorded: Path, *, log: bool, expected: str) -> None:
-    points = np.loadtxt(recorded / "griffon/reconstructed-section4.2-large.csv", delimiter=",", skiprows=1)
+def test_summaries_of_the_rebuilt_points(*, log: bool, expected: str) -> None:
+    points = np.loadtxt(FOLDER / "griffon/reconstructed-section4.2-large.csv", delimiter=",", skiprows=1)
     labels = ["21", "22", "23", "24"]
     model = linear_model(points[:, 0], points[:, 1], log=log, names=("count", "time"), labels=labels)
     formula = "log10(time) ~ log10(count)" if log else "time ~ count"
@@ -172,6 +166,7 @@ def test_tables_of_the_text(rows: dict[str, tuple[float, ...]], expected: list[s
 LIMITS = [0.0, 1420.0, 32768.0, 65536.0, 270000.0, np.inf]
 
 
+@pytest.mark.needs_recorded_data
 @pytest.mark.parametrize(
     ("name", "file", "operation"),
     [
@@ -180,10 +175,8 @@ LIMITS = [0.0, 1420.0, 32768.0, 65536.0, 270000.0, np.inf]
         ("or", "graphene_eth_Recv.csv", "MPI_Recv"),
     ],
 )
-def test_graphene_pieces_between_given_breakpoints(
-    recorded: Path, name: str, file: str, operation: str
-) -> None:
-    folder = recorded / "graphene-eth1g"
+def test_graphene_pieces_between_given_breakpoints(name: str, file: str, operation: str) -> None:
+    folder = FOLDER / "graphene-eth1g"
     rows = [line.split(",") for line in (folder / file).read_text().splitlines()]
     size, seconds = np.array([(float(row[1]), float(row[3])) for row in rows if row[0] == operation]).T
     # The group's own trimming: of ten repetitions those outside the 10 % and 90 % quantiles go.
@@ -217,8 +210,9 @@ def graphene_columns(folder: Path, file: str, operation: str) -> tuple[np.ndarra
     return size, seconds
 
 
-def test_graphene_bandwidth_and_latency_factors(recorded: Path) -> None:
-    folder = recorded / "graphene-eth1g"
+@pytest.mark.needs_recorded_data
+def test_graphene_bandwidth_and_latency_factors() -> None:
+    folder = FOLDER / "graphene-eth1g"
     expected = {
         text.split()[0]: [
             tuple(map(float, piece.split(":"))) for piece in text.split(maxsplit=1)[1].split(";")

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from steelyard.model import Finding, FindingSet
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "data" / "scaling"
-pytestmark = pytest.mark.skipif(
-    not FOLDER.is_dir(), reason="needs ../shared/data: published measurements beside the repository"
-)
+pytestmark = pytest.mark.needs_recorded_data
 WORKERS = ("1", "2", "3", "7", "13", "27")
 LARGEST = {"mean_work": "8000", "depth": "32"}
 FIVE = 0.5e-5

@@ -35,7 +35,7 @@ def hyperfine(path: Path, **commands: np.ndarray) -> str:
     return str(path)
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="needs the recorded data beside the repository")
+@pytest.mark.needs_recorded_data
 @pytest.mark.parametrize(
     ("name", "entries"), [("JakobMei+ba_grpc_rest", 8), ("twineworks+collections-benchmarks", 80)]
 )

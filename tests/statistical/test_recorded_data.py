@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.needs_recorded_data
 def test_errors_and_the_millisecond_grid_of_the_outside_clock(shared_data: Path, tmp_path: Path) -> None:
     result = tmp_path / "result"
     RecodexImporter().import_file(shared_data / "recovered-isolate-vs-program.csv", result)
@@ -53,6 +54,7 @@ def test_errors_and_the_millisecond_grid_of_the_outside_clock(shared_data: Path,
     assert verify(result) == []
 
 
+@pytest.mark.needs_recorded_data
 def test_there_is_no_warm_up_and_outliers_are_named(shared_data: Path, tmp_path: Path) -> None:
     result = tmp_path / "result"
     RecodexImporter().import_file(shared_data / "recovered-warmup-bare-single.csv", result)

@@ -26,7 +26,6 @@ from steelyard.record.tables import read_measurements, read_runs
 ROOT = Path(__file__).resolve().parents[4]
 GOLDEN = ROOT / "tests/golden/importers"
 SHARED = ROOT.parent / "shared/data"
-needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="needs the recorded data beside the repository")
 
 
 def importing(form: str, files: list[Path], result: Path, options: ReadOptions | None = None) -> Any:
@@ -106,7 +105,7 @@ def test_jmh_forks_are_runs_and_histograms_give_every_value(tmp_path: Path) -> N
     ]
 
 
-@needs_shared
+@pytest.mark.needs_recorded_data
 @pytest.mark.parametrize(
     ("name", "runs", "values"),
     [("JakobMei+ba_grpc_rest", 40, 200), ("twineworks+collections-benchmarks", 80, 800)],
@@ -228,7 +227,7 @@ def test_moobench_files_are_blocks_and_their_name_tells_the_factors(tmp_path: Pa
     assert len(read_provenance(tmp_path / "r").origins) == 2
 
 
-@needs_shared
+@pytest.mark.needs_recorded_data
 def test_shared_moobench_mpi_and_skampi_files_are_taken_whole(tmp_path: Path) -> None:
     data = SHARED / "communication"
     moobench = importing("moobench", [SHARED / "replication/otel-python-raw-2-10-2.csv"], tmp_path / "m")
@@ -296,7 +295,7 @@ def test_parameters_of_plogp_need_a_unit(tmp_path: Path) -> None:
     ]
 
 
-@needs_shared
+@pytest.mark.needs_recorded_data
 def test_two_columns_are_a_table(tmp_path: Path) -> None:
     source = SHARED / "communication/griffon/pingpong-in.dat"
     (tmp_path / "part.dat").write_text("".join(source.read_text().splitlines(keepends=True)[:200]))

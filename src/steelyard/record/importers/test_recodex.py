@@ -203,7 +203,7 @@ def test_folding_the_affinity_is_the_inverse_of_splitting_it(kind: str, suffix: 
     assert join_setup(*split_setup(kind + suffix)) == kind + suffix
 
 
-@pytest.mark.skipif(not RECOVERED.is_dir(), reason="needs the recovered timings beside the repository")
+@pytest.mark.needs_recorded_data
 def test_the_recovered_warm_up_series_survives_import_and_export(tmp_path: Path) -> None:
     source = RECOVERED / "recovered-warmup-bare-single.csv"
     summary = IMPORTER.import_file(source, tmp_path / "result")
@@ -220,7 +220,7 @@ def test_the_recovered_warm_up_series_survives_import_and_export(tmp_path: Path)
     assert sorted(bsearch)[49:51][0] <= 0.33735 <= sorted(bsearch)[49:51][1]
 
 
-@pytest.mark.skipif(not RECOVERED.is_dir(), reason="needs the recovered timings beside the repository")
+@pytest.mark.needs_recorded_data
 def test_the_recovered_pairs_keep_the_grid_of_the_outside_clock(tmp_path: Path) -> None:
     IMPORTER.import_file(RECOVERED / "recovered-isolate-vs-program.csv", tmp_path / "result")
     rows = read_measurements(tmp_path / "result").to_pylist()

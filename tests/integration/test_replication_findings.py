@@ -234,6 +234,10 @@ def test_devices_are_compared_with_the_first_and_marked_as_played(devices: Findi
     assert third.facts["played"] == "played devices"
 
 
+def test_a_device_has_the_storage_that_its_roles_used(devices: FindingSet) -> None:
+    assert {each.facts["storage"] for each in devices.of("device")} == {"disk (tmpfs)"}
+
+
 def test_a_new_device_is_predicted_from_three(devices: FindingSet) -> None:
     (found,) = devices.of("devices")
     low, high = (getattr(found.estimates["new_device"], name) for name in ("low", "high"))

@@ -216,6 +216,22 @@ def test_a_disagreement_says_why(make_result: Make) -> None:
     )
 
 
+def test_workers_are_undecided_where_an_interval_reaches_across_the_tolerance(typical: Path) -> None:
+    first = one(analyse(typical), "least_steady_cell", isolation="bare", load="1").estimates["cv"]
+    assert first.low is not None
+    assert first.high is not None
+    for tolerance, verdict in ((first.low / 2, "none"), ((first.low + first.high) / 2, "undecided")):
+        found = one(
+            analyse(typical, AnalysisOptions(tolerance_percent=tolerance)),
+            "recommended_workers",
+            isolation="bare",
+        )
+        assert found.verdict == verdict
+        assert found.estimates["workers"].value is None
+        assert bool(found.facts["possible_workers"]) == (verdict == "undecided")
+        assert found.facts["limiting_workers"] == 1
+
+
 def test_settings_of_the_reader_are_kept_and_change_the_answer(typical: Path) -> None:
     strict = analyse(typical, AnalysisOptions(tolerance_percent=0.1))
     assert one(strict, "recommended_workers", isolation="bare").verdict == "none"

@@ -33,7 +33,6 @@ DEVICE_FACTS: Final = (
     "cpu_percent",
     "memory_kib",
     "memory_mib",
-    "storage_kind",
 )
 """What is shown of a device, where it is known."""
 
@@ -106,11 +105,14 @@ def device_facts(runs: Sequence[RecordedRun]) -> Iterator[Finding]:
     applied: dict[str, dict[str, None]] = {}
     missing: dict[str, None] = {}
     used: dict[str, int] = {}
+    storages: dict[str, dict[str, None]] = {}
     for each in runs:
         for name, facts in (each.header.get("devices") or {}).items():
             known.setdefault(name, {}).update(facts if isinstance(facts, dict) else {})
             used[name] = used.get(name, 0) + 1
             applied.setdefault(name, {}).update(dict.fromkeys(_limits(each, name)))
+        for name, storage in _storages(each):
+            storages.setdefault(name, {})[storage] = None
         missing.update(dict.fromkeys(told(entry) for entry in each.header.get("missing") or ()))
     for name, facts in known.items():
         shown: dict[str, Fact] = {key: _scalar(facts[key]) for key in DEVICE_FACTS if key in facts}
@@ -118,10 +120,24 @@ def device_facts(runs: Sequence[RecordedRun]) -> Iterator[Finding]:
             "device",
             {"device": name},
             "played" if facts.get("is_played") is True else "real",
-            facts={**shown, "limits": ", ".join(applied[name]), "runs": used[name]},
+            facts={
+                **shown,
+                "storage": ", ".join(storages.get(name, ())),
+                "limits": ", ".join(applied[name]),
+                "runs": used[name],
+            },
         )
     for reason in missing:
         yield finding("not_had", {"what": reason}, "missing", facts={})
+
+
+def _storages(run: RecordedRun) -> Iterator[tuple[str, str]]:
+    """Give the device of each role, and the storage that it used there with its file system."""
+    placed = {} if run.run is None else (run.run.asked.get("setting") or {}).get("roles") or {}
+    for role, facts in (run.header.get("roles") or {}).items():
+        place = placed.get(role)
+        if isinstance(facts, dict) and isinstance(place, dict) and facts.get("storage_kind"):
+            yield str(place.get("device")), f"{place.get('storage')} ({facts['storage_kind']})"
 
 
 def _limits(run: RecordedRun, name: str) -> Iterator[str]:

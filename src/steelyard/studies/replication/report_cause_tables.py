@@ -122,7 +122,7 @@ def device_table(findings: FindingSet) -> Table | None:
             verdict_value(each),
             *(
                 Value(str(each.facts.get(name, "") or ""))
-                for name in ("host", "processor", "kernel", "cpus", "storage_kind")
+                for name in ("host", "processor", "kernel", "cpus", "storage")
             ),
             Value(str(each.facts["limits"] or "none stated")),
             fact_value(each, "runs"),

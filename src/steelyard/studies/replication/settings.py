@@ -124,7 +124,7 @@ def settings_of_service(ground: Ground) -> tuple[Setting, ...]:
     return (
         Setting("native", native),
         _contained(ground, "container", native, TIERS),
-        _swapped(native),
+        _swapped(ground, native),
         _storage_swapped(ground, native),
     )
 
@@ -136,11 +136,16 @@ def _contained(ground: Ground, name: str, native: Mapping[str, RolePlace], roles
     return Setting(name, {**native, **inside})
 
 
-def _swapped(native: Mapping[str, RolePlace]) -> Setting:
+def _swapped(ground: Ground, native: Mapping[str, RolePlace]) -> Setting:
+    """Let service and database change devices, each with the storage that it has: one thing differs."""
     service, database = (native[role] for role in TIERS)
     if service.device == database.device:
         return Setting("swapped", missing=f"service and database share the one device {SEVERAL_HINT}")
-    return Setting("swapped", {**native, SERVICE: database, DATABASE: service})
+    moved = {
+        SERVICE: replace(service, device=database.device),
+        DATABASE: replace(database, device=service.device),
+    }
+    return _moved(ground, "swapped", native, moved)
 
 
 def _storage_swapped(ground: Ground, native: Mapping[str, RolePlace]) -> Setting:
@@ -153,6 +158,13 @@ def _storage_swapped(ground: Ground, native: Mapping[str, RolePlace]) -> Setting
         SERVICE: replace(service, storage=database.storage),
         DATABASE: replace(database, storage=service.storage),
     }
+    return _moved(ground, name, native, moved)
+
+
+def _moved(
+    ground: Ground, name: str, native: Mapping[str, RolePlace], moved: Mapping[str, RolePlace]
+) -> Setting:
+    """Give the setting in which roles have other places, if there are such places."""
     for place in moved.values():
         if place.storage not in ground.storages[place.device]:
             reason = f"the device `{place.device}` has no storage `{place.storage}`"

@@ -124,7 +124,7 @@ def test_two_devices_are_compared_and_their_roles_swapped() -> None:
     places = {each.name: each.roles for each in settings_of_service(ground)}
     native, swapped, moved = (places[name] for name in ("native", "swapped", "storage-swapped"))
     assert (native["service"], native["database"]) == (RolePlace("D1", "H1"), RolePlace("D2", "H2"))
-    assert (swapped["service"], swapped["database"]) == (native["database"], native["service"])
+    assert (swapped["service"], swapped["database"]) == (RolePlace("D2", "H1"), RolePlace("D1", "H2"))
     assert (moved["service"], moved["database"]) == (RolePlace("D1", "H2"), RolePlace("D2", "H1"))
 
 
@@ -133,7 +133,7 @@ def test_a_storage_that_the_other_device_lacks_cannot_be_swapped() -> None:
     ground = Ground(storages, ("D1", "D2"), ("D1", "D2"), "docker")
     reasons = {each.name: each.missing for each in settings_of_service(ground)}
     assert "the device `D1` has no storage `H2`" in str(reasons["storage-swapped"])
-    assert reasons["swapped"] is None
+    assert "the device `D2` has no storage `H1`" in str(reasons["swapped"])
 
 
 @pytest.mark.parametrize("placement", [{"cache": "D1"}, {"service": "D9"}, {"service": "D1/H9"}])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -14,7 +15,7 @@ from steelyard.studies.stability.analysis_cells import HOMOGENOUS, NO_AFFINITY, 
 from steelyard.studies.stability.missing import is_machine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from steelyard.studies.analysis_options import AnalysisOptions
     from steelyard.studies.stability.analysis_cells import CellData, CellKey, Recorded
@@ -32,7 +33,8 @@ def dispersion_findings(recorded: Recorded, options: AnalysisOptions) -> Iterato
     for isolation in recorded.isolations:
         of_isolation = {key[1:]: by_load for key, by_load in loads.items() if key[0] == isolation}
         if of_isolation:
-            for workers, worst in _worst_by_load(of_isolation).items():
+            for workers, cells in _pooled_by_load(of_isolation).items():
+                worst = _worst(cells, lambda pooled: pooled.value)
                 yield _least_steady(isolation, workers, worst, options)
             yield _recommendation(isolation, of_isolation, recorded, options)
 
@@ -85,31 +87,29 @@ def _growth(isolation: str, workload: str, given: str, by_load: Loads) -> Findin
 
 
 @dataclass(frozen=True, slots=True)
-class _Worst:
-    """The least steady cell of an isolation at one load."""
+class _CellAtLoad:
+    """A cell of an isolation at one load."""
 
     workload: str
     cv: Pooled
     cell: CellData
 
 
-def _worst_by_load(workloads: dict[tuple[str, str], Loads]) -> dict[int, _Worst]:
-    """Give the least steady cell at each load, loads ascending."""
-    loads = sorted({workers for by_load in workloads.values() for workers in by_load})
-    return {
-        workers: max(
-            (
-                _Worst(name, by_load[workers][1], by_load[workers][0])
-                for (name, _), by_load in workloads.items()
-                if workers in by_load
-            ),
-            key=lambda worst: (worst.cv.value, worst.workload),
-        )
-        for workers in loads
-    }
+def _pooled_by_load(workloads: dict[tuple[str, str], Loads]) -> dict[int, list[_CellAtLoad]]:
+    """Give the cells at each load, loads ascending."""
+    found: dict[int, list[_CellAtLoad]] = defaultdict(list)
+    for (name, _), by_load in workloads.items():
+        for workers, (cell, cv) in by_load.items():
+            found[workers].append(_CellAtLoad(name, cv, cell))
+    return dict(sorted(found.items()))
 
 
-def _least_steady(isolation: str, workers: int, worst: _Worst, options: AnalysisOptions) -> Finding:
+def _worst(cells: list[_CellAtLoad], of: Callable[[Pooled], float]) -> _CellAtLoad:
+    """Give the cell where a statistic is largest; one that does not exist is larger than any."""
+    return max(cells, key=lambda each: (math.isnan(of(each.cv)), of(each.cv), each.workload))
+
+
+def _least_steady(isolation: str, workers: int, worst: _CellAtLoad, options: AnalysisOptions) -> Finding:
     """Say how unsteady the least steady cell is, and on which side of the tolerance its interval lies."""
     tolerance = options.tolerance_percent / 100
     verdict = "reaches across the tolerance"
@@ -132,7 +132,7 @@ def _least_steady(isolation: str, workers: int, worst: _Worst, options: Analysis
     )
 
 
-def _percent_of(worst: _Worst | None) -> Estimate:
+def _percent_of(worst: _CellAtLoad | None) -> Estimate:
     return Estimate(None, "percent", METHOD) if worst is None else _percent(worst.cv)
 
 
@@ -143,28 +143,32 @@ def _percent(pooled: Pooled) -> Estimate:
 def _recommendation(
     isolation: str, workloads: dict[tuple[str, str], Loads], recorded: Recorded, options: AnalysisOptions
 ) -> Finding:
-    """Find the largest load up to which every workload keeps its cv within the tolerance."""
-    by_load = _worst_by_load(workloads)
+    """Find the largest load up to which the interval of every cv lies within the tolerance.
+
+    Where not even one worker is so steady, none is recommended only if some program's whole interval lies
+    beyond the tolerance; else it is undecided.
+    """
     tolerance = options.tolerance_percent / 100
+    by_load = _pooled_by_load(workloads)
+    allowed = _last_before(by_load, lambda pooled: not pooled.high <= tolerance)
     # A dispersion that does not exist (not a number) is not within any tolerance.
-    beyond = next((load for load, worst in by_load.items() if not worst.cv.value <= tolerance), None)
-    allowed = max((load for load in by_load if beyond is None or load < beyond), default=0)
-    worst, limit = by_load.get(allowed), None if beyond is None else by_load[beyond]
-    is_certain = worst is not None and _all_certain(workloads, allowed, tolerance)
+    possible = _last_before(by_load, lambda pooled: not pooled.low <= tolerance)
+    beyond = next((load for load in by_load if load > allowed), None)
+    worst = _worst(by_load[allowed], lambda pooled: pooled.value) if allowed else None
+    limit = None if beyond is None else _worst(by_load[beyond], lambda pooled: pooled.high)
     cells = [cell for loads in workloads.values() for cell, _ in loads.values()]
-    warning = f"uncertain in {isolation}: the interval of a dispersion reaches beyond the tolerance"
+    verdict = "recommended" if allowed else "undecided" if possible else "none"
     return finding(
         "recommended_workers",
         {"isolation": isolation},
-        "recommended" if allowed else "none",
+        verdict,
         estimates={
             "workers": Estimate(
                 float(allowed) if allowed else None,
                 "workers",
-                "largest load with every cv within the tolerance",
+                "largest load with the interval of every cv within the tolerance",
                 units=worst.cv.units if worst else 0,
                 measurements=sum(cell.values().size for cell in cells),
-                guaranteed=is_certain,
             ),
             "worst": _percent_of(worst),
             "limiting": _percent_of(limit),
@@ -176,16 +180,22 @@ def _recommendation(
             "limiting_workload": limit.workload if limit else None,
             "limiting_workers": beyond,
             "limiting_cv_percent": finite(100 * limit.cv.value) if limit else None,
+            "possible_workers": possible if possible > allowed else None,
             "largest_load_measured": max(by_load),
-            "next_step": None if allowed else next_step(recorded, isolation),
+            "next_step": next_step(recorded, isolation) if verdict == "none" else None,
         },
         evidence=of_cells((cell.number for cell in cells), ("cpu",), "cv of all workers pooled, by load"),
-        warnings=[warning] if allowed and not is_certain else [],
     )
 
 
-def _all_certain(workloads: dict[tuple[str, str], Loads], load: int, tolerance: float) -> bool:
-    return all(by_load[load][1].high <= tolerance for by_load in workloads.values() if load in by_load)
+def _last_before(by_load: dict[int, list[_CellAtLoad]], is_beyond: Callable[[Pooled], bool]) -> int:
+    """Give the last load before the first at which a cell is beyond; 0 where that is the first of all."""
+    found = 0
+    for load, cells in by_load.items():
+        if any(is_beyond(each.cv) for each in cells):
+            break
+        found = load
+    return found
 
 
 def next_step(recorded: Recorded, isolation: str) -> str:

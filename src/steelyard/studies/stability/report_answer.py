@@ -83,9 +83,12 @@ def _workers(findings: Sequence[Finding]) -> Statement | None:
         groups[finding.estimates["workers"].value].append(finding)
     carrying = sorted((count for count in groups if count), reverse=True)
     pieces = [_carrying(groups[count]) for count in carrying]
-    none = [finding for count, group in groups.items() if not count for finding in group]
+    none = [finding for finding in findings if finding.verdict == "none"]
     if none:
-        pieces.append(_carrying_none(none))
+        pieces.append(_carrying_none(none, " carries none", " carry none"))
+    undecided = [finding for finding in findings if finding.verdict == "undecided"]
+    if undecided:
+        pieces.append(_carrying_none(undecided, " is undecided", " are undecided"))
     return join(lead, *_separated(pieces), ".", *_next_steps(none), findings=findings)
 
 
@@ -106,10 +109,10 @@ def _carrying(group: Sequence[Finding]) -> tuple[Part, ...]:
     return (*_names(group), verb, *fill("{estimates.workers}", group[0]), *note, *steady)
 
 
-def _carrying_none(group: Sequence[Finding]) -> tuple[Part, ...]:
-    """Say which isolations carry no number of workers, and what stands against it most clearly."""
+def _carrying_none(group: Sequence[Finding], one: str, several: str) -> tuple[Part, ...]:
+    """Say which isolations carry no number of workers for certain, and what stands against it most."""
     worst = max(group, key=lambda finding: finding.estimates["limiting"].value or 0.0)
-    verb = Part(" carries none" if len(group) == 1 else " carry none")
+    verb = Part(one if len(group) == 1 else several)
     why = fill(
         "[: with {facts.limiting_workers:workers} {facts.limiting_workload} in {subject.isolation} scatters "
         "by {estimates.limiting}, {estimates.limiting:interval}]",

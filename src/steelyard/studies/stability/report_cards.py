@@ -19,6 +19,23 @@ LOW_PARALLEL_RATIO: Final = 0.75
 """SOURCE: the published study saw no ratio below 75 %."""
 
 
+_LIMIT: Final = (
+    "[{facts.limiting_workload} scatters by {estimates.limiting} ({estimates.limiting:interval}) with "
+    "{facts.limiting_workers:workers} already]"
+)
+_NOT_EXCLUDED: Final = "[; {facts.possible_workers:workers} are not excluded]"
+_WORKERS: Final[dict[str, tuple[str, str, str]]] = {
+    "recommended": (
+        "{estimates.workers}",
+        "[least steady there: {facts.worst_workload}, {estimates.worst}]" + _NOT_EXCLUDED,
+        "plain",
+    ),
+    "undecided": ("undecided", _LIMIT, "warn"),
+    "none": ("none", _LIMIT, "bad"),
+}
+"""Value, note and tone of the card by verdict."""
+
+
 def cards(findings: FindingSet, subjects: Subjects) -> tuple[CardGroup, ...]:
     """Give the verdict cards: workers per isolation, then what makes the rest believable."""
     groups = (
@@ -64,21 +81,15 @@ def _parallel_cards(findings: FindingSet) -> tuple[Card, ...]:
 
 
 def _worker_card(finding: Finding, subjects: Subjects) -> Card:
-    workers = finding.estimates["workers"]
     name = finding.subject["isolation"]
-    found = bool(workers.value)
-    note = (
-        "[least steady there: {facts.worst_workload}, {estimates.worst}]"
-        if found
-        else "[{facts.limiting_workload} scatters by {estimates.limiting} with "
-        "{facts.limiting_workers:workers} already]"
-    )
-    most = ", the most that was measured" if found and is_most_measured(finding) else ""
+    value, note, tone = _WORKERS[finding.verdict]
+    if is_most_measured(finding):
+        value += ", the most that was measured"
     return Card(
         title=name,
-        value=(write(workers) if found else "none") + most,
+        value="".join(part.text for part in fill(value, finding)),
         note="".join(part.text for part in fill(note, finding)),
-        tone="plain" if found else "bad",
+        tone=tone,
         finding=finding.id,
         colour=subjects.colours.get(name, ""),
     )

@@ -50,9 +50,10 @@ def glance_table(findings: FindingSet) -> Table | None:
             ),
         ),
         rows=rows,
-        note="Workers: the most at which every program scatters by no more than the tolerance; where there "
-        "are none, the program that goes beyond it first. cpu, wall: workers up to which the error of "
-        "that outside clock stays within the tolerance.",
+        note="Workers: the most at which every program scatters by no more than the tolerance, with its "
+        "whole interval; undecided where an interval reaches beyond it with one worker already, none where "
+        "a whole interval lies beyond. cpu, wall: workers up to which the error of that outside clock "
+        "stays within the tolerance.",
         is_key=True,
     )
 
@@ -60,7 +61,8 @@ def glance_table(findings: FindingSet) -> Table | None:
 def _workers(finding: Finding) -> Value:
     workers = finding.estimates["workers"].value
     if not workers:
-        return Value("none", 0.0, tone="bad", finding=finding.id)
+        tone = "bad" if finding.verdict == "none" else "warn"
+        return Value(finding.verdict, 0.0, tone=tone, finding=finding.id)
     return Value(f"{workers:g}", workers, finding=finding.id)
 
 

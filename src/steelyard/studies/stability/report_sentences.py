@@ -155,7 +155,12 @@ SENTENCES: Final[dict[str, dict[str, str]]] = {
         "recommended": "{subject.isolation} carries at most {estimates.workers} for a dispersion of at most "
         "{facts.tolerance_percent:percent}[: there {facts.worst_workload} is least steady, {estimates.worst} "
         "({estimates.worst:interval})][; with {facts.limiting_workers:workers} {facts.limiting_workload} "
-        "scatters by {estimates.limiting} ({estimates.limiting:interval})].",
+        "scatters by {estimates.limiting} ({estimates.limiting:interval})]"
+        "[; {facts.possible_workers:workers} are not excluded].",
+        "undecided": "How many workers {subject.isolation} carries at {facts.tolerance_percent:percent} is "
+        "undecided[: with {facts.limiting_workers:workers} {facts.limiting_workload} scatters by "
+        "{estimates.limiting} ({estimates.limiting:interval})][, and up to {facts.possible_workers:workers} "
+        "no interval lies beyond].",
         "none": "No number of workers keeps {subject.isolation} within {facts.tolerance_percent:percent}"
         "[: already with {facts.limiting_workers:workers} {facts.limiting_workload} scatters by "
         "{estimates.limiting} ({estimates.limiting:interval})][; what to do: {facts.next_step}].",

@@ -82,7 +82,7 @@ best_effort hog; B1=$!; best_effort hog; B2=$!
 calls() { while :; do sleep 0.004; done; }
 calls & T1=$!; calls & T2=$!
 sleep 1
-measure two 3 $B1 $B2
+measure two 20 $B1 $B2
 for job in $B1 $B2; do
   echo "$(awk '/nr_migrations/ { print $3 }' /proc/$job/sched)" >> "$OUT/moves"
   echo "$(awk '/^nonvoluntary/ { print $2 }' /proc/$job/status)" >> "$OUT/interruptions"
@@ -90,14 +90,14 @@ done
 fact moves "$(tr '\n' ' ' < "$OUT/moves")"; fact interruptions "$(tr '\n' ' ' < "$OUT/interruptions")"
 best_effort hog; B3=$!
 sleep 1
-measure three 6 $B1 $B2 $B3
+measure three 20 $B1 $B2 $B3
 renice -n 5 -p $B1
-measure unlike 6 $B1 $B2 $B3
+measure unlike 12 $B1 $B2 $B3
 renice -n -5 -p $B1
 kill $T1 $T2
 taskset 1 sh -c 'while :; do sleep 0.004; done' & T=$!
 sleep 1
-measure beside 6 $B1 $B2 $B3
+measure beside 12 $B1 $B2 $B3
 kill $T
 stop_class
 """

@@ -245,11 +245,12 @@ def test_a_job_goes_on_where_it_was_interrupted_and_gets_no_more_by_it(left: Pat
     assert interruptions > 400
     assert moves < interruptions / 4
     assert counters["be_returns"] > interruptions / 4
-    for name, seconds in (("two", 3), ("three", 6), ("beside", 6)):
+    # Long enough: a job is some hundred milliseconds ahead at times, which it gives back.
+    for name, seconds in (("two", 20), ("three", 20), ("beside", 12)):
         shares = facts.percent(name, seconds)
         assert max(shares) - min(shares) < 5
     # One of them five steps nicer: 335 to 1024.
-    nicer, *others = facts.percent("unlike", 6)
+    nicer, *others = facts.percent("unlike", 12)
     assert max(others) - min(others) < 5
     assert nicer / min(others) == pytest.approx(335 / 1024, rel=0.2)
 

@@ -232,6 +232,18 @@ def test_workers_are_undecided_where_an_interval_reaches_across_the_tolerance(ty
         assert found.facts["limiting_workers"] == 1
 
 
+def test_ways_of_pinning_are_not_pooled(make_result: Make) -> None:
+    spreads = {"none": 0.02, "taskset": 0.01, "noht": 0.04}
+    specs = [
+        Spec("bare", "parallel-homogenous", 2, workload, lognormal(0.3, spread, spread / 4), affinity=affinity)
+        for workload in (QSORT, EXP)
+        for affinity, spread in spreads.items()
+    ]
+    findings = analyse(make_result(specs, Study(blocks=12)))
+    assert one(findings, "pinning_effect", affinity="taskset").verdict == "helps"
+    assert one(findings, "pinning_effect", affinity="noht").verdict == "harms"
+
+
 def test_settings_of_the_reader_are_kept_and_change_the_answer(typical: Path) -> None:
     strict = analyse(typical, AnalysisOptions(tolerance_percent=0.1))
     assert one(strict, "recommended_workers", isolation="bare").verdict == "none"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -25,6 +26,22 @@ if TYPE_CHECKING:
 
 _METHOD: Final = "welch-log-ratio, geometric mean over cells"
 _FEW: Final = f"{FEW_UNITS}: a cell has fewer than 5 independent units; execute more blocks"
+
+NOT_MEASURED: Final = "not measured"
+_PINNING_VERDICTS: Final = {
+    Verdict.SLOWER: "harms",
+    Verdict.FASTER: "helps",
+    Verdict.EQUIVALENT: "no difference",
+    Verdict.INCONCLUSIVE: "undecided",
+    Verdict.DESCRIPTIVE: "undecided",
+    Verdict.NA: NOT_MEASURED,
+}
+_PLACEMENTS: Final = {
+    "taskset": "on a CPU of its own",
+    "taskset-multi": "on a set of CPUs of its own",
+    "numa": "on the CPUs of one memory node",
+    "noht": "on a core of its own whose other threads are idle",
+}
 
 Matched = tuple["CellData", "CellData"]
 
@@ -77,37 +94,32 @@ def _alone(recorded: Recorded, isolation: str) -> list[Matched]:
 
 
 def pinning_effects(recorded: Recorded, options: AnalysisOptions) -> Iterator[Finding]:
-    """Compare the spread of pinned cells with that of the same cells without affinity."""
+    """Compare the spread of pinned cells with that of the same cells without affinity, per way of pinning."""
     margin = options.margin(Statistic.SD)
     for isolation in recorded.isolations:
-        matched = [
-            (recorded.cells[other], cell)
-            for key, cell in recorded.cells.items()
-            if key.isolation == isolation
-            and key.affinity != NO_AFFINITY
-            and (other := replace(key, affinity=NO_AFFINITY)) in recorded.cells
-        ]
-        test = _combined(matched, Statistic.SD, margin)
-        verdict = verdict_of(test, test.p_different, test.p_equivalent, margin.level)
-        words = {
-            Verdict.SLOWER: "harms",
-            Verdict.FASTER: "helps",
-            Verdict.EQUIVALENT: "no difference",
-            Verdict.NA: "not measured",
-        }
-        yield finding(
-            "pinning_effect",
-            {"isolation": isolation},
-            words.get(verdict, verdict.value),
-            estimates={"ratio": _estimate(test, matched)} if matched else {},
-            facts={
-                "cells": len(matched),
-                "margin_percent": 100 * margin.relative,
-                "affinities": ", ".join(sorted({cell.key.affinity for _, cell in matched})) or None,
-            },
-            evidence=of_cells(_numbers(matched), ("cpu",), "sd, pinned over not pinned") if matched else None,
-            warnings=[_FEW] if matched and test.is_descriptive else [],
-        )
+        pairs: dict[str, list[Matched]] = defaultdict(list)
+        for key, cell in recorded.cells.items():
+            other = recorded.cells.get(replace(key, affinity=NO_AFFINITY))
+            if key.isolation == isolation and key.affinity != NO_AFFINITY and other is not None:
+                pairs[key.affinity].append((other, cell))
+        if not pairs:
+            yield finding("pinning_effect", {"isolation": isolation}, NOT_MEASURED, facts={"cells": 0})
+        for affinity, matched in sorted(pairs.items()):
+            test = _combined(matched, Statistic.SD, margin)
+            verdict = verdict_of(test, test.p_different, test.p_equivalent, margin.level)
+            yield finding(
+                "pinning_effect",
+                {"isolation": isolation, "affinity": affinity},
+                _PINNING_VERDICTS[verdict],
+                estimates={"ratio": _estimate(test, matched)},
+                facts={
+                    "cells": len(matched),
+                    "margin_percent": 100 * margin.relative,
+                    "placement": _PLACEMENTS.get(affinity, affinity),
+                },
+                evidence=of_cells(_numbers(matched), ("cpu",), "sd, pinned over not pinned"),
+                warnings=[_FEW] if test.is_descriptive else [],
+            )
 
 
 def identical_cells(recorded: Recorded, options: AnalysisOptions) -> Iterator[Finding]:

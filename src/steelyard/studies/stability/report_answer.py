@@ -17,7 +17,7 @@ _PINNING: Final = {
     "helps": "{verdict}",
     "harms": "{verdict}",
     "no difference": "makes {verdict}",
-    "inconclusive": "is {verdict}",
+    "undecided": "is {verdict}",
 }
 FEWEST_SENTENCES: Final = 3
 _SHIFT_PHRASES: Final = (
@@ -216,7 +216,7 @@ def _pinning(findings: Sequence[Finding]) -> Statement | None:
         (
             *fill(_PINNING.get(verdict, "is {verdict}"), group[0]),
             Part(" in "),
-            *enumerate_findings(group, "{subject.isolation}"),
+            *enumerate_findings(group, "{subject.isolation} ({subject.affinity})"),
         )
         for verdict, group in groups.items()
     ]

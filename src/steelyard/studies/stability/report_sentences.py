@@ -17,6 +17,9 @@ _FROM_TO: Final = (
     "{facts.largest_load_percent:percent} with {facts.largest_load:workers}]"
 )
 _STEADINESS: Final = "the standard deviation is {estimates.ratio:change} ({estimates.ratio:change_interval})"
+_PLACED: Final = (
+    "With each worker {facts.placement} ({subject.affinity}) the times of {subject.isolation} are"
+)
 _BETWEEN: Final = (
     "as far as {facts.looks:count} looks between batches can tell: load that came and went in between "
     "was not seen"
@@ -124,13 +127,12 @@ SENTENCES: Final[dict[str, dict[str, str]]] = {
         "{estimates.ratio:change} ({estimates.ratio:change_interval}).",
     },
     "pinning_effect": {
-        "helps": f"Pinning workers to CPUs makes the times of {{subject.isolation}} steadier: {_STEADINESS}.",
-        "harms": "Pinning workers to CPUs makes the times of {subject.isolation} less steady: "
-        f"{_STEADINESS}.",
-        "no difference": "Pinning workers to CPUs makes no difference for {subject.isolation}: "
-        f"{_STEADINESS}.",
+        "helps": f"{_PLACED} steadier than without: {_STEADINESS}.",
+        "harms": f"{_PLACED} less steady than without: {_STEADINESS}.",
+        "no difference": f"{_PLACED} as steady as without: {_STEADINESS}.",
         "not measured": "Pinning was not measured for {subject.isolation}.",
-        ANY_VERDICT: f"Whether pinning helps {{subject.isolation}} is {{verdict}}: {_STEADINESS}.",
+        ANY_VERDICT: "Whether the times of {subject.isolation} are steadier with each worker "
+        f"{{facts.placement}} ({{subject.affinity}}) is {{verdict}}: {_STEADINESS}.",
     },
     "overlap": {
         ANY_VERDICT: f"Of {{facts.iterations:count}} iterations of {_CELL}, {{facts.overlapping:count}} "

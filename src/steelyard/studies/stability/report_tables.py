@@ -112,7 +112,9 @@ def _class_value(finding: Finding | None) -> Value:
     name = str(finding.facts["class_percentile"])
     ratio = finding.estimates.get("ratio")
     size = f", {signed_change(ratio.value)}" if ratio is not None and ratio.value is not None else ""
-    note = "" if finding.verdict == NOT_AVAILABLE else f"{finding.verdict}{size}"
+    # The class is that of the first side, the verdict that of the second.
+    second = finding.subject["second"]
+    note = "" if finding.verdict == NOT_AVAILABLE else f"{second} {finding.verdict}{size}"
     tone = "differs" if finding.facts.get("disagreement") else ""
     return Value(name, tone=name.lower(), note=note, note_tone=tone, finding=finding.id)
 

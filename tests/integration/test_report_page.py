@@ -134,6 +134,18 @@ def test_all_folds_open_for_paper(page: Tab) -> None:
     page.evaluate("for (const one of document.querySelectorAll('details.fold')) one.open = false")
 
 
+def test_paper_has_every_row(page: Tab) -> None:
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    page.call("Emulation.setEmulatedMedia", media="print")
+    missing = (
+        "[...document.querySelectorAll('[data-table] tbody tr')].filter((row) => !row.checkVisibility())"
+    )
+    assert page.evaluate("document.querySelectorAll('tr.more').length") > 0
+    assert page.evaluate(f"{missing}.length") == 0
+    page.call("Emulation.setEmulatedMedia", media="")
+    page.evaluate("for (const one of document.querySelectorAll('details.fold')) one.open = false")
+
+
 def test_the_keyboard_reaches_a_fold_and_its_focus_is_visible(page: Tab) -> None:
     page.evaluate("document.querySelector('details.fold > summary').focus({focusVisible: true})")
     outline = "getComputedStyle(document.activeElement).outline"

@@ -235,7 +235,9 @@ def test_workers_are_undecided_where_an_interval_reaches_across_the_tolerance(ty
 def test_ways_of_pinning_are_not_pooled(make_result: Make) -> None:
     spreads = {"none": 0.02, "taskset": 0.01, "noht": 0.04}
     specs = [
-        Spec("bare", "parallel-homogenous", 2, workload, lognormal(0.3, spread, spread / 4), affinity=affinity)
+        Spec(
+            "bare", "parallel-homogenous", 2, workload, lognormal(0.3, spread, spread / 4), affinity=affinity
+        )
         for workload in (QSORT, EXP)
         for affinity, spread in spreads.items()
     ]

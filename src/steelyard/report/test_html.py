@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 from html.parser import HTMLParser
+from importlib.resources import files
 from typing import Any
 
 import pytest
@@ -196,3 +197,29 @@ def test_every_table_keeps_its_caption_for_those_who_do_not_see_it() -> None:
 )
 def test_backticks_become_code_and_everything_stays_escaped(text: str, shown: str) -> None:
     assert f"<p>{shown}</p>" in page_with(text=text)
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of ``#rrggbb``, 0 to 1. SOURCE: WCAG 2.2, definition of relative luminance."""
+    shares = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in shares]
+    return sum(weight * each for weight, each in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+@pytest.mark.parametrize("theme", [0, 1, 2])
+def test_every_text_stands_out_from_what_is_behind_it(theme: int) -> None:
+    """SOURCE: WCAG 2.2, success criterion 1.4.3: a contrast of 4.5."""
+    style = (files("steelyard.report") / "templates" / "style.css").read_text(encoding="utf-8")
+    colours = dict(
+        re.findall(r"--([\w-]+): (#[0-9a-f]{6})", re.findall(r"\{[^{}]*--paper[^}]*", style)[theme])
+    )
+    pairs = set()
+    for rule in re.findall(r"\{([^{}]*)\}", style):
+        ink = re.search(r"(?:^|[ ;])color: var\(--([\w-]+)\)", rule)
+        behind = re.search(r"background: var\(--([\w-]+)\)", rule)
+        if ink is not None:
+            pairs |= {(ink[1], each) for each in ([behind[1]] if behind else ("paper", "raised"))}
+    assert len(pairs) > 10
+    for ink, behind in pairs:
+        light, dark = sorted((luminance(colours[each]) + 0.05 for each in (ink, behind)), reverse=True)
+        assert light / dark >= 4.5, (ink, behind)

@@ -204,9 +204,18 @@ def test_what_was_built_is_brought_once_and_again_when_it_changed(server: Server
     with place_of(asked, "app") as place:
         ground = getattr(place, "_ground")  # noqa: B009 - of this place
         assert (there / "more").read_text() == "more\n"
-        # A folder that was built there is not ours to replace.
+        brought, _ = send_artefacts(ground, os.uname().machine)
+        (there / "more").write_text("changed there\n")
+        assert send_artefacts(ground, os.uname().machine) == (brought, [])
+        assert (there / "more").read_text() == "more\n"
+        # A folder that was built there is not ours to replace: what it is now is said.
         (there / ".brought").unlink()
-        assert send_artefacts(ground, os.uname().machine) == ("built there", [])
+        same, _ = send_artefacts(ground, os.uname().machine)
+        assert same == brought.replace("brought", "built there")
+        (there / "more").chmod(0o755)
+        other, _ = send_artefacts(ground, os.uname().machine)
+        assert other.startswith("built there, sha256 ")
+        assert other != same
 
 
 def test_what_keeps_a_device_from_being_used_is_said_with_the_next_step(server: Server) -> None:

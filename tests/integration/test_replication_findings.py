@@ -238,6 +238,19 @@ def test_a_device_has_the_storage_that_its_roles_used(devices: FindingSet) -> No
     assert {each.facts["storage"] for each in devices.of("device")} == {"disk (tmpfs)"}
 
 
+def test_other_versions_of_a_program_are_no_effect_of_the_device(tmp_path: Path) -> None:
+    cells = {("e1", "invocation-c2", f"D{number}-native"): Micro(1e6 / number) for number in (1, 2)}
+    for java, answer in (({"D2-native": "17.0.2"}, "undecided"), ({}, "does not replicate")):
+        findings = analyse(build_result(tmp_path / str(len(java)), cells, Given(java=java)))
+        (found,) = findings.of("comparison")
+        assert found.verdict == "different"
+        assert found.facts["software"] == ("java 21.0.2 against 17.0.2" if java else "")
+        assert bool(found.warnings) == bool(java)
+        assert one(findings, "answer", question="RQ1").verdict == answer
+        software = one(findings, "software", program="java")
+        assert software.verdict == ("several versions" if java else "one version")
+
+
 def test_a_new_device_is_predicted_from_three(devices: FindingSet) -> None:
     (found,) = devices.of("devices")
     low, high = (getattr(found.estimates["new_device"], name) for name in ("low", "high"))

@@ -220,6 +220,6 @@ def test_every_text_stands_out_from_what_is_behind_it(theme: int) -> None:
         if ink is not None:
             pairs |= {(ink[1], each) for each in ([behind[1]] if behind else ("paper", "raised"))}
     assert len(pairs) > 10
-    for ink, behind in pairs:
-        light, dark = sorted((luminance(colours[each]) + 0.05 for each in (ink, behind)), reverse=True)
-        assert light / dark >= 4.5, (ink, behind)
+    for text, ground in pairs:
+        light, dark = sorted((luminance(colours[each]) + 0.05 for each in (text, ground)), reverse=True)
+        assert light / dark >= 4.5, (text, ground)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import stat
+import subprocess
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -17,8 +16,8 @@ if TYPE_CHECKING:
 
 OF_MACHINE: Final = ("python",)
 """What is built for one kind of processor and is left out where the other host has another one."""
-DIGEST_FILE: Final = ".brought"
-"""Says of a folder that it was brought, and what was in it."""
+BROUGHT_FILE: Final = ".brought"
+"""Says of a folder that it was brought, not built there."""
 SEND_S: Final = 60.0
 
 
@@ -38,9 +37,10 @@ def send_artefacts(ground: RemoteGround, machine: str) -> tuple[str, list[str]]:
         What there is on the other host, in words, and what could not be brought, with the reason.
     """
     source, folder = artefacts_folder(), ground.artefacts
-    there = ground.aside(["sh", "-c", _LOOK, "sh", folder]).output.strip()
-    if there == "built":
-        return "built there", []
+    looked = ground.aside(["sh", "-c", _LOOK, "sh", folder], timeout_s=SEND_S).output.split()
+    there = looked[1] if len(looked) == 2 else ""  # noqa: PLR2004 - whether it was brought, and what it is
+    if there and looked[0] == "built":
+        return f"built there, {_named(there)}", []
     if not source.is_dir():
         return "none", ["nothing was built here that could be brought: make deps-replication"]
     own = os.uname().machine
@@ -56,24 +56,40 @@ def send_artefacts(ground: RemoteGround, machine: str) -> tuple[str, list[str]]:
         fresh = f"{name}.new"
         ground.require(["sh", "-c", 'mkdir -p "$1" && rm -rf "$1/$2"', "sh", parent, fresh])
         ground.send(source, fresh, parent, left_out)
-        words = ["sh", "-c", _REPLACE, "sh", folder, f"{parent}/{fresh}", digest]
-        ground.require(words, timeout_s=SEND_S)
-    return f"brought, sha256 {digest[:16]}", missing
+        ground.require(["sh", "-c", _REPLACE, "sh", folder, f"{parent}/{fresh}"], timeout_s=SEND_S)
+    return f"brought, {_named(digest)}", missing
 
 
-_LOOK: Final = f"""
-if [ -f "$1/{DIGEST_FILE}" ]; then cat "$1/{DIGEST_FILE}"
-elif [ -d "$1" ]; then echo built
-fi
+def _named(digest: str) -> str:
+    return f"sha256 {digest[:16]}"
+
+
+_DIGEST: Final = f"""
+# The SHA-256 of the folder's names, kinds, rights to execute and contents; ARGUMENTS name what is left out.
+digest() {{
+  for left_out in "$@"; do set -- "$@" ! -path "./$left_out" ! -path "./$left_out/*"; shift; done
+  {{
+    find . -type d "$@" -exec printf 'd %s\\n' {{}} +
+    find . -type f "$@" ! -path ./{BROUGHT_FILE} -exec sha256sum {{}} +
+    find . -type f "$@" -perm -100 -exec printf 'x %s\\n' {{}} +
+    find . -type l "$@" -exec sh -c 'for l; do printf "l %s %s\\n" "$l" "$(readlink "$l")"; done' sh {{}} +
+  }} | LC_ALL=C sort | sha256sum | cut -c 1-64
+}}
+"""
+_LOOK: Final = f"""{_DIGEST}
+cd "$1" 2> /dev/null || exit 0
+shift
+[ -e {BROUGHT_FILE} ] && echo brought || echo built
+digest "$@"
 """
 _REPLACE: Final = f"""
-printf '%s\\n' "$3" > "$2/{DIGEST_FILE}" && rm -rf "$1" && mv "$2" "$1"
+: > "$2/{BROUGHT_FILE}" && rm -rf "$1" && mv "$2" "$1"
 """
 
 
 @cache
 def digest_of(folder: Path, left_out: tuple[str, ...] = ()) -> str:
-    """Give the SHA-256 of a folder: of names, kinds, rights and contents, in order.
+    """Give the SHA-256 of a folder here, as another host computes that of its own.
 
     Parameters
     ----------
@@ -82,19 +98,6 @@ def digest_of(folder: Path, left_out: tuple[str, ...] = ()) -> str:
     left_out : tuple of str
         Names directly below it that do not count.
     """
-    total = hashlib.sha256()
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder)
-        if name.parts[0] in left_out:
-            continue
-        mode = path.lstat().st_mode
-        if stat.S_ISLNK(mode):
-            content = str(path.readlink()).encode()
-        elif stat.S_ISREG(mode):
-            with path.open("rb") as file:
-                content = hashlib.file_digest(file, "sha256").digest()
-        else:
-            content = b""
-        for part in (str(name).encode(), oct(mode).encode(), content):
-            total.update(len(part).to_bytes(8, "little") + part)
-    return total.hexdigest()
+    command = ["sh", "-c", _LOOK, "sh", str(folder), *left_out]
+    answer = subprocess.run(command, check=True, capture_output=True, text=True)
+    return answer.stdout.split()[1]

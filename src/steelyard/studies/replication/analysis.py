@@ -22,6 +22,7 @@ from steelyard.studies.replication.circumstances import (
     device_facts,
     failure_findings,
     remark_findings,
+    software_findings,
     twin_finding,
 )
 from steelyard.studies.replication.comparisons import comparison_findings, device_findings
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from steelyard.studies.replication.recorded import RecordedRun
     from steelyard.studies.replication.summaries import Summary
 
-METHOD_VERSION: Final = 2
+METHOD_VERSION: Final = 3
 """Raised whenever a change of the analysis alters numbers."""
 
 
@@ -123,6 +124,7 @@ def _measured(plan: Plan, summaries: Sequence[Summary], margin: Margin) -> Itera
     yield from recording_findings(cells, overheads)
     yield from cause_findings(cells, sentences_of(plan), plan.seed)
     yield from cell_findings(cells)
+    yield from software_findings(cells)
     twins = twin_finding(summaries, margin)
     if twins is not None:
         yield twins

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from steelyard.model import Finding, Plan
     from steelyard.studies.analysis_parts import Fact
     from steelyard.studies.replication.recorded import RecordedRun
-    from steelyard.studies.replication.summaries import Summary
+    from steelyard.studies.replication.summaries import Key, Summary
 
 DEVICE_FACTS: Final = (
     "kind",
@@ -129,6 +129,23 @@ def device_facts(runs: Sequence[RecordedRun]) -> Iterator[Finding]:
         )
     for reason in missing:
         yield finding("not_had", {"what": reason}, "missing", facts={})
+
+
+def software_findings(cells: Mapping[Key, CellRuns]) -> Iterator[Finding]:
+    """Give every program whose version the runs say, with the settings that used each version."""
+    used: dict[str, dict[str, dict[str, None]]] = {}
+    for (_, _, setting), cell in cells.items():
+        for name, version in cell.software.items():
+            used.setdefault(name, {}).setdefault(version, {})[setting] = None
+    for name, versions in used.items():
+        told_apart = "; ".join(f"{version} ({', '.join(settings)})" for version, settings in versions.items())
+        yield finding(
+            "software",
+            {"program": name},
+            "one version" if len(versions) == 1 else "several versions",
+            facts={"versions": next(iter(versions)) if len(versions) == 1 else told_apart},
+            evidence=Evidence("traces/*/header.json", {}, ("software",), "versions that runs say"),
+        )
 
 
 def _storages(run: RecordedRun) -> Iterator[tuple[str, str]]:

@@ -43,6 +43,10 @@ METRICS: Final = {
 """What is compared in each experiment; of a benchmark that leaves a summary, what stands in it."""
 
 
+CONFOUNDED: Final = "versions differ too"
+"""Warning of a comparison whose sides ran different versions of a program."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Asked:
     pair: Pair
@@ -82,6 +86,7 @@ def _finding(asked: _Asked, judged: Judged, margin: Margin, family: int) -> Find
         asked.second.values(asked.part, asked.metric),
     )
     unit = UNITS[asked.metric]
+    software = _differing_software(asked.first, asked.second)
     played = is_played({asked.first.key: asked.first, asked.second.key: asked.second})
     return finding(
         "comparison",
@@ -110,8 +115,20 @@ def _finding(asked: _Asked, judged: Judged, margin: Margin, family: int) -> Find
             "first_cv_percent": _cv_percent(first),
             "second_cv_percent": _cv_percent(second),
             "played": "played devices" if asked.pair.effect == BY_DEVICE and played else "",
+            "software": software,
         },
         evidence=evidence_of((asked.first, asked.second), "ratio of the means over runs, second over first"),
+        warnings=[f"{CONFOUNDED}: {software}"] if software else [],
+    )
+
+
+def _differing_software(first: CellRuns, second: CellRuns) -> str:
+    """Name the programs of which two cells used different versions."""
+    sides = first.software, second.software
+    return ", ".join(
+        f"{name} {sides[0][name]} against {sides[1][name]}"
+        for name in sorted(sides[0].keys() & sides[1].keys())
+        if sides[0][name] != sides[1][name]
     )
 
 

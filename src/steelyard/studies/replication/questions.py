@@ -91,10 +91,14 @@ def _is_less(each: Finding, one: str, other: str) -> bool:
 
 
 def _overall(chosen: Sequence[Finding], words: tuple[str, str, str], otherwise: str) -> str:
-    """Judge all by one word: alike only if all are, apart if any is, else undecided."""
-    verdicts = {each.verdict for each in chosen}
-    if not verdicts:
+    """Judge all by one word: alike only if all are, apart if any is, else undecided.
+
+    Where the sides ran different versions of a program, the difference may be that of the versions: such a
+    comparison decides nothing.
+    """
+    if not chosen:
         return otherwise
+    verdicts = {Holding.UNDECIDED.value if each.facts["software"] else each.verdict for each in chosen}
     if Holding.DIFFERENT.value in verdicts:
         return words[1]
     return words[0] if verdicts == {Holding.EQUIVALENT.value} else words[2]
@@ -109,8 +113,11 @@ def _answer(
     facts: Mapping[str, str | int],
 ) -> Finding:
     chosen, failed = grounds
+    confounded = [each for each in chosen if each.facts["software"]]
     counts = Counter(each.verdict for each in chosen)
-    different = [each for each in chosen if each.verdict == Holding.DIFFERENT.value]
+    different = [
+        each for each in chosen if each.verdict == Holding.DIFFERENT.value and not each.facts["software"]
+    ]
     largest = max(different, key=_distance, default=None)
     estimates = {} if largest is None else {"largest": largest.estimates["ratio"]}
     played = any(each.facts.get("played") for each in chosen)
@@ -123,6 +130,7 @@ def _answer(
             "kind": kind,
             "comparisons": len(chosen),
             **{name: counts[name] for name in ("equivalent", "different", "undecided")},
+            "confounded": len(confounded) or None,
             "largest_of": "" if largest is None else _named(largest),
             "failed": "; ".join(dict.fromkeys(str(each.facts["reason"]) for each in failed)),
             "played": "between parts of one machine" if played else "",

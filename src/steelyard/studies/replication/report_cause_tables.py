@@ -135,6 +135,17 @@ def device_table(findings: FindingSet) -> Table | None:
     return table_of("devices", "Devices and their limits", columns, rows, note=note, file="devices")
 
 
+def software_table(findings: FindingSet) -> Table | None:
+    """Give one row per program whose version is known."""
+    rows = [
+        (Value(each.subject["program"]), verdict_value(each), Value(str(each.facts["versions"])))
+        for each in findings.of("software")
+    ]
+    columns = (Column("program"), Column(""), Column("version", is_prose=True))
+    note = "A comparison of settings with different versions decides nothing about the settings."
+    return table_of("software", "Versions of the programs", columns, rows, note=note, file="software")
+
+
 def scatter_table(findings: FindingSet) -> Table | None:
     """Give one row per experiment that was measured on three devices: where one more would lie."""
     rows = [

@@ -86,7 +86,12 @@ def sections(
                 listed(PHRASING, findings.of("source_statement")),
             ),
         ),
-        Section("devices", "Where it was measured", "", present(cause_tables.device_table(findings))),
+        Section(
+            "devices",
+            "Where it was measured",
+            "",
+            present(cause_tables.device_table(findings), cause_tables.software_table(findings)),
+        ),
         Section(
             "limits",
             "May it be believed, and what it cannot say",

@@ -10,7 +10,10 @@ _CHANGE: Final = "{estimates.ratio:signed} ({estimates.ratio:change_interval})"
 _PAIR: Final = "{subject.experiment} {subject.configuration}[ {subject.operation}], {subject.metric}: "
 _ON: Final = "{subject.second} against {subject.first} "
 _LARGEST: Final = "[; most {estimates.largest:signed} ({facts.largest_of})][; {facts.played}]"
-_COUNTS: Final = "{facts.equivalent} of {facts.comparisons} comparisons equivalent"
+_COUNTS: Final = (
+    "{facts.equivalent} of {facts.comparisons} comparisons equivalent"
+    "[, {facts.confounded:count} decide nothing since versions of programs differ too]"
+)
 _BESIDE: Final = (
     "[; with the spikes comes {facts.cause}, which explains {facts.cause_percent:percent} of their time]"
     "[, besides {facts.other_causes}]"
@@ -18,13 +21,15 @@ _BESIDE: Final = (
 _KEPT: Final = "keeping every call ({subject.language}, {subject.setting})"
 _COST: Final = "{estimates.cost} per call ({estimates.cost:interval})"
 _MARK: Final = "[; {facts.played}]"
+_MARKS: Final = _MARK + "[; versions differ too: {facts.software}]"
 
 PHRASING: Final = Phrasing(
     {
         "comparison": {
-            "equivalent": f"{_PAIR}{_ON}{_CHANGE}: equivalent within {{facts.margin_percent:percent}}{_MARK}",
-            "different": f"{_PAIR}{_ON}{_CHANGE}: different{_MARK}",
-            "undecided": f"{_PAIR}{_ON}{_CHANGE}: undecided[, {{facts.reason}}]{_MARK}",
+            "equivalent": f"{_PAIR}{_ON}{_CHANGE}: equivalent within {{facts.margin_percent:percent}}"
+            + _MARKS,
+            "different": f"{_PAIR}{_ON}{_CHANGE}: different{_MARKS}",
+            "undecided": f"{_PAIR}{_ON}{_CHANGE}: undecided[, {{facts.reason}}]{_MARKS}",
         },
         "answer": {
             "replicates": f"{{facts.kind}}: replicates, {_COUNTS} ({{facts.held_against}}){_MARK}",

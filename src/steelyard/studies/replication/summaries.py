@@ -65,6 +65,16 @@ class CellRuns:
         return any(part.pooled.size for run in self.runs for part in run.parts.values())
 
     @property
+    def software(self) -> dict[str, str]:
+        """Versions of the programs that its runs used, by name."""
+        found: dict[str, dict[str, None]] = {}
+        for run in self.runs:
+            said = run.recorded.header.get("software")
+            for name, version in said.items() if isinstance(said, dict) else ():
+                found.setdefault(str(name), {})[str(version)] = None
+        return {name: " and ".join(versions) for name, versions in sorted(found.items())}
+
+    @property
     def places(self) -> str:
         """Folders of the runs relative to the result."""
         return " ".join(run.recorded.place for run in self.runs)

@@ -22,6 +22,7 @@ IF_FOUND: Final = {
     "recording_cost": "recording_cost",
     "devices": "device_scatter",
     "device": "devices",
+    "software": "software",
     "answer": "answers",
     "cause_row": "cause_tree",
     "beside_spikes": "beside_spikes",

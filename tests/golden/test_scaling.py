@@ -164,7 +164,7 @@ def test_the_heaviest_source_explains_lock_free_under_exponential_load(findings:
         found = one(findings, "imbalance", strategy="LockFree", workers=workers, **LARGEST)
         assert value(found, "bound") == pytest.approx(printed, abs=0.5e-3)
         assert value(found, "speedup") == pytest.approx(measured[workers], abs=0.5e-3)
-        assert found.verdict == "as predicted"
+        assert found.verdict == ("as predicted" if workers != "1" else "one source: nothing to balance")
     balanced = chosen(findings, "imbalance", strategy="Awesome", workers="13", **LARGEST)
     assert [each.verdict for each in balanced] == ["above the bound: balanced"] * 2
 

@@ -125,6 +125,11 @@ PACKETS = """#!{python}
 import os, sys
 sys.path.insert(0, {package!r})
 from steelyard.studies.scaling.generator import balance_bound, source_means
+if sys.argv[1] == "independent":
+    threads = int(sys.argv[3])
+    lines = [f"sections {{1000 * threads}} count 0 measure", "wall 1000000 ns 0 measure"]
+    os.write(int(os.environ["STEELYARD_METRICS_FD"]), ("\n".join(lines) + "\n").encode())
+    sys.exit()
 kind, duration, n, work, load, seed, *rest = sys.argv[1:]
 n, work = int(n), int(work)
 ideal = {{"L": 0.98, "H": 0.88, "A": 0.95}}.get(rest[-1] if rest else "", 0) * n if kind == "parallel" else 1
@@ -134,6 +139,8 @@ packets = round(ideal * 1e9 / work)
 lines = [f"packets {{packets}} count 0 measure", "wall 1000000000 ns 0 measure"]
 if kind == "parallel":
     lines += [f"dispatched {{packets}} count 0", f"full_waits {{packets // 2}} count 0"]
+    lines += ["dispatcher_idle 900000000 ns 0"]
+    lines += [f"worker_idle 20000000 ns {{each}}" for each in range(n)]
     lines += [f"worker_packets {{packets // n}} count {{each}}" for each in range(n)]
 os.write(int(os.environ["STEELYARD_METRICS_FD"]), ("\\n".join(lines) + "\\n").encode())
 print(packets)

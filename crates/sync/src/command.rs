@@ -19,6 +19,7 @@ Usage:
   steelyard-packets fingerprint ITERATIONS SEED
   steelyard-packets source-means W n s
   steelyard-packets rate W
+  steelyard-packets independent W THREADS MS
   steelyard-packets counter L THREADS MS
   steelyard-packets sleeper L THREADS MS
   steelyard-packets uncontended L COUNT
@@ -51,6 +52,7 @@ Single questions:
   fingerprint   the fingerprint of a packet
   source-means  mean work of each source under exponential load
   rate          fingerprints of mean work per second on one core: what a worker could do at most
+  independent   fingerprints that threads compute, each for itself: how the machine scales
   counter       threads increment a counter under one lock: rate, slowdown over a counter without
                 threads and lock, and how often each thread had its turn
   sleeper       the same while the holder sleeps 1 ms: does waiting leave the cores to others?
@@ -67,8 +69,7 @@ Example:
   steelyard-packets parallel 2000 4 1000 t 1 32 b A --workers 2
 ";
 
-const KNOWN: &str =
-    "`serial`, `parallel`, `fingerprint`, `source-means`, `rate`, `counter`, `sleeper`, `uncontended`";
+const KNOWN: &str = "`serial`, `parallel`, `fingerprint`, `source-means`, `rate`, `independent`, `counter`, `sleeper`, `uncontended`";
 
 /// Executes one command line, without the program's name.
 ///
@@ -86,6 +87,7 @@ pub fn execute(words: &[String], stdout: &mut dyn Write) -> Result<(), SyncError
         "fingerprint" => packets::fingerprint_of(arguments, stdout),
         "source-means" => packets::source_means_of(arguments, stdout),
         "rate" => packets::rate(arguments, stdout),
+        "independent" => locks::independent_threads(arguments, stdout),
         "counter" => locks::counter(arguments, stdout),
         "sleeper" => locks::sleeper(arguments, stdout),
         "uncontended" => locks::uncontended(arguments, stdout),

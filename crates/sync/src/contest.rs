@@ -10,7 +10,7 @@ use steelyard_work::Times;
 
 use crate::lock::with_lock;
 use crate::timer::StopFlag;
-use crate::{Lock, LockKind, Padded};
+use crate::{Lock, LockKind, Padded, fingerprint};
 
 /// What threads do while they hold the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,6 +141,31 @@ pub fn count_alone(ms: u64) -> Contest {
     })
 }
 
+/// Lets `threads` threads compute fingerprints of `iterations` rounds for `ms`, each for itself: nothing is
+/// drawn, passed on or shared, so that what they lack of being `threads` times as fast is the machine's.
+#[must_use]
+pub fn independent(iterations: u32, threads: usize, ms: u64) -> Contest {
+    let stop = StopFlag::default();
+    let start = Barrier::new(threads + 1);
+    thread::scope(|scope| {
+        let work = || {
+            start.wait();
+            let (mut own, mut seed) = (0, 1);
+            while !stop.is_set() {
+                seed = fingerprint(iterations, seed);
+                own += 1;
+            }
+            black_box(seed);
+            own
+        };
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        start.wait();
+        let timer = stop.set_after(scope, ms, || ());
+        let by_thread = workers.into_iter().map(join).collect();
+        Contest { by_thread, times: join(timer) }
+    })
+}
+
 /// Time of one lock and unlock that nobody else wants [ns]: median of up to 101 blocks of together
 /// `count` rounds.
 #[must_use]
@@ -201,6 +226,13 @@ mod tests {
         // Mean 2, deviation 2.
         assert!((of(&[0, 4]) - 1.0).abs() < 1e-12);
         assert!(of(&[0, 0]).abs() < 1e-12);
+    }
+
+    #[test]
+    fn independent_threads_each_have_their_turn() {
+        let outcome = independent(1000, 2, 100);
+        assert_eq!(outcome.by_thread.len(), 2);
+        assert!(outcome.by_thread.iter().all(|&own| own > 0), "{outcome:?}");
     }
 
     #[test]

@@ -51,7 +51,7 @@ mod models;
 #[cfg(not(loom))]
 pub use command::{USAGE, execute};
 #[cfg(not(loom))]
-pub use contest::{Contest, SLEEP, Section, contest, count_alone, uncontended_ns};
+pub use contest::{Contest, SLEEP, Section, contest, count_alone, independent, uncontended_ns};
 #[cfg(not(loom))]
 pub use error::SyncError;
 #[cfg(not(loom))]

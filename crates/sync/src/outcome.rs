@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use steelyard_work::{Position, Report, Times};
 
 use crate::Packet;
@@ -13,6 +15,8 @@ pub struct Share {
     pub checksum: u64,
     /// Packets finished by source.
     pub by_source: Vec<u64>,
+    /// Time without a packet: from a look that found none to the next packet, or to the end.
+    pub idle: Duration,
 }
 
 impl Share {
@@ -45,6 +49,8 @@ pub struct Outcome {
     pub dispatched: u64,
     /// Times the dispatcher met a full queue.
     pub full_waits: u64,
+    /// Time the dispatcher had a packet and no room for it; nothing without a dispatcher.
+    pub dispatcher_idle: Option<Duration>,
     /// Length of the measured interval.
     pub times: Times,
     /// Mean work of each source [iterations].
@@ -77,6 +83,12 @@ impl Outcome {
             report.add("worker_packets", share.packets, "count", at(worker));
             report.add("worker_iterations", share.iterations, "count", at(worker));
         }
+        if let Some(idle) = self.dispatcher_idle {
+            report.add("dispatcher_idle", whole_ns(idle), "ns", at(0));
+            for (worker, share) in self.shares.iter().enumerate() {
+                report.add("worker_idle", whole_ns(share.idle), "ns", at(worker));
+            }
+        }
         for (source, mean) in self.source_means.iter().enumerate() {
             let finished = self.shares.iter().map(|share| share.by_source[source]).sum();
             report.add("source_packets", finished, "count", at(source));
@@ -90,4 +102,9 @@ impl Outcome {
             report.add("source_mean", mean, "count", at(source));
         }
     }
+}
+
+/// A length in whole nanoseconds, as far as they can be counted: 584 years.
+fn whole_ns(length: Duration) -> u64 {
+    u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
 }

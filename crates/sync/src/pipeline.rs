@@ -126,6 +126,7 @@ fn execute<E: Exchange>(load: &Load, settings: &Settings, exchange: &E) -> Resul
         shares,
         dispatched: dispatched.packets,
         full_waits: dispatched.full_waits,
+        dispatcher_idle: Some(dispatched.idle),
         times,
         source_means,
     })

@@ -24,7 +24,14 @@ pub fn serial(load: &Load) -> Outcome {
             })
         }
     };
-    Outcome { dispatched: share.packets, shares: vec![share], full_waits: 0, times, source_means }
+    Outcome {
+        dispatched: share.packets,
+        shares: vec![share],
+        full_waits: 0,
+        dispatcher_idle: None,
+        times,
+        source_means,
+    }
 }
 
 fn process(sources: &mut Sources, rounds: Option<u64>, stop: &StopFlag) -> Share {

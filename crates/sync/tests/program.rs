@@ -59,7 +59,25 @@ fn a_run_reports_every_worker_and_source() {
     assert!(value("cpu", 0) > 0 && sum("worker_iterations", 3) > 0 && value("full_waits", 0) > 0);
     assert_eq!([value("source_mean", 0), value("source_mean", 1)], [813, 1186]);
     assert_eq!(report[&("wall".to_owned(), 0)].1, "ns");
-    assert_eq!(report.len(), 5 + 2 * 3 + 2 * 2);
+    assert!(sum("worker_idle", 3) < 3 * value("wall", 0) && value("dispatcher_idle", 0) > 0);
+    assert_eq!(report.len(), 6 + 3 * 3 + 2 * 2);
+}
+
+/// Shares of the run in which the dispatcher waited for room, and the worker for packets.
+fn idle_shares(line: &str) -> [f64; 2] {
+    let (_, report) = measured(line);
+    #[expect(clippy::cast_precision_loss, reason = "times are far below 2^53")]
+    let value = |name: &str| report[&(name.to_owned(), 0)].0 as f64;
+    ["dispatcher_idle", "worker_idle"].map(|name| value(name) / value("wall"))
+}
+
+#[test]
+fn idle_time_tells_who_waits_for_whom() {
+    // Two threads: an empty packet takes longer to draw than to process, a large one a hundred times shorter.
+    let [dispatcher, worker] = idle_shares("parallel 100 1 1 t 1 1024 n L");
+    assert!(worker > 2.0 * dispatcher, "small packets: {dispatcher} {worker}");
+    let [dispatcher, worker] = idle_shares("parallel 100 1 20000 t 1 32 n L");
+    assert!(dispatcher > 0.9 && worker < 0.1, "large packets: {dispatcher} {worker}");
 }
 
 #[test]

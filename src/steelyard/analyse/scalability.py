@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from steelyard.design.seeds import Purpose, generator
 from steelyard.errors import AnalysisError
 
 if TYPE_CHECKING:
@@ -61,8 +62,8 @@ class Scalability:
 
     @property
     def peak_workers(self) -> Matrix:
-        """Workers at the largest speed-up, sqrt((1 - contention) / coherence); infinite without coherence."""
-        with np.errstate(divide="ignore"):
+        """Workers at the largest speed-up, sqrt((1 - contention) / coherence): infinity without coherence."""
+        with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(np.sqrt((1 - self.contention) / self.coherence))
 
     @property
@@ -133,6 +134,97 @@ def fit_usl(workers: ArrayLike, speedups: ArrayLike) -> Scalability:
     [0.9, 0.05, 0.002]
     """
     return _fit(workers, speedups, "usl")
+
+
+def spread_of(
+    workers: ArrayLike, speedups: ArrayLike, law: str, *, draws: int = 2000, seed: int = 1
+) -> Scalability:
+    """Draw laws from what trials and deviations from the law leave open.
+
+    Each draw takes one resample of the trials, solves the law's linear form without bounds, and moves its
+    coefficients by their standard errors times Student's t with n - k degrees of freedom: so points that
+    scatter around the law, or bend away from it, widen the limits as the noise of the trials does. With as
+    many points as parameters nothing would be left to estimate that from.
+
+    Parameters
+    ----------
+    workers : array_like
+        Shape (n,), more distinct numbers of workers than the law has parameters.
+    speedups : array_like
+        Shape (n,) or (resamples, n), positive.
+    law : str
+        ``amdahl`` or ``usl``.
+    draws : int
+        Number of laws.
+    seed : int
+        Seed of the draws.
+
+    Raises
+    ------
+    AnalysisError
+        If there are too few numbers of workers.
+
+    References
+    ----------
+    .. [1] Davison & Hinkley (1997), section 6.2: prediction needs the error of the coefficients, not only
+       that of the points.
+
+    Examples
+    --------
+    >>> laws = spread_of([1, 2, 3, 4], [1.0, 1.82, 2.5, 3.06], "amdahl")
+    >>> [round(float(end), 1) for end in np.quantile(laws.ceiling, [0.025, 0.975])]
+    [9.3, 10.4]
+    """
+    p = np.asarray(workers, dtype=np.float64)
+    rows = np.atleast_2d(np.asarray(speedups, dtype=np.float64))
+    parameters = FEWEST_LEVELS[law]
+    if np.unique(p).size <= parameters:
+        message = f"{np.unique(p).size} numbers of workers leave nothing to judge the law by"
+        hint = f"measure at least {parameters + 1} numbers of workers"
+        raise AnalysisError(message, hint=hint, code="analysis.few-levels")
+    rng = generator(seed, Purpose.RESAMPLING)
+    inverse = p / rows[rng.integers(0, rows.shape[0], size=draws)]
+    columns = np.stack([np.ones_like(p), p, p * (p - 1)][:parameters], axis=-1)
+    matrix = columns[None] / inverse[..., None]
+    q, r = np.linalg.qr(matrix)
+    solution = np.linalg.solve(r, np.einsum("dnk,dn->dk", q, np.ones_like(inverse))[..., None])[..., 0]
+    residuals = np.einsum("dnk,dk->dn", matrix, solution) - 1
+    freedom = p.size - parameters
+    scale = np.sqrt(np.sum(residuals**2, axis=1) / freedom)
+    chi = np.sqrt(rng.chisquare(freedom, draws) / freedom)
+    normal = rng.standard_normal((draws, parameters))
+    moved = np.linalg.solve(r, normal[..., None])[..., 0] * (scale / chi)[:, None]
+    coefficients = np.where(np.abs(solution) < NOISE, 0.0, solution) + moved
+    constant, linear, *rest = np.maximum(coefficients, 0.0).T
+    square = rest[0] if rest else np.zeros(draws)
+    a = np.maximum(constant + linear, NOISE)
+    return Scalability(1 / a, linear / a, square / a)
+
+
+def serial_fraction(speedup: ArrayLike, workers: float) -> Matrix:
+    """Give the share of the work that would be serial if nothing else kept a speed-up from being ideal.
+
+    It describes the point it is computed from and predicts no other: where it grows with the workers,
+    something else than a serial share costs time.
+
+    Parameters
+    ----------
+    speedup : array_like
+        Above 0.
+    workers : float
+        Above 1.
+
+    References
+    ----------
+    .. [1] Karp & Flatt (1990), Communications of the ACM 33(5): the experimentally determined serial
+       fraction.
+
+    Examples
+    --------
+    >>> round(float(serial_fraction(1 / (0.1 + 0.9 / 4), 4)), 6)
+    0.1
+    """
+    return np.asarray((1 / np.asarray(speedup, dtype=np.float64) - 1 / workers) / (1 - 1 / workers))
 
 
 def _fit(workers: ArrayLike, speedups: ArrayLike, law: str) -> Scalability:

@@ -8,7 +8,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from steelyard.analyse.scalability import fit_amdahl, fit_usl
+from steelyard.analyse.scalability import (
+    Scalability,
+    fit_amdahl,
+    fit_usl,
+    serial_fraction,
+    spread_of,
+)
 from steelyard.errors import AnalysisError
 
 WORKERS = np.array([1.0, 2, 3, 7, 13])
@@ -77,3 +83,39 @@ def test_slowing_down_from_the_first_worker_on_stays_in_range() -> None:
 def test_what_no_law_can_be_fitted_to_is_refused(workers: list[int], speedups: list[float]) -> None:
     with pytest.raises(AnalysisError):
         fit_amdahl(workers, speedups)
+
+
+@pytest.mark.parametrize("law", ["amdahl", "usl"])
+@pytest.mark.parametrize("levels", [(1, 2, 3, 4), (1, 2, 3, 7, 13), (1, 2, 4, 8, 16, 32)])
+def test_the_spread_of_a_law_holds_what_was_put_in(law: str, levels: tuple[int, ...]) -> None:
+    p = np.array(levels, dtype=np.float64)
+    truth = Scalability(np.array(0.97), np.array(0.05), np.array(0.002 if law == "usl" else 0.0))
+    rng = np.random.default_rng(1)
+    held = 0
+    rounds = 500
+    for seed in range(rounds):
+        points = truth.predict(p) * rng.lognormal(0, 0.01, p.size)
+        laws = spread_of(p, points, law, draws=1000, seed=seed)
+        low, high = np.quantile(laws.contention, [0.025, 0.975])
+        held += low <= float(truth.contention) <= high
+    assert held >= 0.93 * rounds
+
+
+def test_points_that_bend_away_from_a_law_widen_its_limits() -> None:
+    p = np.array([1.0, 2, 3, 4, 6, 8])
+    law = p / (1 + 0.4 * (p - 1))
+    bent = np.minimum(p, 2.5)  # a lock for 40 % of the time, with even turns
+    widths = [np.diff(np.quantile(spread_of(p, s, "amdahl").contention, [0.025, 0.975])) for s in (law, bent)]
+    assert widths[0] < 1e-9
+    assert widths[1] > 0.1
+
+
+def test_as_many_points_as_parameters_have_no_spread() -> None:
+    for law, levels in (("amdahl", [1, 2]), ("usl", [1, 2, 3])):
+        with pytest.raises(AnalysisError, match="nothing to judge the law by"):
+            spread_of(levels, levels, law)
+
+
+def test_the_serial_fraction_of_a_point_is_that_of_amdahls_law() -> None:
+    for p in (2, 7, 64):
+        assert serial_fraction(p / (1 + 0.15 * (p - 1)), p) == pytest.approx(0.15)

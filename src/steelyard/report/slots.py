@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from steelyard.errors import InternalError
@@ -152,6 +153,53 @@ def _limits(estimate: Estimate, written: Callable[[float], str]) -> str:
     return f"{level_text(estimate)} {low} to {high}{doubt}"
 
 
+def rounded(estimate: Estimate) -> str:
+    """Write an estimate with as many digits as its interval leaves: two of half its width.
+
+    Without an interval, or with one that is a point, it is written as `with_unit` does.
+
+    References
+    ----------
+    .. [1] JCGM 100:2008 (GUM), 7.2.6: at most two significant digits of an uncertainty.
+
+    Examples
+    --------
+    >>> from steelyard.model.finding import Estimate
+    >>> rounded(Estimate(33.0129, "ratio", "", 12.3, 58.1, 0.95))
+    '33'
+    >>> rounded(Estimate(1.98765, "ratio", "", 1.9812, 1.9961, 0.95))
+    '1.9876'
+    """
+    if estimate.value is None:
+        return NOT_AVAILABLE
+    return _to_interval(estimate.value, estimate)
+
+
+def rounded_interval(estimate: Estimate) -> str:
+    """Write the limits of an estimate, with level, to the digits of `rounded`.
+
+    Examples
+    --------
+    >>> from steelyard.model.finding import Estimate
+    >>> rounded_interval(Estimate(33.0129, "ratio", "", 12.3, 58.1, 0.95))
+    '95 % interval 12 to 58'
+    """
+    return _limits(estimate, lambda value: _to_interval(value, estimate))
+
+
+def _to_interval(value: float, estimate: Estimate) -> str:
+    if estimate.low is None or estimate.high is None or estimate.unit not in _ROUNDED_UNITS:
+        return with_unit(value, estimate.unit)
+    half = (estimate.high - estimate.low) / 2
+    if half <= 0:
+        return with_unit(value, estimate.unit)
+    decimals = max(0, 1 - math.floor(math.log10(half)))
+    # A narrow interval lends no digits beyond those that the unit is written with.
+    digits = f"{value:.{min(decimals, RATIO_DECIMALS)}f}"
+    suffix = _ROUNDED_UNITS[estimate.unit]
+    return f"{digits} {suffix}".rstrip()
+
+
 def level_text(estimate: Estimate) -> str:
     """Name an interval by its level.
 
@@ -264,6 +312,9 @@ def _plain(value: float) -> str:
     return str(int(value)) if float(value).is_integer() else f"{value:.6g}"
 
 
+_ROUNDED_UNITS: Final = {"ratio": "", "percent": "%", "workers": "workers", "cores": "cores"}
+"""Units that `rounded` knows, with what stands behind the number."""
+
 _WRITERS: Final[dict[str, Callable[[float], str]]] = {
     "s": format_seconds,
     "ns": lambda value: format_seconds(value * 1e-9),
@@ -292,6 +343,8 @@ STYLES: Final[dict[str, Callable[[float], str]]] = {
 
 INTERVAL_STYLES: Final[dict[str, Callable[[Estimate], str]]] = {
     "interval": interval,
+    "rounded": rounded,
+    "rounded_interval": rounded_interval,
     "change_interval": change_interval,
 }
-"""Ways to write the limits of an estimate."""
+"""Ways to write an estimate that need its limits."""

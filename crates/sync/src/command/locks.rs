@@ -5,7 +5,9 @@ use steelyard_work::Position;
 
 use super::open_report;
 use crate::arguments::Arguments;
-use crate::{Contest, LockKind, SLEEP, Section, SyncError, contest, count_alone, uncontended_ns};
+use crate::{
+    Contest, LockKind, SLEEP, Section, SyncError, contest, count_alone, independent, uncontended_ns,
+};
 
 const THREADS: RangeInclusive<u64> = 1..=1024;
 /// Ten minutes at most.
@@ -39,6 +41,19 @@ pub(super) fn sleeper(arguments: Arguments<'_>, stdout: &mut dyn Write) -> Resul
     #[expect(clippy::cast_precision_loss, reason = "times are far below 2^53")]
     let share = outcome.times.cpu_ns as f64 / outcome.times.wall_ns as f64;
     writeln!(stdout, "cpu_per_wall {share:.4}")?;
+    finish(&outcome, stdout)
+}
+
+pub(super) fn independent_threads(
+    mut arguments: Arguments<'_>,
+    stdout: &mut dyn Write,
+) -> Result<(), SyncError> {
+    let mean = arguments.mean()?;
+    let threads = usize::try_from(arguments.number("THREADS", &THREADS)?).unwrap_or(usize::MAX);
+    let ms = arguments.number("MS", &LENGTHS)?;
+    arguments.finish()?;
+    let outcome = independent(mean, threads, ms);
+    writeln!(stdout, "rate_per_s {:.0}", outcome.rate_per_s())?;
     finish(&outcome, stdout)
 }
 

@@ -33,6 +33,7 @@ fn contests_print_rates_and_turns() {
     assert!((0.0..=1.0).contains(&value(&text, "unfairness")), "{text}");
     let ratio = value(&text, "serial_rate_per_s") / value(&text, "rate_per_s");
     assert!((value(&text, "slowdown") / ratio - 1.0).abs() < 0.01, "{text}");
+    assert!(value(&answer("independent 1000 2 30").unwrap(), "rate_per_s") > 1000.0);
     let text = answer("sleeper m 3 30").unwrap();
     assert!(value(&text, "rate_per_s") <= value(&text, "ideal_rate_per_s"), "{text}");
     assert!(answer("uncontended t 1000").unwrap().trim().parse::<f64>().unwrap() > 0.0);
@@ -81,6 +82,8 @@ fn wrong_usage_names_the_argument_and_exits_with_2() {
         ("fingerprint 1", "argument SEED is missing"),
         ("fingerprint 4294967296 1", "ITERATIONS is `4294967296`"),
         ("rate 0", "W is `0`"),
+        ("independent 0 1 10", "W is `0`"),
+        ("independent 1000 0 10", "THREADS is `0`; allowed"),
         ("counter n 1 10", "L is `n`; allowed: `t` TAS"),
         ("counter t 0 10", "THREADS is `0`; allowed"),
         ("sleeper t 1", "argument MS is missing"),

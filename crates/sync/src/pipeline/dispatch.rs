@@ -10,6 +10,8 @@ use crate::wait::{Habit, Patience};
 pub(super) struct Dispatched {
     pub(super) packets: u64,
     pub(super) full_waits: u64,
+    /// Time between a refused packet and its acceptance.
+    pub(super) idle: Duration,
 }
 
 /// Visible packets after which the dispatcher looks whether a worker should be woken: looking takes a
@@ -36,8 +38,10 @@ pub(super) fn dispatch<E: Exchange>(
             let mut offered = unsafe { exchange.offer(source, packet) };
             if offered == Offered::Refused {
                 done.full_waits += 1;
+                let since = Instant::now();
                 while offered == Offered::Refused {
                     if crew.stop.is_set() {
+                        done.idle += since.elapsed();
                         break 'rounds;
                     }
                     // SAFETY: as above.
@@ -46,6 +50,7 @@ pub(super) fn dispatch<E: Exchange>(
                     // SAFETY: as above.
                     offered = unsafe { exchange.offer(source, packet) };
                 }
+                done.idle += since.elapsed();
             }
             done.packets += 1;
             quiet += u64::from(offered == Offered::Visible);

@@ -107,7 +107,14 @@ pub(super) fn execute<L: Lock>(load: &Load, settings: &Settings) -> Result<Outco
         let shares: Vec<Share> = workers.into_iter().map(join).collect();
         (shares, timer.map_or_else(|| watch.elapsed(), join))
     });
-    Ok(Outcome { shares, dispatched: table.dealt(), full_waits: 0, times, source_means })
+    Ok(Outcome {
+        shares,
+        dispatched: table.dealt(),
+        full_waits: 0,
+        dispatcher_idle: None,
+        times,
+        source_means,
+    })
 }
 
 fn work<L: Lock>(table: &Table<L>, stop: &StopFlag, sources: usize, depth: usize) -> Share {

@@ -1,3 +1,5 @@
+use std::time::Instant;
+
 use super::crew::Crew;
 use crate::Share;
 use crate::strategy::Exchange;
@@ -16,9 +18,13 @@ pub(super) fn work<E: Exchange>(exchange: &E, crew: &Crew, worker: usize, source
     let looks = low.clamp(1, FEWEST_LOOKS);
     let mut unseen = 0;
     let mut habit = Habit::default();
+    let mut idle_since: Option<Instant> = None;
     loop {
         let was_closed = crew.is_closed();
         if let Some((source, packet)) = exchange.take(&mut seat) {
+            if let Some(since) = idle_since.take() {
+                share.idle += since.elapsed();
+            }
             unseen += 1;
             if unseen == looks {
                 unseen = 0;
@@ -30,12 +36,16 @@ pub(super) fn work<E: Exchange>(exchange: &E, crew: &Crew, worker: usize, source
                 return share;
             }
             share.count(source, packet, fingerprint);
-        } else if crew.stop.is_set() || (was_closed && !exchange.has_work(&seat)) {
-            return share;
-        } else {
-            crew.look_for_dispatcher(is_low);
-            wait_for_work(exchange, crew, worker, (&seat, &mut habit));
+            continue;
         }
+        // From the first look that found nothing to the next packet, looks between two waits included.
+        let since = *idle_since.get_or_insert_with(Instant::now);
+        if crew.stop.is_set() || (was_closed && !exchange.has_work(&seat)) {
+            share.idle += since.elapsed();
+            return share;
+        }
+        crew.look_for_dispatcher(is_low);
+        wait_for_work(exchange, crew, worker, (&seat, &mut habit));
     }
 }
 

@@ -74,6 +74,17 @@ def speedup_curves(
             "opacity": faded_unless_selected(0.9),
         },
     }
+    bands: dict[str, Json] = {
+        "transform": [{"filter": "!datum.is_ideal && isValid(datum.low)"}],
+        "mark": {"type": "area", "clip": True},
+        "encoding": {
+            "x": x,
+            "y": numeric("low", "speed-up", **scale),
+            "y2": {"field": "high"},
+            "color": coloured("contender", colours),
+            "opacity": faded_unless_selected(0.15),
+        },
+    }
     limits: dict[str, Json] = {
         "transform": [{"filter": "!datum.is_ideal && isValid(datum.low)"}],
         "mark": {"type": "rule", "strokeWidth": 3},
@@ -116,7 +127,7 @@ def speedup_curves(
         "spec": {
             "width": PANEL_WIDTH,
             "height": PANEL_HEIGHT,
-            "layer": [cores, ideal, lines, limits, points],
+            "layer": [cores, ideal, bands, lines, limits, points],
         },
     }
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from steelyard.model import Finding, Plan
 
-METHOD_VERSION: Final = 2
+METHOD_VERSION: Final = 3
 """Raised whenever a change of the analysis alters numbers."""
 
 
@@ -78,7 +78,7 @@ def _claims(result: Path, plan: Plan, options: AnalysisOptions) -> Iterator[Find
         *choice_findings(recorded, margin),
         *gain_findings(recorded, margin),
         *winner_findings(recorded),
-        *fit_findings(found, recorded),
+        *fit_findings(found, recorded, margin),
         *explanation_findings(found, recorded, margin),
         *contest_findings(recorded),
         *source_claim_findings(recorded),

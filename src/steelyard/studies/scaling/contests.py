@@ -83,7 +83,7 @@ def _contest(cell: CellTrials, best: CellTrials, alone: CellTrials | None, recor
         "rate": _median(cell.values, cell.unit, recorded, cell.trials),
         "of_fastest": ratio_estimate(ratio, f"median rate over that of the fastest lock, {BLOCKS}"),
         "unfairness": number(
-            median_of(cell.shares.get("thread_sections", np.full(1, np.nan))),
+            cell.unevenness("thread_sections"),
             "ratio",
             "sd of the sections per thread over their mean, median of the trials",
         ),

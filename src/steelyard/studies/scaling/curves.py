@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from steelyard.analyse.speedup import Ratio, median_of, ratio_of_medians
+from steelyard.analyse.speedup import Ratio, limits_of, median_of, ratio_of_medians
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,12 +38,27 @@ class Point:
         What it is compared with; ``None`` where a file states the speed-up.
     ratio : Ratio
         Speed-up.
+    machine : Ratio or None
+        Speed-up of as many threads that share nothing; ``None`` where it was not measured.
     """
 
     workers: int
     cell: CellTrials
     baseline: CellTrials | None
     ratio: Ratio
+    machine: Ratio | None = None
+
+    @property
+    def of_machine(self) -> Point | None:
+        """The point less the machine's own share: the speed-up times workers over the machine's."""
+        if self.machine is None:
+            return None
+        ratio, scale = self.ratio, self.workers / self.machine.value
+        with np.errstate(divide="ignore", invalid="ignore"):
+            resampled = self.workers * ratio.resampled / self.machine.resampled
+        low, high = limits_of(resampled) if math.isfinite(ratio.low) else (math.nan, math.nan)
+        found = replace(ratio, value=scale * ratio.value, low=low, high=high, resampled=resampled)
+        return replace(self, ratio=found)
 
     @property
     def rate(self) -> float:
@@ -85,6 +100,21 @@ class Curve:
         if any(point.baseline is None or point.ratio.trials < 2 for point in self.points):  # noqa: PLR2004
             return None
         return np.stack([point.ratio.resampled for point in self.points], axis=1)
+
+    @property
+    def is_relative_to_machine(self) -> bool:
+        """Whether the machine's own speed-up is known at every point."""
+        return all(point.machine is not None for point in self.points)
+
+    @property
+    def of_machine(self) -> Curve:
+        """Give what is left of the machine's own share: each speed-up times workers over the machine's.
+
+        The curve itself where the machine's speed-up is not known at every point.
+        """
+        parts = [point.of_machine for point in self.points]
+        points = tuple(point for point in parts if point is not None)
+        return self.part(points) if len(points) == len(self.points) else self
 
     @property
     def peak(self) -> Point:
@@ -157,7 +187,7 @@ def _points(members: list[CellTrials], baselines: _Baselines, recorded: Recorded
             continue
         ratio = ratio_of_medians(cell.values, baseline.values, recorded.draws)
         if math.isfinite(ratio.value) and ratio.value > 0:
-            yield Point(cell.workers, cell, baseline, ratio)
+            yield Point(cell.workers, cell, baseline, ratio, recorded.machine_speedup(cell.workers))
 
 
 def within_cores(curve: Curve, recorded: Recorded) -> tuple[Point, ...]:

@@ -9,6 +9,8 @@ lock tests:
    sources;
 5. lock tests: threads that contend for one lock, counting or sleeping.
 
+Beside both, threads that share nothing tell how the machine itself scales.
+
 **A/A control.** One cell stands in the plan twice; option ``a_a`` names the two numbers. The twin is the
 last cell, and is left out of everything but the A/A claim.
 """
@@ -30,8 +32,8 @@ from steelyard.studies.scaling.contests import contest_command, contest_levels
 from steelyard.studies.scaling.expectations import expectations
 from steelyard.studies.scaling.hypotheses import OPTION, written
 from steelyard.studies.scaling.options import WORKERS_PLACE, ScalingOptions, request_of, settle
-from steelyard.studies.scaling.packets import packets_cells
-from steelyard.studies.scaling.recorded import SERIAL
+from steelyard.studies.scaling.packets import machine_command, machine_levels, packets_cells
+from steelyard.studies.scaling.recorded import MACHINE, SERIAL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,6 +45,9 @@ if TYPE_CHECKING:
 
 ISOLATION: Final = "bare"
 PROGRAM: Final = "program"
+MACHINE_MS: Final = 100
+"""Time the threads that share nothing are given beside a program of the user's."""
+
 T = TypeVar("T")
 
 
@@ -59,8 +64,7 @@ def plan_here(options: BaseModel, technologies: Mapping[str, Technology]) -> Pla
     """
     technologies.get(ISOLATION)  # is tried, and stands in the provenance
     settled = settle(options)
-    program = "" if settled.command is not None else str(packets_program())
-    found = plan(settled, host_facts(), program)
+    found = plan(settled, host_facts(), str(packets_program()))
     executions = [cell.execution for cell in found.cells if cell.execution is not None]
     for name in dict.fromkeys(execution.command[0] for execution in executions):
         require_executable(name, executions[0].environment)
@@ -77,7 +81,7 @@ def plan(options: ScalingOptions, host: HostFacts, program: str) -> Plan:
     host : HostFacts
         Machine it is executed on.
     program : str
-        Path of the packets program; unused with a command.
+        Path of the packets program.
 
     Returns
     -------
@@ -95,9 +99,14 @@ def plan(options: ScalingOptions, host: HostFacts, program: str) -> Plan:
     )
     if options.command is not None:
         cells = _command_cells(options, levels, execution)
+        cells += _machine_cells(levels, host, execution, len(cells))
     else:
         cells = packets_cells(options, levels, execution)
-        cells += _contest_cells(options, levels, host, replace(execution, command=(program,)), len(cells))
+        cells += [
+            Cell(number, found, replace(execution, command=_machine_command(program, found)))
+            for number, found in enumerate(machine_levels(options, levels, host.core_count), len(cells))
+        ]
+        cells += _contest_cells(options, levels, host, execution, len(cells))
     first = cells[0]
     twin = Cell(len(cells), dict(first.levels), first.execution)
     trials = _given(options.trials)
@@ -170,6 +179,20 @@ def _command_cells(options: ScalingOptions, levels: tuple[int, ...], execution: 
         message = "`workers` has no 1, and no baseline is given: there is nothing to relate speed-up to"
         raise UsageError(message, hint="add 1 to `workers`, or --baseline 'prog --serial'")
     return cells
+
+
+def _machine_cells(levels: tuple[int, ...], host: HostFacts, execution: Execution, first: int) -> list[Cell]:
+    (program,) = execution.command
+    counts = sorted({1, *(count for count in levels if count <= host.core_count)})
+    found = [{PROGRAM: MACHINE, "workers": str(count)} for count in counts]
+    return [
+        Cell(number, each, replace(execution, command=_machine_command(program, each)))
+        for number, each in enumerate(found, start=first)
+    ]
+
+
+def _machine_command(program: str, levels: Mapping[str, str]) -> tuple[str, ...]:
+    return machine_command(program, int(levels["workers"]), int(levels.get("duration_ms", MACHINE_MS)))
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -13,12 +13,13 @@ from steelyard.studies.analysis_parts import finding, finite
 from steelyard.studies.scaling.curves import within_cores
 from steelyard.studies.scaling.estimates import BLOCKS, NO_TRIALS, mapped, number, of_trials, ratio_estimate
 from steelyard.studies.scaling.generator import median_balance_bound
+from steelyard.studies.scaling.held_back_findings import held_back_findings
 from steelyard.studies.scaling.strategy_findings import (
+    INCONCLUSIVE,
     LOCK_FREE,
-    WITHOUT_DISPATCHER,
-    contender_of,
     judge_rate,
     places,
+    smaller_packets,
 )
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ AS_PREDICTED: Final = "as predicted"
 BELOW: Final = "below the bound"
 BALANCED: Final = "above the bound: balanced"
 CONTRADICTS: Final = "contradicts the bound"
+ONE_SOURCE: Final = "one source: nothing to balance"
+BINDS: Final = "the dispatcher binds"
+LEAVES_ROOM: Final = "the dispatcher leaves room"
 LINE_FROM: Final = 200
 """Mean work from which one worker, not the dispatcher, sets the pace in the source's first experiment."""
 
@@ -51,10 +55,9 @@ def explanation_findings(found: list[Curve], recorded: Recorded, margin: float) 
     for curve in found:
         yield from _imbalance(curve, recorded)
     yield from _dispatcher(found, recorded)
-    yield from _depth(recorded, margin)
-    for curve in found:
-        for point in curve.points:
-            yield from _waits(curve, point)
+    depths = list(_depth(recorded, margin))
+    yield from depths
+    yield from held_back_findings(found, recorded, depths)
 
 
 def _imbalance(curve: Curve, recorded: Recorded) -> Iterator[Finding]:
@@ -65,15 +68,15 @@ def _imbalance(curve: Curve, recorded: Recorded) -> Iterator[Finding]:
         work = int(curve.subject["mean_work"])
         bound = median_balance_bound(work, point.workers, _seeds(point))
         speedup = ratio_estimate(point.ratio, f"ratio of medians, {BLOCKS}")
-        relative = point.ratio.value / bound
+        relative = mapped(speedup, 1 / bound, 0.0, "ratio")
         yield finding(
             "imbalance",
             {**curve.subject, "workers": str(point.workers)},
-            _judge_bound(curve.subject["strategy"], relative),
+            judge_bound(curve.subject["strategy"], point.workers, relative),
             estimates={
                 "bound": number(bound, "ratio", "median over the trials of sum of means / largest mean"),
                 "speedup": speedup,
-                "relative": mapped(speedup, 1 / bound, 0.0, "ratio"),
+                "relative": relative,
             },
             facts={
                 "workers": point.workers,
@@ -91,12 +94,41 @@ def _seeds(point: Point) -> list[int]:
     return [int(block) + 1 for block in np.flatnonzero(np.isfinite(point.cell.values))]
 
 
-def _judge_bound(strategy: str, relative: float) -> str:
-    if strategy in HOME_ONLY:
-        if relative > 1 + AGREEMENT:
-            return CONTRADICTS
-        return AS_PREDICTED if relative >= 1 - AGREEMENT else BELOW
-    return BALANCED if relative > 1 + AGREEMENT else AS_PREDICTED if relative >= 1 - AGREEMENT else BELOW
+def judge_bound(strategy: str, workers: int, relative: Estimate) -> str:
+    """Say whether a speed-up is the one that the heaviest source allows, by its interval where there is one.
+
+    The bound is a law for strategies whose workers take from their own queue alone; one that balances is
+    expected above it, and that it does not reach it confirms nothing.
+
+    Parameters
+    ----------
+    strategy : str
+        Name.
+    workers : int
+        Workers, as many as sources.
+    relative : Estimate
+        Speed-up over the bound.
+
+    Examples
+    --------
+    >>> judge_bound("LockFree", 2, Estimate(0.99, "ratio", "", 0.97, 1.02, 0.95))
+    'as predicted'
+    >>> judge_bound("work stealing", 2, Estimate(0.99, "ratio", "", 0.97, 1.02, 0.95))
+    'inconclusive'
+    """
+    if workers == 1:
+        return ONE_SOURCE
+    has_interval = relative.low is not None and relative.high is not None
+    low, high = (relative.low, relative.high) if has_interval else (relative.value, relative.value)
+    if low is None or high is None:
+        return INCONCLUSIVE
+    slack = AGREEMENT if strategy in HOME_ONLY or not has_interval else 0.0
+    if low > 1 + slack:
+        return CONTRADICTS if strategy in HOME_ONLY else BALANCED
+    if high < 1 - slack:
+        return BELOW
+    is_met = strategy in HOME_ONLY and low >= 1 - slack and high <= 1 + slack
+    return AS_PREDICTED if is_met else INCONCLUSIVE
 
 
 def _dispatcher(found: list[Curve], recorded: Recorded) -> Iterator[Finding]:
@@ -110,23 +142,12 @@ def _dispatcher(found: list[Curve], recorded: Recorded) -> Iterator[Finding]:
     for curve in found:
         if curve.subject.get("strategy") != LOCK_FREE or curve.subject["load"] == EXPONENTIAL:
             continue
-        ceiling = _ceiling(curve, cells)
+        ceiling = smaller_packets(curve.subject, cells)
         fitting = within_cores(curve, recorded)
         serial = _serial_rate(curve, cells)
         if ceiling is None or len(fitting) < 2 or serial is None:  # noqa: PLR2004 - nothing to distribute
             continue
-        yield _dispatcher_finding(curve.part(fitting), ceiling, serial)
-
-
-def _ceiling(curve: Curve, cells: list[CellTrials]) -> CellTrials | None:
-    """Give the cell of the largest rate on smaller packets than the curve's."""
-    same = [
-        cell
-        for cell in cells
-        if all(cell.levels[name] == curve.subject[name] for name in ("load", "depth"))
-        and int(cell.levels["mean_work"]) < int(curve.subject["mean_work"])
-    ]
-    return max(same, key=lambda cell: median_of(cell.values), default=None)
+        yield _dispatcher_finding(curve.part(fitting), ceiling, serial, recorded)
 
 
 def _serial_rate(curve: Curve, cells: list[CellTrials]) -> float | None:
@@ -147,21 +168,25 @@ def _serial_rate(curve: Curve, cells: list[CellTrials]) -> float | None:
     return float(rate / first.ratio.value)
 
 
-def _dispatcher_finding(curve: Curve, ceiling: CellTrials, serial: float) -> Finding:
+def _dispatcher_finding(curve: Curve, ceiling: CellTrials, serial: float, recorded: Recorded) -> Finding:
     peak = curve.peak
     most = int(curve.workers.max())
-    bound = median_of(ceiling.values) / serial
-    predicted = min(bound, float(most))
+    bound = _bound(ceiling, peak, serial, recorded)
+    predicted = min(bound.value or math.nan, float(most))
     relative = peak.ratio.value / predicted
-    verdict = "the dispatcher binds" if bound < most else "the dispatcher leaves room"
-    if relative > 1 + AGREEMENT:
+    low, high = (bound.value, bound.value) if bound.low is None else (bound.low, bound.high)
+    verdict = INCONCLUSIVE
+    if low is not None and high is not None:
+        verdict = BINDS if high < most else LEAVES_ROOM if low > most else INCONCLUSIVE
+    surely = peak.ratio.low if math.isfinite(peak.ratio.low) else peak.ratio.value
+    if surely > (1 + AGREEMENT) * min(high or math.inf, float(most)):
         verdict = CONTRADICTS
     return finding(
         "dispatcher",
         curve.subject,
         verdict,
         estimates={
-            "bound": number(bound, "ratio", "largest rate on smaller packets over the serial rate"),
+            "bound": bound,
             "predicted": number(predicted, "ratio", "smaller of the bound and the number of workers"),
             "speedup": ratio_estimate(peak.ratio, f"largest ratio of medians, {BLOCKS}"),
             "relative": number(relative, "ratio", "largest speed-up over the predicted one"),
@@ -181,6 +206,14 @@ def _dispatcher_finding(curve: Curve, ceiling: CellTrials, serial: float) -> Fin
         if peak.baseline is not None
         else ("the serial rate is extrapolated from one worker's time per packet", NO_TRIALS),
     )
+
+
+def _bound(ceiling: CellTrials, peak: Point, serial: float, recorded: Recorded) -> Estimate:
+    method = "largest rate on smaller packets over the serial rate"
+    if peak.baseline is None:
+        return number(median_of(ceiling.values) / serial, "ratio", method)
+    ratio = ratio_of_medians(ceiling.values, peak.baseline.values, recorded.draws)
+    return ratio_estimate(ratio, f"{method}, {BLOCKS}")
 
 
 def _depth(recorded: Recorded, margin: float) -> Iterator[Finding]:
@@ -212,30 +245,3 @@ def _depth(recorded: Recorded, margin: float) -> Iterator[Finding]:
             },
             evidence=of_trials((depths[deep], depths[shallow]), "rate over depth"),
         )
-
-
-def _waits(curve: Curve, point: Point) -> Iterator[Finding]:
-    """Say from the dispatcher's own counts whether it waited for the workers or they for it."""
-    waits, dealt = point.cell.metrics.get("full_waits"), point.cell.metrics.get("dispatched")
-    if waits is None or dealt is None or curve.subject.get("strategy") == WITHOUT_DISPATCHER:
-        return
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = waits / dealt
-    per_packet = median_of(share)
-    if not math.isfinite(per_packet):
-        return
-    fairness = {
-        f"{name}_cv": finite(median_of(values)) for name, values in point.cell.shares.items() if values.size
-    }
-    yield finding(
-        "held_back_by",
-        {**curve.subject, "workers": str(point.workers)},
-        "the workers" if per_packet >= 1 / WAITS_PER else "the dispatcher",
-        estimates={"waits": number(per_packet, "waits per packet", "median of the trials")},
-        facts={"contender": contender_of(point.cell.levels), "workers": point.workers, **fairness},
-        evidence=of_trials((point.cell,), "waits of the dispatcher on full queues per packet"),
-    )
-
-
-WAITS_PER: Final = 100
-"""A dispatcher that found a queue full less than once in this many packets never had to wait for workers."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.model import Cell
 from steelyard.record.importers.packets import LOADS, LOCKS, STRATEGIES
-from steelyard.studies.scaling.recorded import SERIAL
+from steelyard.studies.scaling.recorded import MACHINE, SERIAL
 from steelyard.studies.scaling.strategy_findings import HOME_QUEUE, LOCK_FREE, NO_LOCK
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ LAUNCH_MS: Final = 30
 """Beside the time a trial is given: starting the threads, ending them, keeping the outcome."""
 
 NO_DEPTH: Final = "none"
+MACHINE_WORK: Final = 1000
+"""Rounds of a fingerprint of the threads that share nothing: long enough that looking for the end is not."""
+
 UNIFORM: Final = "uniform"
 Levels = dict[str, str]
 
@@ -83,6 +86,23 @@ def command_of(program: str, levels: Mapping[str, str]) -> tuple[str, ...]:
     )
 
 
+def machine_levels(options: ScalingOptions, workers: tuple[int, ...], cores: int) -> Iterator[Levels]:
+    """Give the levels of the cells that tell how the machine itself scales, up to one thread per core."""
+    for count in sorted({1, *(each for each in workers if each <= cores)}):
+        yield _levels(options, NO_LOCK, MACHINE_WORK, count, (NO_DEPTH, MACHINE, NO_LOCK))
+
+
+def machine_command(program: str, threads: int, duration_ms: int) -> tuple[str, ...]:
+    """Give the command line of threads that share nothing.
+
+    Examples
+    --------
+    >>> " ".join(machine_command("packets", 2, 100))
+    'packets independent 1000 2 100'
+    """
+    return (program, "independent", str(MACHINE_WORK), str(threads), str(duration_ms))
+
+
 def _overhead(options: ScalingOptions) -> Iterator[Levels]:
     for work in options.lock_work or ():
         yield _levels(options, UNIFORM, work, 1)
@@ -132,7 +152,7 @@ def _levels(
     load: str,
     work: int,
     workers: int,
-    contender: tuple[int, str, str] | None = None,
+    contender: tuple[int | str, str, str] | None = None,
 ) -> Levels:
     depth, strategy, lock = contender or (NO_DEPTH, SERIAL, NO_LOCK)
     return {

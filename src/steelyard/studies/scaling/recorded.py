@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from steelyard.analyse.speedup import draw_blocks
+from steelyard.analyse.speedup import draw_blocks, median_of, ratio_of_medians
 from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
 from steelyard.record.tables import read_measurements, read_runs
 from steelyard.studies.scaling.published import CORES, FILES
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from steelyard.analyse.speedup import Ratio
     from steelyard.model import Plan
 
     Vector = NDArray[np.float64]
@@ -32,14 +33,27 @@ SERIAL: Final = "serial"
 
 OUTSIDE_WALL: Final = "outside-wall"
 SPEEDUP: Final = "speedup"
+MACHINE: Final = "machine"
+"""Level of the factor ``strategy``, or ``program``, of threads that share nothing: what the cores give."""
+
 TESTS: Final = ("counter", "sleeper")
 """Levels of the factor ``strategy`` that are tests of a lock and process no packet."""
+
+NO_PACKETS: Final = frozenset({*TESTS, MACHINE})
+"""Levels of programs of which no speed-up is asked."""
 
 IDENTITY: Final = ("program", "load", "mean_work", "depth", "strategy", "lock")
 """Factors that tell one curve of speed-up over workers from another."""
 
 PER_WORKER: Final = frozenset(
-    {"worker_packets", "source_packets", "worker_iterations", "source_mean", "thread_sections"}
+    {
+        "worker_packets",
+        "source_packets",
+        "worker_iterations",
+        "worker_idle",
+        "source_mean",
+        "thread_sections",
+    }
 )
 """Metrics whose iteration is the number of a worker or of a source."""
 
@@ -62,8 +76,9 @@ class CellTrials:
         Of the values.
     metrics : dict
         Sums of each further metric, shape (blocks,).
-    shares : dict
-        For the metrics of `PER_WORKER`: coefficient of variation over workers or sources, shape (blocks,).
+    parts : dict
+        For the metrics of `PER_WORKER`: the value of each worker or source, shape (blocks, workers or
+        sources); NaN where there is none.
     """
 
     number: int
@@ -72,7 +87,7 @@ class CellTrials:
     values: Vector
     unit: str
     metrics: dict[str, Vector]
-    shares: dict[str, Vector]
+    parts: dict[str, Vector]
 
     @property
     def identity(self) -> dict[str, str]:
@@ -89,6 +104,19 @@ class CellTrials:
         """Number of trials."""
         return int(np.isfinite(self.values).sum())
 
+    def unevenness(self, name: str) -> float:
+        """Give the coefficient of variation of a metric over workers or sources: the median of the trials.
+
+        0 for one worker; NaN where no trial has it, or nobody did anything.
+        """
+        parts = self.parts.get(name)
+        if parts is None:
+            return math.nan
+        if parts.shape[1] == 1:
+            return 0.0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return median_of(parts.std(axis=1, ddof=1) / parts.mean(axis=1))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recorded:
@@ -104,6 +132,8 @@ class Recorded:
         Cells of which a file states the speed-up.
     contests : tuple of CellTrials
         Cells of the lock tests, with sections under the lock per second.
+    machine : tuple of CellTrials
+        Cells of threads that share nothing, with fingerprints per second.
     twin : tuple of CellTrials
         The two cells of the A/A control, or nothing.
     cores : int or None
@@ -120,6 +150,7 @@ class Recorded:
     cells: tuple[CellTrials, ...]
     stated: tuple[CellTrials, ...]
     contests: tuple[CellTrials, ...]
+    machine: tuple[CellTrials, ...]
     twin: tuple[CellTrials, ...]
     cores: int | None
     draws: NDArray[np.int64]
@@ -130,6 +161,14 @@ class Recorded:
     def has_trials(self) -> bool:
         """Whether there are trials, rather than medians that a file states."""
         return not self.hashes
+
+    def machine_speedup(self, workers: int) -> Ratio | None:
+        """Give how much faster threads that share nothing are together than one of them, if measured."""
+        rates = {cell.workers: cell.values for cell in self.machine}
+        if not {1, workers} <= set(rates):
+            return None
+        ratio = ratio_of_medians(rates[workers], rates[1], self.draws)
+        return ratio if math.isfinite(ratio.value) and ratio.value > 0 else None
 
     def is_oversubscribed(self, workers: int) -> bool:
         """Whether there are more workers than cores."""
@@ -205,7 +244,8 @@ def read_recorded(result: Path, plan: Plan, resamples: int) -> Recorded:
         plan=plan,
         cells=tuple(cell for cell in cells if cell.number not in pair[1:]),
         stated=table.stated(),
-        contests=table.contests(),
+        contests=table.sections(TESTS),
+        machine=table.sections((MACHINE,)),
         twin=tuple(cell for cell in cells if cell.number in pair),
         cores=cores if isinstance(cores, int) else CORES if hashes & FILES else None,
         draws=draw_blocks(plan.blocks, resamples=resamples, seed=plan.seed),
@@ -239,7 +279,7 @@ class _Table:
             set(metrics)
             for number, blocks in self._runs.items()
             for metrics in blocks.values()
-            if SPEEDUP not in metrics and not self._is_contest(number)
+            if SPEEDUP not in metrics and self._kind(number) not in NO_PACKETS
         ]
         return next(
             (
@@ -256,19 +296,19 @@ class _Table:
         found = []
         for number in sorted(self._runs):
             blocks = {at: each for at, each in self._runs[number].items() if SPEEDUP not in each}
-            if blocks and not self._is_contest(number):
+            if blocks and self._kind(number) not in NO_PACKETS:
                 rates = {at: response.rate(_summed(each)) for at, each in blocks.items()}
                 found.append(self._cell(number, rates, unit, blocks))
         return tuple(found)
 
-    def contests(self) -> tuple[CellTrials, ...]:
-        """Give the cells of the lock tests."""
+    def sections(self, kinds: tuple[str, ...]) -> tuple[CellTrials, ...]:
+        """Give the cells of lock tests, or of the machine itself, with their sections per second."""
         found = []
         for number in sorted(self._runs):
             blocks = {
                 at: each for at, each in self._runs[number].items() if {"sections", "wall"} <= set(each)
             }
-            if blocks and self._is_contest(number):
+            if blocks and self._kind(number) in kinds:
                 rates = {
                     at: sum(each["sections"]) * NS_PER_S / sum(each["wall"])
                     if sum(each["wall"]) > 0
@@ -278,8 +318,9 @@ class _Table:
                 found.append(self._cell(number, rates, "1/s", blocks))
         return tuple(found)
 
-    def _is_contest(self, number: int) -> bool:
-        return self._plan.cells[number].levels.get("strategy") in TESTS
+    def _kind(self, number: int) -> str:
+        levels = self._plan.cells[number].levels
+        return levels.get("strategy") or levels.get("program", "")
 
     def stated(self) -> tuple[CellTrials, ...]:
         """Give the cells of which a file states the speed-up."""
@@ -300,11 +341,6 @@ class _Table:
         levels = self._plan.cells[number].levels
         names = sorted({name for metrics in blocks.values() for name in metrics})
         sums = {name: {at: sum(each.get(name, [])) for at, each in blocks.items()} for name in names}
-        shares = {
-            name: {at: _variation(each.get(name, [])) for at, each in blocks.items()}
-            for name in names
-            if name in PER_WORKER
-        }
         return CellTrials(
             number=number,
             levels=levels,
@@ -312,7 +348,7 @@ class _Table:
             values=self._vector(values),
             unit=unit,
             metrics={name: self._vector(each) for name, each in sums.items()},
-            shares={name: self._vector(each) for name, each in shares.items()},
+            parts={name: self._matrix(name, blocks) for name in names if name in PER_WORKER},
         )
 
     def _vector(self, values: Mapping[int, float]) -> Vector:
@@ -321,20 +357,16 @@ class _Table:
             vector[block] = value
         return vector
 
+    def _matrix(self, name: str, blocks: Mapping[int, Mapping[str, list[float]]]) -> Vector:
+        given = {at: metrics[name] for at, metrics in blocks.items() if name in metrics}
+        matrix = np.full((self._plan.blocks, max(map(len, given.values()))), np.nan)
+        for block, values in given.items():
+            matrix[block, : len(values)] = values
+        return matrix
+
 
 def _summed(metrics: Mapping[str, list[float]]) -> dict[str, float]:
     """Give one number per metric of a run: rates by their mean, amounts and times by their sum."""
     return {
         name: math.fsum(values) / (len(values) if name == "rate" else 1) for name, values in metrics.items()
     }
-
-
-def _variation(values: list[float]) -> float:
-    """Give the coefficient of variation; 0 for one value, NaN without any."""
-    if not values:
-        return math.nan
-    array = np.array(values)
-    centre = float(array.mean())
-    if array.size == 1:
-        return 0.0
-    return float(array.std(ddof=1)) / centre if centre > 0 else math.nan

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.report.page import Card, CardGroup
 from steelyard.report.sentence import fill, join, plain
-from steelyard.report.slots import interval, percent, with_unit
+from steelyard.report.slots import change_interval, rounded, rounded_interval, signed_change
 from steelyard.studies.scaling.recommendations import CROWDED, FITTING, UNDECIDED
 from steelyard.studies.scaling.report_sentences import PHRASING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from steelyard.model import Finding, FindingSet
+    from steelyard.model import Estimate, Finding, FindingSet
     from steelyard.report.sentence import Statement
 
 MOST_RECOMMENDATIONS: Final = 4
@@ -46,7 +46,7 @@ def _of_program(findings: FindingSet) -> Iterator[Statement]:
     fitting = [each for each in points if not each.facts["oversubscribed"]]
     if fitting:
         yield _whole(fitting[-1])
-    for claim in ("peak", "amdahl", "usl"):
+    for claim in ("peak", "amdahl", "usl", "no_law"):
         for finding in findings.of(claim)[:1]:
             yield _whole(finding)
     for finding in findings.of("oversubscription")[-1:]:
@@ -89,12 +89,11 @@ def cards(findings: FindingSet) -> tuple[CardGroup, ...]:
 
 
 def _recommended(finding: Finding) -> Card:
-    gain = finding.estimates["over_lock_free"].value
-    note = "LockFree is the fastest" if gain is None else f"{percent(100 * (gain - 1))} faster than LockFree"
+    note = _over_lock_free(finding.estimates["over_lock_free"])
     if finding.verdict == UNDECIDED:
         note = f"{finding.facts['best']} has the highest score"
     return Card(
-        f"{finding.subject['load']} load, {finding.subject['crowd']}",
+        f"{finding.subject['load']} load, depth {finding.subject['depth']}, {finding.subject['crowd']}",
         finding.verdict,
         note,
         tone="plain" if finding.verdict == UNDECIDED else "good",
@@ -102,15 +101,25 @@ def _recommended(finding: Finding) -> Card:
     )
 
 
+def _over_lock_free(gain: Estimate) -> str:
+    """Say what a recommended strategy gains, claiming no more than the interval does."""
+    if gain.value is None:
+        return "LockFree itself"
+    if gain.low is None or gain.high is None:
+        return f"{signed_change(gain.value)} against LockFree, without an interval"
+    certain = "" if gain.low > 1 or gain.high < 1 else "not certainly faster than LockFree: "
+    against = " against LockFree" if not certain else ""
+    return f"{certain}{signed_change(gain.value)}{against}, {change_interval(gain)}"
+
+
 def _reached(finding: Finding) -> Card:
     estimate = finding.estimates["speedup"]
-    value = "NA" if estimate.value is None else with_unit(estimate.value, estimate.unit)
     crowd = ", more than cores" if finding.facts["oversubscribed"] else ""
     tone = {"ideal": "good", "above ideal": "good", "shy of ideal": "warn"}.get(finding.verdict, "plain")
     return Card(
         f"{finding.subject['workers']} workers{crowd}",
-        value,
-        f"{finding.verdict}; {interval(estimate)}",
+        rounded(estimate),
+        f"{finding.verdict}; {rounded_interval(estimate)}",
         tone="plain" if finding.facts["oversubscribed"] else tone,
         finding=finding.id,
     )

@@ -40,8 +40,8 @@ def speedup_figure(findings: FindingSet) -> Figure | None:
         id="speedup_over_workers",
         title="Speed-up over workers",
         caption="How to read it: the dashed line is ideal, a speed-up equal to the workers; the grey upright "
-        "line stands at the number of cores, to its right workers share them. Thick strokes are 95 % "
-        "intervals.",
+        "line stands at the number of cores, to its right workers share them. Strokes and bands are 95 % "
+        "intervals of each number of workers.",
         alternative="Lines of speed-up over workers with the ideal line, a panel per mean work",
         spec=speedup_curves(assign_colours(names, {}), menus, panels),
         datasets={"speedups": dataset(rows)},

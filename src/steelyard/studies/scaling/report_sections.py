@@ -34,6 +34,11 @@ GLOSSARY: Final = Pairs(
             "contention, coherence",
             "in the universal law: the serial share, and the cost of every pair of workers",
         ),
+        (
+            "serial fraction",
+            "serial share of the work, if nothing else cost time; where it grows, something else does",
+        ),
+        ("machine", "speed-up of threads that share nothing: what they lack, no program can gain"),
         ("trial", "one launch of the program; a block holds one trial of every cell, in an order of its own"),
         ("oversubscribed", "more workers than cores; the dispatcher of the packets program comes on top"),
     ),
@@ -105,7 +110,12 @@ def sections(findings: FindingSet, plan: Plan, provenance: Provenance | None) ->
             "laws",
             "Which law does it follow?",
             "The points each fit rests on are named: workers up to the cores, and the same without the last.",
-            present(_regressions(findings), _laws(findings, "amdahl"), _laws(findings, "usl")),
+            present(
+                _regressions(findings),
+                _laws(findings, "amdahl"),
+                _laws(findings, "usl"),
+                _without_law(findings),
+            ),
         ),
         Section(
             "winners",
@@ -151,7 +161,12 @@ def _reasons(findings: FindingSet) -> Iterator[Finding]:
     """Give the findings behind the recommendations; nothing where there is no strategy to choose."""
     if not findings.of("recommendation"):
         return
-    heaviest = [each for each in findings.of("imbalance") if each.subject["strategy"] == "LockFree"]
+    deepest = max(int(each.subject["depth"]) for each in findings.of("recommendation"))
+    heaviest = [
+        each
+        for each in findings.of("imbalance")
+        if each.subject["strategy"] == "LockFree" and int(each.subject["depth"]) == deepest
+    ]
     if heaviest:
         yield max(heaviest, key=lambda each: (int(each.subject["workers"]), int(each.subject["mean_work"])))
         best = {
@@ -164,11 +179,11 @@ def _reasons(findings: FindingSet) -> Iterator[Finding]:
             for each in findings.of("gain")
             if each.subject["contender"] in best
             and each.subject["load"] == "exponential"
+            and int(each.subject["depth"]) == deepest
             and not each.facts["oversubscribed"]
         ]
         if gains:
             yield max(gains, key=lambda each: (int(each.subject["workers"]), int(each.subject["mean_work"])))
-    deepest = max((int(each.subject["depth"]) for each in findings.of("overhead")), default=0)
     overheads = sorted(
         (
             each
@@ -304,14 +319,25 @@ def _waits(findings: FindingSet) -> Block | None:
     name, text = "worker_packets_cv", "sd of the packets per worker over their mean; 0 is fair"
     has_shares = all(name in each.facts for each in chosen)
     unfair = [tables.fact_column(name, "unfairness", is_number=True, explanation=text)] if has_shares else []
+    possible = "times as fast the pipeline could be without this, by how long its parts waited"
     columns = [
         *tables.identity_columns(chosen),
         tables.subject_column("workers"),
-        tables.plain_column("waits", "waits per packet", "times the dispatcher found a queue full"),
+        tables.estimate_column("dispatcher_idle", "dispatcher idle", "time it had a packet and no room"),
+        tables.estimate_column("worker_idle", "workers idle", "time without a packet, mean of the workers"),
+        tables.estimate_column("least_idle", "least", "the worker that waited least"),
+        tables.estimate_column("most_idle", "most", "the worker that waited most"),
+        tables.plain_column("queues", "queues", possible),
+        tables.plain_column("imbalance", "imbalance", possible),
+        tables.plain_column("dispatcher", "dispatcher", possible),
         *unfair,
         tables.verdict_column("held back by"),
     ]
-    return table_of(chosen, columns, name="held_back_by", title="Who waited for whom")
+    note = (
+        "workers: they lose less than a tenth of their time; cores: more threads want one than there are; "
+        "hand-over: a packet's way from the dispatcher to a worker, waking included."
+    )
+    return table_of(chosen, columns, name="held_back_by", title="Who waited for whom", note=note)
 
 
 def _regressions(findings: FindingSet) -> Block | None:
@@ -344,11 +370,20 @@ def _laws(findings: FindingSet, law: str) -> Block | None:
         tables.interval_column("contention"),
         *(coherence if law == "usl" else []),
         last,
+        tables.interval_column("ceiling" if law == "amdahl" else "peak_workers"),
         tables.fact_column("largest_error_percent", "largest error [%]", is_number=True),
-        tables.verdict_column("fit"),
+        tables.verdict_column("beyond the points"),
     ]
     title = "Amdahl's law" if law == "amdahl" else "The universal scalability law"
-    return table_of(chosen, columns, name=law, title=title)
+    is_own = bool(chosen) and all(each.facts["is_own_share"] for each in chosen)
+    note = "Of the program's own share: what the machine lets threads that share nothing lose is taken off."
+    return table_of(chosen, columns, name=law, title=title, note=note if is_own else "")
+
+
+def _without_law(findings: FindingSet) -> Block | None:
+    """Say once for each set of points that it is too small."""
+    sets = {each.facts["point_set"]: each for each in findings.of("no_law")}
+    return listed(PHRASING, list(sets.values()))
 
 
 def _winners(findings: FindingSet) -> Block | None:

@@ -16,19 +16,20 @@ PHRASING: Final = Phrasing(
             "{estimates.worst_score} of that ({estimates.worst_score:interval})",
             "*": "under {subject.load} load, {subject.crowd} (depth {subject.depth}), use {verdict}"
             "[ (not certainly slower: {facts.as_good_text})]; it has {estimates.score} of the best "
-            "rate on "
-            "average over {facts.places} combinations[, {estimates.over_lock_free:signed} against LockFree]; "
-            "{facts.worst} is last with {estimates.worst_score} of that",
+            "rate on average over {facts.places} combinations[, {estimates.over_lock_free:signed} against "
+            "LockFree ({estimates.over_lock_free:change_interval})]; {facts.worst} is last with "
+            "{estimates.worst_score:rounded} of that ({estimates.worst_score:rounded_interval})",
         },
         "speedup": {
             "descriptive": "with {facts.workers:workers} the speed-up is {estimates.speedup}, "
             "{estimates.shy} "
             "shy of ideal; there are no trials to judge it by",
-            "*": "with {facts.workers:workers} the speed-up is {estimates.speedup} "
-            "({estimates.speedup:interval}), {estimates.shy} shy of {facts.workers}: {verdict}",
+            "*": "with {facts.workers:workers} the speed-up is {estimates.speedup:rounded} "
+            "({estimates.speedup:rounded_interval}), {estimates.shy:rounded} shy of {facts.workers}: "
+            "{verdict}[; threads that share nothing reach {estimates.machine:rounded} here]",
         },
         "peak": {
-            "*": "the largest speed-up, {estimates.speedup}, comes with {estimates.workers} "
+            "*": "the largest speed-up, {estimates.speedup:rounded}, comes with {estimates.workers} "
             "of up to {facts.of_workers}",
         },
         "oversubscription": {
@@ -40,32 +41,46 @@ PHRASING: Final = Phrasing(
             "{facts.full_workers:workers} are kept ({estimates.kept:interval}): {verdict}",
         },
         "amdahl": {
-            "determined by as many points as parameters": "workers {facts.point_set} determine Amdahl's law, "
-            "with nothing left to judge it by: {estimates.contention:ratio_percent} of the work is serial "
-            "({estimates.contention:interval})[, which caps the speed-up at {estimates.ceiling}]",
-            "*": "by Amdahl's law (workers {facts.point_set}) {estimates.contention:ratio_percent} of the "
-            "work is "
-            "serial ({estimates.contention:interval})[, which caps the speed-up at {estimates.ceiling}]",
+            "the limit is in reach of the points": "by Amdahl's law (workers {facts.point_set}) the serial "
+            "share is {estimates.contention:rounded} ({estimates.contention:rounded_interval}), which caps "
+            "the speed-up at {estimates.ceiling:rounded} ({estimates.ceiling:rounded_interval})",
+            "the law does not describe the points": "Amdahl's law does not describe workers "
+            "{facts.point_set} (off by up to {facts.largest_error_percent:percent}): no serial share and no "
+            "ceiling follow",
+            "*": "by Amdahl's law (workers {facts.point_set}) the serial share is "
+            "{estimates.contention:rounded} ({estimates.contention:rounded_interval}); where the speed-up "
+            "ends, these points do not tell",
         },
         "usl": {
-            "*": "by the universal law (workers {facts.point_set}) contention is {estimates.contention} and "
-            "coherence {estimates.coherence}[, with the peak at {estimates.peak_workers}]",
+            "the limit is in reach of the points": "by the universal law (workers {facts.point_set}) "
+            "contention is {estimates.contention:rounded} and coherence {estimates.coherence:rounded}, with "
+            "the peak at {estimates.peak_workers:rounded} ({estimates.peak_workers:rounded_interval})",
+            "the law does not describe the points": "the universal law does not describe workers "
+            "{facts.point_set} (off by up to {facts.largest_error_percent:percent})",
+            "*": "by the universal law (workers {facts.point_set}) contention is "
+            "{estimates.contention:rounded} and coherence {estimates.coherence:rounded}; where the speed-up "
+            "peaks, these points do not tell",
+        },
+        "no_law": {
+            "*": "workers {facts.point_set} up to the cores are too few to tell a law: from "
+            "{facts.needed} numbers on one is fitted, and no ceiling follows before",
         },
         "imbalance": {
-            "as predicted": "{subject.strategy}, exponential load, W = {subject.mean_work}, "
-            "{facts.workers:workers}: the heaviest source allows a speed-up of {estimates.bound}; measured "
-            "{estimates.speedup}, as predicted",
-            "*": "{subject.strategy}, exponential load, W = {subject.mean_work}, {facts.workers:workers}: "
-            "the "
-            "heaviest source would allow {estimates.bound} without balancing; measured {estimates.speedup}: "
-            "{verdict}",
+            "as predicted": "{subject.strategy}, exponential load, W = {subject.mean_work}, depth "
+            "{subject.depth}, {facts.workers:workers}: the heaviest source allows a speed-up of "
+            "{estimates.bound}; measured {estimates.speedup:rounded} "
+            "({estimates.speedup:rounded_interval}), as predicted",
+            "*": "{subject.strategy}, exponential load, W = {subject.mean_work}, depth {subject.depth}, "
+            "{facts.workers:workers}: the heaviest source would allow {estimates.bound} without balancing; "
+            "measured {estimates.speedup:rounded} ({estimates.speedup:rounded_interval}): {verdict}",
         },
         "gain": {
             "descriptive": "{subject.contender} against LockFree, {subject.load} load, W = "
-            "{subject.mean_work}, "
+            "{subject.mean_work}, depth {subject.depth}, "
             "{subject.workers} workers: {estimates.gain:signed}",
-            "*": "{subject.contender} against LockFree, {subject.load} load, W = {subject.mean_work}, "
-            "{subject.workers} workers: {estimates.gain:signed}, {estimates.gain:change_interval}: {verdict}",
+            "*": "{subject.contender} against LockFree, {subject.load} load, W = {subject.mean_work}, depth "
+            "{subject.depth}, {subject.workers} workers: {estimates.gain:signed}, "
+            "{estimates.gain:change_interval}: {verdict}",
         },
         "overhead": {
             "descriptive": "an idle {subject.lock} makes LockFree {estimates.overhead} times as fast as "

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from steelyard.report.page import Column, Table, Value
-from steelyard.report.slots import NOT_AVAILABLE, with_unit
+from steelyard.report.slots import NOT_AVAILABLE, level_text, rounded, rounded_interval
 from steelyard.studies.report_values import (
     DOUBT,
     DOUBT_NOTE,
     change_interval_value,
     change_value,
     counted,
-    estimate_value,
-    interval_value,
     number_value,
 )
 from steelyard.studies.scaling.recommendations import UNDECIDED
@@ -94,20 +92,37 @@ def verdict_column(heading: str = "verdict") -> Filled:
 def estimate_column(role: str, heading: str = "", explanation: str = "") -> Filled:
     """Give the column of an estimate with its unit."""
     column = Column(heading or role.replace("_", " "), is_number=True, explanation=explanation)
-    return Filled(column, lambda finding: estimate_value(finding, role))
+    return Filled(column, lambda finding: _rounded_value(finding, role))
 
 
 def plain_column(role: str, heading: str, explanation: str = "") -> Filled:
-    """Give the column of an estimate as a number of four digits."""
-    return Filled(
-        Column(heading, is_number=True, explanation=explanation),
-        lambda finding: number_value(finding, role),
-    )
+    """Give the column of an estimate as a number, of four digits where no interval says how many."""
+
+    def fill(finding: Finding) -> Value:
+        estimate = finding.estimates[role]
+        has_interval = estimate.low is not None and estimate.unit == "ratio"
+        return _rounded_value(finding, role) if has_interval else number_value(finding, role)
+
+    return Filled(Column(heading, is_number=True, explanation=explanation), fill)
 
 
 def interval_column(role: str) -> Filled:
     """Give the column of an interval."""
-    return Filled(Column("95 % interval"), lambda finding: interval_value(finding, role))
+
+    def fill(finding: Finding) -> Value:
+        estimate = finding.estimates[role]
+        if estimate.low is None or estimate.high is None:
+            return Value("none", finding=finding.id)
+        doubt = "" if estimate.guaranteed else f" {DOUBT}"
+        limits = rounded_interval(estimate).removeprefix(f"{level_text(estimate)} ").partition(",")[0]
+        return Value(f"{limits}{doubt}", finding=finding.id)
+
+    return Filled(Column("95 % interval"), fill)
+
+
+def _rounded_value(finding: Finding, role: str) -> Value:
+    estimate = finding.estimates[role]
+    return Value(rounded(estimate), estimate.value, finding=finding.id)
 
 
 def change_interval_column(role: str) -> Filled:
@@ -177,6 +192,8 @@ def speedup_table(findings: FindingSet, *, is_key: bool) -> Table | None:
         estimate_column("speedup", "speed-up"),
         interval_column("speedup"),
         estimate_column("shy", "shy", "how far the speed-up stays below the number of workers"),
+        *_where_known(chosen, "machine", "machine", "speed-up of as many threads that share nothing"),
+        *_where_known(chosen, "serial_fraction", "serial fraction", "of this point alone, by Karp and Flatt"),
         *([estimate_column("rate", "rate", "median of the trials")] if has_rates else []),
         Filled(
             Column("crowd"),
@@ -185,6 +202,12 @@ def speedup_table(findings: FindingSet, *, is_key: bool) -> Table | None:
         verdict_column(),
     ]
     return table_of(chosen, columns, name="speedup", title="Speed-up by workers", is_key=is_key)
+
+
+def _where_known(chosen: Sequence[Finding], role: str, heading: str, explanation: str) -> list[Filled]:
+    """Give the column of an estimate that at least one finding has."""
+    is_known = any(role in each.estimates and each.estimates[role].value is not None for each in chosen)
+    return [estimate_column(role, heading, explanation)] if is_known else []
 
 
 def choice_table(findings: FindingSet) -> Table | None:
@@ -292,8 +315,8 @@ def hypothesis_table(findings: FindingSet) -> Table | None:
         estimate = finding.estimates.get("measured")
         if estimate is None or estimate.value is None:
             return Value(NOT_AVAILABLE)
-        note = interval_value(finding, "measured").text if estimate.low is not None else ""
-        return Value(with_unit(estimate.value, estimate.unit), estimate.value, note=note, finding=finding.id)
+        note = rounded_interval(estimate) if estimate.low is not None else ""
+        return Value(rounded(estimate), estimate.value, note=note, finding=finding.id)
 
     columns = [
         Filled(Column("expected, and why", is_prose=True), lambda finding: Value(finding.subject["text"])),

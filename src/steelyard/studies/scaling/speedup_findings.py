@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from steelyard.analyse.scalability import serial_fraction
 from steelyard.analyse.speedup import median_of, ratio_of_medians
 from steelyard.model import Estimate
 from steelyard.studies.analysis_parts import finding, finite
 from steelyard.studies.scaling.curves import within_cores
-from steelyard.studies.scaling.estimates import BLOCKS, mapped, of_trials, ratio_estimate
+from steelyard.studies.scaling.estimates import BLOCKS, mapped, number, of_trials, ratio_estimate
 from steelyard.studies.scaling.strategy_findings import contender_of
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ def _speedup(curve: Curve, point: Point, recorded: Recorded, margin: float) -> F
         "shy": mapped(speedup, -100 / workers, 100.0, "percent"),
         "efficiency": mapped(speedup, 1 / workers, 0.0, "ratio"),
     }
+    estimates["serial_fraction"] = _serial_fraction(point)
+    estimates["machine"] = _machine(point)
     if point.baseline is not None:
         estimates["rate"] = Estimate(
             finite(point.rate), point.cell.unit, "median of the trials", measurements=point.cell.trials
@@ -85,6 +88,27 @@ def _speedup(curve: Curve, point: Point, recorded: Recorded, margin: float) -> F
         },
         evidence=of_trials((point.cell, point.baseline), "speed-up"),
     )
+
+
+def _machine(point: Point) -> Estimate:
+    """Give the speed-up of threads that share nothing: what of a loss is the machine's."""
+    method = f"threads that share nothing, ratio of medians, {BLOCKS}"
+    if point.machine is None or point.workers == 1:
+        return number(math.nan, "ratio", method)
+    return ratio_estimate(point.machine, method)
+
+
+def _serial_fraction(point: Point) -> Estimate:
+    """Give the serial share at this point, less the machine's own where that is known."""
+    own = point.of_machine or point
+    method = f"Karp and Flatt's serial fraction of the median speed-up, {BLOCKS}"
+    if point.workers == 1:
+        return number(math.nan, "ratio", method)
+    # It falls with the speed-up, so that the limits change places.
+    value, high, low = (
+        float(serial_fraction(end, point.workers)) for end in (own.ratio.value, own.ratio.low, own.ratio.high)
+    )
+    return number(value, "ratio", method, (low, high), own.ratio.trials)
 
 
 def against_ideal(speedup: Estimate, workers: int, margin: float) -> str:

@@ -17,7 +17,7 @@ from steelyard.studies.scaling.estimates import BLOCKS, NO_TRIALS, of_trials, ra
 from steelyard.studies.scaling.recorded import SERIAL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from steelyard.analyse.speedup import Ratio
     from steelyard.model import Finding
@@ -59,6 +59,17 @@ def places(recorded: Recorded) -> dict[Place, dict[str, CellTrials]]:
         if strategy != SERIAL and all(name in cell.levels for name in PLACE):
             found[tuple(cell.levels[name] for name in PLACE)].setdefault(contender_of(cell.levels), cell)
     return dict(found)
+
+
+def smaller_packets(subject: Mapping[str, str], cells: Iterable[CellTrials]) -> CellTrials | None:
+    """Give the cell of the largest rate on smaller packets of the same load and depth."""
+    same = [
+        cell
+        for cell in cells
+        if all(cell.levels[name] == subject[name] for name in ("load", "depth"))
+        and int(cell.levels["mean_work"]) < int(subject["mean_work"])
+    ]
+    return max(same, key=lambda cell: median_of(cell.values), default=None)
 
 
 def overhead_findings(recorded: Recorded, margin: float) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ from steelyard.studies.scaling.design import plan, plan_here, worker_levels
 from steelyard.studies.scaling.hypotheses import of_plan
 from steelyard.studies.scaling.options import ScalingOptions, request_of, settle
 from steelyard.studies.scaling.packets import WITH_LOCK
-from steelyard.studies.scaling.recorded import SERIAL, TESTS
+from steelyard.studies.scaling.recorded import MACHINE, SERIAL, TESTS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,9 +41,11 @@ def test_levels_begin_at_one_and_name_the_cores_and_both_crowds(cores: int) -> N
 def test_a_command_is_executed_with_each_number_of_workers_in_every_block() -> None:
     found = designed(command=COMMAND, trials=3)
     words = [cell.execution.command for cell in found.cells if cell.execution is not None]
-    assert words == [("prog", "--threads", count) for count in ("1", "2", "4", "8", "1")]
-    assert found.options["a_a"] == "0,4"
-    assert Counter(batch.cell for batch in found.batches) == dict.fromkeys(range(5), 3)
+    own = [("prog", "--threads", count) for count in ("1", "2", "4", "8")]
+    machine = [("/bin/packets", "independent", "1000", count, "100") for count in ("1", "2")]
+    assert words == [*own, *machine, own[0]]
+    assert found.options["a_a"] == "0,6"
+    assert Counter(batch.cell for batch in found.batches) == dict.fromkeys(range(7), 3)
 
 
 def test_a_program_that_a_run_would_not_find_is_refused_before_anything_is_executed(tmp_path: Path) -> None:
@@ -62,7 +64,8 @@ def test_a_program_that_a_run_would_not_find_is_refused_before_anything_is_execu
 
 def test_a_baseline_is_a_cell_of_its_own() -> None:
     found = designed(command=COMMAND, baseline="prog --serial", workers=(2, 3))
-    assert [cell.levels["program"] for cell in found.cells[:-1]] == ["program", "program", SERIAL]
+    programs = [cell.levels["program"] for cell in found.cells[:-1]]
+    assert programs == ["program", "program", SERIAL, MACHINE, MACHINE]
 
 
 def test_every_packets_cell_is_there_once_and_has_a_serial_baseline() -> None:
@@ -76,8 +79,10 @@ def test_every_packets_cell_is_there_once_and_has_a_serial_baseline() -> None:
     }
     contests = [cell for cell in cells if cell.levels["strategy"] in TESTS]
     assert {cell.levels["lock"] for cell in contests} == set(LOCKS.values()) - {"none"}
+    machine = [cell for cell in cells if cell.levels["strategy"] == MACHINE]
+    assert [cell.levels["workers"] for cell in machine] == ["1", "2"]
     for cell in cells:
-        if cell in contests:
+        if cell in contests or cell in machine:
             continue
         assert (cell.levels["load"], cell.levels["mean_work"], cell.levels["workers"]) in serial
         has_lock = cell.levels["lock"] != "none"

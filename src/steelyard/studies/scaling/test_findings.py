@@ -1,18 +1,21 @@
 from __future__ import annotations
 
+import heapq
+
 import numpy as np
 import pytest
 
 from steelyard.analyse.speedup import draw_blocks
-from steelyard.model import Estimate, Plan
+from steelyard.model import Estimate, FindingSet, Plan
 from steelyard.studies.analysis_parts import finding
 from steelyard.studies.scaling.contests import contest_findings
 from steelyard.studies.scaling.curves import curves, within_cores
 from steelyard.studies.scaling.explanation_findings import explanation_findings
-from steelyard.studies.scaling.fit_findings import fit_findings
+from steelyard.studies.scaling.fit_findings import OPEN, fit_findings
 from steelyard.studies.scaling.hypotheses import Hypothesis, answered, written
 from steelyard.studies.scaling.recommendations import UNDECIDED, recommendation_findings
 from steelyard.studies.scaling.recorded import CellTrials, Recorded
+from steelyard.studies.scaling.report_answer import cards
 from steelyard.studies.scaling.speedup_findings import speedup_findings
 from steelyard.studies.scaling.strategy_findings import (
     choice_findings,
@@ -43,7 +46,8 @@ def cell(strategy: str, workers: int, rate: float, **given: str) -> CellTrials:
 
 def recorded(*cells: CellTrials, cores: int = 4, **contests: tuple[CellTrials, ...]) -> Recorded:
     draws = draw_blocks(TRIALS, resamples=500, seed=1)
-    return Recorded(plan(), cells, (), contests.get("contests", ()), (), cores, draws, frozenset(), "packets")
+    given = (contests.get("contests", ()), contests.get("machine", ()))
+    return Recorded(plan(), cells, (), *given, (), cores, draws, frozenset(), "packets")
 
 
 def serial(*workers: int, **given: str) -> list[CellTrials]:
@@ -83,13 +87,69 @@ def test_intervals_of_the_laws_hold_what_was_put_in() -> None:
     rates = [100 * p / (1 + 0.1 * (p - 1)) for p in counts]
     cells = [*serial(*counts), *(cell("LockFree", p, rate) for p, rate in zip(counts, rates, strict=True))]
     data = recorded(*cells)
-    found = {each.claim: each for each in fit_findings(curves(data), data)}
+    found = {each.claim: each for each in fit_findings(curves(data), data, MARGIN)}
     contention = found["amdahl"].estimates["contention"]
     assert contention.low is not None
     assert contention.high is not None
     assert contention.low <= 0.1 <= contention.high
     assert found["amdahl"].facts["point_set"] == "1, 2, 3, 4"
     assert found["regression"].verdict == "slope differs from 1"
+
+
+def turns_at_a_lock(share: float, p: int, *, is_random: bool) -> float:
+    """Give the rate of threads that hold one lock for a share of their work, one turn after the other."""
+    stream = np.random.default_rng(p)
+    free = 0.0
+    threads = [(float(at), at) for at in range(p)]
+    for _ in range(4000):
+        now, thread = heapq.heappop(threads)
+        outside, inside = stream.exponential(size=2) if is_random else (1.0, 1.0)
+        free = max(now + (1 - share) * outside, free) + share * inside
+        heapq.heappush(threads, (free, thread))
+    return 4000 / free
+
+
+@pytest.mark.parametrize("share", [0.2, 0.4, 0.7])
+@pytest.mark.parametrize("is_random", [False, True])
+@pytest.mark.parametrize("counts", [(1, 2), (1, 2, 3), (1, 2, 3, 4), (1, 2, 3, 4, 7, 8), (1, 2, 4, 8, 16)])
+def test_a_ceiling_that_is_told_holds_the_true_one_of_a_lock(
+    *,
+    share: float,
+    is_random: bool,
+    counts: tuple[int, ...],
+) -> None:
+    rates = [100 * turns_at_a_lock(share, p, is_random=is_random) for p in counts]
+    data = recorded(
+        *(cell("LockFree", p, rate) for p, rate in zip(counts, rates, strict=True)), cores=counts[-1]
+    )
+    claims = {each.claim: each for each in fit_findings(curves(data), data, MARGIN)}
+    if len(counts) == 2:
+        assert set(claims) == {"no_law"}
+        return
+    ceiling = claims["amdahl"].estimates["ceiling"]
+    if ceiling.value is not None:
+        assert ceiling.low is not None
+        assert ceiling.high is not None
+        assert ceiling.low <= 1 / share <= ceiling.high
+    else:
+        assert claims["amdahl"].verdict != "the limit is in reach of the points"
+
+
+@pytest.mark.parametrize("counts", [(1, 2), (1, 2, 3), (1, 2, 3, 4), (1, 2, 3, 7, 13, 14)])
+@pytest.mark.parametrize("shared", [0.0, 0.15])
+def test_a_program_that_loses_only_what_the_machine_takes_has_no_ceiling(
+    counts: tuple[int, ...], shared: float
+) -> None:
+    machine = [p / (1 + shared * (p - 1)) for p in counts]
+    own = [cell("LockFree", p, 100 * rate) for p, rate in zip(counts, machine, strict=True)]
+    alone = tuple(cell("machine", p, 7 * rate) for p, rate in zip(counts, machine, strict=True))
+    data = recorded(*own, machine=alone, cores=counts[-1])
+    found = {each.claim: each for each in fit_findings(curves(data), data, MARGIN)}
+    assert all(found[law].verdict == OPEN for law in ("amdahl", "usl") if law in found)
+    for each in speedup_findings(curves(data), data, MARGIN):
+        fraction = each.estimates.get("serial_fraction")
+        if fraction is not None and fraction.value is not None:
+            assert fraction.value == pytest.approx(0, abs=0.02)
 
 
 def test_points_above_the_cores_are_left_out_of_every_fit() -> None:
@@ -139,6 +199,37 @@ def test_a_strategy_that_balances_exceeds_the_bound_of_the_heaviest_source() -> 
         if each.claim == "imbalance"
     }
     assert found == {"LockFree": "as predicted", "Awesome": "above the bound: balanced"}
+
+
+def test_the_bound_of_the_heaviest_source_confirms_no_strategy_that_balances() -> None:
+    heavy = {"load": "exponential", "mean_work": "8000"}
+    at_bound = [cell(name, 3, 195.0, **heavy) for name in ("LockFree", "Awesome", "leader/followers")]
+    data = recorded(*serial(1, 3, **heavy), *at_bound, cell("LockFree", 1, 99.0, **heavy))
+    found = {
+        (each.subject["strategy"], each.facts["workers"]): each.verdict
+        for each in explanation_findings(curves(data), data, MARGIN)
+        if each.claim == "imbalance"
+    }
+    assert found == {
+        ("LockFree", 3): "as predicted",
+        ("LockFree", 1): "one source: nothing to balance",
+        ("Awesome", 3): "below the bound",
+        ("leader/followers", 3): "below the bound",
+    }
+
+
+@pytest.mark.parametrize(("rate", "certain"), [(150.0, True), (101.0, False)])
+def test_a_card_claims_no_more_than_the_interval(rate: float, *, certain: bool) -> None:
+    noisy = [cell(name, 2, 100.0) for name in ("LockFree", "Awesome", "work stealing")]
+    noisy[1] = cell("Awesome", 2, rate)
+    noisy[2] = cell("work stealing", 2, 40.0)
+    findings = tuple(recommendation_findings(recorded(*noisy), MARGIN))
+    (group,) = cards(FindingSet("scaling", "", 1, "", findings))
+    (card,) = group.cards
+    assert card.value == "Awesome"
+    assert ("not certainly faster" in card.note) is not certain
+    assert "95 % interval" in card.note
+    assert "depth 32" in card.title
 
 
 def test_the_fastest_lock_of_a_group_is_named() -> None:

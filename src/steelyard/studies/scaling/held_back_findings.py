@@ -1,0 +1,211 @@
+"""What holds each point of a curve back, from how long the dispatcher and the workers waited."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from steelyard.analyse.bottleneck import Losses, pipeline_losses
+from steelyard.analyse.speedup import limits_of, median_of, ratio_of_medians, resampled_medians
+from steelyard.studies.analysis_parts import finding, finite
+from steelyard.studies.scaling.estimates import BLOCKS, number, of_trials
+from steelyard.studies.scaling.strategy_findings import SURE, contender_of, smaller_packets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from steelyard.model import Estimate, Finding
+    from steelyard.studies.scaling.curves import Curve, Point
+    from steelyard.studies.scaling.recorded import CellTrials, Recorded
+
+    Vector = NDArray[np.float64]
+
+WORKERS: Final = "the workers"
+DISPATCHER: Final = "the dispatcher"
+QUEUES: Final = "the depth of the queues"
+IMBALANCE: Final = "the imbalance"
+SLOW_WORKER: Final = "one slow worker"
+HAND_OVER: Final = "the hand-over"
+CORES: Final = "the cores"
+UNDECIDED: Final = "undecided"
+
+SMALL_LOSS: Final = 0.10
+"""Share of the workers' time that may be lost while the workers count as what sets the pace."""
+
+FULL: Final = 0.95
+"""Share of the cores that threads must want, on average, for the cores to count as used up."""
+
+IRRELEVANT_DEPTH: Final = frozenset({"depth does not matter", "deeper is slower"})
+FEWEST: Final = 2
+"""Trials without which nothing is judged."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Waiting:
+    """How long the parts of a pipeline waited, as shares of each trial; NaN where a trial has no record."""
+
+    dispatcher: Vector
+    workers: Vector
+
+    @property
+    def losses(self) -> Losses:
+        return pipeline_losses(self.dispatcher, self.workers)
+
+
+def held_back_findings(
+    found: Iterable[Curve], recorded: Recorded, depths: Iterable[Finding]
+) -> Iterator[Finding]:
+    """Name for each point what a pipeline's workers lose most of their time to.
+
+    The workers themselves, where they lose less than a tenth of it; the cores, where more threads want one
+    than there are; else the largest of the parts into which `pipeline_losses` splits the loss, if it is the
+    largest in 95 % of the resamples. A dispatcher that is busy though it has dealt faster elsewhere, and
+    queues whose depth was changed without effect, are no cause: what then takes the time is the hand-over.
+
+    Parameters
+    ----------
+    found : iterable of Curve
+        All curves.
+    recorded : Recorded
+        The result; nothing is found without records of waiting.
+    depths : iterable of Finding
+        What other depths changed.
+    """
+    without_effect = {
+        tuple(each.subject[name] for name in ("load", "mean_work", "workers", "contender"))
+        for each in depths
+        if each.verdict in IRRELEVANT_DEPTH
+    }
+    for curve in found:
+        for point in curve.points:
+            waiting = _waiting(point.cell)
+            if waiting is not None:
+                levels = point.cell.levels
+                place = (levels["load"], levels["mean_work"], levels["workers"], contender_of(levels))
+                yield _held_back(curve, point, waiting, recorded, is_deep=place in without_effect)
+
+
+def _waiting(cell: CellTrials) -> _Waiting | None:
+    idle, wall = cell.metrics.get("dispatcher_idle"), cell.metrics.get("wall")
+    workers = cell.parts.get("worker_idle")
+    if idle is None or wall is None or workers is None:
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # A worker may wait until shortly after the end.
+        found = _Waiting(np.clip(idle / wall, 0, 1), np.clip(workers / wall[:, None], 0, 1))
+    return found if np.isfinite(found.losses.possible).any() else None
+
+
+def _held_back(
+    curve: Curve, point: Point, waiting: _Waiting, recorded: Recorded, *, is_deep: bool
+) -> Finding:
+    cell = point.cell
+    losses = waiting.losses
+    dealt = _of_ceiling(cell, recorded)
+    verdict = _cause(losses, recorded, point.workers)
+    if verdict == IMBALANCE:
+        verdict = _uneven(cell, waiting, recorded)
+    if (verdict == DISPATCHER and dealt is not None and dealt.high is not None and dealt.high < 1) or (
+        verdict == QUEUES and is_deep
+    ):
+        verdict = HAND_OVER
+
+    def share(values: Vector) -> Estimate:
+        return _median(100 * values, "percent", recorded, cell.trials)
+
+    unevenness = finite(cell.unevenness("worker_packets"))
+    return finding(
+        "held_back_by",
+        {**curve.subject, "workers": str(point.workers)},
+        verdict,
+        estimates={
+            "dispatcher_idle": share(waiting.dispatcher),
+            "worker_idle": share(waiting.workers.mean(axis=1)),
+            "least_idle": share(waiting.workers.min(axis=1)),
+            "most_idle": share(waiting.workers.max(axis=1)),
+            **{
+                role: _median(getattr(losses, role), "ratio", recorded, cell.trials)
+                for role in ("queues", "imbalance", "dispatcher")
+            },
+            "demand": _median(losses.demand, "cores", recorded, cell.trials),
+            **({} if dealt is None else {"of_ceiling": dealt}),
+        },
+        facts={
+            "contender": contender_of(cell.levels),
+            "workers": point.workers,
+            "cores": recorded.cores,
+            **({} if unevenness is None else {"worker_packets_cv": unevenness}),
+        },
+        evidence=of_trials((cell,), "shares of the run in which dispatcher and workers waited"),
+    )
+
+
+def _cause(losses: Losses, recorded: Recorded, workers: int) -> str:
+    if int(np.isfinite(losses.possible).sum()) < FEWEST:
+        return UNDECIDED
+    if recorded.cores is not None and workers + 1 > recorded.cores:
+        low, high = limits_of(resampled_medians(losses.demand, recorded.draws))
+        if low >= FULL * recorded.cores:
+            return CORES
+        if high >= FULL * recorded.cores:
+            return UNDECIDED
+    least, most = limits_of(resampled_medians(1 - 1 / losses.possible, recorded.draws))
+    if most <= SMALL_LOSS:
+        return WORKERS
+    parts = {
+        QUEUES: resampled_medians(losses.queues, recorded.draws),
+        IMBALANCE: resampled_medians(losses.imbalance, recorded.draws),
+        DISPATCHER: resampled_medians(losses.dispatcher, recorded.draws),
+    }
+    largest = np.max(list(parts.values()), axis=0)
+    surest = max(parts, key=lambda name: float(np.mean(parts[name] == largest)))
+    is_sure = least > SMALL_LOSS and float(np.mean(parts[surest] == largest)) >= SURE
+    return surest if is_sure else UNDECIDED
+
+
+def _uneven(cell: CellTrials, waiting: _Waiting, recorded: Recorded) -> str:
+    """Say whether the busiest worker had more to do than the others, or needed longer for the same."""
+    work = cell.parts.get("worker_iterations")
+    if work is None:
+        return IMBALANCE
+    busy = 1 - waiting.workers
+    busiest = np.argmax(np.where(np.isfinite(busy), busy, -np.inf), axis=1)[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        more, longer = (
+            np.log(np.take_along_axis(each, busiest, axis=1)[:, 0] / each.mean(axis=1))
+            for each in (work, busy)
+        )
+    # Half of the difference in time is where one explanation outweighs the other.
+    low, high = limits_of(resampled_medians(more - longer / 2, recorded.draws))
+    return IMBALANCE if low > 0 else SLOW_WORKER if high < 0 else UNDECIDED
+
+
+def _of_ceiling(cell: CellTrials, recorded: Recorded) -> Estimate | None:
+    """Give the rate over the largest that the same contender reaches with smaller packets."""
+    same = [
+        each
+        for each in recorded.cells
+        if all(each.levels.get(name) == cell.levels[name] for name in ("strategy", "lock"))
+    ]
+    ceiling = smaller_packets(cell.levels, same)
+    if ceiling is None:
+        return None
+    ratio = ratio_of_medians(cell.values, ceiling.values, recorded.draws)
+    method = f"median rate over the largest on smaller packets, {BLOCKS}"
+    return number(ratio.value, "ratio", method, (ratio.low, ratio.high), ratio.trials)
+
+
+def _median(values: Vector, unit: str, recorded: Recorded, trials: int) -> Estimate:
+    limits = limits_of(resampled_medians(values, recorded.draws))
+    has_interval = trials >= FEWEST
+    return number(
+        median_of(values),
+        unit,
+        f"median of the trials, {BLOCKS}",
+        limits if has_interval else (np.nan, np.nan),
+        trials,
+    )

@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
+from golden.printed import limits
 from steelyard.analyse.linear import linear_model
 from steelyard.analyse.network_factors import link_factors
 from steelyard.analyse.segments import fit_segments
@@ -47,8 +49,17 @@ def test_short_messages_of_section_4_cost_a_constant() -> None:
     model = linear_model(None, SHORT_TIMES_US, names=("count", "time"))
     # The source has 49.72 and 2.68e-14: its times have more digits than the quartiles tell.
     assert model.summary("lm(formula = time ~ 1, data = df_short)") == SHORT_SUMMARY
-    assert model.t_values[0] == pytest.approx(49.72, abs=0.03)
-    assert model.p_values[0] == pytest.approx(2.68e-14, rel=0.01)
+    (least, most), (low, high) = limits("160.958"), limits("11.22")
+    possible = [mean / (deviation / 12**0.5) for mean, deviation in ((least, high), (most, low))]
+    assert possible[0] <= model.t_values[0] <= possible[1]
+    assert is_between(possible, "49.72")
+    assert is_between([2 * float(stats.t.sf(each, 11)) for each in reversed(possible)], "2.68e-14")
+
+
+def is_between(possible: list[float], printed: str) -> bool:
+    """Tell whether a number between two limits is rounded to the printed one."""
+    low, high = limits(printed)
+    return possible[0] <= high and low <= possible[1]
 
 
 # Section 5.3: coefficients with standard errors, outer quartiles of the residuals, number of messages.
@@ -74,11 +85,18 @@ TIMER_S = 1e-6
 
 @pytest.mark.parametrize("side", [SMALL, LARGE])
 def test_coefficients_of_section_5_are_those_of_their_t_values(side: Side) -> None:
-    printed = {4.219e-6: 17.61, 1.112e-9: 48.24, 4.155e-4: 9.573, 8.497e-9: 47319.819}
+    printed = {
+        "4.219e-6": ("2.396e-7", "17.61"),
+        "1.112e-9": ("2.306e-11", "48.24"),
+        "4.155e-4": ("4.341e-5", "9.573"),
+        "8.497e-9": ("1.796e-13", "47319.819"),
+    }
     for name in ("intercept", "slope"):
-        estimate, error = side[name]
-        # Both factors are printed with four digits.
-        assert estimate / error == pytest.approx(printed[estimate], rel=5e-4)
+        (text,) = (each for each in printed if float(each) == side[name][0])
+        error, t_value = printed[text]
+        assert float(error) == side[name][1]
+        (least, most), (low, high) = limits(text), limits(error)
+        assert is_between([least / high, most / low], t_value)
 
 
 def rebuilt_section_5() -> tuple[np.ndarray, np.ndarray]:
@@ -120,7 +138,8 @@ def test_94_percent_is_what_headers_leave_of_the_link() -> None:
     # On a cable a frame has a preamble (8), a check sum (4) and a gap (12) beside what the kernel counts.
     truth = LinkTruth(1_000_000_000, 0, 0, 0.0)
     most = truth.payload_per_frame_bytes / (truth.frame_bytes + 8 + 4 + 12)
-    assert source == pytest.approx(most, rel=1e-3)
+    low, high = (1 / (each * GIGABIT_BYTES_PER_S) for each in reversed(limits("8.497e-9")))
+    assert low <= most <= high
 
 
 @pytest.mark.needs_recorded_data

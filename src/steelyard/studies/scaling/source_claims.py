@@ -2,12 +2,13 @@
 
 SOURCE: A. Miller, CMSC 23010 HW3b write-up, 29 May 2021 (University of Chicago). Claims are checked where
 the imported files are the very ones the write-up describes, known by their hashes. A printed number agrees
-if it lies within one unit of its last digit: the write-up cuts digits off as often as it rounds.
+if it is the computed one with further digits rounded or cut off: the write-up does both.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import ROUND_DOWN, Decimal
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -88,7 +89,10 @@ class Claim:
 
     def is_met_by(self, value: float) -> bool:
         """Whether a value is the printed number, rounded or cut off."""
-        return abs(value - float(self.printed)) < 10.0**-self.digits
+        printed = Decimal(self.printed)
+        cut = Decimal(value).quantize(printed, rounding=ROUND_DOWN)
+        # A number that lies half-way is not told apart by its binary digits.
+        return cut == printed or abs(value - float(printed)) <= 0.5 * 10.0**-self.digits * (1 + 1e-9)
 
     @property
     def digits(self) -> int:

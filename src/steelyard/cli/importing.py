@@ -11,6 +11,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from steelyard.cli.packets_facts import NO_PACKETS_FACTS, PacketsFacts
 from steelyard.errors import UsageError
 from steelyard.record.importers.foreign_importer import ForeignImporter
 from steelyard.record.importers.interface import ImportSummary, importer
@@ -35,6 +36,7 @@ def import_results(  # noqa: PLR0913 - the options of a command line
     unit: str = "",
     jobs_start: float | None = None,
     jobs_stop: float | None = None,
+    packets: PacketsFacts = NO_PACKETS_FACTS,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:
     """Turn foreign result files into a result folder.
@@ -62,6 +64,8 @@ def import_results(  # noqa: PLR0913 - the options of a command line
         For latency-bins, when the best-effort jobs start [s]; 11 unless given.
     jobs_stop
         For latency-bins, when they stop [s]; 30 unless given.
+    packets
+        What tables of the parallel packets experiments do not say.
     as_json
         Print the summary as JSON.
 
@@ -69,6 +73,7 @@ def import_results(  # noqa: PLR0913 - the options of a command line
     --------
     steelyard import jmh jmh-result.json --out results/jmh
     steelyard import csv t.csv --column value=time --column run=pid --unit ms --out results/t
+    steelyard import packets speedup.csv --cores 14 --out results/p
     """
     if not files:
         message = "no file is given"
@@ -76,8 +81,10 @@ def import_results(  # noqa: PLR0913 - the options of a command line
     found = importer(form)
     if isinstance(found, ForeignImporter):
         options = replace(_options(form, column, unit), stated=_stated(form, jobs_start, jobs_stop))
+        options = packets.added_to(form, options)
         summary = found.import_files(files, out, options)
     else:
+        packets.added_to(form, ReadOptions())
         if len(files) > 1 or column or unit:
             message = f"the format `{form}` takes one file, and neither `--column` nor `--unit`"
             raise UsageError(message, hint=f"steelyard import {form} FILE --out DIR")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 from steelyard.record.importers.delimited import headed_rows, require_number
@@ -52,8 +53,11 @@ OVERHEAD_HEADING: Final = ("M", "n", "W", "U", "D", "L", "Lock-Free Rate", "Home
 SPEEDUP_HEADING: Final = ("M", "n", "W", "U", "D", "L", "S", "Speedup")
 EXPECTED: Final = (
     f"a CSV file with the heading `{','.join(OVERHEAD_HEADING)}` (idle lock overhead) or "
-    f"`{','.join(SPEEDUP_HEADING)}` (speed-up)"
+    f"`{','.join(SPEEDUP_HEADING)}` (speed-up); without `D` or `S` where `--depth` or `--strategy` says it"
 )
+STATED: Final = {"D": "depth", "S": "strategy"}
+"""Columns that a table may lack, with the option that says them instead."""
+
 RATE_UNIT: Final = "packets/ms"
 MEDIANS_ONLY: Final = (
     "the file holds one median per combination and no trial: no interval can be computed from it"
@@ -68,15 +72,32 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
     DataError
         Listing the first 20 lines that are wrong.
     """
-    del options
-    heading, lines = headed_rows(source, ",", (OVERHEAD_HEADING, SPEEDUP_HEADING))
-    is_overhead = heading == OVERHEAD_HEADING
-    reader = _Reader(source, "idle lock overhead" if is_overhead else "speed-up")
+    forms = {
+        tuple(name for name in whole if name not in left_out): (form, left_out)
+        for whole, form in ((OVERHEAD_HEADING, "idle lock overhead"), (SPEEDUP_HEADING, "speed-up"))
+        for left_out in _left_out(whole)
+    }
+    heading, lines = headed_rows(source, ",", tuple(forms))
+    form, left_out = forms[heading]
+    given = {name: value for name, value in options.levels.items() if name in left_out}
+    for name in left_out:
+        if name not in given:
+            source.refuse("line 1", f"no column `{name}`; say it with `--{STATED[name]}`")
+    for name in options.levels:
+        if name in heading:
+            source.refuse("line 1", f"`--{STATED[name]}` is given, and the column `{name}` says it")
+    reader = _Reader(source, form)
     for line, row in lines:
-        reader.take(line, dict(zip(heading, row, strict=False)), len(row) - len(heading))
+        reader.take(line, {**dict(zip(heading, row, strict=False)), **given}, len(row) - len(heading))
     reader.problems.raise_if_any()
     reader.found.notes.append(MEDIANS_ONLY)
     return reader.found
+
+
+def _left_out(heading: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Give the columns that a heading may lack."""
+    optional = [name for name in STATED if name in heading]
+    return [names for count in range(len(optional) + 1) for names in combinations(optional, count)]
 
 
 class _Reader:

@@ -18,8 +18,11 @@ class ReadOptions:
         Unit of the values; empty where the format tells.
     stated : dict
         What the files do not say and their reader does; options of the plan.
+    levels : dict
+        The same of columns that a table lacks: the value of each in every row.
     """
 
     columns: dict[str, str] = field(default_factory=dict)
     unit: str = ""
     stated: dict[str, float] = field(default_factory=dict)
+    levels: dict[str, str] = field(default_factory=dict)

@@ -191,11 +191,11 @@ def _points(members: list[CellTrials], baselines: _Baselines, recorded: Recorded
 
 
 def within_cores(curve: Curve, recorded: Recorded) -> tuple[Point, ...]:
-    """Give the points with at most one worker per core; up to the peak where the cores are unknown."""
-    if recorded.cores is not None:
-        return tuple(point for point in curve.points if not recorded.is_oversubscribed(point.workers))
-    last = curve.peak.workers
-    return tuple(point for point in curve.points if point.workers <= last)
+    """Give the points with at most one worker per core; all where the cores are unknown.
+
+    Which points to fit must not depend on how they came out.
+    """
+    return tuple(point for point in curve.points if not recorded.is_oversubscribed(point.workers))
 
 
 def listed(points: tuple[Point, ...]) -> str:

@@ -52,9 +52,11 @@ LINE_FROM: Final = 200
 
 def explanation_findings(found: list[Curve], recorded: Recorded, margin: float) -> Iterator[Finding]:
     """Test the three explanations, then say what each point is held back by, as far as it is recorded."""
-    for curve in found:
-        yield from _imbalance(curve, recorded)
-    yield from _dispatcher(found, recorded)
+    # Both bounds hold for as many workers as there are cores, and no more.
+    if recorded.cores is not None:
+        for curve in found:
+            yield from _imbalance(curve, recorded)
+        yield from _dispatcher(found, recorded)
     depths = list(_depth(recorded, margin))
     yield from depths
     yield from held_back_findings(found, recorded, depths)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import sys
 from pathlib import Path
 
@@ -80,6 +81,86 @@ def test_a_baseline_and_the_wall_time(tmp_path: Path) -> None:
     assert speedup is not None
     # A sleep may take longer than asked for, never shorter: 0.1 s over 0.02 s, less what starting adds.
     assert 2 < speedup < 8
+
+
+# Works on one core whatever it is told, and is killed with four workers.
+CALCULATES = """
+import os, signal, sys, time
+if sys.argv[1] == "4":
+    os.kill(os.getpid(), signal.SIGSEGV)
+while time.process_time() < 0.1:
+    pass
+"""
+
+
+@pytest.mark.slow
+def test_a_program_that_ignores_its_workers_and_one_that_crashes_are_named(tmp_path: Path) -> None:
+    (tmp_path / "calculates.py").write_text(CALCULATES, encoding="utf-8")
+    file = study_file(tmp_path, "trials = 3\nworkers = [1, 2, 4]\n")
+    out = tmp_path / "r"
+    command = f"{sys.executable} {tmp_path}/calculates.py {{workers}}"
+    assert execute(["run", "scaling", "--study-file", file, "--command", command, "--out", str(out)]) == 0
+    findings = read_findings(out / "findings.json")
+    rows = {each.subject["workers"]: each for each in findings.of("speedup")}
+    assert rows["4"].verdict == "ended by SIGSEGV"
+    assert rows["4"].estimates["speedup"].value is None
+    (threads,) = findings.of("thread_count")
+    assert threads.verdict == "more workers use no more cores"
+    assert not findings.of("amdahl")
+    assert verify(out) == []
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "ended by SIGSEGV" in page
+    assert "either it ignores the number of workers" in page
+    with (out / "tables/speedup_by_workers.csv").open() as table:
+        assert [row["verdict"] for row in csv.DictReader(table)][-1] == "ended by SIGSEGV"
+
+
+@pytest.mark.slow
+def test_runs_that_starting_a_process_dominates_are_too_short(tmp_path: Path) -> None:
+    file = study_file(tmp_path, "trials = 3\nworkers = [1, 2]\n")
+    out = tmp_path / "r"
+    words = ["run", "scaling", "--study-file", file, "--command", "true {workers}", "--out", str(out)]
+    assert execute(words) == 0
+    findings = read_findings(out / "findings.json")
+    assert {each.verdict for each in findings.of("speedup")} == {"too short to judge"}
+    assert not findings.of("amdahl")
+    assert not findings.of("no_law")
+    assert "give the program more to do" in (out / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_two_results_are_compared_curve_by_curve(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = study_file(tmp_path, "trials = 5\nworkers = [1, 2]\n")
+    for name, rate in (
+        ("base", "900 * workers"),
+        ("same", "905 * workers"),
+        ("worse", "700 * workers + 200"),
+    ):
+        (tmp_path / "prog.py").write_text(PROGRAM.replace("900 * workers", rate), encoding="utf-8")
+        command = f"{sys.executable} prog.py {{workers}}"
+        assert execute(["run", "scaling", "--study-file", file, "--command", command, "--out", name]) == 0
+    capsys.readouterr()
+    assert execute(["compare-results", "base", "same", "--margin", "5%"]) == 0
+    assert "0 lower, 0 higher, 3 equal within the margin, 0 undecided" in capsys.readouterr().out
+    assert execute(["compare-results", "base", "worse", "--margin", "5%", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    answers = {(each["quantity"], each["workers"]): each["answer"] for each in found["points"]}
+    # 900 and 1800 against 900 and 1600 operations.
+    assert answers == {
+        ("speed-up", 2): "lower",
+        ("rate", 1): "equal within the margin",
+        ("rate", 2): "lower",
+    }
+    assert found["differs"]
+
+
+def test_a_plan_of_a_program_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["plan", "scaling", "--command", "sleep 0.{workers}"]) == 0
+    assert "program, machine" in capsys.readouterr().out
+    assert execute(["plan", "stability", "--command", "sleep 0.{workers}"]) == 2
 
 
 @pytest.mark.long("a study that is killed and resumed")
@@ -195,3 +276,41 @@ def test_the_packets_study_finds_what_was_put_in(tmp_path: Path, monkeypatch: py
     with (out / "tables/speedup.csv").open() as table:
         assert next(csv.reader(table)) == list(SPEEDUP_HEADING)
     assert verify(out) == []
+
+
+def test_what_the_tables_do_not_say_is_stated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "M,n,W,U,L,Speedup\n2000,1,1000,t,p,0.98\n2000,8,1000,t,p,3.1\n2000,32,1000,t,p,2.9\n"
+    path = str(tmp_path / "t.csv")
+    Path(path).write_text(text, encoding="utf-8")
+    out = ["--out", str(tmp_path / "r")]
+    assert execute(["import", "packets", path, *out, "--depth", "8"]) == 5
+    assert "no column `S`; say it with `--strategy`" in capsys.readouterr().err
+    facts = ["--depth", "8", "--strategy", "A", "--cores", "14"]
+    assert execute(["import", "packets", path, *out, *facts]) == 0
+    plan = read_plan(tmp_path / "r/plan.json")
+    assert plan.factors["strategy"] == ("Awesome",)
+    assert plan.factors["depth"] == ("8",)
+    assert plan.options["core_count"] == 14
+    assert execute(["analyse", str(tmp_path / "r")]) == 0
+    findings = read_findings(tmp_path / "r/findings.json")
+    crowded = {each.subject["workers"]: each.facts["oversubscribed"] for each in findings.of("speedup")}
+    assert crowded == {"1": False, "8": False, "32": True}
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        (["csv", "--cores", "2"], "`--cores` is for the format `packets`"),
+        (["recodex", "--depth", "2"], "`--depth` is for the format `packets`"),
+        (["packets", "--cores", "0"], "allowed: a whole number from 1"),
+        (["packets", "--strategy", "X"], "allowed: `L` LockFree"),
+        (["packets", "--depth", "8"], "`--depth` is given, and the column `D` says it"),
+    ],
+)
+def test_facts_that_do_not_fit_are_refused(
+    tmp_path: Path, words: list[str], fault: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "t.csv")
+    Path(path).write_text(",".join(SPEEDUP_HEADING) + "\n2000,1,1000,t,32,nan,L,0.9\n", encoding="utf-8")
+    assert execute(["import", words[0], path, *words[1:], "--out", str(tmp_path / "r")]) in {2, 5}
+    assert fault in capsys.readouterr().err

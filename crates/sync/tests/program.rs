@@ -73,9 +73,12 @@ fn idle_shares(line: &str) -> [f64; 2] {
 
 #[test]
 fn idle_time_tells_who_waits_for_whom() {
-    // Two threads: an empty packet takes longer to draw than to process, a large one a hundred times shorter.
-    let [dispatcher, worker] = idle_shares("parallel 100 1 1 t 1 1024 n L");
-    assert!(worker > 2.0 * dispatcher, "small packets: {dispatcher} {worker}");
+    // An empty packet takes longer to draw than to process, a large one a hundred times shorter. On one core
+    // each waits while the other works, whatever they do.
+    if std::thread::available_parallelism().unwrap().get() > 1 {
+        let [dispatcher, worker] = idle_shares("parallel 100 1 1 t 1 1024 n L");
+        assert!(worker > 2.0 * dispatcher, "small packets: {dispatcher} {worker}");
+    }
     let [dispatcher, worker] = idle_shares("parallel 100 1 20000 t 1 32 n L");
     assert!(dispatcher > 0.9 && worker < 0.1, "large packets: {dispatcher} {worker}");
 }

@@ -38,7 +38,8 @@ def compare_results(
 
     Leaves with exit code 1 when a published class turned round (higher to lesser or back) or a verdict
     turned into its opposite (slower to faster or back); for the communication study, when a switch, a
-    coefficient or the cost of a whole regime is different.
+    coefficient or the cost of a whole regime is different; for the scaling study, when the speed-up with
+    some number of workers, or on one host the rate, is surely lower or higher by more than the margin.
 
     With a margin also every cell is laid beside its like, by the values of its repetitions: agreed within the
     margin, flipped (a factor's effect turned round), moved beyond the margin, undecided, or in one result
@@ -101,6 +102,8 @@ def lay_over(
         raise UsageError(message, hint="give two result folders of the same study")
     if before.study == "communication":
         return _compare_messages(folders, names, as_json=as_json)
+    if before.study == "scaling":
+        return _compare_curves(folders, names, margin, as_json=as_json)
     flipped = flipped_classes(before, after)
     found = differences(before, after)
     cells = None if margin is None else CellComparison.of(first, second, margin)
@@ -122,6 +125,21 @@ def _compare_messages(folders: tuple[Path, Path], names: tuple[str, str], *, as_
     )
 
     found = compare_folders(*folders)
+    if as_json:
+        sys.stdout.write(json.dumps(found.document(), indent=1, ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.write(f"{names[0]} -> {names[1]}\n")
+        sys.stdout.writelines(f"{line}\n" for line in found.lines())
+    return SOMETHING_FLIPPED if found.differs else NOTHING_FLIPPED
+
+
+def _compare_curves(
+    folders: tuple[Path, Path], names: tuple[str, str], margin: float | None, *, as_json: bool
+) -> int:
+    """Compare curves of speed-up over workers."""
+    from steelyard.studies.scaling.result_comparison import compare_folders  # noqa: PLC0415 - start-up time
+
+    found = compare_folders(*folders, margin)
     if as_json:
         sys.stdout.write(json.dumps(found.document(), indent=1, ensure_ascii=False) + "\n")
     else:

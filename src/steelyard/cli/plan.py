@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from steelyard.cli.option_owner import require_taken
+from steelyard.cli.program import OWN_PROGRAM, Program
 from steelyard.cli.replication import NO_REPLICATION, Replication
 from steelyard.studies.colocation.design import trials_seconds
 from steelyard.studies.registry import ForeseenStudy, study
@@ -31,6 +32,7 @@ def plan(
     *,
     quick: Annotated[bool, Parameter(negative="")] = False,
     study_file: Path | None = None,
+    program: Program = OWN_PROGRAM,
     replication: Replication = NO_REPLICATION,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:
@@ -47,6 +49,8 @@ def plan(
         A few minutes instead of hours: fewer workloads, loads and iterations.
     study_file
         TOML file that says what differs from the defaults.
+    program
+        What `scaling` measures.
     replication
         What `replication` repeats.
     as_json
@@ -56,9 +60,10 @@ def plan(
     --------
     steelyard plan stability --quick
     steelyard plan stability --study-file study.toml --json
+    steelyard plan scaling --command 'prog --threads {workers}'
     """
     chosen = study(name)
-    given = {"quick": quick or None, **replication.given()}
+    given = {"quick": quick or None, **asdict(program), **replication.given()}
     require_taken(chosen, given)
     asked = requested_options(chosen, study_file, given)
     seconds: float | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,8 +15,8 @@ from steelyard.cli.figure_note import note_missing_figures
 from steelyard.cli.interruption import interruptible
 from steelyard.cli.messages import NO_MESSAGES, Messages
 from steelyard.cli.option_owner import require_taken
+from steelyard.cli.program import OWN_PROGRAM, Program
 from steelyard.cli.replication import NO_REPLICATION, Replication
-from steelyard.cli.verb_app import options_of
 from steelyard.errors import InterruptedByUser, UsageError
 from steelyard.record.clock import now_utc
 from steelyard.run.progress import choose_progress
@@ -37,28 +37,6 @@ if TYPE_CHECKING:
 
 
 RESULTS = Path("steelyard-results")
-
-
-@Parameter(name="*", group=options_of("scaling"))
-@dataclass(frozen=True, slots=True)
-class Program:
-    """A program of the user's.
-
-    Parameters
-    ----------
-    command
-        A program of yours with `{workers}` where its number of workers belongs; without it,
-        the packets program that comes with Steelyard.
-    baseline
-        With `--command`, the serial program that speed-up is relative to; by default the command
-        with one worker.
-    """
-
-    command: str | None = None
-    baseline: str | None = None
-
-
-OWN_PROGRAM = Program()
 
 
 def run(  # noqa: PLR0913 - the options of a command line

@@ -13,6 +13,7 @@ from steelyard.studies.scaling.curves import curves
 from steelyard.studies.scaling.explanation_findings import explanation_findings
 from steelyard.studies.scaling.fit_findings import fit_findings
 from steelyard.studies.scaling.hypotheses import answered
+from steelyard.studies.scaling.program_findings import program_findings
 from steelyard.studies.scaling.recommendations import recommendation_findings
 from steelyard.studies.scaling.recorded import read_recorded
 from steelyard.studies.scaling.remarks import remark_findings
@@ -72,6 +73,7 @@ def _claims(result: Path, plan: Plan, options: AnalysisOptions) -> Iterator[Find
     if not found and not recorded.cells:
         return
     claims = [
+        *program_findings(found, recorded),
         *speedup_findings(found, recorded, margin),
         *overhead_findings(recorded, margin),
         *recommendation_findings(recorded, margin),

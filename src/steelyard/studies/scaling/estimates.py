@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from steelyard.model import Estimate, Evidence
-from steelyard.studies.analysis_parts import MEASUREMENTS, finite
+from steelyard.studies.analysis_parts import MEASUREMENTS, RUNS, finite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -77,3 +77,8 @@ def of_trials(cells: Iterable[CellTrials | None], statistic: str) -> Evidence:
     """Give the query for the trials of some cells."""
     numbers = ",".join(str(cell.number) for cell in cells if cell is not None)
     return Evidence(MEASUREMENTS, {"cell": numbers, "phase": "measure"}, ("metric", "value"), statistic)
+
+
+def of_runs(cell: int) -> Evidence:
+    """Give the query for how the runs of a cell ended."""
+    return Evidence(RUNS, {"cell": str(cell)}, ("status", "exit_code", "signal"), "how the runs ended")

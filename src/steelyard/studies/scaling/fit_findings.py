@@ -19,6 +19,7 @@ from steelyard.analyse.speedup import FEWEST_POINTS, fit_slope, limits_of
 from steelyard.studies.analysis_parts import finding, finite
 from steelyard.studies.scaling.curves import listed, within_cores
 from steelyard.studies.scaling.estimates import BLOCKS, NO_TRIALS, number, of_trials
+from steelyard.studies.scaling.program_findings import ignores_workers, is_short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -56,10 +57,12 @@ def fit_findings(found: list[Curve], recorded: Recorded, margin: float) -> Itera
     for curve in found:
         yield from _regressions(curve, recorded)
     for curve in found:
-        points = within_cores(curve, recorded)
+        if ignores_workers(curve, recorded):
+            continue
+        points = tuple(point for point in within_cores(curve, recorded) if not is_short(point, recorded))
         for law, parameters in FEWEST_LEVELS.items():
             if len(points) > parameters:
-                yield _law(curve.part(points), law, recorded.plan.seed, margin)
+                yield _law(curve.part(points), law, recorded, margin)
         if 1 < len(points) <= FEWEST_LEVELS["amdahl"]:
             yield _too_few(curve.part(points))
 
@@ -100,13 +103,13 @@ def regression(curve: Curve) -> Finding:
     )
 
 
-def _law(curve: Curve, law: str, seed: int, margin: float) -> Finding:
+def _law(curve: Curve, law: str, recorded: Recorded, margin: float) -> Finding:
     """Fit a law to what the program itself loses, where the machine's own share is known."""
     own = curve.of_machine
     speedups = own.speedups
     fit = fit_amdahl if law == "amdahl" else fit_usl
     best, rows = fit(own.workers, speedups), _usable(own)
-    laws = spread_of(own.workers, rows, law, seed=seed)
+    laws = spread_of(own.workers, rows, law, seed=recorded.plan.seed)
     trials = min(point.ratio.trials for point in own.points)
     method = "least squares of relative errors; limits from the trials and the points' distance from the law"
 
@@ -121,6 +124,8 @@ def _law(curve: Curve, law: str, seed: int, margin: float) -> Finding:
         limit, reach = _from(own.peak, parameter("ceiling", "ratio")), float(speedups.max())
     is_met = _describes(fit, own, rows, margin)
     is_told = is_met and limit.high is not None and limit.high <= REACH * reach
+    # Workers that share cores flatten every curve, and without the cores nobody knows which points they are.
+    is_told = is_told and recorded.cores is not None
     estimates["peak_workers" if law == "usl" else "ceiling"] = limit if is_told else _open(limit)
     return finding(
         law,

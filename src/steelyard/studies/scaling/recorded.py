@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+import signal
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -32,6 +33,7 @@ SERIAL: Final = "serial"
 """Level of the factor ``strategy``, or ``program``, of the program that others are compared with."""
 
 OUTSIDE_WALL: Final = "outside-wall"
+OUTSIDE_CPU: Final = "outside-cpu"
 SPEEDUP: Final = "speedup"
 MACHINE: Final = "machine"
 """Level of the factor ``strategy``, or ``program``, of threads that share nothing: what the cores give."""
@@ -118,6 +120,28 @@ class CellTrials:
             return median_of(parts.std(axis=1, ddof=1) / parts.mean(axis=1))
 
 
+@dataclass(frozen=True, slots=True)
+class LostCell:
+    """A cell of which no run was completed.
+
+    Parameters
+    ----------
+    number : int
+        Number of the cell.
+    levels : dict
+        Its factor levels.
+    ending : str
+        How its runs ended, in words.
+    runs : int
+        Number of them.
+    """
+
+    number: int
+    levels: dict[str, str]
+    ending: str
+    runs: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Recorded:
     """A result folder as its analysis sees it.
@@ -142,8 +166,10 @@ class Recorded:
         Shape (resamples, blocks).
     hashes : frozenset of str
         SHA-256 of imported files.
-    response : str
-        How a rate came about, in words.
+    response : Response or None
+        How a rate came about.
+    lost : tuple of LostCell
+        Cells without a completed run.
     """
 
     plan: Plan
@@ -155,12 +181,26 @@ class Recorded:
     cores: int | None
     draws: NDArray[np.int64]
     hashes: frozenset[str]
-    response: str
+    response: Response | None
+    lost: tuple[LostCell, ...] = ()
 
     @property
     def has_trials(self) -> bool:
         """Whether there are trials, rather than medians that a file states."""
         return not self.hashes
+
+    @property
+    def is_wall_time(self) -> bool:
+        """Whether a rate is one over the wall time of a run."""
+        return self.response is not None and OUTSIDE_WALL in self.response.needs
+
+    @property
+    def start_ns(self) -> float | None:
+        """What a run takes beside its own work, as threads that share nothing show it; if measured."""
+        alone = next((cell for cell in self.machine if cell.workers == 1), None)
+        if alone is None or OUTSIDE_WALL not in alone.metrics:
+            return None
+        return median_of(alone.metrics[OUTSIDE_WALL] - alone.metrics["wall"])
 
     def machine_speedup(self, workers: int) -> Ratio | None:
         """Give how much faster threads that share nothing are together than one of them, if measured."""
@@ -227,7 +267,9 @@ def read_recorded(result: Path, plan: Plan, resamples: int) -> Recorded:
     DataError
         If the tables are absent or damaged.
     """
-    runs = pl.DataFrame(read_runs(result).select(["run_id", "cell", "block", "status"]))
+    runs = pl.DataFrame(
+        read_runs(result).select(["run_id", "cell", "block", "status", "exit_code", "signal", "limit"])
+    )
     rows = pl.DataFrame(read_measurements(result).select(["run_id", "phase", "metric", "value", "unit"]))
     joined = rows.filter(pl.col("phase") == "measure").join(
         runs.filter(pl.col("status") == "completed"), on="run_id"
@@ -250,8 +292,45 @@ def read_recorded(result: Path, plan: Plan, resamples: int) -> Recorded:
         cores=cores if isinstance(cores, int) else CORES if hashes & FILES else None,
         draws=draw_blocks(plan.blocks, resamples=resamples, seed=plan.seed),
         hashes=hashes,
-        response="" if response is None else response.words,
+        response=response,
+        lost=_lost(runs, plan, pair),
     )
+
+
+def _lost(runs: pl.DataFrame, plan: Plan, pair: tuple[int, ...]) -> tuple[LostCell, ...]:
+    found = []
+    for (number,), group in runs.group_by("cell", maintain_order=True):
+        levels = plan.cells[int(str(number))].levels
+        if (group["status"] == "completed").any() or number in pair[1:] or kind_of(levels) in NO_PACKETS:
+            continue
+        columns = ("status", "exit_code", "signal", "limit")
+        endings = Counter(ending_of(*row) for row in group.select(columns).iter_rows())
+        words = ", ".join(ending for ending, _ in endings.most_common())
+        found.append(LostCell(int(str(number)), levels, words, group.height))
+    return tuple(sorted(found, key=lambda cell: cell.number))
+
+
+def ending_of(status: str, exit_code: int | None, number: int | None, limit: str | None) -> str:
+    """Say how a run ended that was not completed.
+
+    Examples
+    --------
+    >>> ending_of("signalled", None, 11, None), ending_of("nonzero_exit", 3, None, None)
+    ('ended by SIGSEGV', 'ended with exit code 3')
+    >>> ending_of("wall_timeout", None, None, "wall_time")
+    'ended by wall timeout'
+    """
+    if status == "nonzero_exit" and exit_code is not None:
+        return f"ended with exit code {exit_code}"
+    if number is not None and limit is None:
+        known = {each.value: each.name for each in signal.Signals}
+        return f"ended by {known.get(number, f'signal {number}')}"
+    return f"ended by {status.replace('_', ' ')}"
+
+
+def kind_of(levels: Mapping[str, str]) -> str:
+    """Give the strategy of a cell, or the program where there are no strategies."""
+    return levels.get("strategy") or levels.get("program", "")
 
 
 def _pair(plan: Plan) -> tuple[int, ...]:
@@ -319,8 +398,7 @@ class _Table:
         return tuple(found)
 
     def _kind(self, number: int) -> str:
-        levels = self._plan.cells[number].levels
-        return levels.get("strategy") or levels.get("program", "")
+        return kind_of(self._plan.cells[number].levels)
 
     def stated(self) -> tuple[CellTrials, ...]:
         """Give the cells of which a file states the speed-up."""

@@ -45,7 +45,7 @@ def remark_findings(result: Path, recorded: Recorded, options: AnalysisOptions) 
             "seed": recorded.plan.seed,
             "blocks": recorded.plan.blocks,
             "cores": recorded.cores,
-            "response": recorded.response,
+            "response": "" if recorded.response is None else recorded.response.words,
             "has_trials": recorded.has_trials,
         },
     )

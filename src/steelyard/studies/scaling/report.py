@@ -66,6 +66,9 @@ def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[No
     if noisy:
         told = "; measure again on a quiet machine before acting on what is inconclusive"
         yield Notice("The machine was not quiet", (PHRASING.say(noisy[0]).text + told,), tone="warn")
+    short = findings.of("short_runs")
+    if short:
+        yield Notice("Runs that are too short", tuple(PHRASING.say(each).text for each in short), tone="warn")
     failed = findings.of("failed_runs")
     if failed:
         yield Notice("Runs that failed", tuple(PHRASING.say(each).text for each in failed), tone="warn")
@@ -79,5 +82,12 @@ def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[No
             f"{WITHOUT_DISPATCHER} there is none."
         )
         yield Notice("What to know about these cores", (text,), tone="absent")
+    if cores is None:
+        text = (
+            "The number of cores of the machine is not known: nothing is said of workers that share cores, "
+            "of bounds that hold up to the cores, or of ceilings. `steelyard import packets ... --cores N` "
+            "says it."
+        )
+        yield Notice("What is not known", (text,), tone="absent")
     if provenance is not None and provenance.notes:
         yield Notice("Remarks", provenance.notes, tone="warn")

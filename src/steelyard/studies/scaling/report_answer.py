@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Final
 from steelyard.report.page import Card, CardGroup
 from steelyard.report.sentence import fill, join, plain
 from steelyard.report.slots import change_interval, rounded, rounded_interval, signed_change
+from steelyard.studies.scaling.program_findings import IGNORED
 from steelyard.studies.scaling.recommendations import CROWDED, FITTING, UNDECIDED
 from steelyard.studies.scaling.report_sentences import PHRASING
+from steelyard.studies.scaling.strategy_findings import contender_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,10 +41,13 @@ def recommendations(findings: FindingSet) -> list[Finding]:
 
 
 def _of_program(findings: FindingSet) -> Iterator[Statement]:
-    points = findings.of("speedup")
+    points = [each for each in findings.of("speedup") if each.estimates["speedup"].value is not None]
     if not points:
         yield plain("No speed-up follows from these runs: too few numbers of workers finished.")
         return
+    for finding in findings.of("thread_count"):
+        if finding.verdict == IGNORED:
+            yield _whole(finding)
     fitting = [each for each in points if not each.facts["oversubscribed"]]
     if fitting:
         yield _whole(fitting[-1])
@@ -85,7 +90,28 @@ def cards(findings: FindingSet) -> tuple[CardGroup, ...]:
     points = [each for each in findings.of("speedup") if each.facts["workers"] != 1]
     if not points:
         return ()
+    if "strategy" in points[0].subject:
+        return (CardGroup("Largest speed-up of each strategy", tuple(map(_peak, _peaks(findings)))),)
     return (CardGroup("Speed-up", tuple(map(_reached, points))),)
+
+
+def _peaks(findings: FindingSet) -> Iterator[Finding]:
+    """Give the peaks of the largest packets at the deepest queues."""
+    peaks = findings.of("peak")
+    for name in ("depth", "mean_work"):
+        largest = max((int(each.subject[name]) for each in peaks), default=0)
+        peaks = [each for each in peaks if int(each.subject[name]) == largest]
+    yield from peaks
+
+
+def _peak(finding: Finding) -> Card:
+    of, estimate = finding.subject, finding.estimates["speedup"]
+    return Card(
+        f"{contender_of(of)}, {of['load']} load, W = {of['mean_work']}, depth {of['depth']}",
+        rounded(estimate),
+        f"with {finding.facts['workers']} workers; {rounded_interval(estimate)}",
+        finding=finding.id,
+    )
 
 
 def _recommended(finding: Finding) -> Card:
@@ -116,10 +142,11 @@ def _reached(finding: Finding) -> Card:
     estimate = finding.estimates["speedup"]
     crowd = ", more than cores" if finding.facts["oversubscribed"] else ""
     tone = {"ideal": "good", "above ideal": "good", "shy of ideal": "warn"}.get(finding.verdict, "plain")
+    is_lost = estimate.value is None
     return Card(
         f"{finding.subject['workers']} workers{crowd}",
-        rounded(estimate),
-        f"{finding.verdict}; {rounded_interval(estimate)}",
-        tone="plain" if finding.facts["oversubscribed"] else tone,
+        finding.verdict if is_lost else rounded(estimate),
+        "no run was completed" if is_lost else f"{finding.verdict}; {rounded_interval(estimate)}",
+        tone="bad" if is_lost else "plain" if finding.facts["oversubscribed"] else tone,
         finding=finding.id,
     )

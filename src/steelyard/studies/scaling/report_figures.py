@@ -23,7 +23,11 @@ MENUS: Final[tuple[str, ...]] = ("load", "depth")
 
 def speedup_figure(findings: FindingSet) -> Figure | None:
     """Give speed-up over workers, one panel per mean work."""
-    chosen = [finding for finding in findings.of("speedup") if _is_of_curve(finding, findings)]
+    chosen = [
+        finding
+        for finding in findings.of("speedup")
+        if _is_of_curve(finding, findings) and finding.estimates["speedup"].value is not None
+    ]
     if not chosen:
         return None
     menus: dict[str, list[str]] = {

@@ -126,9 +126,8 @@ def sections(findings: FindingSet, plan: Plan, provenance: Provenance | None) ->
         Section(
             "claims",
             "Does the source say what its data say?",
-            "Every number the text draws from these data, computed again; within one unit of the last "
-            "digit it "
-            "agrees.",
+            "Every number the text draws from these data, computed again; it agrees where the printed digits "
+            "are the computed ones, rounded or cut off.",
             present(_contradictions(findings), tables.claim_table(findings)),
         ),
         Section(

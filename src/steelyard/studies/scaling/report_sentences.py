@@ -28,6 +28,19 @@ PHRASING: Final = Phrasing(
             "({estimates.speedup:rounded_interval}), {estimates.shy:rounded} shy of {facts.workers}: "
             "{verdict}[; threads that share nothing reach {estimates.machine:rounded} here]",
         },
+        "thread_count": {
+            "more workers use no more cores": "the program uses {estimates.most.value:number} cores with "
+            "{facts.most_workers:workers} and {estimates.fewest.value:number} with {facts.fewest_workers}: "
+            "either it ignores the number of workers, or its workers wait for each other all the time; no "
+            "law is fitted",
+            "*": "the program uses {estimates.most.value:number} cores with {facts.most_workers:workers} "
+            "and {estimates.fewest.value:number} with {facts.fewest_workers}: {verdict}",
+        },
+        "short_runs": {
+            "*": "runs with workers {facts.workers} are too short to judge: the shortest take "
+            "{estimates.shortest}, and starting a process takes {estimates.start}, more than "
+            "{facts.start_percent:percent}; give the program more to do",
+        },
         "peak": {
             "*": "the largest speed-up, {estimates.speedup:rounded}, comes with {estimates.workers} "
             "of up to {facts.of_workers}",

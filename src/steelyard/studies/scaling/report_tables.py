@@ -192,6 +192,7 @@ def speedup_table(findings: FindingSet, *, is_key: bool) -> Table | None:
         estimate_column("speedup", "speed-up"),
         interval_column("speedup"),
         estimate_column("shy", "shy", "how far the speed-up stays below the number of workers"),
+        *_where_known(chosen, "cores_used", "cores used", "CPU time over wall time"),
         *_where_known(chosen, "machine", "machine", "speed-up of as many threads that share nothing"),
         *_where_known(chosen, "serial_fraction", "serial fraction", "of this point alone, by Karp and Flatt"),
         *([estimate_column("rate", "rate", "median of the trials")] if has_rates else []),

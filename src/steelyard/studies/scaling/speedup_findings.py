@@ -10,7 +10,9 @@ from steelyard.analyse.speedup import median_of, ratio_of_medians
 from steelyard.model import Estimate
 from steelyard.studies.analysis_parts import finding, finite
 from steelyard.studies.scaling.curves import within_cores
-from steelyard.studies.scaling.estimates import BLOCKS, mapped, number, of_trials, ratio_estimate
+from steelyard.studies.scaling.estimates import BLOCKS, mapped, number, of_runs, of_trials, ratio_estimate
+from steelyard.studies.scaling.program_findings import TOO_SHORT, cores_used, is_short
+from steelyard.studies.scaling.recorded import IDENTITY
 from steelyard.studies.scaling.strategy_findings import contender_of
 
 if TYPE_CHECKING:
@@ -18,8 +20,9 @@ if TYPE_CHECKING:
 
     from steelyard.model import Finding
     from steelyard.studies.scaling.curves import Curve, Point
-    from steelyard.studies.scaling.recorded import Recorded
+    from steelyard.studies.scaling.recorded import LostCell, Recorded
 
+STATED_METHOD: Final = "speed-up as the file states it"
 IDEAL: Final = "ideal"
 SHY: Final = "shy of ideal"
 ABOVE: Final = "above ideal"
@@ -45,6 +48,8 @@ def speedup_findings(found: list[Curve], recorded: Recorded, margin: float) -> I
     for curve in found:
         for point in curve.points:
             yield _speedup(curve, point, recorded, margin)
+    for cell in recorded.lost:
+        yield _lost(cell, recorded)
     for curve in found:
         if len(curve.points) > 1:
             yield _peak(curve, recorded)
@@ -53,14 +58,21 @@ def speedup_findings(found: list[Curve], recorded: Recorded, margin: float) -> I
 
 
 def _speedup(curve: Curve, point: Point, recorded: Recorded, margin: float) -> Finding:
-    method = "speed-up as the file states it" if point.baseline is None else f"ratio of medians, {BLOCKS}"
+    method = STATED_METHOD if point.baseline is None else f"ratio of medians, {BLOCKS}"
     speedup = ratio_estimate(point.ratio, method, measurements=2 * point.ratio.trials)
     workers = point.workers
+    verdict = BASELINE if point.baseline is point.cell else against_ideal(speedup, workers, margin)
+    if is_short(point, recorded):
+        verdict = TOO_SHORT
+    used = cores_used(point.cell) if "program" in curve.subject else None
     estimates = {
         "speedup": speedup,
         "shy": mapped(speedup, -100 / workers, 100.0, "percent"),
         "efficiency": mapped(speedup, 1 / workers, 0.0, "ratio"),
     }
+    estimates["cores_used"] = number(
+        math.nan if used is None else median_of(used), "cores", "CPU time over wall time of a run"
+    )
     estimates["serial_fraction"] = _serial_fraction(point)
     estimates["machine"] = _machine(point)
     if point.baseline is not None:
@@ -76,7 +88,7 @@ def _speedup(curve: Curve, point: Point, recorded: Recorded, margin: float) -> F
     return finding(
         "speedup",
         {**curve.subject, "workers": str(workers)},
-        BASELINE if point.baseline is point.cell else against_ideal(speedup, workers, margin),
+        verdict,
         estimates=estimates,
         facts={
             "workers": workers,
@@ -87,6 +99,32 @@ def _speedup(curve: Curve, point: Point, recorded: Recorded, margin: float) -> F
             "has_interval": speedup.low is not None,
         },
         evidence=of_trials((point.cell, point.baseline), "speed-up"),
+    )
+
+
+def _lost(cell: LostCell, recorded: Recorded) -> Finding:
+    """Keep the row of a number of workers with which no run was completed."""
+    identity: dict[str, str] = {name: cell.levels[name] for name in IDENTITY if name in cell.levels}
+    workers = int(cell.levels["workers"])
+    missing = {"shy": "percent", "rate": "", "cores_used": "cores"}
+    ratios = dict.fromkeys(("speedup", "efficiency", "machine", "serial_fraction"), "ratio")
+    return finding(
+        "speedup",
+        {**identity, "workers": str(workers)},
+        cell.ending,
+        estimates={
+            role: number(math.nan, unit, "no run was completed") for role, unit in (ratios | missing).items()
+        },
+        facts={
+            "workers": workers,
+            "against": "",
+            "oversubscribed": recorded.is_oversubscribed(workers),
+            "cores": recorded.cores,
+            "trials": 0,
+            "runs": cell.runs,
+            "has_interval": False,
+        },
+        evidence=of_runs(cell.number),
     )
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import heapq
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,8 +14,9 @@ from steelyard.studies.scaling.curves import curves, within_cores
 from steelyard.studies.scaling.explanation_findings import explanation_findings
 from steelyard.studies.scaling.fit_findings import OPEN, fit_findings
 from steelyard.studies.scaling.hypotheses import Hypothesis, answered, written
+from steelyard.studies.scaling.program_findings import program_findings
 from steelyard.studies.scaling.recommendations import UNDECIDED, recommendation_findings
-from steelyard.studies.scaling.recorded import CellTrials, Recorded
+from steelyard.studies.scaling.recorded import RESPONSES, CellTrials, LostCell, Recorded
 from steelyard.studies.scaling.report_answer import cards
 from steelyard.studies.scaling.speedup_findings import speedup_findings
 from steelyard.studies.scaling.strategy_findings import (
@@ -44,10 +46,10 @@ def cell(strategy: str, workers: int, rate: float, **given: str) -> CellTrials:
     return CellTrials(workers, levels, workers, values, "packets/ms", NO_DATA, NO_DATA)
 
 
-def recorded(*cells: CellTrials, cores: int = 4, **contests: tuple[CellTrials, ...]) -> Recorded:
+def recorded(*cells: CellTrials, cores: int | None = 4, **contests: tuple[CellTrials, ...]) -> Recorded:
     draws = draw_blocks(TRIALS, resamples=500, seed=1)
     given = (contests.get("contests", ()), contests.get("machine", ()))
-    return Recorded(plan(), cells, (), *given, (), cores, draws, frozenset(), "packets")
+    return Recorded(plan(), cells, (), *given, (), cores, draws, frozenset(), None)
 
 
 def serial(*workers: int, **given: str) -> list[CellTrials]:
@@ -158,6 +160,90 @@ def test_points_above_the_cores_are_left_out_of_every_fit() -> None:
     assert [point.workers for point in within_cores(curve, data)] == [1, 4]
 
 
+def test_without_known_cores_nothing_is_chosen_by_its_outcome_or_claimed_of_them() -> None:
+    rates = {1: 100.0, 2: 190.0, 4: 300.0, 8: 240.0, 16: 150.0}
+    points = [cell("LockFree", p, rate) for p, rate in rates.items()]
+    heavy = {"load": "exponential", "mean_work": "8000"}
+    others = [
+        *serial(2, **heavy),
+        cell("LockFree", 2, 150.0, **heavy),
+        cell("LockFree", 1, 900.0, mean_work="25"),
+    ]
+    data = recorded(*points, *others, cores=None)
+    found = curves(data)
+    laws = [each for each in fit_findings(found, data, MARGIN) if each.claim in {"amdahl", "usl"}]
+    assert {each.facts["point_set"] for each in laws} == {"1, 2, 4, 8, 16"}
+    assert all(each.verdict != "the limit is in reach of the points" for each in laws)
+    claims = {each.claim for each in speedup_findings(found, data, MARGIN)}
+    assert "oversubscription" not in claims
+    claims = {each.claim for each in explanation_findings(found, data, MARGIN)}
+    assert not claims & {"imbalance", "dispatcher"}
+
+
+def program_cell(workers: int, wall_ms: float, cpu_ms: float) -> CellTrials:
+    """Give runs of a user's program: one over their wall time is the rate."""
+    stream = np.random.default_rng(workers)
+    wall = 1e6 * wall_ms * stream.lognormal(0, 0.01, TRIALS)
+    metrics = {"outside-wall": wall, "outside-cpu": wall * cpu_ms / wall_ms}
+    levels = {"program": "program", "workers": str(workers)}
+    return CellTrials(workers, levels, workers, 1e9 / wall, "1/s", metrics, {})
+
+
+def started(*cells: CellTrials, cores: int = 4) -> Recorded:
+    """Give a result in which starting a process takes a millisecond."""
+    wall = np.full(TRIALS, 100e6)
+    metrics = {"outside-wall": wall + 1e6, "wall": wall}
+    levels = {"program": "machine", "workers": "1"}
+    machine = CellTrials(99, levels, 1, np.full(TRIALS, 7.0), "1/s", metrics, {})
+    return replace(recorded(*cells, machine=(machine,), cores=cores), response=RESPONSES[-1])
+
+
+@pytest.mark.parametrize(
+    ("wall_ms", "cpu_ms", "verdict"),
+    [
+        ({1: 100.0, 2: 100.0, 4: 100.0}, {1: 100.0, 2: 100.0, 4: 100.0}, "more workers use no more cores"),
+        # All cores whatever it is told.
+        ({1: 25.0, 2: 25.0, 4: 25.0}, {1: 100.0, 2: 100.0, 4: 100.0}, "more workers use no more cores"),
+        ({1: 100.0, 2: 52.0, 4: 28.0}, {1: 100.0, 2: 101.0, 4: 104.0}, "more workers use more cores"),
+        # One lock, and workers that spin for it.
+        ({1: 100.0, 2: 100.0, 4: 100.0}, {1: 100.0, 2: 199.0, 4: 396.0}, "more workers use more cores"),
+        # Waits for something else: cores say nothing.
+        ({1: 100.0, 2: 50.0, 4: 25.0}, {1: 2.0, 2: 1.0, 4: 0.5}, "undecided"),
+    ],
+)
+def test_a_program_that_ignores_its_workers_is_told_from_one_that_does_not_scale(
+    wall_ms: dict[int, float], cpu_ms: dict[int, float], verdict: str
+) -> None:
+    data = started(*(program_cell(p, wall_ms[p], cpu_ms[p]) for p in wall_ms))
+    (found,) = [each for each in program_findings(curves(data), data) if each.claim == "thread_count"]
+    assert found.verdict == verdict
+    laws = {each.claim for each in fit_findings(curves(data), data, MARGIN)} & {"amdahl", "usl"}
+    assert bool(laws) is (verdict != "more workers use no more cores")
+
+
+def test_runs_that_starting_dominates_are_named_and_not_fitted() -> None:
+    data = started(*(program_cell(p, 40.0 / p, 40.0) for p in (1, 2, 3, 4)))
+    (found,) = [each for each in program_findings(curves(data), data) if each.claim == "short_runs"]
+    assert found.facts["workers"] == "3, 4"
+    verdicts = {
+        each.subject["workers"]: each.verdict
+        for each in speedup_findings(curves(data), data, MARGIN)
+        if each.claim == "speedup"
+    }
+    assert verdicts["2"] == "ideal"
+    assert {verdicts[count] for count in ("3", "4")} == {"too short to judge"}
+    assert {each.claim for each in fit_findings(curves(data), data, MARGIN)} == {"regression", "no_law"}
+
+
+def test_a_number_of_workers_whose_runs_all_failed_keeps_its_row() -> None:
+    lost = LostCell(7, {"program": "program", "workers": "4"}, "ended by SIGSEGV", 11)
+    data = replace(started(program_cell(1, 100.0, 100.0), program_cell(2, 50.0, 100.0)), lost=(lost,))
+    rows = [each for each in speedup_findings(curves(data), data, MARGIN) if each.claim == "speedup"]
+    assert [each.subject["workers"] for each in rows] == ["1", "2", "4"]
+    assert rows[-1].verdict == "ended by SIGSEGV"
+    assert rows[-1].estimates["speedup"].value is None
+
+
 def test_a_lock_costs_only_where_the_interval_says_so() -> None:
     held = {"lock": "MCS"}
     costly = recorded(*serial(1), cell("LockFree", 1, 110.0), cell("HomeQueue", 1, 100.0, **held))
@@ -224,7 +310,7 @@ def test_a_card_claims_no_more_than_the_interval(rate: float, *, certain: bool) 
     noisy[1] = cell("Awesome", 2, rate)
     noisy[2] = cell("work stealing", 2, 40.0)
     findings = tuple(recommendation_findings(recorded(*noisy), MARGIN))
-    (group,) = cards(FindingSet("scaling", "", 1, "", findings))
+    (group,) = cards(FindingSet("scaling", "", 1, {}, findings))
     (card,) = group.cards
     assert card.value == "Awesome"
     assert ("not certainly faster" in card.note) is not certain

@@ -103,7 +103,7 @@ def verdicts(*cells: CellTrials, cores: int | None = 64, depths: tuple[str, ...]
     )
     draws = draw_blocks(TRIALS, resamples=200, seed=1)
     plan = Plan("scaling", 1, {}, (), (), TRIALS, {})
-    data = Recorded(plan, (serial, *cells), (), (), (), (), cores, draws, frozenset(), "packets")
+    data = Recorded(plan, (serial, *cells), (), (), (), (), cores, draws, frozenset(), None)
     contrasts = [
         finding(
             "depth",

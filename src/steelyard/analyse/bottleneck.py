@@ -1,4 +1,4 @@
-"""What a pipeline loses of its workers' time, and to what, from how long each part of it waited."""
+"""What holds a pipeline back, from how long each part of it waited."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ LEAST_BUSY = 1e-3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Losses:
-    """By how much a pipeline would be faster without each of three causes; their product is `possible`.
+class Gains:
+    """By how much a pipeline would be faster without one of three causes, the others left as they are.
 
     Parameters
     ----------
     queues, imbalance, dispatcher : ndarray
         Factors from 1, shape (trials,).
+    possible : ndarray
+        Factor with every worker busy all the time; larger than each of the others where they hold together.
     demand : ndarray
         Threads that wanted a core at a time, on average; shape (trials,).
     """
@@ -31,21 +33,17 @@ class Losses:
     queues: Vector
     imbalance: Vector
     dispatcher: Vector
+    possible: Vector
     demand: Vector
 
-    @property
-    def possible(self) -> Vector:
-        """By how much it would be faster if every worker were busy all the time."""
-        return self.queues * self.imbalance * self.dispatcher
 
-
-def pipeline_losses(dispatcher_idle: ArrayLike, worker_idle: ArrayLike) -> Losses:
-    """Split the time that workers of a pipeline lose among its queues, their imbalance and the dispatcher.
+def pipeline_gains(dispatcher_idle: ArrayLike, worker_idle: ArrayLike) -> Gains:
+    """Give what a pipeline would gain from deeper queues, from balance, and from a faster dispatcher.
 
     With busy shares d of the dispatcher and u of each worker, throughput can rise until the busiest part is
-    busy all the time: by 1 / max(d, max u) with queues that never make either side wait, then by
-    max(d, max u) / max(d, mean u) with the work spread evenly, then by max(d, mean u) / mean u with a
-    dispatcher that takes no time. The product is 1 / mean u.
+    busy all the time: by 1 / max(d, max u) with queues that never make either side wait. Where a part is
+    busy all the time, the work spread evenly gives max(d, max u) / max(d, mean u), and a dispatcher that
+    takes no time max(d, max u) / max u.
 
     Parameters
     ----------
@@ -61,12 +59,18 @@ def pipeline_losses(dispatcher_idle: ArrayLike, worker_idle: ArrayLike) -> Losse
 
     Examples
     --------
-    >>> found = pipeline_losses([0.02], [[0.6, 0.58]])  # the dispatcher is busy, workers wait
+    >>> found = pipeline_gains([0.02], [[0.6, 0.58]])  # the dispatcher is busy, workers wait
     >>> [round(float(each[0]), 2) for each in (found.queues, found.imbalance, found.dispatcher)]
-    [1.02, 1.0, 2.39]
+    [1.02, 1.0, 2.33]
     """
     dispatcher = np.clip(1 - np.asarray(dispatcher_idle, dtype=np.float64), 0, 1)
     workers = np.clip(1 - np.asarray(worker_idle, dtype=np.float64), LEAST_BUSY, 1)
     mean, most = workers.mean(axis=-1), workers.max(axis=-1)
-    busiest, even = np.maximum(dispatcher, most), np.maximum(dispatcher, mean)
-    return Losses(1 / busiest, busiest / even, even / mean, dispatcher + workers.sum(axis=-1))
+    busiest = np.maximum(dispatcher, most)
+    return Gains(
+        queues=1 / busiest,
+        imbalance=busiest / np.maximum(dispatcher, mean),
+        dispatcher=busiest / most,
+        possible=1 / mean,
+        demand=dispatcher + workers.sum(axis=-1),
+    )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from steelyard.analyse.bottleneck import Losses, pipeline_losses
+from steelyard.analyse.bottleneck import Gains, pipeline_gains
 from steelyard.analyse.speedup import limits_of, median_of, ratio_of_medians, resampled_medians
 from steelyard.studies.analysis_parts import finding, finite
 from steelyard.studies.scaling.estimates import BLOCKS, number, of_trials
@@ -31,6 +31,7 @@ IMBALANCE: Final = "the imbalance"
 SLOW_WORKER: Final = "one slow worker"
 HAND_OVER: Final = "the hand-over"
 CORES: Final = "the cores"
+SEVERAL: Final = "several causes at once"
 UNDECIDED: Final = "undecided"
 
 SMALL_LOSS: Final = 0.10
@@ -52,8 +53,8 @@ class _Waiting:
     workers: Vector
 
     @property
-    def losses(self) -> Losses:
-        return pipeline_losses(self.dispatcher, self.workers)
+    def gains(self) -> Gains:
+        return pipeline_gains(self.dispatcher, self.workers)
 
 
 def held_back_findings(
@@ -62,9 +63,10 @@ def held_back_findings(
     """Name for each point what a pipeline's workers lose most of their time to.
 
     The workers themselves, where they lose less than a tenth of it; the cores, where more threads want one
-    than there are; else the largest of the parts into which `pipeline_losses` splits the loss, if it is the
-    largest in 95 % of the resamples. A dispatcher that is busy though it has dealt faster elsewhere, and
-    queues whose depth was changed without effect, are no cause: what then takes the time is the hand-over.
+    than there are; else the cause without which the pipeline gains most by `pipeline_gains`, if it is the
+    same in 95 % of the resamples; several, where none gains anything alone. A dispatcher that is busy though
+    it has dealt faster elsewhere, and queues whose depth was changed without effect, are no cause: what then
+    takes the time is the hand-over.
 
     Parameters
     ----------
@@ -97,16 +99,16 @@ def _waiting(cell: CellTrials) -> _Waiting | None:
     with np.errstate(divide="ignore", invalid="ignore"):
         # A worker may wait until shortly after the end.
         found = _Waiting(np.clip(idle / wall, 0, 1), np.clip(workers / wall[:, None], 0, 1))
-    return found if np.isfinite(found.losses.possible).any() else None
+    return found if np.isfinite(found.gains.possible).any() else None
 
 
 def _held_back(
     curve: Curve, point: Point, waiting: _Waiting, recorded: Recorded, *, is_deep: bool
 ) -> Finding:
     cell = point.cell
-    losses = waiting.losses
+    gains = waiting.gains
     dealt = _of_ceiling(cell, recorded)
-    verdict = _cause(losses, recorded, point.workers)
+    verdict = _cause(gains, recorded, point.workers)
     if verdict == IMBALANCE:
         verdict = _uneven(cell, waiting, recorded)
     if (verdict == DISPATCHER and dealt is not None and dealt.high is not None and dealt.high < 1) or (
@@ -128,10 +130,10 @@ def _held_back(
             "least_idle": share(waiting.workers.min(axis=1)),
             "most_idle": share(waiting.workers.max(axis=1)),
             **{
-                role: _median(getattr(losses, role), "ratio", recorded, cell.trials)
+                role: _median(getattr(gains, role), "ratio", recorded, cell.trials)
                 for role in ("queues", "imbalance", "dispatcher")
             },
-            "demand": _median(losses.demand, "cores", recorded, cell.trials),
+            "demand": _median(gains.demand, "cores", recorded, cell.trials),
             **({} if dealt is None else {"of_ceiling": dealt}),
         },
         facts={
@@ -144,27 +146,32 @@ def _held_back(
     )
 
 
-def _cause(losses: Losses, recorded: Recorded, workers: int) -> str:
-    if int(np.isfinite(losses.possible).sum()) < FEWEST:
+def _cause(gains: Gains, recorded: Recorded, workers: int) -> str:
+    if int(np.isfinite(gains.possible).sum()) < FEWEST:
         return UNDECIDED
     if recorded.cores is not None and workers + 1 > recorded.cores:
-        low, high = limits_of(resampled_medians(losses.demand, recorded.draws))
-        if low >= FULL * recorded.cores:
-            return CORES
+        low, high = limits_of(resampled_medians(gains.demand, recorded.draws))
         if high >= FULL * recorded.cores:
-            return UNDECIDED
-    least, most = limits_of(resampled_medians(1 - 1 / losses.possible, recorded.draws))
-    if most <= SMALL_LOSS:
-        return WORKERS
-    parts = {
-        QUEUES: resampled_medians(losses.queues, recorded.draws),
-        IMBALANCE: resampled_medians(losses.imbalance, recorded.draws),
-        DISPATCHER: resampled_medians(losses.dispatcher, recorded.draws),
-    }
+            return CORES if low >= FULL * recorded.cores else UNDECIDED
+    least, most = limits_of(resampled_medians(1 - 1 / gains.possible, recorded.draws))
+    if least <= SMALL_LOSS:
+        return WORKERS if most <= SMALL_LOSS else UNDECIDED
+    return _largest(
+        {
+            QUEUES: resampled_medians(gains.queues, recorded.draws),
+            IMBALANCE: resampled_medians(gains.imbalance, recorded.draws),
+            DISPATCHER: resampled_medians(gains.dispatcher, recorded.draws),
+        }
+    )
+
+
+def _largest(parts: dict[str, Vector]) -> str:
+    """Give the cause of the largest gain, if that is certain and more than a small one."""
     largest = np.max(list(parts.values()), axis=0)
+    if limits_of(largest)[1] < 1 / (1 - SMALL_LOSS):
+        return SEVERAL
     surest = max(parts, key=lambda name: float(np.mean(parts[name] == largest)))
-    is_sure = least > SMALL_LOSS and float(np.mean(parts[surest] == largest)) >= SURE
-    return surest if is_sure else UNDECIDED
+    return surest if float(np.mean(parts[surest] == largest)) >= SURE else UNDECIDED
 
 
 def _uneven(cell: CellTrials, waiting: _Waiting, recorded: Recorded) -> str:

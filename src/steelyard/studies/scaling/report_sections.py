@@ -318,7 +318,7 @@ def _waits(findings: FindingSet) -> Block | None:
     name, text = "worker_packets_cv", "sd of the packets per worker over their mean; 0 is fair"
     has_shares = all(name in each.facts for each in chosen)
     unfair = [tables.fact_column(name, "unfairness", is_number=True, explanation=text)] if has_shares else []
-    possible = "times as fast the pipeline could be without this, by how long its parts waited"
+    possible = "times as fast the pipeline could be without this alone, by how long its parts waited"
     columns = [
         *tables.identity_columns(chosen),
         tables.subject_column("workers"),

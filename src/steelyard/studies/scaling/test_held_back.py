@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from steelyard.analyse.bottleneck import pipeline_gains
 from steelyard.analyse.speedup import draw_blocks
 from steelyard.model import Plan
 from steelyard.studies.analysis_parts import finding
@@ -15,6 +16,7 @@ from steelyard.studies.scaling.held_back_findings import (
     HAND_OVER,
     IMBALANCE,
     QUEUES,
+    SEVERAL,
     SLOW_WORKER,
     UNDECIDED,
     WORKERS,
@@ -57,8 +59,8 @@ def pipeline(
             idle[worker] += max(now - free[worker], 0.0)
             begun[worker][turn] = max(now, free[worker])
             free[worker] = begun[worker][turn] + work[worker][turn]
-    wall = max(now, *free)
-    return wall, waited, [each + wall - end for each, end in zip(idle, free, strict=True)]
+    # The end of a run finds packets in the queues: nobody waits for those.
+    return now, waited, [each + max(now - end, 0.0) for each, end in zip(idle, free, strict=True)]
 
 
 def cell(
@@ -172,6 +174,17 @@ def test_a_depth_that_changed_nothing_is_no_cause() -> None:
     shallow = cell(1.0, (2.0, 2.0), 1, scatter=1.0)
     assert verdicts(shallow, depths=("depth binds",)) == [QUEUES]
     assert verdicts(shallow, depths=("depth does not matter",)) == [HAND_OVER]
+
+
+def test_a_cause_is_what_gains_alone_and_not_what_would_bind_next() -> None:
+    # Two workers, one of them the bottleneck; a dispatcher that would be the next one.
+    heavy = cell(1.75, (4.5, 0.8), 8)
+    assert verdicts(heavy) == [IMBALANCE]
+    found = pipeline_gains([0.22], [[0.0, 0.82]])
+    assert found.dispatcher == pytest.approx(1)
+    assert found.imbalance == pytest.approx(1 / 0.78)
+    # Both at once: neither alone would change anything.
+    assert verdicts(cell(2.25, (4.5, 0.8), 32, scatter=0.05)) == [SEVERAL]
 
 
 def test_one_trial_decides_nothing_and_counts_of_waits_alone_say_nothing() -> None:

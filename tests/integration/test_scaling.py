@@ -209,7 +209,7 @@ from steelyard.studies.scaling.generator import balance_bound, source_means
 if sys.argv[1] == "independent":
     threads = int(sys.argv[3])
     lines = [f"sections {{1000 * threads}} count 0 measure", "wall 1000000 ns 0 measure"]
-    os.write(int(os.environ["STEELYARD_METRICS_FD"]), ("\n".join(lines) + "\n").encode())
+    os.write(int(os.environ["STEELYARD_METRICS_FD"]), ("\\n".join(lines) + "\\n").encode())
     sys.exit()
 kind, duration, n, work, load, seed, *rest = sys.argv[1:]
 n, work = int(n), int(work)
@@ -259,7 +259,7 @@ def test_the_packets_study_finds_what_was_put_in(tmp_path: Path, monkeypatch: py
     free = {"load": "uniform", "strategy": "LockFree"}
     assert value("speedup", "speedup", workers="3", **free) == pytest.approx(3 * 0.98, rel=1e-4)
     assert value("speedup", "shy", workers="3", **free) == pytest.approx(2, abs=0.01)
-    assert value("usl", "contention", **free) == pytest.approx(0, abs=1e-4)
+    assert value("amdahl", "contention", **free) == pytest.approx(0, abs=1e-4)
     assert value("overhead", "overhead", load="uniform") == pytest.approx(0.98 / 0.88, rel=1e-4)
     heavy = {"load": "exponential", "workers": "3"}
     assert value("imbalance", "relative", strategy="LockFree", **heavy) == pytest.approx(0.98, rel=1e-3)

@@ -16,6 +16,7 @@ from steelyard.studies.scaling.estimates import BLOCKS, number, of_trials, ratio
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from steelyard.analyse.speedup import Ratio
     from steelyard.model import Estimate, Finding
     from steelyard.studies.scaling.options import ScalingOptions
     from steelyard.studies.scaling.recorded import CellTrials, Recorded
@@ -64,7 +65,10 @@ def contest_command(program: str, levels: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def contest_findings(recorded: Recorded) -> Iterator[Finding]:
-    """Give rate, fairness and use of the cores of every lock, against the fastest of its group."""
+    """Give rate, fairness and use of the cores of every lock, against the fastest of its group.
+
+    Only a lock than which all others are certainly slower is called the fastest.
+    """
     groups: dict[Group, list[CellTrials]] = defaultdict(list)
     for cell in recorded.contests:
         groups[cell.levels["strategy"], cell.workers].append(cell)
@@ -72,13 +76,23 @@ def contest_findings(recorded: Recorded) -> Iterator[Finding]:
     for members in groups.values():
         known = [cell for cell in members if math.isfinite(median_of(cell.values))]
         best = max(known, key=lambda cell: median_of(cell.values), default=None)
-        if best is not None:
-            for cell in known:
-                yield _contest(cell, best, alone.get(cell.levels["lock"]), recorded)
+        if best is None:
+            continue
+        ratios = [ratio_of_medians(cell.values, best.values, recorded.draws) for cell in known]
+        is_alone = sum(ratio.high < 1 for ratio in ratios) == len(known) - 1
+        for cell, ratio in zip(known, ratios, strict=True):
+            verdict = SLOWER if ratio.high < 1 else FASTEST if cell is best and is_alone else AS_FAST
+            yield _contest(cell, (ratio, verdict), best, alone.get(cell.levels["lock"]), recorded)
 
 
-def _contest(cell: CellTrials, best: CellTrials, alone: CellTrials | None, recorded: Recorded) -> Finding:
-    ratio = ratio_of_medians(cell.values, best.values, recorded.draws)
+def _contest(
+    cell: CellTrials,
+    judged: tuple[Ratio, str],
+    best: CellTrials,
+    alone: CellTrials | None,
+    recorded: Recorded,
+) -> Finding:
+    ratio, verdict = judged
     estimates = {
         "rate": _median(cell.values, cell.unit, recorded, cell.trials),
         "of_fastest": ratio_estimate(ratio, f"median rate over that of the fastest lock, {BLOCKS}"),
@@ -92,7 +106,6 @@ def _contest(cell: CellTrials, best: CellTrials, alone: CellTrials | None, recor
     if alone is not None and alone is not cell and cell.levels["strategy"] == COUNTER:
         slowdown = ratio_of_medians(alone.values, cell.values, recorded.draws)
         estimates["slowdown"] = ratio_estimate(slowdown, f"median rate of one thread over this, {BLOCKS}")
-    verdict = FASTEST if cell is best else SLOWER if ratio.high < 1 else AS_FAST
     return finding(
         "lock_contest",
         {

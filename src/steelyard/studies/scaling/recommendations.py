@@ -28,6 +28,9 @@ CROWDED: Final = "more workers than cores"
 UNDECIDED: Final = "undecided"
 """Where no contender is certainly worse than the best."""
 
+DESCRIPTIVE: Final = "descriptive"
+"""Where there are no trials that could make anything certain."""
+
 SITUATION: Final = ("load", "depth", "crowd")
 
 
@@ -75,26 +78,25 @@ def _recommend(
     order = np.argsort(-score, kind="stable")
     best = int(order[0])
     relative = _relative(names, complete, recorded, best)
-    limits = [limits_of(row) if recorded.has_trials else (math.nan, math.nan) for row in relative]
+    trials = min(cell.trials for there in complete for cell in there.values())
+    has_interval = recorded.has_trials and trials > 1
+    limits = [limits_of(row) if has_interval else (math.nan, math.nan) for row in relative]
     reach = 1 / (1 + margin)
     good: list[str] = []
     for at in map(int, order[1:]):
         high = limits[at][1] if math.isfinite(limits[at][1]) else score[at] / score[best]
         if high >= reach:
             good.append(names[at])
-    trials = min(cell.trials for there in complete for cell in there.values())
     free = names.index(LOCK_FREE) if LOCK_FREE in names else best
     over_free = score[best] / score[free] if free != best else math.nan
     last = int(order[-1])
     with np.errstate(divide="ignore", invalid="ignore"):
-        free_limits = (
-            limits_of(1 / relative[free]) if recorded.has_trials and free != best else (math.nan,) * 2
-        )
+        free_limits = limits_of(1 / relative[free]) if has_interval and free != best else (math.nan,) * 2
     ratio = f"ratio of geometric means of rates over the places, {BLOCKS}"
     yield finding(
         "recommendation",
         dict(zip(SITUATION, situation, strict=True)),
-        names[best] if len(good) < len(names) - 1 else UNDECIDED,
+        DESCRIPTIVE if not has_interval else names[best] if len(good) < len(names) - 1 else UNDECIDED,
         estimates={
             "score": number(100 * score[best], "percent", "geometric mean of rate over the best rate"),
             "over_lock_free": number(over_free, "ratio", ratio, (free_limits[0], free_limits[1]), trials),

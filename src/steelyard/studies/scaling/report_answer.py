@@ -10,7 +10,7 @@ from steelyard.report.page import Card, CardGroup
 from steelyard.report.sentence import fill, join, plain
 from steelyard.report.slots import change_interval, rounded, rounded_interval, signed_change
 from steelyard.studies.scaling.program_findings import IGNORED
-from steelyard.studies.scaling.recommendations import CROWDED, FITTING, UNDECIDED
+from steelyard.studies.scaling.recommendations import CROWDED, DESCRIPTIVE, FITTING, UNDECIDED
 from steelyard.studies.scaling.report_sentences import PHRASING
 from steelyard.studies.scaling.strategy_findings import contender_of
 
@@ -115,24 +115,23 @@ def _peak(finding: Finding) -> Card:
 
 
 def _recommended(finding: Finding) -> Card:
+    is_certain = finding.verdict not in {UNDECIDED, DESCRIPTIVE}
     note = _over_lock_free(finding.estimates["over_lock_free"])
-    if finding.verdict == UNDECIDED:
+    if not is_certain:
         note = f"{finding.facts['best']} has the highest score"
     return Card(
         f"{finding.subject['load']} load, depth {finding.subject['depth']}, {finding.subject['crowd']}",
         finding.verdict,
         note,
-        tone="plain" if finding.verdict == UNDECIDED else "good",
+        tone="good" if is_certain else "plain",
         finding=finding.id,
     )
 
 
 def _over_lock_free(gain: Estimate) -> str:
     """Say what a recommended strategy gains, claiming no more than the interval does."""
-    if gain.value is None:
+    if gain.value is None or gain.low is None or gain.high is None:
         return "LockFree itself"
-    if gain.low is None or gain.high is None:
-        return f"{signed_change(gain.value)} against LockFree, without an interval"
     certain = "" if gain.low > 1 or gain.high < 1 else "not certainly faster than LockFree: "
     against = " against LockFree" if not certain else ""
     return f"{certain}{signed_change(gain.value)}{against}, {change_interval(gain)}"

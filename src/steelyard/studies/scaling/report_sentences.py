@@ -9,6 +9,9 @@ from steelyard.report.sentence import Phrasing
 PHRASING: Final = Phrasing(
     {
         "recommendation": {
+            "descriptive": "under {subject.load} load, {subject.crowd} (depth {subject.depth}), by medians "
+            "alone, {facts.best} has the highest score, {estimates.score} of the best rate on average over "
+            "{facts.places} combinations, and {facts.worst} the lowest, {estimates.worst_score} of that",
             "undecided": "under {subject.load} load, {subject.crowd} (depth {subject.depth}), no strategy is "
             "certainly worse than another in these trials; {facts.best} has the highest score, "
             "{estimates.score} of the "

@@ -17,7 +17,7 @@ from steelyard.studies.report_values import (
     counted,
     number_value,
 )
-from steelyard.studies.scaling.recommendations import UNDECIDED
+from steelyard.studies.scaling.recommendations import DESCRIPTIVE, UNDECIDED
 from steelyard.studies.scaling.recorded import IDENTITY
 from steelyard.studies.scaling.strategy_findings import NO_LOCK, contender_of
 from steelyard.studies.scaling.tables import CLAIMS, PACKETS_CLAIMS
@@ -282,8 +282,8 @@ def _choice(finding: Finding | None, shortened: str) -> Value:
 
 
 def _use(finding: Finding) -> Value:
-    if finding.verdict == UNDECIDED:
-        return Value(UNDECIDED, note=f"ahead: {finding.facts['best']}", finding=finding.id)
+    if finding.verdict in {UNDECIDED, DESCRIPTIVE}:
+        return Value(finding.verdict, note=f"ahead: {finding.facts['best']}", finding=finding.id)
     return Value(finding.verdict, tone="good", finding=finding.id)
 
 

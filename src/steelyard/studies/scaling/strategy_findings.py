@@ -246,7 +246,11 @@ def _choice(
     return finding(
         "choice",
         subject,
-        "one is fastest" if not as_good else "several are as fast",
+        DESCRIPTIVE
+        if not math.isfinite(runner_up[1].high)
+        else "several are as fast"
+        if as_good
+        else "one is fastest",
         estimates={
             "runner_up": ratio_estimate(runner_up[1], f"median rate over that of the fastest, {BLOCKS}"),
         },

@@ -331,6 +331,21 @@ def test_the_fastest_lock_of_a_group_is_named() -> None:
     assert slowdown == pytest.approx(2, rel=0.05)
 
 
+def test_no_lock_is_the_fastest_that_another_may_equal() -> None:
+    contests = tuple(cell("counter", 2, rate, lock=lock) for lock, rate in (("TAS", 1000.0), ("MCS", 1000.1)))
+    found = list(contest_findings(recorded(contests=contests)))
+    assert {each.verdict for each in found} == {"not certainly slower"}
+
+
+def test_one_trial_of_each_strategy_recommends_nothing() -> None:
+    cells = [cell("LockFree", 2, 100.0), cell("Awesome", 2, 150.0), cell("work stealing", 2, 50.0)]
+    for each in cells:
+        each.values[1:] = np.nan
+    data = recorded(*cells)
+    assert [each.verdict for each in recommendation_findings(data, MARGIN)] == ["descriptive"]
+    assert [each.verdict for each in choice_findings(data, MARGIN)] == ["descriptive"]
+
+
 @pytest.mark.parametrize(
     ("low", "high", "limits", "verdict"),
     [

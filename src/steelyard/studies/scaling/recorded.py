@@ -301,7 +301,8 @@ def _lost(runs: pl.DataFrame, plan: Plan, pair: tuple[int, ...]) -> tuple[LostCe
     found = []
     for (number,), group in runs.group_by("cell", maintain_order=True):
         levels = plan.cells[int(str(number))].levels
-        if (group["status"] == "completed").any() or number in pair[1:] or kind_of(levels) in NO_PACKETS:
+        is_asked = number not in pair[1:] and kind_of(levels) not in {*NO_PACKETS, SERIAL}
+        if not is_asked or (group["status"] == "completed").any():
             continue
         columns = ("status", "exit_code", "signal", "limit")
         endings = Counter(ending_of(*row) for row in group.select(columns).iter_rows())

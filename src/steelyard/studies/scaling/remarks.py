@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +14,7 @@ from steelyard.record.tables import read_runs
 from steelyard.studies.analysis_parts import RUNS, finding, finite
 from steelyard.studies.quiet_machine import quiet_machine
 from steelyard.studies.scaling.estimates import of_trials
+from steelyard.studies.scaling.recorded import ending_of
 from steelyard.studies.scaling.strategy_findings import contender_of
 
 if TYPE_CHECKING:
@@ -76,18 +77,26 @@ def _identical(recorded: Recorded, options: AnalysisOptions) -> Finding:
 
 
 def _failed(result: Path, plan: Plan) -> Iterator[Finding]:
-    runs = read_runs(result).select(["cell", "status", "message"]).to_pylist()
-    counts = Counter((run["status"], run["message"] or "") for run in runs if run["status"] != "completed")
-    for (status, message), count in counts.items():
-        cells = sorted(
-            {run["cell"] for run in runs if (run["status"], run["message"] or "") == (status, message)}
-        )
+    columns = ("status", "exit_code", "signal", "limit", "message", "cell")
+    runs = read_runs(result).select(columns).to_pylist()
+    cells: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+    for run in runs:
+        if run["status"] != "completed":
+            ending = ending_of(run["status"], run["exit_code"], run["signal"], run["limit"])
+            cells[run["status"], ending, run["message"] or ""].append(run["cell"])
+    for (status, ending, message), numbers in cells.items():
+        distinct = sorted(set(numbers))
         yield finding(
             "failed_runs",
-            {"status": status, "message": message},
+            {"status": status, "ending": ending, "message": message},
             "failed",
-            facts={"runs": count, "of_runs": len(runs), "cells": len(cells), "where": _where(plan, cells)},
-            evidence=Evidence(RUNS, {"status": status}, ("status", "message"), "number of runs"),
+            facts={
+                "runs": len(numbers),
+                "of_runs": len(runs),
+                "cells": len(distinct),
+                "where": _where(plan, distinct),
+            },
+            evidence=Evidence(RUNS, {"status": status}, columns[:-1], "number of runs"),
         )
 
 

@@ -142,8 +142,7 @@ PHRASING: Final = Phrasing(
             "run time]; trials are in random order within blocks, so comparisons stay fair, but less sharp",
         },
         "failed_runs": {
-            "*": "{facts.runs} of {facts.of_runs} runs ended with {subject.status} ({facts.where})"
-            "[: {subject.message}]",
+            "*": "{facts.runs} of {facts.of_runs} runs {subject.ending} ({facts.where})[: {subject.message}]",
         },
         "settings": {
             "*": "differences up to {facts.margin_percent:percent} count as none; intervals are from "

@@ -190,14 +190,53 @@ def rounded_interval(estimate: Estimate) -> str:
 def _to_interval(value: float, estimate: Estimate) -> str:
     if estimate.low is None or estimate.high is None or estimate.unit not in _ROUNDED_UNITS:
         return with_unit(value, estimate.unit)
-    half = (estimate.high - estimate.low) / 2
-    if half <= 0:
+    decimals = _decimals(estimate.low, estimate.high)
+    if decimals is None:
         return with_unit(value, estimate.unit)
-    decimals = max(0, 1 - math.floor(math.log10(half)))
     # A narrow interval lends no digits beyond those that the unit is written with.
     digits = f"{value:.{min(decimals, RATIO_DECIMALS)}f}"
     suffix = _ROUNDED_UNITS[estimate.unit]
     return f"{digits} {suffix}".rstrip()
+
+
+def rounded_change(estimate: Estimate) -> str:
+    """Write a ratio as a signed difference from one, with the digits that its interval leaves.
+
+    Examples
+    --------
+    >>> from steelyard.model.finding import Estimate
+    >>> rounded_change(Estimate(1.3542, "ratio", "", 0.92, 2.03, 0.95))
+    '+35 %'
+    """
+    return NOT_AVAILABLE if estimate.value is None else _change_to_interval(estimate.value, estimate)
+
+
+def rounded_change_interval(estimate: Estimate) -> str:
+    """Write the limits of a ratio as signed differences from one, to the digits of `rounded_change`.
+
+    Examples
+    --------
+    >>> from steelyard.model.finding import Estimate
+    >>> rounded_change_interval(Estimate(1.3542, "ratio", "", 0.9187, 2.03, 0.95))
+    '95 % interval -8 % to +103 %'
+    """
+    return _limits(estimate, lambda value: _change_to_interval(value, estimate))
+
+
+def _change_to_interval(value: float, estimate: Estimate) -> str:
+    if estimate.low is None or estimate.high is None:
+        return signed_change(value)
+    decimals = _decimals(100 * estimate.low, 100 * estimate.high)
+    if decimals is None:
+        return signed_change(value)
+    digits = f"{100 * (value - 1):+.{min(decimals, PERCENT_DIGITS)}f}"
+    return f"{digits.lstrip('+-') if not float(digits) else digits} %"
+
+
+def _decimals(low: float, high: float) -> int | None:
+    """Give how many decimals half of an interval's width is written with, to two digits."""
+    half = (high - low) / 2
+    return max(0, 1 - math.floor(math.log10(half))) if 0 < half < math.inf else None
 
 
 def level_text(estimate: Estimate) -> str:
@@ -345,6 +384,8 @@ INTERVAL_STYLES: Final[dict[str, Callable[[Estimate], str]]] = {
     "interval": interval,
     "rounded": rounded,
     "rounded_interval": rounded_interval,
+    "rounded_change": rounded_change,
+    "rounded_change_interval": rounded_change_interval,
     "change_interval": change_interval,
 }
 """Ways to write an estimate that need its limits."""

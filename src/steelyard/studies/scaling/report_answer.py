@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.report.page import Card, CardGroup
 from steelyard.report.sentence import fill, join, plain
-from steelyard.report.slots import change_interval, rounded, rounded_interval, signed_change
+from steelyard.report.slots import (
+    rounded,
+    rounded_change,
+    rounded_change_interval,
+    rounded_interval,
+)
 from steelyard.studies.scaling.program_findings import IGNORED
 from steelyard.studies.scaling.recommendations import CROWDED, DESCRIPTIVE, FITTING, UNDECIDED
 from steelyard.studies.scaling.report_sentences import PHRASING
@@ -134,7 +139,7 @@ def _over_lock_free(gain: Estimate) -> str:
         return "LockFree itself"
     certain = "" if gain.low > 1 or gain.high < 1 else "not certainly faster than LockFree: "
     against = " against LockFree" if not certain else ""
-    return f"{certain}{signed_change(gain.value)}{against}, {change_interval(gain)}"
+    return f"{certain}{rounded_change(gain)}{against}, {rounded_change_interval(gain)}"
 
 
 def _reached(finding: Finding) -> Card:

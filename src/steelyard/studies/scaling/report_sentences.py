@@ -19,8 +19,9 @@ PHRASING: Final = Phrasing(
             "{estimates.worst_score} of that ({estimates.worst_score:interval})",
             "*": "under {subject.load} load, {subject.crowd} (depth {subject.depth}), use {verdict}"
             "[ (not certainly slower: {facts.as_good_text})]; it has {estimates.score} of the best "
-            "rate on average over {facts.places} combinations[, {estimates.over_lock_free:signed} against "
-            "LockFree ({estimates.over_lock_free:change_interval})]; {facts.worst} is last with "
+            "rate on average over {facts.places} combinations[, "
+            "{estimates.over_lock_free:rounded_change} against LockFree "
+            "({estimates.over_lock_free:rounded_change_interval})]; {facts.worst} is last with "
             "{estimates.worst_score:rounded} of that ({estimates.worst_score:rounded_interval})",
         },
         "speedup": {
@@ -93,10 +94,10 @@ PHRASING: Final = Phrasing(
         "gain": {
             "descriptive": "{subject.contender} against LockFree, {subject.load} load, W = "
             "{subject.mean_work}, depth {subject.depth}, "
-            "{subject.workers} workers: {estimates.gain:signed}",
+            "{subject.workers} workers: {estimates.gain:rounded_change}",
             "*": "{subject.contender} against LockFree, {subject.load} load, W = {subject.mean_work}, depth "
-            "{subject.depth}, {subject.workers} workers: {estimates.gain:signed}, "
-            "{estimates.gain:change_interval}: {verdict}",
+            "{subject.depth}, {subject.workers} workers: {estimates.gain:rounded_change}, "
+            "{estimates.gain:rounded_change_interval}: {verdict}",
         },
         "overhead": {
             "descriptive": "an idle {subject.lock} makes LockFree {estimates.overhead} times as fast as "
@@ -116,8 +117,8 @@ PHRASING: Final = Phrasing(
         "depth": {
             "*": "{subject.contender}, {subject.load} load, W = {subject.mean_work}, {subject.workers} "
             "workers: "
-            "depth {facts.deep} instead of {facts.shallow} gives {estimates.gain:signed}, "
-            "{estimates.gain:change_interval}: {verdict}",
+            "depth {facts.deep} instead of {facts.shallow} gives {estimates.gain:rounded_change}, "
+            "{estimates.gain:rounded_change_interval}: {verdict}",
         },
         "regression": {
             "*": "through workers {facts.point_set} the slope is {estimates.slope.value:number} "
@@ -129,8 +130,8 @@ PHRASING: Final = Phrasing(
             "*": "{subject.section}: {subject.text} is {facts.printed}, as printed",
         },
         "identical_cells": {
-            "*": "one cell executed twice, interleaved, as if it were two: {estimates.ratio:signed}, "
-            "{estimates.ratio:change_interval}: {verdict}",
+            "*": "one cell executed twice, interleaved, as if it were two: {estimates.ratio:rounded_change}, "
+            "{estimates.ratio:rounded_change_interval}: {verdict}",
         },
         "quiet_machine": {
             "quiet": "the machine was quiet: none of {facts.batches:count} launches began beside other load"

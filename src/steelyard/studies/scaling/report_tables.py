@@ -8,12 +8,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from steelyard.report.page import Column, Table, Value
-from steelyard.report.slots import NOT_AVAILABLE, level_text, rounded, rounded_interval
+from steelyard.report.slots import (
+    NOT_AVAILABLE,
+    level_text,
+    rounded,
+    rounded_change,
+    rounded_change_interval,
+    rounded_interval,
+)
 from steelyard.studies.report_values import (
     DOUBT,
     DOUBT_NOTE,
-    change_interval_value,
-    change_value,
     counted,
     number_value,
 )
@@ -25,7 +30,7 @@ from steelyard.studies.scaling.tables import CLAIMS, PACKETS_CLAIMS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from steelyard.model.finding import Finding, FindingSet
+    from steelyard.model.finding import Estimate, Finding, FindingSet
 
     Fill = Callable[[Finding], Value]
 
@@ -108,13 +113,18 @@ def plain_column(role: str, heading: str, explanation: str = "") -> Filled:
 
 def interval_column(role: str) -> Filled:
     """Give the column of an interval."""
+    return _limits_column(role, rounded_interval)
+
+
+def _limits_column(role: str, written: Callable[[Estimate], str]) -> Filled:
+    """Give the column of an interval without its level, which stands in the heading."""
 
     def fill(finding: Finding) -> Value:
         estimate = finding.estimates[role]
         if estimate.low is None or estimate.high is None:
             return Value("none", finding=finding.id)
         doubt = "" if estimate.guaranteed else f" {DOUBT}"
-        limits = rounded_interval(estimate).removeprefix(f"{level_text(estimate)} ").partition(",")[0]
+        limits = written(estimate).removeprefix(f"{level_text(estimate)} ").partition(",")[0]
         return Value(f"{limits}{doubt}", finding=finding.id)
 
     return Filled(Column("95 % interval"), fill)
@@ -127,7 +137,7 @@ def _rounded_value(finding: Finding, role: str) -> Value:
 
 def change_interval_column(role: str) -> Filled:
     """Give the column of an interval of a ratio, as differences from one."""
-    return Filled(Column("95 % interval"), lambda finding: change_interval_value(finding, role))
+    return _limits_column(role, rounded_change_interval)
 
 
 def fact_column(name: str, heading: str = "", *, is_number: bool = False, explanation: str = "") -> Filled:
@@ -350,4 +360,9 @@ def claim_table(findings: FindingSet) -> Table | None:
 
 def change_column(role: str, heading: str) -> Filled:
     """Give the column of a ratio as a signed difference from one."""
-    return Filled(Column(heading, is_number=True), lambda finding: change_value(finding, role))
+
+    def fill(finding: Finding) -> Value:
+        estimate = finding.estimates[role]
+        return Value(rounded_change(estimate), estimate.value, finding=finding.id)
+
+    return Filled(Column(heading, is_number=True), fill)

@@ -192,11 +192,11 @@ def _uneven(cell: CellTrials, waiting: _Waiting, recorded: Recorded) -> str:
 
 
 def _of_ceiling(cell: CellTrials, recorded: Recorded) -> Estimate | None:
-    """Give the rate over the largest that the same contender reaches with smaller packets."""
+    """Give the rate over the largest that the same workers reach with smaller packets."""
     same = [
         each
         for each in recorded.cells
-        if all(each.levels.get(name) == cell.levels[name] for name in ("strategy", "lock"))
+        if all(each.levels.get(name) == cell.levels[name] for name in ("strategy", "lock", "workers"))
     ]
     ceiling = smaller_packets(cell.levels, same)
     if ceiling is None:

@@ -75,6 +75,7 @@ def test_models_and_findings_follow_from_the_traces(measured: Path) -> None:
         assert model.transport == card.subject["transport"]
         assert 0 < model.predict(1) < model.predict(100_000) < 1
     assert all(name.startswith("traces/") for name in found.inputs if name.endswith(".bin"))
+    assert found.of("ended_early") == ()
 
 
 def test_a_changed_trace_is_noticed(measured: Path, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from steelyard.studies.communication.transport_facts import TransportFacts
     from steelyard.studies.communication.validation import Validation
 
-METHOD_VERSION: Final = 2
+METHOD_VERSION: Final = 3
 """Raised whenever a change of the analysis alters numbers."""
 
 
@@ -92,9 +92,8 @@ def _why_none(runs: Sequence[RecordedRun]) -> str:
     if not runs:
         return "no run is complete"
     run = runs[0]
-    count = 0 if run.trace is None else len(run.trace.endpoints[0].operations)
     said = f" ({run.message or run.problem})" if run.message or run.problem else ""
-    return f"{run.levels['transport']} {run.status}{said} after {count} operations"
+    return f"{run.levels['transport']} {run.status}{said} after {run.finished} operations"
 
 
 def _fits(record: CellRecord, runs: Sequence[RecordedRun], plan: Plan) -> Iterator[Fitted]:

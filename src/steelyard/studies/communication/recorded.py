@@ -37,6 +37,8 @@ class RecordedRun:
         or it cannot be read.
     problem : str
         Why there is no trace; empty where there is one.
+    finished : int
+        Operations that endpoint 0 came to the end of, those of the warm-up among them.
     state : str
         State of the host it was executed in; empty where that changed, or was not looked at yet.
     is_held_out : bool
@@ -51,6 +53,7 @@ class RecordedRun:
     folder: Path
     trace: Trace | None
     problem: str
+    finished: int = 0
     state: str = ""
     is_held_out: bool = False
 
@@ -74,7 +77,7 @@ def read_recorded(result: Path, plan: Plan) -> tuple[RecordedRun, ...]:
     warm_up = int(plan.options.get("warm_up") or 0)
     for row in sorted(rows, key=lambda row: (row["cell"], row["block"])):
         folder = result / TRACES_NAME / files_name(row["batch"], row["attempt"])
-        trace, problem = _trace_of(folder, warm_up)
+        trace, problem, finished = read_trace_after(folder, warm_up)
         found.append(
             RecordedRun(
                 row["cell"],
@@ -85,16 +88,20 @@ def read_recorded(result: Path, plan: Plan) -> tuple[RecordedRun, ...]:
                 folder,
                 trace,
                 problem,
+                finished,
             )
         )
     return tuple(found)
 
 
-def _trace_of(folder: Path, warm_up: int) -> tuple[Trace | None, str]:
+def read_trace_after(folder: Path, warm_up: int) -> tuple[Trace | None, str, int]:
+    """Give a trace without its warm-up, why there is none, and how many operations endpoint 0 finished."""
     try:
-        trace = read_trace(folder).after(warm_up)
+        whole = read_trace(folder)
     except DataError as error:
-        return None, error.message
+        return None, error.message, 0
+    finished = len(whole.endpoints[0].operations)
+    trace = whole.after(warm_up)
     if not all(len(endpoint.operations) for endpoint in trace.endpoints):
-        return None, "no operation was finished" + (" after the warm-up" if warm_up else "")
-    return trace, ""
+        return None, "no operation was finished" + (" after the warm-up" if warm_up else ""), finished
+    return trace, "", finished

@@ -27,11 +27,10 @@ def ended_findings(runs: Sequence[RecordedRun]) -> Iterator[Finding]:
     """Give the runs that did not come to their end: failed ones, and those that a budget stopped."""
     for run in runs:
         subject = {**run.levels, "replication": str(run.block + 1)}
-        kept = 0 if run.trace is None else len(run.trace.endpoints[0].operations)
         planned = None if run.trace is None else run.trace.endpoints[0].header.get("planned")
         facts: dict[str, str | int | None] = {
             "message": run.message or run.problem,
-            "operations": kept,
+            "operations": run.finished,
             "planned": planned if isinstance(planned, int) else None,
             "trace": run.place,
         }
@@ -40,7 +39,7 @@ def ended_findings(runs: Sequence[RecordedRun]) -> Iterator[Finding]:
             yield finding("ended_early", subject, run.status, facts=facts, evidence=evidence)
         elif run.trace is None:
             yield finding("ended_early", subject, "no trace", facts=facts, evidence=evidence)
-        elif not run.trace.is_complete or (isinstance(planned, int) and kept < planned):
+        elif not run.trace.is_complete or (isinstance(planned, int) and run.finished < planned):
             yield finding("ended_early", subject, "out of time", facts=facts, evidence=evidence)
 
 

@@ -70,6 +70,45 @@ def test_one_way_times_are_mapped_or_withheld():
     assert TCP.curve(table.size[~shown].astype(float)).max() <= 3.1 * found.model.error_ns * 1e-9
 
 
+BOOT = {"boot_id": "a-boot", "clock": "CLOCK_MONOTONIC"}
+
+
+def test_ends_of_one_boot_have_one_clock_and_exact_one_way_times():
+    # A slow probe whose ways differ by 30 us: alone it would be off by as much.
+    plan = Plan(operations=3000, kinds=(Operation.STREAM, Operation.PINGPONG), has_noise=False, header=BOOT)
+    uneven = replace(plan, asymmetry_ns=30_000.0, offset_ns=-1e9)
+    table, found = operations_of(planted_trace(SHARED_MEMORY, uneven))
+    assert (found.model.is_shared, found.model.error_ns, found.withheld) == (True, 0.0, 0)
+    streams = table.where(table.op == Operation.STREAM)
+    truth = SHARED_MEMORY.curve(streams.size.astype(float))
+    assert streams.one_way_s == pytest.approx(truth, abs=1.1e-9)
+    model, _ = model_of([planted_trace(SHARED_MEMORY, uneven)], FitOptions(resamples=2))
+    at = np.array([50.0, 1e4, 5e6])
+    assert predict(model.curves["one_way"], at) == pytest.approx(SHARED_MEMORY.curve(at), rel=0.02)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [{}, {"clock": "CLOCK_MONOTONIC"}, {"boot_id": "", "clock": "CLOCK_MONOTONIC"}, {"boot_id": "a-boot"}],
+)
+def test_what_does_not_prove_one_clock_leaves_it_to_the_probes(header):
+    plan = Plan(operations=1000, kinds=(Operation.STREAM,), offset_ns=-1e9, header=header)
+    assert not clocks(TCP, plan).is_shared
+
+
+def test_probes_are_believed_where_they_contradict_the_boot():
+    # As another time namespace of the same boot does it.
+    model = clocks(TCP, Plan(operations=1000, offset_ns=5e8 - 1e9, header=BOOT))
+    assert not model.is_shared
+    assert abs(model.base_ns + model.offset_ns - 5e8) <= model.error_ns
+
+
+def test_one_way_times_whose_shortest_are_withheld_have_no_curve():
+    plan = Plan(operations=3000, kinds=(Operation.STREAM, Operation.PINGPONG), offset_ns=5e8)
+    model, _ = model_of([planted_trace(TCP, plan)], FitOptions(resamples=2))
+    assert "one_way" not in model.curves
+
+
 def test_what_one_endpoint_did_not_finish_is_left_out():
     trace = planted_trace(TCP, Plan(operations=1000))
     first, second = trace.endpoints
@@ -162,6 +201,31 @@ def test_outliers_that_come_together_are_said_to():
     apart[np.random.default_rng(5).choice(5000, 60, replace=False)] = 12.0
     spread = {each.name: each for each in find_outliers(table, apart)}["cost > 10 times the curve"]
     assert (spread.count, spread.shared) == (60, ())
+
+
+SMALL = "size < 100 B and half round trip > 100 us"
+
+
+def late_small_messages(table, seed, chance):
+    """Delay small messages, each with a chance that depends on its size and on its place."""
+    generator = np.random.default_rng([7, seed])
+    is_late = (table.size < 100) & (generator.random(len(table)) < chance(table.size, table.seq))
+    half = np.where(is_late, 3e-4, np.minimum(table.half_s, 5e-5 + 1e-9 * table.size))
+    return {each.name: each for each in find_outliers(replace(table, half_s=half), np.ones_like(half))}[SMALL]
+
+
+def test_a_limit_of_the_size_is_not_found_again_as_something_shared():
+    table, _ = operations_of(planted_trace(TCP, Plan(operations=8000)))
+    found = [late_small_messages(table, seed, lambda size, seq: 0.05 + 0 * size) for seed in range(20)]
+    assert {each.among for each in found} == {"below 100 B"}
+    assert all(50 < each.count < each.of < 3000 for each in found)
+    # 80 tests at 0.001.
+    assert sum(len(each.shared) for each in found) <= 1
+    by_size = late_small_messages(table, 1, lambda size, seq: np.where(size > 50, 0.3, 0.01))
+    assert by_size.shared == ("size",)
+    by_time = late_small_messages(table, 1, lambda size, seq: np.where(seq > 6000, 0.3, 0.01))
+    assert "time" in by_time.shared
+    assert "size" not in by_time.shared
 
 
 def test_trimming_marks_and_keeps_everything():

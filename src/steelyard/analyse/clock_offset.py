@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -63,6 +63,8 @@ class ClockModel:
         Largest distance of an estimate from the line.
     estimates : tuple of OffsetEstimate
         In the order of time, offsets less `base_ns`.
+    is_shared : bool
+        Whether both stamps are of one clock, so that nothing had to be estimated.
     """
 
     origin_ns: int
@@ -73,6 +75,16 @@ class ClockModel:
     drift_error_ppb: float
     residual_ns: float
     estimates: tuple[OffsetEstimate, ...]
+    is_shared: bool = False
+
+    def as_shared(self) -> ClockModel | None:
+        """Give the model of one clock that both ends read; ``None`` if a probe says that they differ."""
+        from_zero = [(abs(self.base_ns + each.offset_ns), each.error_ns) for each in self.estimates]
+        if any(offset > error for offset, error in from_zero):
+            return None
+        moved = tuple(replace(each, offset_ns=self.base_ns + each.offset_ns) for each in self.estimates)
+        residual = max(offset for offset, _ in from_zero)
+        return ClockModel(self.origin_ns, 0, 0.0, 0.0, 0.0, math.nan, residual, moved, is_shared=True)
 
     def to_clock_0(self, stamps_ns: NDArray[np.unsignedinteger]) -> Whole:
         """Give stamps of clock 1 as stamps of clock 0, rounded to a nanosecond."""

@@ -40,7 +40,7 @@ def predict(
     size
         Bytes, several separated by commas; K, M, G are powers of 1024, as in `64KiB`.
     curve
-        `delay` (half a round trip), or another curve of the model: `send`, `isend`, `recv`.
+        `delay` (half a round trip), or another curve of the model: `send`, `isend`, `recv`, `one_way`.
     model
         Name of the model, where the folder holds several.
     as_json

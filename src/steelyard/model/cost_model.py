@@ -109,7 +109,8 @@ class CostModel:
         State of the host it holds in.
     curves : Mapping
         Pieces by name, ascending, without gaps: ``delay`` (half a round trip, always there), ``send``
-        (duration of a blocking send), ``isend``, ``recv`` (of a message that has arrived).
+        (duration of a blocking send), ``isend``, ``recv`` (of a message that has arrived), ``one_way`` (one
+        message without an answer, where the clocks of both ends are known well enough).
     bandwidth_bytes_per_s, latency_s : float
         Of the link the factors of an export refer to.
     costs_s : Mapping

@@ -134,6 +134,7 @@ def _outliers(fitted: Fitted, outliers: Outliers) -> Finding:
         facts={
             "count": outliers.count,
             "of": outliers.of,
+            "among": outliers.among,
             "shared": shared,
             "following_percent": finite(100 * outliers.following),
             **{f"{name}_p": finite(value) for name, value in tests.items()},

@@ -30,6 +30,7 @@ CURVES: Final = {
     "send": "blocking send",
     "isend": "non-blocking send",
     "recv": "receive of a message that is there",
+    "one_way": "one message, from the later of both begins to its arrival",
     "envelope": "lower envelope of half a round trip (5 % lie below)",
 }
 

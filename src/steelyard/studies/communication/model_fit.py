@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
 
 RESAMPLES: Final = 50
+MOST_WITHHELD: Final = 0.01
+"""Share of one-way times that may be missing from their curve."""
+
 _MANY: Final = 1 << 32
 
 
@@ -245,7 +248,10 @@ def _curve(rows: Operations, seconds: Vector, options: FitOptions) -> tuple[Cost
 
 
 def _calls(rows: Operations, options: FitOptions) -> dict[str, tuple[CostPiece, ...]]:
-    """Fit what calls cost: a send (of round trips if there are any), a non-blocking send, a late receive."""
+    """Fit what a send, a non-blocking send, a late receive and a one-way message cost.
+
+    A send is that of a round trip if there are any.
+    """
     rounds, sends = rows.where(rows.op == Operation.PINGPONG), rows.where(rows.op == Operation.SEND)
     isends, receives = rows.where(rows.op == Operation.ISEND), rows.where(rows.op == Operation.RECV)
     send = _curve(rounds, rounds.send_s, options) or _curve(sends, sends.send_s, options)
@@ -253,8 +259,15 @@ def _calls(rows: Operations, options: FitOptions) -> dict[str, tuple[CostPiece, 
         "send": send,
         "isend": _curve(isends, isends.send_s, options),
         "recv": _curve(receives, receives.receive_s, options),
+        "one_way": _one_way(rows.where(rows.op == Operation.STREAM), options),
     }
     return {name: pieces for name, pieces in found.items() if pieces is not None}
+
+
+def _one_way(streams: Operations, options: FitOptions) -> tuple[CostPiece, ...] | None:
+    """Fit one-way times, unless the shortest were withheld: those that are left would be too long."""
+    withheld = float(np.mean(np.isnan(streams.one_way_s))) if len(streams) else 1.0
+    return None if withheld > MOST_WITHHELD else _curve(streams, streams.one_way_s, options)
 
 
 def _bandwidth(delay: tuple[CostPiece, ...], largest: float) -> float:

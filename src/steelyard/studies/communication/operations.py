@@ -29,6 +29,9 @@ BLOCK: Final = 256
 SURE: Final = 3.0
 """One-way times below so many errors of the clocks are withheld."""
 
+MONOTONIC: Final = "CLOCK_MONOTONIC"
+"""Clock of the stamps, as headers name it."""
+
 CALLS: Final = (Operation.TEST, Operation.IPROBE, Operation.WTIME)
 
 
@@ -49,7 +52,7 @@ class Operations:
         Duration of the sending call on endpoint 0, of the receiving call on endpoint 1; NaN where none is.
     one_way_s : ndarray
         End of the receive less begin of what was begun last, send or receive, by the mapped clocks. NaN
-        where it is shorter than three errors of the clocks.
+        where it is shorter than three errors of the clocks, which are 0 where both ends read one clock.
     call_s : ndarray
         Duration of ``test``, ``iprobe`` and ``wtime``.
     """
@@ -87,7 +90,7 @@ class Clocks:
     Parameters
     ----------
     model : ClockModel
-        From clock 1 to clock 0.
+        From clock 1 to clock 0; of one clock where both ends booted together and no probe contradicts it.
     withheld : int
         One-way times that are not given.
     reason : str
@@ -118,8 +121,7 @@ def operations_of(trace: Trace, *, run: int = 0) -> tuple[Operations, Clocks]:
     if first.size == 0:
         message = "endpoint 0 finished no operation"
         raise AnalysisError(message, hint="repeat the run; its header says why it ended")
-    probes = trace.probes
-    clock = clock_model(probes["seq"], probes["send0"], probes["time1"], probes["recv0"])
+    clock = _clock_of(trace)
     kind = first["op"].astype(np.int64)
     at, is_there = _partners(first["seq"], second["seq"])
     begin1, mid1, end1 = (clock.to_clock_0(second[name])[at] for name in ("start_ns", "mid_ns", "end_ns"))
@@ -131,7 +133,7 @@ def operations_of(trace: Trace, *, run: int = 0) -> tuple[Operations, Clocks]:
     received = np.where(is_round, mid1, end1)
     one_way = np.where(is_there, received - np.maximum(begin, begin1), -1).astype(np.float64)
     shortest = SURE * clock.error_ns
-    is_sure = one_way >= shortest
+    is_sure = one_way >= max(shortest, 1.0)
     withheld = int(np.sum(is_there & kept & ~is_sure))
     columns = {
         "run": np.full(first.size, run),
@@ -154,6 +156,20 @@ def operations_of(trace: Trace, *, run: int = 0) -> tuple[Operations, Clocks]:
     )
     table = Operations(**{name: column[kept] for name, column in columns.items()})
     return table, Clocks(clock, withheld, reason)
+
+
+def _clock_of(trace: Trace) -> ClockModel:
+    """Give the model of the endpoints' clocks: one clock where the boot proves it, else what probes say.
+
+    CLOCK_MONOTONIC counts from the boot of a kernel, so that all processes of one boot read the same clock,
+    except those of another time namespace; probes would show its offset.
+    """
+    probes = trace.probes
+    clock = clock_model(probes["seq"], probes["send0"], probes["time1"], probes["recv0"])
+    sources = {(each.header.get("boot_id"), each.header.get("clock")) for each in trace.endpoints}
+    boot, name = sources.pop()
+    is_one = not sources and bool(boot) and name == MONOTONIC
+    return (clock.as_shared() if is_one else None) or clock
 
 
 def _partners(first: NDArray[np.void], second: NDArray[np.void]) -> tuple[Whole, NDArray[np.bool_]]:

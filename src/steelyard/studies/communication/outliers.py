@@ -43,7 +43,8 @@ class Predicate:
     above, below : float
         Limits of the column, both excluded.
     size_below : float
-        Limit of the size [bytes], excluded.
+        Limit of the size [bytes], excluded: larger messages are no part of the question, neither as outliers
+        nor as what outliers are compared with.
     """
 
     name: str
@@ -52,10 +53,14 @@ class Predicate:
     below: float = math.inf
     size_below: float = math.inf
 
+    def concerns(self, rows: Operations) -> Mask:
+        """Mark the rows it asks about."""
+        return np.asarray(rows.size < self.size_below)
+
     def holds(self, rows: Operations, ratio: Vector) -> Mask:
         """Mark the rows it holds for."""
         values = ratio if self.column == "ratio" else getattr(rows, self.column)
-        return np.asarray((values > self.above) & (values < self.below) & (rows.size < self.size_below))
+        return np.asarray((values > self.above) & (values < self.below) & self.concerns(rows))
 
 
 PREDICATES: Final = (
@@ -77,11 +82,13 @@ class Outliers:
     name : str
         Of the predicate.
     count, of : int
-        Operations it holds for, of how many.
+        Operations it holds for, of how many it asks about.
+    among : str
+        Which those are; empty where all are.
     time_p, order_p, size_p, previous_p : float
         p-values: that outliers are spread over the time of measuring as all operations are, that they follow
         each other no more often than chance lets them, and that their sizes and the sizes before them are
-        those of all. NaN for fewer than 5 outliers.
+        those of all it asks about. NaN for fewer than 5 outliers.
     following : float
         Share of outliers right after another one.
     """
@@ -89,6 +96,7 @@ class Outliers:
     name: str
     count: int
     of: int
+    among: str
     time_p: float
     order_p: float
     size_p: float
@@ -117,13 +125,21 @@ def find_outliers(rows: Operations, ratio: Vector) -> tuple[Outliers, ...]:
     ratio : ndarray
         Shape (n,): measured over the curve; NaN where there is none.
     """
-    return tuple(_judged(each.name, each.holds(rows, ratio), rows) for each in PREDICATES)
+    found = []
+    for each in PREDICATES:
+        asked = each.concerns(rows)
+        among = f"below {each.size_below:.0f} B" if math.isfinite(each.size_below) else ""
+        caught = each.holds(rows, ratio)[asked]
+        found.append(_judged((each.name, among), caught, rows.where(asked)))
+    return tuple(found)
 
 
-def _judged(name: str, caught: Mask, rows: Operations) -> Outliers:
+def _judged(names: tuple[str, str], caught: Mask, rows: Operations) -> Outliers:
+    """Compare the outliers with the other operations of the same question."""
     count, of = int(caught.sum()), int(caught.size)
     if count < FEWEST or of - count < FEWEST:
-        return Outliers(name, count, of, math.nan, math.nan, math.nan, math.nan, math.nan)
+        unknown = (math.nan,) * 5
+        return Outliers(names[0], count, of, names[1], *unknown)
     after = caught[1:] & (np.diff(rows.run) == 0)
     following = int(np.sum(after & caught[:-1]))
     order_p = float(stats.binom.sf(following - 1, count, count / of))
@@ -132,7 +148,8 @@ def _judged(name: str, caught: Mask, rows: Operations) -> Outliers:
         _native.kolmogorov_smirnov(np.ascontiguousarray(each[caught]), np.ascontiguousarray(each[~caught]))[1]
         for each in (position, rows.size.astype(np.float64), rows.previous_size.astype(np.float64))
     ]
-    return Outliers(name, count, of, p_values[0], order_p, p_values[1], p_values[2], following / count)
+    tests = (p_values[0], order_p, p_values[1], p_values[2])
+    return Outliers(names[0], count, of, names[1], *tests, following / count)
 
 
 def trimmed(values: Vector, rows: int = TRIMMED_ROWS) -> Mask:

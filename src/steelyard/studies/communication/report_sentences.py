@@ -28,10 +28,10 @@ PHRASING: Final = Phrasing(
             "{estimates.spread.value:number} times as much as after {facts.cheapest}",
         },
         "outliers": {
-            "share something": "{subject.transport}: {facts.count:count} of {facts.of:count} round trips "
-            "have {subject.predicate}; they share {facts.shared}",
-            "*": "{subject.transport}: {facts.count:count} of {facts.of:count} round trips have "
-            "{subject.predicate}; they share nothing that could be shown",
+            "share something": "{subject.transport}: {facts.count:count} of {facts.of:count} round trips"
+            "[ {facts.among}] have {subject.predicate}; they share {facts.shared}",
+            "*": "{subject.transport}: {facts.count:count} of {facts.of:count} round trips"
+            "[ {facts.among}] have {subject.predicate}; they share nothing that could be shown",
         },
         "host_state": {
             "the only one": "{subject.transport}: the host was in one state ({subject.state})"

@@ -315,7 +315,7 @@ def clock_table(findings: FindingSet) -> Table | None:
         (
             _who(each),
             Value(each.subject["replication"], float(each.subject["replication"]), finding=each.id),
-            estimate_value(each, "error"),
+            Value(each.verdict, 0.0) if each.verdict == "one clock" else estimate_value(each, "error"),
             number_value(each, "drift"),
             estimate_value(each, "residual"),
             fact_value(each, "stamp_cost_ns"),
@@ -328,7 +328,11 @@ def clock_table(findings: FindingSet) -> Table | None:
         Column("replication", is_number=True),
         Column("error of the offset", is_number=True, explanation="half of the narrowest bounds"),
         Column("drift", "ppb", is_number=True),
-        Column("residual", is_number=True, explanation="largest distance of a group of probes from the line"),
+        Column(
+            "residual",
+            is_number=True,
+            explanation="largest distance of a group of probes from the line; of one clock: from 0",
+        ),
         Column("stamp", "ns", is_number=True, explanation="cost of one stamp"),
         Column("withheld", is_number=True, explanation="one-way times too short to be given"),
     )

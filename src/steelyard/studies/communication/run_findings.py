@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from steelyard.design.sizes import SizeLaw, decade_shares, sampling_bias
 from steelyard.model import Estimate, Evidence
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from steelyard.model import Finding, Plan
     from steelyard.studies.communication.operations import Clocks
     from steelyard.studies.communication.recorded import RecordedRun
+
+ONE_CLOCK: Final = "both ends read one clock: the same boot, and no probe contradicts it"
 
 
 def absent_findings(plan: Plan) -> Iterator[Finding]:
@@ -49,7 +51,9 @@ def clock_finding(run: RecordedRun, clocks: Clocks) -> Finding:
     at = Estimate(
         float(model.base_ns) + model.offset_ns,
         "ns",
-        "middle of the bounds that probes give; a line through their groups",
+        ONE_CLOCK
+        if model.is_shared
+        else "middle of the bounds that probes give; a line through their groups",
         model.base_ns + model.offset_ns - model.error_ns,
         model.base_ns + model.offset_ns + model.error_ns,
         units=len(model.estimates),
@@ -57,10 +61,12 @@ def clock_finding(run: RecordedRun, clocks: Clocks) -> Finding:
     return finding(
         "clock",
         {**run.levels, "replication": str(run.block + 1)},
-        "bounded",
+        "one clock" if model.is_shared else "bounded",
         estimates={
             "offset": at,
-            "error": Estimate(model.error_ns, "ns", "half of the narrowest bounds"),
+            "error": Estimate(
+                model.error_ns, "ns", ONE_CLOCK if model.is_shared else "half of the narrowest bounds"
+            ),
             "drift": Estimate(
                 finite(model.drift_ppb),
                 "ppb",

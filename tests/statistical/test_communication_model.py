@@ -20,7 +20,8 @@ from fixtures.communication_traces import (
     planted_trace,
     replications,
 )
-from steelyard.analyse.cost_curve import fit_curve
+from steelyard.analyse.cost_curve import CurveOptions, KnownPlace, fit_curve, sorted_costs
+from steelyard.analyse.curve_boundaries import Resampling, judge_boundaries
 from steelyard.analyse.median_line import predict
 from steelyard.errors import AnalysisError
 from steelyard.model.cost_model import read_cost_model
@@ -58,12 +59,79 @@ def judged(traces, **options):
 def test_a_switch_is_called_one_at_its_place(truth, place):
     for seed in range(2):
         traces = replications(truth, Plan(operations=5000, seed=seed), 3)
-        found = judged(traces, declared={"limit": 65_536}, resamples=20)
+        found = judged(traces, known=(KnownPlace("limit", 62_000, 65_536, is_measured=False),), resamples=20)
         near = [each for each in found if abs(each.boundary.at / place - 1) <= 0.005]
         assert len(near) == 1
         assert near[0].boundary.kind == "protocol"
         assert near[0].declared == ("limit" if truth is TCP else "")
         assert near[0].mixed_count <= 3
+
+
+def limited(jump, seed, *, early=0.0, noise=0.08):
+    """Draw costs that jump at 65 480 B; a share of the messages just below it goes the other way already."""
+    generator = np.random.default_rng([9, seed])
+    size = np.floor(10 ** generator.uniform(0, 7, 4000))
+    is_beyond = (size > 65_480) | ((size > 58_000) & (generator.random(size.size) < early))
+    level = (2e-6 + 2e-10 * size) * np.where(is_beyond, jump, 1.0)
+    return size, level * (0.92 + generator.lognormal(np.log(noise), 0.8, size.size))
+
+
+DETACHED = KnownPlace("detached limit", 65_480, 65_480, is_measured=True)
+UNRELATED = KnownPlace("eager limit", 3840, 4096, is_measured=False)
+
+
+def judged_costs(size, seconds, known, resamples=10):
+    pieces = fit_curve(size, seconds, known=known)
+    data = sorted_costs(size, seconds)
+    plan = Resampling(np.arange(size.size), np.zeros(size.size, dtype=np.int64), resamples)
+    return pieces, judge_boundaries(data, pieces, plan, CurveOptions(), known)
+
+
+@pytest.mark.parametrize("early", [0.0, 0.4])
+@pytest.mark.parametrize("jump", [1.3, 3.0])
+def test_a_measured_threshold_is_the_boundary_that_the_costs_show_near_it(jump, early):
+    for seed in range(4):
+        size, seconds = limited(jump, seed, early=early)
+        pieces, found = judged_costs(size, seconds, (DETACHED, UNRELATED))
+        (at,) = [
+            each for each in found if abs(each.boundary.at / 65_480 - 1) < 0.1 and each.boundary.at >= 60_000
+        ]
+        assert (at.boundary.at, at.boundary.low, at.boundary.high) == (65_480, 65_480, 65_481)
+        assert (at.boundary.kind, at.boundary.source, at.declared) == (
+            "protocol",
+            "measured",
+            "detached limit",
+        )
+        here, beyond = predict(pieces, np.array([65_400.0, 65_500.0]))
+        assert beyond / here == pytest.approx(jump, rel=0.08)
+        assert not [each for each in found if each.declared == "eager limit"]
+
+
+def test_a_threshold_that_costs_nothing_is_no_boundary():
+    kept = 0
+    for seed in range(20):
+        size, seconds = limited(1.0, seed)
+        ends = [piece.high for piece in fit_curve(size, seconds, known=(DETACHED, UNRELATED))]
+        kept += len(ends) - 1
+    assert kept <= 2
+
+
+def test_a_threshold_that_the_costs_refute_leaves_the_boundary_where_it_is():
+    far = KnownPlace("detached limit", 75_000, 75_000, is_measured=True)
+    for seed in range(4):
+        pieces, found = judged_costs(*limited(3.0, seed), (far,))
+        assert pieces[0].high == pytest.approx(65_480, rel=0.01)
+        assert {each.boundary.source for each in found} == {"search"}
+
+
+def test_a_declared_jump_is_a_switch_even_where_resamples_place_it_elsewhere():
+    for seed in range(4):
+        size, seconds = limited(3.0, seed, early=0.5)
+        declared = KnownPlace("eager limit", 62_000, 65_536, is_measured=False)
+        _, found = judged_costs(size, seconds, (declared,))
+        (near,) = [each for each in found if each.declared == "eager limit"]
+        assert near.boundary.kind == "protocol"
+        assert near.boundary.source == "declared"
 
 
 def test_a_bend_is_called_a_knot():

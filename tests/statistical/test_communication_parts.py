@@ -274,6 +274,21 @@ def test_replications_agree_and_a_slower_link_differs_in_its_slope_only():
     assert [each.high for each in found.levels if each.verdict == "different"] in ([], [None])
 
 
+def test_two_single_runs_are_never_called_different():
+    # Launches of one host differ by some per cent, and by nothing that a single launch can tell of.
+    plan = Plan(operations=2000)
+    for seed in range(3):
+        first, second = (
+            replications(TCP, replace(plan, seed=100 * seed + side), 1, spread=0.06) for side in (1, 2)
+        )
+        found = compare(first, second, FitOptions(resamples=10))
+        assert found.is_single
+        assert not found.differs
+        judged = [*found.boundaries, *found.coefficients, *found.levels]
+        assert "different" not in {each.verdict for each in judged}
+        assert "same" not in {each.verdict for each in found.levels}
+
+
 def edited(trace, change):
     endpoints = []
     for endpoint in trace.endpoints:

@@ -8,24 +8,26 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from steelyard.analyse.cost_curve import search_pieces
+from steelyard import _native
+from steelyard.analyse.cost_curve import MEANT, search_pieces
 from steelyard.analyse.median_line import CUT, evaluate, median_piece
 from steelyard.analyse.mixture_zone import zone_end
+from steelyard.analyse.segments import SegmentOptions
 from steelyard.model.cost_model import Boundary
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from steelyard.analyse.cost_curve import CurveOptions
-    from steelyard.model.cost_model import CostPiece
+    from steelyard.analyse.cost_curve import CurveOptions, KnownPlace
+    from steelyard.model.cost_model import BoundarySource, CostPiece
 
     Vector = NDArray[np.float64]
     Whole = NDArray[np.int64]
 
 NEAR: Final = 0.05
-"""Boundaries that differ by less, as a share, are the same; a declared parameter that near explains one."""
+"""Boundaries that differ by less, as a share, are the same."""
 
 RECURRENT: Final = 0.9
 """A switch is found in at least this share of resamples."""
@@ -38,6 +40,11 @@ SURE: Final = 4.0
 
 WINDOW: Final = 300
 """Values on either side that a step is judged by, at most."""
+
+LEVEL: Final = 0.95
+"""Of the intervals."""
+
+INTERVAL_RESAMPLES: Final = 400
 
 _FEWEST: Final = 12
 
@@ -54,7 +61,8 @@ class BoundaryEvidence:
         Logarithm of the cost right of it over the cost left of it, by the values on either side alone, and
         its standard error.
     declared : str
-        Parameter of the library that lies near; empty where none does.
+        What else says that something changes here: a parameter of the library, or what was measured; empty
+        where nothing does.
     mixed : tuple of float or None
         Smallest and largest size between which values of both sides were seen.
     mixed_count : int
@@ -94,26 +102,30 @@ def judge_boundaries(
     pieces: Sequence[CostPiece],
     plan: Resampling,
     options: CurveOptions,
-    declared: Mapping[str, int] | None = None,
+    known: Sequence[KnownPlace] = (),
 ) -> tuple[BoundaryEvidence, ...]:
     """Judge the boundaries between pieces.
 
-    A boundary is a ``protocol`` switch if at least 90 % of the resamples have one within 5 % of it, and the
-    cost has a step there or a declared parameter lies within 5 %. Everything else is a ``knot``.
+    A boundary is a ``protocol`` switch if it lies where a limit was measured; or if the cost has a step there
+    and a limit is declared there (up to 15 % above it, as messages may go the other way before the limit, or
+    5 % below), or at least 90 % of the resamples have a boundary within 5 %.
+    Everything else is a ``knot``.
 
     Parameters
     ----------
     data : tuple of ndarray
         Sizes and costs, shape (n,), as `sorted_costs` gives them; `plan` is in the same order.
     pieces : sequence of CostPiece
-        As `fit_curve` gives them.
-    declared : Mapping or None
-        Bytes by name: limits that the library declares.
+        As `fit_curve` gives them for the same known places.
+    known : sequence of KnownPlace
+        Limits that were measured, or that the library declares.
 
     Returns
     -------
     tuple of BoundaryEvidence
-        One per boundary, ascending; intervals hold the middle 95 % of the resamples that found it.
+        One per boundary, ascending. Intervals hold 95 %, as `fit_segments` gives them: what the data do not
+        refute, between the largest size surely before the boundary and the smallest surely beyond. A measured
+        place has no other.
 
     References
     ----------
@@ -125,23 +137,53 @@ def judge_boundaries(
         return ()
     generator = np.random.default_rng(plan.seed)
     windows = [_window(x, ends, number) for number in range(len(ends))]
-    places: list[list[float]] = [[] for _ in ends]
+    counts = [0] * len(ends)
     steps: list[list[float]] = [[] for _ in ends]
     for _ in range(plan.resamples):
         times = _drawn(plan, generator)
         rows = np.repeat(np.arange(x.size), times)
         found = [piece.high for piece in search_pieces(x[rows], y[rows], options) if piece.high is not None]
         for number, end in enumerate(ends):
-            near = [other for other in found if abs(math.log(max(other, 1.0) / max(end, 1.0))) <= NEAR]
-            if near:
-                places[number].append(min(near, key=lambda other: abs(other - end)))
+            counts[number] += any(_is_near(other, end) for other in found)
             low, high = windows[number]
             here = np.repeat(np.arange(low, high), times[low:high])
             steps[number].append(_step(x[here], y[here], end))
+    intervals = _intervals(x, y, ends, plan.seed)
     return tuple(
-        _evidence(data, pieces, number, (places[number], steps[number], plan.resamples), declared or {})
+        _evidence(
+            data,
+            pieces,
+            number,
+            (counts[number] / max(plan.resamples, 1), steps[number], intervals[number]),
+            known,
+        )
         for number in range(len(ends))
     )
+
+
+def _is_near(one: float, other: float) -> bool:
+    return abs(math.log(max(one, 1.0) / max(other, 1.0))) <= NEAR
+
+
+def _intervals(x: Vector, y: Vector, ends: Sequence[float], seed: int) -> list[tuple[float, float]]:
+    """Give the interval of each boundary, the others kept; an end without sizes beyond it has none."""
+    places = np.searchsorted(x, np.asarray(ends), side="right")
+    inside = [number for number, place in enumerate(places) if 0 < place < x.size]
+    starts = [float(x[places[number]]) for number in inside]
+    if len(set(starts)) < len(starts):
+        return [(end, end) for end in ends]
+    shifted = np.maximum(x, 1.0)
+    found = _native.break_intervals(
+        shifted,
+        y,
+        SegmentOptions(floor=0.0),
+        [max(start, 1.0) for start in starts],
+        resamples=INTERVAL_RESAMPLES,
+        level=LEVEL,
+        seed=seed,
+    )
+    limits = dict(zip(inside, found, strict=True))
+    return [limits.get(number, (end, end)) for number, end in enumerate(ends)]
 
 
 def _window(x: Vector, ends: Sequence[float], number: int) -> tuple[int, int]:
@@ -179,10 +221,10 @@ def _evidence(
     data: tuple[Vector, Vector],
     pieces: Sequence[CostPiece],
     number: int,
-    drawn: tuple[list[float], list[float], int],
-    declared: Mapping[str, int],
+    drawn: tuple[float, list[float], tuple[float, float]],
+    known: Sequence[KnownPlace],
 ) -> BoundaryEvidence:
-    places, steps, resamples = drawn
+    recurrence, steps, limits = drawn
     x, y = data
     ends = [piece.high for piece in pieces if piece.high is not None]
     at = ends[number]
@@ -190,22 +232,24 @@ def _evidence(
     step = _step(x[low:high], y[low:high], at)
     finite = np.array([each for each in steps if math.isfinite(each)])
     error = float(finite.std(ddof=1)) if finite.size > 2 else math.nan  # noqa: PLR2004 - a spread of two is none
-    recurrence = len(places) / max(resamples, 1)
-    named = next(
-        (name for name, size in sorted(declared.items()) if abs(size / max(at, 1.0) - 1) <= NEAR), ""
-    )
+    exact = next((each for each in known if each.is_measured and each.low == each.high == at), None)
+    near = [each for each in known if each.low * (1 - MEANT) <= at <= each.high * (1 + NEAR)]
+    named = exact or min(near, key=lambda each: (not each.is_measured, abs(each.high - at)), default=None)
     is_step = abs(step) > max(SMALLEST_JUMP, SURE * error)
-    is_switch = recurrence >= RECURRENT and (is_step or bool(named))
-    limits = np.quantile([*places, at], [0.025, 0.975])
+    is_switch = exact is not None or (is_step and (recurrence >= RECURRENT or named is not None))
     zone, count = _mixed(data, (pieces[number], pieces[number + 1]), at, (low, high))
+    source: BoundarySource = "search"
+    if named is not None:
+        source = "measured" if exact is not None else "declared"
     boundary = Boundary(
         at,
-        min(float(limits[0]), at),
-        max(float(limits[1]), at),
+        at if exact is not None else min(limits[0], at),
+        at + 1 if exact is not None else max(limits[1], at),
         recurrence,
         "protocol" if is_switch else "knot",
+        source,
     )
-    return BoundaryEvidence(boundary, step, error, named, zone, count)
+    return BoundaryEvidence(boundary, step, error, "" if named is None else named.name, zone, count)
 
 
 def _mixed(

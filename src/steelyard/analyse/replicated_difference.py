@@ -46,15 +46,17 @@ class Difference:
         With its 90 % interval, which lies within the margin where a test for equivalence at 5 % succeeds.
     p_beyond : float
         p-value that the difference is within the margin.
-    freedom : float
-        Degrees of freedom; infinite where each set has one run, so that only errors within runs are known.
+    freedom : int
+        Degrees of freedom of the scatter between runs; 0 where each set has one run. Then interval and
+        p-value rest on errors within the runs alone, and nothing is claimed: how much launches differ is not
+        known.
     """
 
     value: float
     low: float
     high: float
     p_beyond: float
-    freedom: float
+    freedom: int
 
 
 def replicated_difference(first: RunValues, second: RunValues, margin: float) -> Difference:
@@ -77,18 +79,17 @@ def replicated_difference(first: RunValues, second: RunValues, margin: float) ->
     """
     counts = first.values.size, second.values.size
     spread = sum(float(np.sum((side.values - side.values.mean()) ** 2)) for side in (first, second))
-    freedom: float = sum(counts) - 2
+    freedom = sum(counts) - 2
     within = float(np.mean(np.concatenate([first.errors, second.errors]) ** 2))
     variance = within
     if freedom > 0 and spread / freedom > within:
         variance = spread / freedom
-    elif freedom == 0:
-        freedom = math.inf
+    degrees = freedom or math.inf
     error = math.sqrt(variance * (1 / counts[0] + 1 / counts[1]))
     value = float(second.values.mean() - first.values.mean())
-    reach = float(stats.t.ppf(1 - ERROR, freedom)) * error if error > 0 else 0.0
+    reach = float(stats.t.ppf(1 - ERROR, degrees)) * error if error > 0 else 0.0
     beyond = abs(value) - margin
-    p_beyond = float(stats.t.sf(beyond / error, freedom)) if error > 0 else float(beyond <= 0)
+    p_beyond = float(stats.t.sf(beyond / error, degrees)) if error > 0 else float(beyond <= 0)
     # The nearer limit of the margin decides; the farther one adds next to nothing to the p-value.
     return Difference(value, value - reach, value + reach, p_beyond, freedom)
 
@@ -100,14 +101,15 @@ def verdicts(differences: Sequence[Difference], margin: float) -> tuple[Verdict,
     -------
     tuple of str
         ``different``: beyond the margin, with p-values corrected by Holm; ``same``: the interval lies
-        within the margin; ``undecided`` otherwise.
+        within the margin; ``undecided`` otherwise, and always where each set has one run.
 
     References
     ----------
     .. [1] Holm (1979), Scand. J. Statist. 6.
     .. [2] Schuirmann (1987), J. Pharmacokinet. Biopharm. 15: two one-sided tests.
     """
-    order = sorted(range(len(differences)), key=lambda number: differences[number].p_beyond)
+    judged = [number for number, each in enumerate(differences) if each.freedom > 0]
+    order = sorted(judged, key=lambda number: differences[number].p_beyond)
     rejected = set()
     for rank, number in enumerate(order):
         if differences[number].p_beyond > ERROR / (len(order) - rank):
@@ -115,6 +117,6 @@ def verdicts(differences: Sequence[Difference], margin: float) -> tuple[Verdict,
         rejected.add(number)
     found: list[Verdict] = []
     for number, each in enumerate(differences):
-        is_within = -margin <= each.low and each.high <= margin
+        is_within = each.freedom > 0 and -margin <= each.low and each.high <= margin
         found.append("different" if number in rejected else "same" if is_within else "undecided")
     return tuple(found)

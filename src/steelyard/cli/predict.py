@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from steelyard.cli.amounts import parse_bytes
 from steelyard.report.export.recorded_models import recorded_model
-from steelyard.units import format_bytes, format_seconds
+from steelyard.units import format_seconds
 
 if TYPE_CHECKING:
     from steelyard.model.cost_model import CostModel
@@ -74,7 +74,9 @@ def _row(model: CostModel, size: int, curve: str) -> dict[str, Any]:
 
 
 def _text(row: dict[str, Any]) -> str:
-    shown = f"{format_bytes(row['size_bytes']):>12}  {format_seconds(row['seconds']):>10}"
+    # In bytes: a switch lies between two sizes that no shorter unit tells apart.
+    size = f"{row['size_bytes']:,} B".replace(",", " ")
+    shown = f"{size:>12}  {format_seconds(row['seconds']):>10}"
     if row["p5_seconds"] is None:
         return f"{shown}  (median; its spread is not part of the model)"
     low, high = format_seconds(row["p5_seconds"]), format_seconds(row["p95_seconds"])

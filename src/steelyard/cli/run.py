@@ -17,7 +17,8 @@ from steelyard.cli.messages import NO_MESSAGES, Messages
 from steelyard.cli.option_owner import require_taken
 from steelyard.cli.program import OWN_PROGRAM, Program
 from steelyard.cli.replication import NO_REPLICATION, Replication
-from steelyard.errors import InterruptedByUser, UsageError
+from steelyard.cli.verb_app import options_of
+from steelyard.errors import AnalysisError, InterruptedByUser, UsageError
 from steelyard.record.clock import now_utc
 from steelyard.run.progress import choose_progress
 from steelyard.studies.execution import (
@@ -149,15 +150,29 @@ def run(  # noqa: PLR0913 - the options of a command line
 def _execute(assignment: Assignment, say: Callable[[Path], None]) -> int:
     with choose_progress() as progress:
         summary = execute_study(assignment, progress)
-    if say is not _say_recorded:
-        assignment.study.analyse(assignment.result)
-        if isinstance(assignment.study, FollowedStudy) and assignment.study.follow(assignment.result):
-            assignment.study.analyse(assignment.result)
+    unanswered = None if say is _say_recorded else _analyse(assignment)
     say(assignment.result)
     failed = sum(count for status, count in summary.statuses.items() if status != "completed")
     if failed:
         sys.stderr.write(f"{failed} of {sum(summary.statuses.values())} runs failed; the report names them\n")
+    if unanswered is not None:
+        raise unanswered
     return 0
+
+
+def _analyse(assignment: Assignment) -> AnalysisError | None:
+    """Compute findings, and what follows from them; give why that cannot be, for after the report."""
+    assignment.study.analyse(assignment.result)
+    if not isinstance(assignment.study, FollowedStudy):
+        return None
+    try:
+        is_more = assignment.study.follow(assignment.result)
+    except AnalysisError as error:
+        assignment.study.analyse(assignment.result)
+        return error
+    if is_more:
+        assignment.study.analyse(assignment.result)
+    return None
 
 
 def _result_folder(out: Path | None, options: BaseModel, name: str) -> Path:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = "steelyard/cost-model/1"
 PieceName = Literal["constant", "line", "power"]
+BoundarySource = Literal["search", "measured", "declared"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +61,15 @@ class Boundary:
     Parameters
     ----------
     at, low, high : float
-        Bytes: place and interval.
+        Bytes: the largest size before it, the largest size that is surely before it, and the smallest that is
+        surely beyond.
     recurrence : float
-        Part of the resamples that found a boundary here.
+        Part of the resamples in which a search that is told nothing found a boundary here.
     kind : str
         ``protocol``: something switches here; ``knot``: the pieces only approximate a bend.
+    source : str
+        How its place is known: ``search`` from the costs, ``measured`` by an experiment of its own,
+        ``declared`` by the library and confirmed by the costs.
     """
 
     at: float
@@ -72,6 +77,7 @@ class Boundary:
     high: float
     recurrence: float
     kind: Literal["protocol", "knot"]
+    source: BoundarySource = "search"
 
 
 @dataclass(frozen=True, slots=True)

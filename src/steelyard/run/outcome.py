@@ -60,20 +60,31 @@ def failed_outcome(run_id: str, iteration: int, message: str) -> Document:
 
 
 def explained(outcome: Document) -> Document:
-    r"""Give a failed outcome whose message ends with the last line the program wrote to standard error.
+    r"""Give a failed outcome whose message ends with what the program wrote to standard error last.
+
+    That is its last line; of a line ``hint: ...`` the line before it, with the hint in brackets.
 
     Examples
     --------
     >>> said = {"text": "warming up\nno such host\n"}
     >>> explained({"status": "nonzero_exit", "message": None, "standard_error": said})["message"]
     'no such host'
+    >>> said = {"text": "error: no such host\n\nhint: name another\n"}
+    >>> explained({"status": "nonzero_exit", "message": None, "standard_error": said})["message"]
+    'error: no such host (hint: name another)'
     """
     said = ((outcome.get("standard_error") or {}).get("text") or "").strip()
     if outcome["status"] not in FAILURES or not said:
         return outcome
-    last = without_secrets(said.splitlines()[-1].strip())
+    last = without_secrets(_last_words([line.strip() for line in said.splitlines() if line.strip()]))
     message = outcome["message"]
     return {**outcome, "message": f"{message}: {last}" if message else last}
+
+
+def _last_words(lines: list[str]) -> str:
+    """Give the last line; a hint alone says how to repair nothing in particular."""
+    *_, cause, last = ["", *lines]
+    return f"{cause} ({last})" if cause and last.startswith("hint:") else last
 
 
 def check_output(outcome: Document, expected: str | None) -> Document:

@@ -131,9 +131,11 @@ fn largest(level: &[f64], noise: NoiseScale) -> f64 {
     }
 }
 
+/// From the median absolute residual to sigma, for normal values.
+pub(super) const TO_SIGMA: f64 = 1.482_602_218_505_602;
+
 /// 1.4826 times the median absolute residual, as a share of the level where noise is proportional, over the point's own scale.
 fn noise_scale(groups: &Groups, level: &[f64], noise: NoiseScale) -> f64 {
-    const TO_SIGMA: f64 = 1.482_602_218_505_602;
     let mut sizes: Vec<f64> = Vec::with_capacity(groups.y.len());
     for (group, &centre) in level.iter().enumerate() {
         let unit = groups.scale[group] * if noise == NoiseScale::Proportional { centre } else { 1.0 };
@@ -154,7 +156,8 @@ pub(super) fn cut_value(value: f64, level: f64, sigma: f64, options: &SegmentOpt
     value.clamp(level - CUT * sigma * unit, level + CUT * sigma * unit)
 }
 
-fn gather(x: f64, values: &[f64], level: f64, sigma: f64, options: &SegmentOptions) -> Both {
+/// Moments of the points at one x, cut around a level.
+pub(super) fn gather(x: f64, values: &[f64], level: f64, sigma: f64, options: &SegmentOptions) -> Both {
     let count = real(values.len());
     let unit = if options.noise == NoiseScale::Proportional { sigma * level } else { sigma };
     let weight = 1.0 / (unit * unit);

@@ -30,7 +30,11 @@ from steelyard.studies.communication.run_findings import (
     coverage_finding,
     ended_findings,
 )
-from steelyard.studies.communication.simulated import simulation_of, why_not_simulated
+from steelyard.studies.communication.simulated import (
+    NOTHING_HELD_OUT,
+    simulation_of,
+    why_not_simulated,
+)
 from steelyard.studies.communication.state_findings import state_findings
 from steelyard.studies.communication.surroundings import options_of
 from steelyard.studies.communication.tables import write_tables
@@ -112,7 +116,7 @@ def _fits(record: CellRecord, runs: Sequence[RecordedRun], plan: Plan) -> Iterat
 def _known_before(facts: TransportFacts, plan: Plan) -> FitOptions:
     return FitOptions(
         seed=plan.seed,
-        declared=facts.declared,
+        known=facts.places(),
         asynchronous_bytes=facts.bytes_of("asynchronous"),
         detached_bytes=facts.bytes_of("detached"),
     )
@@ -154,7 +158,8 @@ def _claims(
     if not reason and plan.options.get("validation") is True:
         reason = _outdated(result, fits)
     if reason:
-        yield finding("not_simulated", {}, "absent", facts={"reason": reason})
+        verdict = "nothing left" if reason == NOTHING_HELD_OUT else "absent"
+        yield finding("not_simulated", {}, verdict, facts={"reason": reason})
     yield from ended_findings(runs)
     sizes = [size for record, _ in fits for size in record.operations.size.tolist()]
     yield coverage_finding(plan, options_of(plan).sizes, sizes)

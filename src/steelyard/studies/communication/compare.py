@@ -48,7 +48,8 @@ class BoundaryPair:
         ``None`` where there is none within 5 %.
     verdict : str
         ``same`` if their intervals meet or they lie within the margin, ``different`` if not. Where one has
-        none, ``different`` too, unless a data set is so small that it may have missed it: ``undecided``.
+        none, ``different`` too, unless a data set is so small that it may have missed it: ``undecided``, as
+        is every difference between two single runs.
     """
 
     first: Boundary | None
@@ -132,6 +133,11 @@ class Comparison:
     noise: tuple[tuple[float, float | None, float], ...]
 
     @property
+    def is_single(self) -> bool:
+        """Whether each data set is one run, so that nothing can be claimed."""
+        return self.runs == (1, 1)
+
+    @property
     def differs(self) -> bool:
         """Whether a boundary, a coefficient or a whole regime is different."""
         found = [each.verdict for each in self.boundaries]
@@ -177,8 +183,10 @@ def compare(
         used.curve,
     )
     judged = [judged_delay(half, used)[1] for half in halves]
-    missing: Verdict = "different" if min(len(half) for half in halves) >= ENOUGH else "undecided"
-    boundaries = _boundaries([tuple(each.boundary for each in side) for side in judged], margin, missing)
+    unlike: Verdict = "undecided" if len(first) + len(second) <= 2 else "different"  # noqa: PLR2004 - one run each
+    missing = unlike if min(len(half) for half in halves) >= ENOUGH else "undecided"
+    sides_found = [tuple(each.boundary for each in side) for side in judged]
+    boundaries = _boundaries(sides_found, margin, (unlike, missing))
     coefficients = _coefficients(halves, pieces, margin)
     return Comparison(
         states=(sides[0].state, sides[1].state),
@@ -192,8 +200,9 @@ def compare(
 
 
 def _boundaries(
-    sides: Sequence[tuple[Boundary, ...]], margin: float, missing: Verdict
+    sides: Sequence[tuple[Boundary, ...]], margin: float, verdicts_apart: tuple[Verdict, Verdict]
 ) -> tuple[BoundaryPair, ...]:
+    unlike, missing = verdicts_apart
     found: list[BoundaryPair] = []
     taken: set[float] = set()
     for boundary in sides[0]:
@@ -202,7 +211,8 @@ def _boundaries(
             continue
         if other is not None:
             taken.add(other.at)
-        verdict = missing if other is None else _met(boundary, other, margin)
+        is_met = other is not None and _met(boundary, other, margin)
+        verdict: Verdict = "same" if is_met else missing if other is None else unlike
         found.append(BoundaryPair(boundary, other, verdict))
     found += [
         BoundaryPair(None, each, missing)
@@ -217,9 +227,8 @@ def _nearest(boundary: Boundary, others: Sequence[Boundary]) -> Boundary | None:
     return min(near, key=lambda each: abs(each.at - boundary.at), default=None)
 
 
-def _met(one: Boundary, other: Boundary, margin: float) -> Verdict:
-    is_near = _apart(one, other) <= margin
-    return "same" if is_near or (one.low <= other.high and other.low <= one.high) else "different"
+def _met(one: Boundary, other: Boundary, margin: float) -> bool:
+    return _apart(one, other) <= margin or (one.low <= other.high and other.low <= one.high)
 
 
 def _apart(one: Boundary, other: Boundary) -> float:

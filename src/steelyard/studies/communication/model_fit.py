@@ -22,10 +22,11 @@ from steelyard.studies.communication.regimes import regimes_of
 from steelyard.studies.communication.rivals import held_out_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from steelyard.analyse.cost_curve import KnownPlace
     from steelyard.analyse.curve_boundaries import BoundaryEvidence
     from steelyard.model.cost_model import CostPiece
     from steelyard.record.trace import Trace
@@ -55,8 +56,8 @@ class FitOptions:
         Its name; by default what the traces call it.
     state : str or None
         State of the host whose operations are fitted; by default the one with the most.
-    declared : Mapping or None
-        Limits that the library declares, bytes by name.
+    known : tuple of KnownPlace
+        Where the cost may change: limits that were measured or are declared, the surest first.
     bandwidth_bytes_per_s, latency_s : float or None
         Of the nominal link; by default of the largest and the smallest message.
     asynchronous_bytes, detached_bytes : int or None
@@ -69,7 +70,7 @@ class FitOptions:
 
     transport: str | None = None
     state: str | None = None
-    declared: Mapping[str, int] | None = None
+    known: tuple[KnownPlace, ...] = ()
     bandwidth_bytes_per_s: float | None = None
     latency_s: float | None = None
     asynchronous_bytes: int | None = None
@@ -168,7 +169,7 @@ def model_of(traces: Sequence[Trace], options: FitOptions | None = None) -> tupl
         calls=calls,
         carry_over=carry_over(half.size, half.previous_size, ratio),
         outliers=find_outliers(in_state, in_state.half_s / predict(delay, in_state.size)),
-        errors=held_out_errors(half, used.curve),
+        errors=held_out_errors(half, used.curve, used.known),
         envelope=envelope(half.size, half.half_s, delay),
     )
 
@@ -232,19 +233,19 @@ def judged_delay(
     half: Operations, options: FitOptions
 ) -> tuple[tuple[CostPiece, ...], tuple[BoundaryEvidence, ...]]:
     """Fit the curve of delays and judge its boundaries."""
-    delay = fit_curve(half.size, half.half_s, options.curve)
+    delay = fit_curve(half.size, half.half_s, options.curve, options.known)
     order = np.lexsort((half.half_s, half.size))
     groups = half.run[order] * _MANY + half.block[order]
     plan = Resampling(groups, half.run[order], options.resamples, options.seed)
     data = sorted_costs(half.size, half.half_s)
-    return delay, judge_boundaries(data, delay, plan, options.curve, options.declared)
+    return delay, judge_boundaries(data, delay, plan, options.curve, options.known)
 
 
 def _curve(rows: Operations, seconds: Vector, options: FitOptions) -> tuple[CostPiece, ...] | None:
     kept = np.isfinite(seconds) & (seconds > 0)
     if int(kept.sum()) < FEWEST:
         return None
-    return fit_curve(rows.size[kept], seconds[kept], options.curve)
+    return fit_curve(rows.size[kept], seconds[kept], options.curve, options.known)
 
 
 def _calls(rows: Operations, options: FitOptions) -> dict[str, tuple[CostPiece, ...]]:

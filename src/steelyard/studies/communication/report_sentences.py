@@ -53,6 +53,7 @@ PHRASING: Final = Phrasing(
             "*": "{subject.transport} was not measured: {facts.reason}",
         },
         "not_simulated": {
+            "nothing left": "SimGrid simulated nothing: {facts.reason}",
             "*": "SimGrid was not asked: {facts.reason}; predictions are those of the model's formula, which "
             "is what SimGrid computes",
         },

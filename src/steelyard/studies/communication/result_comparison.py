@@ -79,7 +79,7 @@ class ResultComparison:
     def lines(self) -> Iterator[str]:
         """Give it as text."""
         for each in self.compared:
-            yield f"{each.label}: {'different' if each.comparison.differs else 'nothing is surely different'}"
+            yield f"{each.label}: {_summary(each.comparison)}"
             yield from _lines(each.comparison)
         for name in self.alone:
             yield f"not compared: {name}"
@@ -206,6 +206,15 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _summary(comparison: Comparison) -> str:
+    if comparison.is_single:
+        return (
+            "one run each: how much launches differ is not known, so nothing is claimed "
+            "(measure both with `--replications 3`)"
+        )
+    return "different" if comparison.differs else "nothing is surely different"
 
 
 def _lines(comparison: Comparison) -> Iterator[str]:

@@ -13,10 +13,11 @@ from steelyard.analyse.linear import linear_model
 from steelyard.analyse.median_line import binned_medians, predict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
+    from steelyard.analyse.cost_curve import KnownPlace
     from steelyard.studies.communication.operations import Operations
 
     Vector = NDArray[np.float64]
@@ -121,13 +122,17 @@ def prediction_error(model: str, predictor: Predictor, size: Vector, seconds: Ve
     )
 
 
-def held_out_errors(half: Operations, options: CurveOptions) -> tuple[PredictionError, ...]:
+def held_out_errors(
+    half: Operations, options: CurveOptions, known: Sequence[KnownPlace] = ()
+) -> tuple[PredictionError, ...]:
     """Predict each run from the other runs, or the odd blocks of a single one from the even ones.
 
     Parameters
     ----------
     half : Operations
         Round trips in one state of the host.
+    known : sequence of KnownPlace
+        As for `fit_curve`.
 
     Returns
     -------
@@ -141,13 +146,15 @@ def held_out_errors(half: Operations, options: CurveOptions) -> tuple[Prediction
     for test in tests:
         if min(int(test.sum()), int((~test).sum())) < 2 * BIN:
             continue
-        found.append(_errors(half.where(~test), half.where(test), options))
+        found.append(_errors(half.where(~test), half.where(test), options, known))
     return tuple(_middle(rows) for rows in zip(*found, strict=True))
 
 
-def _errors(seen: Operations, unseen: Operations, options: CurveOptions) -> tuple[PredictionError, ...]:
+def _errors(
+    seen: Operations, unseen: Operations, options: CurveOptions, known: Sequence[KnownPlace]
+) -> tuple[PredictionError, ...]:
     size, seconds = seen.size.astype(np.float64), seen.half_s
-    pieces = fit_curve(size, seconds, options)
+    pieces = fit_curve(size, seconds, options, known)
     models: dict[str, Predictor] = {
         "pieces": lambda at: predict(pieces, at),
         "2^k interpolation": grid_interpolation(size, seconds),

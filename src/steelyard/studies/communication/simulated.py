@@ -35,16 +35,22 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = "steelyard/simulation/1"
 ABSENT: Final = "absent.json"
+NOTHING_HELD_OUT: Final = (
+    "no replication with enough round trips is left to predict: a state of the host that one replication met "
+    "has it for its model"
+)
 _VALIDATION: Final = TypeAdapter(Validation)
 
 
 def simulate_result(result: Path) -> None:
     """Let SimGrid simulate every held-out replication with its model, and keep what it answers.
 
-    Where SimGrid is missing, that and the reason are kept instead.
+    Where SimGrid is missing, or no replication is held out, that and the reason are kept instead.
 
     Raises
     ------
+    AnalysisError
+        If no replication is held out, so that there is nothing to simulate.
     DataError
         If the result is damaged or cannot be written.
     RunError
@@ -61,6 +67,10 @@ def simulate_result(result: Path) -> None:
     except OSError as error:
         raise unwritable(folder, error, "check the rights of the folder") from error
     seal_tables(result)
+    if why_not_simulated(result) == NOTHING_HELD_OUT:
+        message = f"SimGrid cannot be held against measurements: {NOTHING_HELD_OUT}"
+        hint = "measure more: `steelyard run communication --validate --replications 5`"
+        raise AnalysisError(message, hint=hint, code="analysis.nothing-held-out")
 
 
 def simulation_of(result: Path, file: str, run: RecordedRun, model: CostModel) -> Validation | None:
@@ -81,6 +91,7 @@ def why_not_simulated(result: Path) -> str:
 
 
 def _contents(result: Path, plan: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
+    is_empty = True
     for record, run, file, model in _held_out(result, plan):
         try:
             found = validate(model, held_out_of(record, run), seed=plan.seed)
@@ -91,6 +102,9 @@ def _contents(result: Path, plan: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
             continue  # too few round trips in this state: there is nothing to compare with
         content = {"schema": SCHEMA, "model_sha256": _digest(model), "validation": asdict(found)}
         yield _name(file, run), content
+        is_empty = False
+    if is_empty:
+        yield ABSENT, {"schema": SCHEMA, "reason": NOTHING_HELD_OUT}
 
 
 def _held_out(result: Path, plan: Plan) -> Iterator[tuple[CellRecord, RecordedRun, str, CostModel]]:

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from steelyard.analyse.cost_curve import KnownPlace
 from steelyard.model import Estimate, Evidence
 from steelyard.studies.analysis_parts import finding
 
@@ -23,6 +24,9 @@ KINDS: Final = {
     "detached": "a send returns although the receiver does nothing",
     "asynchronous": "a send returns although the receiver only looks for other messages",
 }
+
+HEADER: Final = 0.05
+"""Part of a declared limit that may belong to headers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,26 @@ class TransportFacts:
         """Give a threshold of `KINDS`, if it was found."""
         value = self.thresholds.get(f"{kind}_bytes")
         return value if isinstance(value, int) else None
+
+    def places(self) -> tuple[KnownPlace, ...]:
+        """Give where the cost of messages may change, the surest first.
+
+        A measured threshold is exact where every size it was looked for was decided; a library may count a
+        header of its own in what it declares.
+        """
+        found = []
+        is_exact = self.thresholds.get("undecided") == 0
+        for kind in KINDS:
+            size = self.bytes_of(kind)
+            if size is not None and self.thresholds.get(f"{kind}_is_lower_bound") is not True:
+                low = float(size) if is_exact else (1 - HEADER) * size
+                found.append(KnownPlace(f"{kind} limit", low, float(size), is_measured=True))
+        found += [
+            KnownPlace(name, (1 - HEADER) * size, float(size), is_measured=False)
+            for name, size in sorted(self.declared.items())
+            if size > 0
+        ]
+        return tuple(found)
 
 
 def write_facts(folder: Path, facts: Mapping[str, str]) -> None:

@@ -214,7 +214,7 @@ fn own_cost(
 ) -> f64 {
     let limits = limits(groups.y.len(), options);
     let pieces = ranges(&found.breaks, groups.count()).into_iter().map(|range| {
-        let own = piece_of(groups, &weighted.groups, range, &limits);
+        let own = piece(groups, &weighted.groups, range, &limits);
         let loss: f64 = (range.0..range.1)
             .map(|group| {
                 let spread = weighted.spread[group] * sigma / weighted.sigma;
@@ -262,7 +262,7 @@ fn rounds(groups: &Groups, options: &SegmentOptions, start: &Start, proof: Proof
         before = Some(found.clone());
         let curves: Vec<Piece> = ranges(&found, groups.count())
             .into_iter()
-            .map(|range| piece_of(groups, &weighted.groups, range, &limits))
+            .map(|range| piece(groups, &weighted.groups, range, &limits))
             .collect();
         let settled = settle(groups, &curves, &found, &weighted.spread, options);
         let smeared = if pass == 1 { start.smeared } else { 0 };
@@ -298,7 +298,7 @@ fn levels(
     let fewest = if options.robust { (2.0 * limits.penalty / (CUT * CUT)).max(real(smeared)) } else { 0.0 };
     let pieces: Vec<((usize, usize), Piece)> = ranges(breaks, groups.count())
         .into_iter()
-        .map(|range| (range, piece_of(groups, weighted, range, &limits)))
+        .map(|range| (range, piece(groups, weighted, range, &limits)))
         .collect();
     let is_solid: Vec<bool> = pieces.iter().map(|(_, piece)| real(piece.points) >= fewest).collect();
     let mut found = Vec::with_capacity(groups.count());
@@ -325,27 +325,32 @@ fn ranges(breaks: &[usize], count: usize) -> Vec<(usize, usize)> {
     starts.zip(ends).collect()
 }
 
-fn piece_of(groups: &Groups, weighted: &[Both], range: (usize, usize), limits: &Limits) -> Piece {
+fn piece(groups: &Groups, weighted: &[Both], range: (usize, usize), limits: &Limits) -> Piece {
     let (from, to) = range;
     let sum = weighted[from..to].iter().fold(Both::default(), |mut sum, each| {
         sum.join(each);
         sum
     });
+    let points = groups.starts[to] - groups.starts[from];
+    best_piece(&sum, (groups.x[from], groups.x[to - 1]), points, limits)
+}
+
+/// The kind of piece that costs least for some moments.
+fn best_piece(sum: &Both, x_range: (f64, f64), points: usize, limits: &Limits) -> Piece {
     let kind = sum.kind(&limits.prices);
     let (base, slope) = match kind {
         PieceKind::Constant => (sum.plain.y, 0.0),
         PieceKind::Line => (sum.plain.y - sum.plain.slope() * sum.plain.x, sum.plain.slope()),
         PieceKind::Power => (sum.log.y - sum.log.slope() * sum.log.x, sum.log.slope()),
     };
-    let points = groups.starts[to] - groups.starts[from];
-    Piece { kind, x_range: (groups.x[from], groups.x[to - 1]), points, base, slope }
+    Piece { kind, x_range, points, base, slope }
 }
 
 fn describe(groups: &Groups, weighted: &Weighted, found: &Found, options: &SegmentOptions) -> Segmentation {
     let limits = limits(groups.y.len(), options);
     let pieces = ranges(&found.breaks, groups.count())
         .into_iter()
-        .map(|range| piece_of(groups, &weighted.groups, range, &limits))
+        .map(|range| piece(groups, &weighted.groups, range, &limits))
         .collect();
     Segmentation {
         pieces,

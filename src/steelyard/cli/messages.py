@@ -28,7 +28,8 @@ class Messages:
         By default all that work here.
     link
         A link between two network namespaces, such as `rate=1gbit,delay=50us`; several
-        times for several. Needs root.
+        times for several. Needs root. Without `rate=`, as in `10Gbps,50us`, what the network that is
+        there is called: simple models and SimGrid's defaults are judged with these numbers.
     hostfile
         A file with two hosts that are reached by ssh, one per line.
     operations

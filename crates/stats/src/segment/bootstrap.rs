@@ -8,23 +8,23 @@ use crate::sample::{Plan, real, whole};
 use crate::segment::groups::{Groups, TO_SIGMA, Weighted, gather};
 use crate::segment::moments::Both;
 use crate::segment::search::Limits;
-use crate::segment::{NoiseScale, PASSES, Piece, SegmentOptions, check, levels, limits, piece_of, usable};
+use crate::segment::{NoiseScale, PASSES, SegmentOptions, best_piece, check, levels, limits, usable};
 use crate::stream::{open_uniform, stream};
 
 /// Gives for every break the largest x surely left and the smallest x surely right of it, at the level of the plan.
 ///
 /// `breaks` are the smallest x of the pieces but the first, ascending. The limits enclose every place that the data do not
-/// refute: a place is refuted if both pieces around it cost more than at the best place, by more than in all but `1 - level`
-/// of samples that have their break where the best one is. Such samples are made of the fitted curves and of residuals of
-/// the same side, drawn with replacement, and both pieces are fitted to them again at every place. Either side has the noise
-/// of its own points, so that a quiet side decides against a noisy one. Neighbouring breaks stay; places further away than a
-/// twentieth of all distinct x (1000 to 4000) are not looked at. The limits are widened to the data points around them and to
-/// the break itself.
+/// refute: a place is refuted if the points are less likely with the break there than at the best place, by more than in all
+/// but `1 - level` of samples that have their break where the best one is. Such samples are made of the fitted curves and of
+/// residuals of the same side, drawn with replacement, and their curves are fitted and their break is placed again. Either
+/// side has the noise of its own points, so that a quiet side decides against a noisy one; a few points in a hundred may
+/// lie anywhere, so that spikes decide nothing. Neighbouring breaks stay, and at most 4000 points on either side
+/// are looked at. The limits are widened to the data points around them and to the break itself.
 ///
 /// Source: D. Siegmund, "Confidence sets in change-point problems", International Statistical Review 56, 1988: sets of
-/// places whose likelihood ratio is below a quantile. Own deviation: the quantile is simulated, and residuals are cut. A
-/// bootstrap of the place itself does not do: E. Seijo, B. Sen, "Change-point in stochastic design regression and the
-/// bootstrap", Annals of Statistics 39, 2011.
+/// places whose likelihood ratio is below a quantile. Own deviation: the quantile is simulated. Drawing the points
+/// themselves again does not do: E. Seijo, B. Sen, "Change-point in stochastic design regression and the bootstrap",
+/// Annals of Statistics 39, 2011.
 ///
 /// # Errors
 ///
@@ -76,60 +76,61 @@ struct Window {
     from: usize,
     to: usize,
     after: usize,
+    /// What lies beyond on either side, as it was measured.
+    beyond: [Both; 2],
 }
 
-/// One side of a break: its curve at the groups of the window, its noise, and what lies beyond the window.
+/// One side of a break.
+#[derive(Debug, Clone)]
 struct Side {
+    /// Its curve at the groups of the window.
     curve: Vec<f64>,
+    /// Middle and scale of its residuals.
+    middle: f64,
     sigma: f64,
-    /// Residuals of its own points in the window over the unit of its noise.
+    /// Residuals of its own points in the window.
     residuals: Vec<f64>,
-    beyond: Both,
 }
 
 /// Rounds of placing the break and fitting both sides again.
 const ROUNDS: usize = 3;
 
-/// Fewer points of one side share the noise of both.
+/// Fewer points of one side share the scale of both.
 const FEW: usize = 15;
+
+/// Points of either side that are looked at, and groups that are looked at in any case.
+const POINTS: usize = 4000;
+const GROUPS: usize = 10;
+
+/// Share of points that may lie anywhere, and how many scales of the noisier side wide that is.
+const ASTRAY: f64 = 0.03;
+const ANYWHERE: f64 = 40.0;
 
 impl Scene<'_> {
     fn interval(&self, places: &[usize], index: usize, plan: &Plan) -> (f64, f64) {
         let at = places[index];
         let before = if index == 0 { 0 } else { places[index - 1] };
         let after = places.get(index + 1).copied().unwrap_or(self.groups.count());
-        let reach = (self.groups.count() / 20).clamp(1000, 4000);
-        let shortest = self.limits.shortest;
-        let from = at.saturating_sub(reach).max((before + shortest).min(at)).max(1);
-        let to = (at + reach).min(after.saturating_sub(shortest).max(at)).max(from);
-        let window = Window { before, from, to, after };
-        let values = |group: usize| self.groups.values(group);
-        let mut best = at;
-        let mut sides = self.sides(window, best);
-        let mut costs = self.costs(window, &sides, |group| values(group).to_vec());
-        for _ in 1..ROUNDS {
-            let found = from + least(&costs).0;
-            if found == best {
-                break;
-            }
-            best = found;
-            sides = self.sides(window, best);
-            costs = self.costs(window, &sides, |group| values(group).to_vec());
-        }
+        let window = self.window(before, at, after);
+        let Window { from, to, .. } = window;
+        let known: Vec<Vec<f64>> = (from..to).map(|group| self.groups.values(group).to_vec()).collect();
+        let (best, sides, costs) = self.placed(window, at, &known, ROUNDS);
         let mut excesses: Vec<f64> = (0..plan.resamples)
             .into_par_iter()
             .map(|replicate| {
                 let mut generator = stream(plan.seed, plan.cell.wrapping_add(index as u64), replicate);
-                let drawn = |group: usize| {
-                    let side = &sides[usize::from(group >= best)];
-                    let level = side.curve[group - from];
-                    let unit = self.unit(level) * side.sigma;
-                    let count = side.residuals.len();
-                    let mut draw =
-                        || side.residuals[whole(open_uniform(&mut generator) * real(count)).min(count - 1)];
-                    values(group).iter().map(|_| level + unit * draw()).collect()
-                };
-                let costs = self.costs(window, &sides, drawn);
+                let drawn: Vec<Vec<f64>> = (from..to)
+                    .map(|group| {
+                        let side = &sides[usize::from(group >= best)];
+                        let count = side.residuals.len();
+                        let mut draw = || {
+                            let at = whole(open_uniform(&mut generator) * real(count)).min(count - 1);
+                            self.value(side.curve[group - from], side.residuals[at])
+                        };
+                        known[group - from].iter().map(|_| draw()).collect()
+                    })
+                    .collect();
+                let (_, _, costs) = self.placed(window, best, &drawn, ROUNDS - 1);
                 costs[best - from] - least(&costs).1
             })
             .collect();
@@ -143,118 +144,153 @@ impl Scene<'_> {
         (self.groups.x[first - 1], self.groups.x[last.min(self.groups.count() - 1)])
     }
 
-    /// Both sides of a break at `place`, fitted to their own points.
-    fn sides(&self, window: Window, place: usize) -> [Side; 2] {
-        let Window { before, from, to, after } = window;
-        let ranges = [(before, place), (place, after)];
-        let curves = ranges.map(|range| {
-            let own = piece_of(self.groups, &self.weighted.groups, range, &self.limits);
-            self.curve(&own, window)
-        });
-        let near = [(from.min(place - 1), place), (place, to.max(place + 1))];
-        let residuals = [0, 1].map(|side| {
-            let own = piece_of(self.groups, &self.weighted.groups, ranges[side], &self.limits);
-            (near[side].0..near[side].1)
+    fn window(&self, before: usize, at: usize, after: usize) -> Window {
+        let shortest = self.limits.shortest;
+        let starts = &self.groups.starts;
+        let near = |point: usize| starts.partition_point(|&start| start < point);
+        let low = near(starts[at].saturating_sub(POINTS)).min(at.saturating_sub(GROUPS));
+        let high = near(starts[at] + POINTS).max(at + GROUPS);
+        let from = low.max((before + shortest).min(at)).max(1);
+        let to = high.min(after.saturating_sub(shortest).max(at)).max(from);
+        let sum = |first: usize, last: usize| {
+            self.weighted.groups[first..last].iter().fold(Both::default(), |mut sum, each| {
+                sum.join(each);
+                sum
+            })
+        };
+        Window { before, from, to, after, beyond: [sum(before, from), sum(to, after)] }
+    }
+
+    /// Places a break by turns with fitting the curves of both sides: where it is, the sides, and the cost of every place,
+    /// which is minus twice the logarithm of the likelihood.
+    fn placed(
+        &self,
+        window: Window,
+        start: usize,
+        values: &[Vec<f64>],
+        rounds: usize,
+    ) -> (usize, [Side; 2], Vec<f64>) {
+        let mut best = start;
+        let mut sides = self.sides(window, best, values);
+        let mut costs = self.costs(window, &sides, values);
+        for _ in 1..rounds {
+            let found = window.from + least(&costs).0;
+            if found == best {
+                break;
+            }
+            best = found;
+            sides = self.sides(window, best, values);
+            costs = self.costs(window, &sides, values);
+        }
+        (window.from + least(&costs).0, sides, costs)
+    }
+
+    /// Both sides of a break at `place`; beyond the window the points are those that were measured.
+    fn sides(&self, window: Window, place: usize, values: &[Vec<f64>]) -> [Side; 2] {
+        let Window { before, from, to, after, beyond } = window;
+        let inner = [(from.min(place), place), (place, to.max(place))];
+        let outer = [(before, place), (place, after)];
+        let mut sides = [0, 1].map(|side| {
+            let mut sum = beyond[side];
+            for group in inner[side].0..inner[side].1 {
+                let (level, sigma) = (self.level[group], self.weighted.spread[group]);
+                sum.join(&gather(self.groups.x[group], &values[group - from], level, sigma, self.options));
+            }
+            let (first, last) = outer[side];
+            let points = self.groups.starts[last] - self.groups.starts[first];
+            let own = best_piece(&sum, (self.groups.x[first], self.groups.x[last - 1]), points, &self.limits);
+            let curve: Vec<f64> =
+                (from..to).map(|group| self.usable(own.at(self.groups.x[group]), group)).collect();
+            let residuals: Vec<f64> = (inner[side].0..inner[side].1)
                 .flat_map(|group| {
-                    let level = self.positive(own.at(self.groups.x[group]), group);
-                    self.groups.values(group).iter().map(move |value| (value - level) / self.unit(level))
+                    let level = curve[group - from];
+                    values[group - from].iter().map(move |value| self.residual(*value, level))
                 })
-                .collect::<Vec<f64>>()
-        });
-        let scale = |values: &[f64]| {
-            let mut sizes: Vec<f64> = values.iter().map(|value| value.abs()).collect();
-            sizes.sort_unstable_by(f64::total_cmp);
-            TO_SIGMA * median(&sizes)
-        };
-        let both = scale(&residuals.concat());
-        let smallest = (1e-3 * both).max(1e-9 * self.weighted.sigma);
-        let mut curves = curves.into_iter();
-        let mut build = |side: usize| {
-            let own = if residuals[side].len() < FEW { both } else { scale(&residuals[side]) };
-            let sigma = own.max(smallest);
-            // Fitted curves take part of the noise away: at most a slope and a level.
-            let count = real(residuals[side].len());
+                .collect();
+            // A place at the very end of the window has no point of its own there.
+            let residuals = if residuals.is_empty() { vec![0.0] } else { residuals };
+            // The curve was fitted to these points: a level and a slope.
+            let count = real(residuals.len());
             let freed = (count / (count - 2.0).max(1.0)).sqrt();
-            Side {
-                curve: curves.next().unwrap_or_default(),
-                sigma,
-                residuals: residuals[side].iter().map(|value| value * freed / sigma).collect(),
-                beyond: Both::default(),
+            let middle = median(&residuals);
+            let sigma = freed * spread_of(&residuals, middle);
+            let residuals = residuals.iter().map(|each| middle + freed * (each - middle)).collect();
+            Side { curve, middle, sigma, residuals }
+        });
+        let counts = [sides[0].residuals.len(), sides[1].residuals.len()];
+        if counts[0].min(counts[1]) < FEW {
+            let both: Vec<f64> =
+                sides.iter().flat_map(|side| side.residuals.iter().map(|each| each - side.middle)).collect();
+            let shared = spread_of(&both, 0.0);
+            for (side, count) in sides.iter_mut().zip(counts) {
+                if count < FEW {
+                    side.sigma = side.sigma.max(shared);
+                    side.residuals = both.iter().map(|each| each + side.middle).collect();
+                }
             }
-        };
-        let mut sides = [build(0), build(1)];
-        for (side, (first, last)) in sides.iter_mut().zip([(before, from), (to, after)]) {
-            let mut sum = Both::default();
-            for group in first..last {
-                let level = self.level[group];
-                sum.join(&gather(
-                    self.groups.x[group],
-                    self.groups.values(group),
-                    level,
-                    side.sigma,
-                    self.options,
-                ));
-            }
-            side.beyond = sum;
+        }
+        let larger = sides[0].sigma.max(sides[1].sigma).max(1e-9 * self.weighted.sigma);
+        for side in &mut sides {
+            side.sigma = side.sigma.max(1e-3 * larger);
         }
         sides
     }
 
-    fn unit(&self, level: f64) -> f64 {
-        if self.options.noise == NoiseScale::Proportional { level } else { 1.0 }
-    }
-
-    /// A level that can be weighted by: where a curve is carried on too far, that of the points themselves.
-    fn positive(&self, level: f64, group: usize) -> f64 {
-        let known = self.level[group];
-        let is_usable =
-            level.is_finite() && (self.options.noise == NoiseScale::Constant || level > 1e-3 * known);
-        if is_usable { level } else { known }
-    }
-
-    fn curve(&self, piece: &Piece, window: Window) -> Vec<f64> {
-        (window.from..window.to).map(|group| self.positive(piece.at(self.groups.x[group]), group)).collect()
-    }
-
-    /// Cost of both pieces for every place of the window, in squared sigmas of either side.
-    fn costs(
-        &self,
-        window: Window,
-        sides: &[Side; 2],
-        mut values: impl FnMut(usize) -> Vec<f64>,
-    ) -> Vec<f64> {
-        let Window { from, to, .. } = window;
-        let prices = &self.limits.prices;
-        let drawn: Vec<Vec<f64>> = (from..to).map(&mut values).collect();
-        let moments = |side: &Side, group: usize| {
-            let level = side.curve[group - from];
-            gather(self.groups.x[group], &drawn[group - from], level, side.sigma, self.options)
-        };
-        let mut costs = vec![0.0; to - from + 1];
-        let mut right = sides[1].beyond;
-        costs[to - from] = right.cost(prices);
-        let step = 2.0 * (libm::log(sides[0].sigma) - libm::log(sides[1].sigma));
-        for group in (from..to).rev() {
-            right.join(&moments(&sides[1], group));
-            costs[group - from] = right.cost(prices);
+    fn residual(&self, value: f64, level: f64) -> f64 {
+        match self.options.noise {
+            NoiseScale::Proportional => libm::log(value / level),
+            NoiseScale::Constant => value - level,
         }
-        let mut left = sides[0].beyond;
-        let mut scales = 0.0;
-        costs[0] += left.cost(prices);
-        for group in from..to {
-            left.join(&moments(&sides[0], group));
-            scales += step * real(drawn[group - from].len());
-            costs[group + 1 - from] += left.cost(prices) + scales;
+    }
+
+    fn value(&self, level: f64, residual: f64) -> f64 {
+        match self.options.noise {
+            NoiseScale::Proportional => level * libm::exp(residual),
+            NoiseScale::Constant => level + residual,
+        }
+    }
+
+    /// A level that can be compared with: where a curve is carried on below zero, a small one.
+    fn usable(&self, level: f64, group: usize) -> f64 {
+        let least = 1e-3 * self.level[group];
+        let is_usable = level.is_finite() && (self.options.noise == NoiseScale::Constant || level > least);
+        if is_usable { level } else { least }
+    }
+
+    /// Minus twice the logarithm of the likelihood for every place of the window, up to a constant.
+    fn costs(&self, window: Window, sides: &[Side; 2], values: &[Vec<f64>]) -> Vec<f64> {
+        let wide = ANYWHERE * sides[0].sigma.max(sides[1].sigma);
+        let loss = |side: &Side, group: usize| -> f64 {
+            let level = side.curve[group - window.from];
+            let density = |value: &f64| {
+                let scaled = (self.residual(*value, level) - side.middle) / side.sigma;
+                // SOURCE: 1 / sqrt(2 pi).
+                0.398_942_280_401_432_7 * (1.0 - ASTRAY) * libm::exp(-0.5 * scaled * scaled) / side.sigma
+                    + ASTRAY / wide
+            };
+            values[group - window.from].iter().map(|value| -2.0 * libm::log(density(value))).sum()
+        };
+        let mut cost = 0.0;
+        let mut costs = vec![0.0];
+        for group in window.from..window.to {
+            cost += loss(&sides[0], group) - loss(&sides[1], group);
+            costs.push(cost);
         }
         costs
     }
 }
 
+/// 1.4826 times the median distance from the middle.
+fn spread_of(values: &[f64], middle: f64) -> f64 {
+    TO_SIGMA * median(&values.iter().map(|value| (value - middle).abs()).collect::<Vec<f64>>())
+}
+
 /// Place and value of the smallest cost.
 fn least(costs: &[f64]) -> (usize, f64) {
-    costs
-        .iter()
-        .copied()
-        .enumerate()
-        .fold((0, f64::INFINITY), |best, each| if each.1 < best.1 { each } else { best })
+    costs.iter().copied().enumerate().fold(
+        (0, f64::INFINITY),
+        |best, each| {
+            if each.1 < best.1 { each } else { best }
+        },
+    )
 }

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from steelyard.report.export.lines import LARGEST_BYTES
 from steelyard.report.export.simgrid_model import Factor, Overhead, SimGridModel
 from steelyard.report.export.simgrid_sections import ENVELOPE_BYTES
-
-if TYPE_CHECKING:
-    from steelyard.model.cost_model import CostModel
 
 _WINDOW_BYTES: Final = 4_194_304
 """SOURCE: SimGrid 3.32, default of ``network/TCP-gamma``: no rate is above it per two latencies."""
@@ -67,15 +64,13 @@ def default_simgrid(name: str, *, bandwidth_bytes_per_s: float, latency_s: float
     )
 
 
-def tuned_link(model: CostModel, *, largest_bytes: int = 10_000_000) -> tuple[float, float]:
-    """Give the link on which SMPI's own factors are right at 1 byte and at the largest message.
+def tuned_link(smallest: tuple[float, float], largest: tuple[float, float]) -> tuple[float, float]:
+    """Give the link on which SMPI's own factors are right for a small message and for a large one.
 
     Parameters
     ----------
-    model : CostModel
-        What was measured.
-    largest_bytes : int
-        Size at which the bandwidth shall be right, above 1.
+    smallest, largest : tuple of float
+        Bytes, the second more than the first, and the seconds that were measured.
 
     Returns
     -------
@@ -83,8 +78,8 @@ def tuned_link(model: CostModel, *, largest_bytes: int = 10_000_000) -> tuple[fl
         Bandwidth [bytes/s] and latency [s]; where no positive link is right at both, its bandwidth
         alone explains the large message and its latency alone the small one.
     """
-    sizes = np.array([1, min(largest_bytes, LARGEST_BYTES)])
-    times = np.array([model.predict(float(size)) for size in sizes])
+    sizes = np.array([round(smallest[0]), round(min(max(largest[0], smallest[0] + 1), LARGEST_BYTES))])
+    times = np.array([smallest[1], largest[1]])
     unit = default_simgrid("unit", bandwidth_bytes_per_s=1.0, latency_s=1.0)
     # half(n) = L lat + (n + 16) / (B bw) is linear in L and 1 / B; the unit link gives the sum.
     sent = sizes + ENVELOPE_BYTES

@@ -149,6 +149,60 @@ def parse_link(text: str) -> LinkOptions:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class NominalLink:
+    """What a network is called: the two numbers that its users write into a model.
+
+    Parameters
+    ----------
+    bandwidth_bytes_per_s, latency_s : float
+        Of one direction, positive.
+    """
+
+    bandwidth_bytes_per_s: float
+    latency_s: float
+
+
+def is_nominal(text: str) -> bool:
+    """Say whether a value of ``--link`` states what is there, instead of what is to be made."""
+    return "=" not in text and text != "none"
+
+
+def parse_nominal(text: str) -> NominalLink:
+    """Read ``RATE,LATENCY`` as in ``10Gbps,50us``.
+
+    Raises
+    ------
+    UsageError
+        Naming the part that is wrong, and the allowed units.
+
+    Examples
+    --------
+    >>> parse_nominal("10Gbps,50us")
+    NominalLink(bandwidth_bytes_per_s=1250000000.0, latency_s=5e-05)
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) != 2:  # noqa: PLR2004 - a rate and a latency
+        raise _wrong(
+            text, "it is neither `RATE,LATENCY` of the network that is there nor `rate=...` of one to make"
+        )
+    rate, latency = parts
+    bits = _stated(text, "the rate", re.sub(r"bps$|bit/s$", "bit", rate, flags=re.IGNORECASE), RATE_UNITS)
+    nanoseconds = _stated(text, "the latency", latency, {"ns": 1, **TIME_UNITS})
+    return NominalLink(bits / 8, nanoseconds / 1e9)
+
+
+def _stated(text: str, name: str, value: str, units: Mapping[str, int]) -> float:
+    matched = _QUANTITY.fullmatch(value)
+    unit = matched[2].lower() if matched else ""
+    number = float(matched[1]) * units[unit] if matched is not None and unit in units else 0.0
+    if not number > 0:
+        raise _wrong(
+            text, f"{name} is `{value}`; expected a positive number with a unit of: {', '.join(units)}"
+        )
+    return number
+
+
 def _quantity(text: str, key: str, value: str) -> Decimal:
     """Read a number with its unit, in the unit 1 of the key."""
     wanted = _KEYS[key]
@@ -185,4 +239,5 @@ def _written(value: int, units: Mapping[str, int]) -> str:
 
 
 def _wrong(text: str, reason: str) -> UsageError:
-    return UsageError(f"`--link {text}`: {reason}", hint=f"e.g. {EXAMPLE}", code="usage.link")
+    hint = f"`--link 10Gbps,50us` says what is there; one is made by e.g. {EXAMPLE}"
+    return UsageError(f"`--link {text}`: {reason}", hint=hint, code="usage.link")

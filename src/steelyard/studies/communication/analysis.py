@@ -144,7 +144,7 @@ def _claims(
     settings = read_options(result, plan)
     for record, fitted in fits:
         yield from model_findings(fitted)
-        yield from prediction_findings(fitted, record, partial(_simulated, result, fitted))
+        yield from prediction_findings(fitted, record, plan, partial(_simulated, result, fitted))
         yield from link_findings(fitted)
         yield from replication_findings(fitted, settings.margin_percent / 100)
     for record in dict.fromkeys(record for record, _ in fits):

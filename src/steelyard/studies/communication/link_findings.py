@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from steelyard.model import Finding
     from steelyard.model.cost_model import CostPiece
     from steelyard.studies.communication.fitted import Fitted
+    from steelyard.studies.communication.recorded import RecordedRun
 
 CLOSE_PERCENT: Final = 1.0
 """A fitted bandwidth is that of the link if it lies within so many percent of the truth."""
@@ -24,7 +25,7 @@ CLOSE_PERCENT: Final = 1.0
 
 def link_findings(fitted: Fitted) -> Iterator[Finding]:
     """Give the fitted bandwidth beside the true one, and what the kernel could not do of what was asked."""
-    facts = _facts_of(fitted)
+    facts = link_facts(fitted.runs[0])
     truth = facts.get("truth") or {}
     payload = truth.get("payload_bytes_per_s")
     piece = longest_line(fitted.model.curves["delay"], fitted.largest)
@@ -95,9 +96,10 @@ def _limits(piece: CostPiece) -> tuple[float | None, float | None, float | None]
     return 1 / (piece.slope + NORMAL_95 * error), 1 / (piece.slope - NORMAL_95 * error), LEVEL
 
 
-def _facts_of(fitted: Fitted) -> dict[str, Any]:
+def link_facts(run: RecordedRun) -> dict[str, Any]:
+    """Give what is known of the link of a run; nothing where there is none."""
     try:
-        found = json.loads((fitted.runs[0].folder / LINK_FACTS).read_text(encoding="utf-8"))
+        found = json.loads((run.folder / LINK_FACTS).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 
 from steelyard.design.sizes import LARGEST_BYTES, SizeLaw, SizePlan
 from steelyard.errors import UsageError
+from steelyard.run.transport.link_options import is_nominal
 from steelyard.studies.option_types import (
     CLOSED,
     MOST_RETRIES,
@@ -117,7 +118,7 @@ def _check(settled: CommunicationOptions) -> None:
     if mix.get("pingpong", 0) == 0:
         msg = "`mix` has no `pingpong`, and the curve of delays is fitted to half of its round trips"
         raise UsageError(msg, hint="give `pingpong` a weight of 1 or more")
-    if settled.hostfile is not None and settled.link:
+    if settled.hostfile is not None and any(not is_nominal(text) for text in settled.link):
         msg = "`--hostfile` names two hosts with a network between them, `--link` makes one on this host"
         raise UsageError(msg, hint="give one of them")
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from steelyard.errors import UsageError
 from steelyard.run.transport.hostfile import first_pair, read_hostfile
 from steelyard.run.transport.hosts import Hosts
 from steelyard.run.transport.interface import HERE
 from steelyard.run.transport.link import Link
-from steelyard.run.transport.link_options import parse_link
+from steelyard.run.transport.link_options import NominalLink, is_nominal, parse_link, parse_nominal
 from steelyard.studies.communication.options import NO_LINK
 
 if TYPE_CHECKING:
@@ -51,11 +52,28 @@ def links_of(options: CommunicationOptions) -> tuple[str, ...]:
     UsageError
         If a link, or the file of hosts, cannot be read.
     """
+    nominal_of(options)
     if options.hostfile is not None:
         first_pair(read_hostfile(Path(options.hostfile)), options.hostfile)
         return (HOSTS,)
-    written = (text if text == NO_LINK else str(parse_link(text)) for text in options.link)
+    made = [text for text in options.link if not is_nominal(text)]
+    written = (text if text == NO_LINK else str(parse_link(text)) for text in made)
     return tuple(dict.fromkeys(written)) or (NO_LINK,)
+
+
+def nominal_of(options: CommunicationOptions) -> NominalLink | None:
+    """Give what the network between the endpoints is said to be; ``None`` where nothing was said.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read, or two different networks are stated.
+    """
+    stated = [text for text in options.link if is_nominal(text)]
+    if len(stated) > 1:
+        message = f"`--link` states two networks that are there: `{stated[0]}` and `{stated[1]}`"
+        raise UsageError(message, hint="state the one between the endpoints", code="usage.link")
+    return parse_nominal(stated[0]) if stated else None
 
 
 @contextmanager

@@ -9,25 +9,35 @@ import numpy as np
 from steelyard.errors import AnalysisError, DataError
 from steelyard.model import Estimate, Evidence
 from steelyard.record.trace import Operation
+from steelyard.run.transport.link_options import NominalLink
 from steelyard.studies.analysis_parts import finding
+from steelyard.studies.communication.link_findings import link_facts
+from steelyard.studies.communication.places import nominal_of
+from steelyard.studies.communication.rivals import MEASURED_ENDS
 from steelyard.studies.communication.size_text import size_range
+from steelyard.studies.communication.surroundings import options_of
 from steelyard.studies.communication.validation import BIN_OPERATIONS, HeldOut, validate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from steelyard.model import Finding
+    from steelyard.model import Finding, Plan
     from steelyard.studies.communication.cells import CellRecord
     from steelyard.studies.communication.fitted import Fitted
+    from steelyard.studies.communication.operations import Operations
     from steelyard.studies.communication.recorded import RecordedRun
     from steelyard.studies.communication.validation import DecadeErrors, PredictionErrors, Validation
 
 NAMES: Final = {
     "native": "model",
     "native-os": "model with sends",
-    "line": "latency + size / bandwidth",
-    "defaults": "SimGrid's default factors",
-    "tuned-defaults": "SimGrid's default factors, tuned link",
+    MEASURED_ENDS: MEASURED_ENDS,
+    "least-squares line": "least-squares line",
+    "three least-squares lines": "three least-squares lines",
+    "2^k interpolation": "2^k interpolation",
+    "nominal": "latency + size / bandwidth of the nominal link",
+    "defaults": "SimGrid's default factors on the nominal link",
+    "tuned-defaults": "SimGrid's default factors, link tuned to measurements",
     "simulated": "SimGrid with the model",
     "simulated-os": "SimGrid with the model and sends",
 }
@@ -43,13 +53,32 @@ HALVES: Final = "half the distance between the medians of the halves of a bin; m
 
 def held_out_of(record: CellRecord, run: RecordedRun) -> HeldOut:
     """Give the round trips of a held-out run in its state that nothing disturbed."""
-    rows = record.operations.where(record.rows_of(run))
+    return _round_trips(record.operations.where(record.rows_of(run)))
+
+
+def seen_of(record: CellRecord, state: str) -> HeldOut:
+    """Give the round trips that the model of a state is fitted to."""
+    fitted = [record.runs.index(run) for run in record.fitted(state)]
+    is_seen = np.isin(record.operations.run, fitted) & record.usable(state)
+    return _round_trips(record.operations.where(is_seen))
+
+
+def _round_trips(rows: Operations) -> HeldOut:
     trips = rows.where((rows.op == Operation.PINGPONG) & np.isfinite(rows.half_s))
     return HeldOut(trips.size, trips.half_s, trips.send_s)
 
 
+def nominal_link(run: RecordedRun, plan: Plan) -> NominalLink | None:
+    """Give what the network of a run is called: as it was made, or as the user stated it."""
+    truth = link_facts(run).get("truth") or {}
+    rate, delay = truth.get("rate_bits_per_s"), truth.get("delay_ns")
+    if isinstance(rate, int | float) and isinstance(delay, int | float) and min(rate, delay) > 0:
+        return NominalLink(rate / 8, delay / 1e9)
+    return nominal_of(options_of(plan))
+
+
 def prediction_findings(
-    fitted: Fitted, record: CellRecord, simulated: Callable[[RecordedRun], Validation | None]
+    fitted: Fitted, record: CellRecord, plan: Plan, simulated: Callable[[RecordedRun], Validation | None]
 ) -> Iterator[Finding]:
     """Judge a model by the held-out replications of its cell and state.
 
@@ -59,12 +88,20 @@ def prediction_findings(
         The model.
     record : CellRecord
         Its cell.
+    plan : Plan
+        Of the study.
     simulated : callable
         Gives what a simulator answered for a run, if it was asked.
     """
     for run in record.held_out(fitted.model.state):
         try:
-            found = simulated(run) or validate(fitted.model, held_out_of(record, run), simulates=False)
+            found = simulated(run) or validate(
+                fitted.model,
+                held_out_of(record, run),
+                seen=seen_of(record, fitted.model.state),
+                nominal=nominal_link(run, plan),
+                simulates=False,
+            )
         except (AnalysisError, DataError):
             continue  # too few round trips in this state: no prediction is judged
         yield from validation_findings(fitted.subject, run, found)

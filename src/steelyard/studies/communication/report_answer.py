@@ -9,6 +9,7 @@ from steelyard.report.sentence import fill, join, plain
 from steelyard.report.slots import percent, with_unit
 from steelyard.studies.communication.labels import labelled
 from steelyard.studies.communication.report_sentences import PHRASING
+from steelyard.studies.communication.rivals import MEASURED_ENDS
 
 if TYPE_CHECKING:
     from steelyard.model import Finding, FindingSet
@@ -31,14 +32,14 @@ def answer(findings: FindingSet) -> tuple[Statement, ...]:
 def _of_model(findings: FindingSet, card: Finding) -> Statement:
     parts: list[str | tuple[Part, ...]] = [f"{labelled(card)}: ", fill(PHRASING.template(card), card)]
     used = [card]
-    own, rival = (prediction_of(findings, card, name) for name in ("model", "latency + size / bandwidth"))
+    own, rival = (prediction_of(findings, card, name) for name in ("model", MEASURED_ENDS))
     if own is not None and rival is not None:
         parts += [
             "; a replication it has not seen is predicted with a median error of ",
             fill("{estimates.median}", own),
             " (what was measured there is itself uncertain by ",
             fill("{estimates.floor}", own),
-            "; latency + size / bandwidth: ",
+            f"; {MEASURED_ENDS}: ",
             fill("{estimates.median}", rival),
             ")",
         ]

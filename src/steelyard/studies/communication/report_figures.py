@@ -12,7 +12,7 @@ from steelyard.report.dataset import Dataset, dataset
 from steelyard.report.page import Figure
 from steelyard.studies.communication.labels import labelled
 from steelyard.studies.communication.model_findings import ENVELOPE
-from steelyard.studies.communication.rivals import latency_bandwidth, three_lines
+from steelyard.studies.communication.rivals import MEASURED_ENDS, latency_bandwidth, three_lines
 from steelyard.studies.communication.size_text import size_range
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ EMPTY_AT: Final = 0.5
 
 S_TO_US: Final = 1e6
 MODEL: Final = "model"
-LATENCY_AND_BANDWIDTH: Final = "latency + size / bandwidth"
+LATENCY_AND_BANDWIDTH: Final = MEASURED_ENDS
 THREE_LINES: Final = "three least-squares lines"
 LOWER_ENVELOPE: Final = "lower envelope (5 %)"
 PREFERRED: Final = {

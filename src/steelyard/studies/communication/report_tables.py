@@ -9,6 +9,7 @@ from steelyard.report.slots import NOT_AVAILABLE, with_unit
 from steelyard.studies.communication.labels import labelled
 from steelyard.studies.communication.model_findings import CURVES
 from steelyard.studies.communication.report_answer import prediction_of
+from steelyard.studies.communication.rivals import MEASURED_ENDS
 from steelyard.studies.report_values import estimate_value, fact_value, interval_value, number_value
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def card_table(findings: FindingSet) -> Table | None:
     rows = []
     for card in findings.of("model"):
         own = prediction_of(findings, card, "model")
-        rival = prediction_of(findings, card, "latency + size / bandwidth")
+        rival = prediction_of(findings, card, MEASURED_ENDS)
         rows.append(
             (
                 _who(card),
@@ -52,7 +53,7 @@ def card_table(findings: FindingSet) -> Table | None:
         Column(
             "two numbers",
             is_number=True,
-            explanation="the same error of latency + size / bandwidth",
+            explanation="the same error of latency + size / bandwidth, measured at either end",
             in_terminal=False,
         ),
         Column(

@@ -59,12 +59,28 @@ class PredictionError:
 
 def latency_bandwidth(size: Vector, seconds: Vector) -> Predictor:
     """Give latency + size / bandwidth: the smallest messages' median and the best rate of the largest."""
+    (_, latency), (largest, seconds_there) = measured_ends(size, seconds)
+    per_byte = seconds_there / largest if largest > 0 else 0.0
+    return lambda at: latency + at * per_byte
+
+
+def measured_ends(size: Vector, seconds: Vector) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Give median size and time of the smallest messages and, at the median rate, of the largest."""
     order = np.lexsort((seconds, size))
     x, y = size[order], seconds[order]
     part = max(int(_PEAK * x.size), min(_FEWEST, x.size))
-    latency = float(np.median(y[:part]))
+    largest = float(np.median(x[-part:]))
     per_byte = float(np.median(y[-part:] / x[-part:])) if x[-part] > 0 else 0.0
-    return lambda at: latency + at * per_byte
+    return (float(np.median(x[:part])), float(np.median(y[:part]))), (largest, largest * per_byte)
+
+
+def least_squares_line(size: Vector, seconds: Vector) -> Predictor:
+    """Give one least-squares line through all times, as ``lm(time ~ size)`` fits it."""
+    if np.unique(size).size < 2:  # noqa: PLR2004 - a line needs two sizes
+        level = float(seconds.mean())
+        return lambda at: np.full(at.shape, level)
+    base, slope = linear_model(size, seconds).coefficients.tolist()
+    return lambda at: base + slope * at
 
 
 def grid_interpolation(size: Vector, seconds: Vector) -> Predictor:
@@ -77,6 +93,8 @@ def grid_interpolation(size: Vector, seconds: Vector) -> Predictor:
         inside = near & (power == each)
         places.append(float(np.median(logs[inside])))
         levels.append(float(np.log(np.median(seconds[inside]))))
+    if not places:
+        return latency_bandwidth(size, seconds)
     return lambda at: np.exp(np.interp(np.log2(np.maximum(at, 1.0)), places, levels))
 
 
@@ -98,6 +116,25 @@ def three_lines(size: Vector, seconds: Vector) -> Predictor:
         return np.asarray(bases[where] + slopes[where] * at)
 
     return at_sizes
+
+
+MEASURED_ENDS: Final = "latency + size / bandwidth, measured"
+
+
+def simple_models(size: Vector, seconds: Vector) -> dict[str, Predictor]:
+    """Give what people fit without a study, by the names that every table uses.
+
+    Parameters
+    ----------
+    size, seconds : ndarray
+        Shape (n,), n >= 1: half round trips that the model may see.
+    """
+    return {
+        "2^k interpolation": grid_interpolation(size, seconds),
+        MEASURED_ENDS: latency_bandwidth(size, seconds),
+        "least-squares line": least_squares_line(size, seconds),
+        "three least-squares lines": three_lines(size, seconds),
+    }
 
 
 def prediction_error(model: str, predictor: Predictor, size: Vector, seconds: Vector) -> PredictionError:
@@ -157,9 +194,7 @@ def _errors(
     pieces = fit_curve(size, seconds, options, known)
     models: dict[str, Predictor] = {
         "pieces": lambda at: predict(pieces, at),
-        "2^k interpolation": grid_interpolation(size, seconds),
-        "latency + size / bandwidth": latency_bandwidth(size, seconds),
-        "three least-squares lines": three_lines(size, seconds),
+        **simple_models(size, seconds),
     }
     other = unseen.size.astype(np.float64)
     return tuple(prediction_error(name, model, other, unseen.half_s) for name, model in models.items())

@@ -20,7 +20,7 @@ from steelyard.model.plan import read_plan
 from steelyard.record.seal import seal_tables
 from steelyard.record.trace_folder import SIMULATIONS_NAME
 from steelyard.studies.communication.cells import cell_records
-from steelyard.studies.communication.prediction_findings import held_out_of
+from steelyard.studies.communication.prediction_findings import held_out_of, nominal_link, seen_of
 from steelyard.studies.communication.recorded import read_recorded
 from steelyard.studies.communication.validation import Validation, validate
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from steelyard.studies.communication.cells import CellRecord
     from steelyard.studies.communication.recorded import RecordedRun
 
-SCHEMA: Final = "steelyard/simulation/1"
+SCHEMA: Final = "steelyard/simulation/2"
 ABSENT: Final = "absent.json"
 NOTHING_HELD_OUT: Final = (
     "no replication with enough round trips is left to predict: a state of the host that one replication met "
@@ -94,7 +94,13 @@ def _contents(result: Path, plan: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
     is_empty = True
     for record, run, file, model in _held_out(result, plan):
         try:
-            found = validate(model, held_out_of(record, run), seed=plan.seed)
+            found = validate(
+                model,
+                held_out_of(record, run),
+                seen=seen_of(record, run.state),
+                nominal=nominal_link(run, plan),
+                seed=plan.seed,
+            )
         except CapabilityError as error:
             yield ABSENT, {"schema": SCHEMA, "reason": f"{error.message} (repair: {error.hint})"}
             return

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from steelyard.analyse.linear import linear_model
 from steelyard.errors import AnalysisError
 from steelyard.record.trace import BLOCK, OPERATION, PROBE, Endpoint, Operation, Trace
 from steelyard.report.export.test_cost_models import MODEL, with_noise
+from steelyard.run.transport.link_options import NominalLink
+from steelyard.studies.communication.rivals import MEASURED_ENDS
 from steelyard.studies.communication.validation import (
     HeldOut,
     kolmogorov_distance,
@@ -41,18 +44,43 @@ def measured(model: CostModel, count: int, *, seed: int = 3, sigma: float = 0.05
 
 
 def test_the_true_model_is_right_and_its_rivals_are_not() -> None:
-    found = validate(MODEL, measured(MODEL, 8000), simulates=False)
+    link = NominalLink(MODEL.bandwidth_bytes_per_s, MODEL.latency_s)
+    seen = measured(MODEL, 8000, seed=4)
+    found = validate(MODEL, measured(MODEL, 8000), seen=seen, nominal=link, simulates=False)
     # The median of 50 with sigma 0.1 (above 1000 bytes) or 0.4 is off by about 1.4 % or 5.7 % (one sigma).
     assert found.of("native").overall.median < 0.03
     assert found.of("native-os", "send").overall.median < 0.02
     assert found.of("native-os").overall.median == pytest.approx(found.of("native").overall.median, abs=2e-3)
-    for rival in ("line", "defaults", "tuned-defaults"):
+    for rival in ("nominal", "defaults", "tuned-defaults", MEASURED_ENDS, "least-squares line"):
         assert found.of(rival).overall.median > 3 * found.of("native").overall.median
     assert found.of("native").overall.bins == 160
     assert sum(each.errors.bins for each in found.of("native").decades) == 160
     assert [each.low for each in found.of("native").decades] == [0, 10, 100, 1000, 10**4, 10**5, 10**6]
     assert found.simgrid is None
     assert found.native_gap is None
+
+
+def test_rivals_know_what_their_users_know_and_nothing_of_the_model() -> None:
+    seen, other = measured(MODEL, 4000, seed=4), measured(MODEL, 4000)
+    wrong = replace(MODEL, bandwidth_bytes_per_s=1.0, latency_s=1.0)
+    link = NominalLink(1e9, 5e-6)
+    rows = [
+        {
+            each.predictor: each.overall
+            for each in validate(model, other, seen=seen, nominal=link, simulates=False).errors
+            if each.response == "half_round_trip" and not each.predictor.startswith("native")
+        }
+        for model in (MODEL, wrong)
+    ]
+    assert rows[0] == rows[1]
+    # The line is that of `lm(time ~ size)`, on the bins' medians.
+    line = linear_model(seen.sizes.astype(float), seen.half_round_trips_s)
+    said = line.predict(other.sizes.astype(float))
+    own = prediction_errors("", "half_round_trip", other.sizes, other.half_round_trips_s, said)
+    assert rows[0]["least-squares line"].median == pytest.approx(own.overall.median)
+    # Without measurements or a name of the link nobody predicts anything from them.
+    said_alone = {each.predictor for each in validate(MODEL, other, simulates=False).errors}
+    assert said_alone <= {"native", "native-os"}
 
 
 def test_a_host_that_is_a_fifth_slower_is_seen_as_such() -> None:

@@ -12,6 +12,7 @@ from steelyard.record.trace import Operation
 from steelyard.report.export.simgrid import to_simgrid
 from steelyard.report.export.simgrid_defaults import default_simgrid, tuned_link
 from steelyard.report.export.simgrid_noise import to_noise
+from steelyard.studies.communication.rivals import measured_ends, simple_models
 from steelyard.studies.communication.simulation import simgrid_version, simulate
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from steelyard.model.cost_model import CostModel
     from steelyard.record.trace import Trace
     from steelyard.report.export.simgrid_model import Profile
+    from steelyard.run.transport.link_options import NominalLink
 
     Vector = NDArray[np.float64]
     Mask = NDArray[np.bool_]
@@ -107,9 +109,10 @@ class PredictionErrors:
     Parameters
     ----------
     predictor : str
-        ``simulated``: our export in SimGrid. ``native``: our formula. ``line``: latency +
-        size / bandwidth. ``defaults``: SMPI's own factors on the nominal link. ``tuned-defaults``: the
-        same on a link that is right at 1 byte and at the largest message.
+        ``simulated``: our export in SimGrid. ``native``: our formula. ``nominal``: latency + size /
+        bandwidth of the nominal link, ``defaults``: SMPI's own factors on it. ``tuned-defaults``: the same on
+        a link that is right at the smallest and at the largest messages that were measured. Else a name of
+        `simple_models`.
     response : str
         ``half_round_trip`` or ``send`` (only messages whose send returns early).
     overall : ErrorSummary
@@ -194,7 +197,8 @@ def validate(
     model: CostModel,
     held_out: HeldOut,
     *,
-    nominal: tuple[float, float] | None = None,
+    seen: HeldOut | None = None,
+    nominal: NominalLink | None = None,
     simulates: bool = True,
     seed: int = 1,
 ) -> Validation:
@@ -206,8 +210,10 @@ def validate(
         Fitted to other data.
     held_out : HeldOut
         At least 50 round trips, in the model's state of the host.
-    nominal : tuple of float, optional
-        Bandwidth [bytes/s] and latency [s] of the link as its maker states them; the model's by default.
+    seen : HeldOut, optional
+        What the model was fitted to: rivals are fitted to it too.
+    nominal : NominalLink, optional
+        The link as its maker states it; without it nothing is predicted from it.
     simulates : bool
         Whether SimGrid is asked too.
     seed : int
@@ -228,7 +234,7 @@ def validate(
     sizes = held_out.sizes
     errors = [
         prediction_errors(name, "half_round_trip", sizes, held_out.half_round_trips_s, predicted)
-        for name, predicted in _rivals(model, sizes, nominal).items()
+        for name, predicted in _rivals(sizes, seen, nominal).items()
     ]
     gaps: list[float] = []
     for profile in _profiles(model):
@@ -324,17 +330,23 @@ def _profiles(model: CostModel) -> tuple[Profile, ...]:
 
 
 def _rivals(
-    model: CostModel, sizes: NDArray[np.int64], nominal: tuple[float, float] | None
+    sizes: NDArray[np.int64], seen: HeldOut | None, nominal: NominalLink | None
 ) -> Mapping[str, Vector]:
-    bandwidth, latency = nominal or (model.bandwidth_bytes_per_s, model.latency_s)
-    tuned_bandwidth, tuned_latency = tuned_link(model, largest_bytes=max(int(sizes.max()), 2))
-    as_is = default_simgrid("defaults", bandwidth_bytes_per_s=bandwidth, latency_s=latency)
-    tuned = default_simgrid("tuned", bandwidth_bytes_per_s=tuned_bandwidth, latency_s=tuned_latency)
-    return {
-        "line": latency + sizes / bandwidth,
-        "defaults": as_is.half_round_trips(sizes),
-        "tuned-defaults": tuned.half_round_trips(sizes),
-    }
+    """Predict as people do who have the name of a link, or the same measurements and less time."""
+    found: dict[str, Vector] = {}
+    at = sizes.astype(np.float64)
+    if nominal is not None:
+        bandwidth, latency = nominal.bandwidth_bytes_per_s, nominal.latency_s
+        found["nominal"] = latency + at / bandwidth
+        as_is = default_simgrid("defaults", bandwidth_bytes_per_s=bandwidth, latency_s=latency)
+        found["defaults"] = as_is.half_round_trips(sizes)
+    if seen is not None and len(seen.sizes) >= _FEWEST_OPERATIONS:
+        known = seen.sizes.astype(np.float64)
+        found |= {name: model(at) for name, model in simple_models(known, seen.half_round_trips_s).items()}
+        bandwidth, latency = tuned_link(*measured_ends(known, seen.half_round_trips_s))
+        tuned = default_simgrid("tuned", bandwidth_bytes_per_s=bandwidth, latency_s=latency)
+        found["tuned-defaults"] = tuned.half_round_trips(sizes)
+    return found
 
 
 def _noise_distances(model: CostModel, held_out: HeldOut, seed: int) -> tuple[NoiseDistance, ...]:

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import threading
+import time
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import IO, TYPE_CHECKING
 
 import pytest
 
@@ -12,7 +16,7 @@ from steelyard.cli import execute
 from steelyard.errors import DataError, UsageError
 from steelyard.record.seal import hash_file
 from steelyard.share import fetching
-from steelyard.share.fetching import fetch, fetch_index
+from steelyard.share.fetching import Pace, fetch, fetch_index
 from steelyard.share.repository import SCHEMA, index_page, list_lines
 
 if TYPE_CHECKING:
@@ -217,4 +221,113 @@ def test_an_endless_index_is_not_read_to_its_end(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(fetching, "LARGEST_INDEX_BYTES", 10)
     (tmp_path / "index.json").write_bytes(b" " * 100)
     with pytest.raises(DataError, match="more than 10 bytes"):
+        fetch_index(str(tmp_path))
+
+
+class Dripping(Quiet):
+    """Sends one byte now and then, at the place that is asked of it, and never ends."""
+
+    where = ""
+
+    def do_GET(self) -> None:
+        begin = {
+            "status": b"",
+            "header": b"HTTP/1.0 200 OK\r\nServer: ",
+            "continue": b"",
+            "body": b"HTTP/1.0 200 OK\r\nContent-Length: 100000\r\n\r\n{",
+            "chunk": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "trailer": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
+        }[self.where]
+        again = {
+            "status": b"H",
+            "continue": b"HTTP/1.1 100 Continue\r\n\r\n",
+            "chunk": b"1\r\n \r\n",
+            "trailer": b"a: b\r\n",
+        }.get(self.where, b" ")
+        with contextlib.suppress(OSError):
+            self.wfile.write(begin)
+            for _ in range(2000):
+                self.wfile.write(again)
+                time.sleep(0.01)
+
+
+@pytest.mark.parametrize("where", ["status", "header", "continue", "body", "chunk", "trailer"])
+def test_a_server_that_sends_a_byte_now_and_then_is_given_up(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Dripping, "where", where)
+    begun = time.monotonic()
+    for address in served(tmp_path, Dripping):
+        with pytest.raises(DataError, match=r"too slow|cannot be fetched"):
+            fetch_index(address, Pace(window_s=0.3))
+        assert time.monotonic() - begun < 2
+
+
+def test_a_slow_index_is_given_up_though_it_never_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Dripping, "where", "body")
+    for address in served(tmp_path, Dripping):
+        with pytest.raises(DataError, match="the whole took longer than it may"):
+            fetch_index(address, Pace(window_s=0.1, slowest_bytes=1, index_s=0.5))
+
+
+class Flooding(Quiet):
+    """Sends marks between chunks without end, and no content."""
+
+    def do_GET(self) -> None:
+        with contextlib.suppress(OSError):
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n")
+            while True:
+                self.wfile.write(b"a: b\r\n" * 10_000)
+
+
+def test_a_flood_of_what_is_no_content_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetching, "LARGEST_INDEX_BYTES", 1 << 16)
+    for address in served(tmp_path, Flooding):
+        with pytest.raises(DataError, match="sends more than the answer can have"):
+            fetch_index(address, Pace(surplus_bytes=1 << 10))
+
+
+def test_a_slow_package_is_given_up_and_continued_later(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stalling(Continuing):
+        def copyfile(self, source: IO[bytes], outputfile: IO[bytes]) -> None:
+            if self.path.endswith(".zip"):
+                outputfile.write(source.read(7000))
+                with contextlib.suppress(OSError):
+                    for _ in range(200):
+                        outputfile.write(source.read(1))
+                        time.sleep(0.01)
+            else:
+                super().copyfile(source, outputfile)
+
+    for address in served(folder, Stalling):
+        with pytest.raises(DataError, match="too slow") as error:
+            fetch(address, "one", tmp_path / "got.zip", pace=Pace(window_s=0.4))
+        assert "continued" in str(error.value.hint)
+        (part,) = tmp_path.iterdir()
+        assert part.stat().st_size >= 7000
+        assert fetch(address, "one", tmp_path / "got.zip").read_bytes() == (folder / "one.zip").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("byte_count", "reason"), [(10**18, "has 64 GiB at most"), (60 << 30, "must stay free")]
+)
+def test_a_size_that_nothing_can_hold_is_refused_before_anything_is_asked(
+    byte_count: int, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = SimpleNamespace(f_frsize=4096, f_bavail=1 << 20, f_files=0, f_favail=0)
+    monkeypatch.setattr(os, "statvfs", lambda _: small)
+    (tmp_path / "public").mkdir()
+    offered(tmp_path / "public", byte_count=byte_count)
+    with pytest.raises(DataError, match=reason):
+        fetch(str(tmp_path / "public"), "one.zip", tmp_path / "got.zip")
+    assert not (tmp_path / "got.zip").exists()
+
+
+def test_an_index_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "index.json")
+    with pytest.raises(DataError, match="is no file"):
         fetch_index(str(tmp_path))

@@ -14,9 +14,9 @@ from pydantic import TypeAdapter, ValidationError
 from steelyard.errors import DataError, SteelyardError, unwritable
 from steelyard.record.seal import hash_file
 from steelyard.share.crate import CRATE_NAME, RESULT
-from steelyard.share.entry_names import fault_of_name, quoted
+from steelyard.share.entry_names import fault_of_name, quoted, require_names
 from steelyard.share.package_check import verify_place
-from steelyard.share.unpack import read_entries
+from steelyard.share.unpack import BOUNDS, read_entries
 from steelyard.units import format_bytes
 
 if TYPE_CHECKING:
@@ -204,6 +204,11 @@ def read_index(content: bytes, place: str) -> tuple[Listed, ...]:
         if not _is_hash(each.sha256) or each.byte_count < 0:
             message = f"the index `{place}` says no hash and size of {quoted(each.name)}"
             raise DataError(message, hint="ask whoever offers it", code="data.index")
+        if each.byte_count > BOUNDS.total_bytes:
+            limit = f"a package has {format_bytes(BOUNDS.total_bytes)} at most"
+            message = f"the index `{place}` says {each.byte_count} bytes of {quoted(each.name)}; {limit}"
+            raise DataError(message, hint="ask whoever offers it", code="data.index")
+    require_names((each.name for each in found), f"the index {place}")
     return found
 
 

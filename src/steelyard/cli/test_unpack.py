@@ -1,24 +1,33 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
+import os
+import re
+import resource
 import stat
 import struct
 import tarfile
 import tempfile
 import zipfile
+import zlib
 from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.cli import execute
 from steelyard.errors import DataError
+from steelyard.share.archive import part_of_text, write_archive
 from steelyard.share.entry_names import fault_of_name
-from steelyard.share.unpack import Bounds, unpack
+from steelyard.share.package_check import bounded_memory
+from steelyard.share.unpack import BOUNDS, Bounds, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -216,13 +225,112 @@ def test_a_tar_archive_is_refused(surroundings: Path, capsys: pytest.CaptureFixt
     assert "it is no ZIP archive" in refusal(into.getvalue(), surroundings, capsys)
 
 
-def test_a_full_disk_is_named_before_anything_is_written(
-    surroundings: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def bomb_of(count: int, content: bytes) -> bytes:
+    """Give an archive of equal files; their content is deflated once."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    packed = packer.compress(content) + packer.flush()
+    sizes = struct.pack("<3I", zlib.crc32(content), len(packed), len(content))
+    into, directory = bytearray(), bytearray()
+    for number in range(count):
+        name = b"folder/%d" % number
+        place, fixed = len(into), b"\0\0\x08\0\0\0\x21\0"
+        into += b"PK\x03\x04\x14\0" + fixed + sizes + struct.pack("<2H", len(name), 0) + name + packed
+        directory += b"PK\x01\x02\x14\0\x14\0" + fixed + sizes
+        directory += struct.pack("<5H2I", len(name), 0, 0, 0, 0, 0, place) + name
+    end = struct.pack("<4H2IH", 0, 0, count, count, len(directory), len(into), 0)
+    return bytes(into + directory + b"PK\x05\x06" + end)
+
+
+@pytest.mark.parametrize(
+    ("count", "content"),
+    [
+        (3000, bytes(1 << 20)),
+        (300, bytes(range(256)) * 4096),
+        (20_000, bytes(64 << 10)),
+        (65, bytes(1 << 20)),
+    ],
+)
+def test_a_bomb_of_many_files_is_refused_as_a_whole(
+    count: int, content: bytes, surroundings: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    usage = shutil.disk_usage("/")
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=1))
-    said = refusal(archive_of("a"), surroundings, capsys)
-    assert "has 1 left" in said
+    said = refusal(bomb_of(count, content), surroundings, capsys)
+    assert "more than 50 times, the limit above 64 MiB" in said
+    assert "nothing of it was written" in said
+
+
+def test_a_bomb_of_folders_is_refused(surroundings: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    deep = "/".join("ab" * 40)
+    assert "more than 32 folders" in refusal(archive_of(deep), surroundings, capsys)
+    names = [f"{number}/{'a/' * 30}b" for number in range(20)]
+    package = surroundings.parent.parent / "folders.zip"
+    package.write_bytes(archive_of(*names))
+    (surroundings.parent.parent / "into").mkdir()
+    with pytest.raises(DataError, match="it has 640 files and folders, more than 600"):
+        unpack(package, surroundings.parent.parent / "into", Bounds(entries=600))
+
+
+def test_a_directory_that_memory_cannot_hold_is_refused(tmp_path: Path) -> None:
+    package = tmp_path / "p.zip"
+    package.write_bytes(archive_of(*(f"{number:0200d}" for number in range(100))))
+    (tmp_path / "into").mkdir()
+    with pytest.raises(DataError, match=r"its directory has .* more than 10 KiB"):
+        unpack(package, tmp_path / "into", Bounds(directory_bytes=10 << 10))
+
+
+def test_a_size_that_is_a_lie_writes_no_more_than_it_says(tmp_path: Path) -> None:
+    content = archive_of("zeros", content=bytes(8 << 20))
+    at, header = central_header(content), 0
+    for place, form in ((at + 24, "<I"), (header + 22, "<I")):
+        content = changed(content, place, form, 1 << 19)
+    package = tmp_path / "p.zip"
+    package.write_bytes(content)
+    (tmp_path / "into").mkdir()
+    with pytest.raises(DataError, match="is refused"):
+        unpack(package, tmp_path / "into")
+    assert sum(path.stat().st_size for path in (tmp_path / "into").rglob("*")) <= 1 << 19
+
+
+def test_what_is_packed_can_be_unpacked_however_it_shrinks(tmp_path: Path) -> None:
+    text = "0" * (1 << 20)
+    write_archive(tmp_path / "p.zip", [part_of_text(f"part-{number}", text) for number in range(80)])
+    assert (tmp_path / "p.zip").stat().st_size * BOUNDS.whole_ratio >= 80 << 20
+    (tmp_path / "into").mkdir()
+    unpack(tmp_path / "p.zip", tmp_path / "into")
+    assert len(list((tmp_path / "into").iterdir())) == 80
+
+
+def test_a_table_that_holds_one_text_very_often_takes_no_more_memory_than_it_may(tmp_path: Path) -> None:
+    column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(2000, dtype="int32")), ["a" * (1 << 20)])
+    pq.write_table(pa.table({"x": column}), tmp_path / "x.parquet", compression="zstd", store_schema=False)
+    assert (tmp_path / "x.parquet").stat().st_size < 1000
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    with pytest.raises(MemoryError), bounded_memory(256 << 20):
+        pq.read_table(tmp_path / "x.parquet", use_threads=False)
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "reason"),
+    [
+        ("f_bavail", 1, r"64 MiB must stay free; the file system of .* has 4096 bytes left"),
+        ("f_favail", 1, r"needs 3 inodes; the file system of .* has 1 left"),
+    ],
+)
+def test_a_full_disk_is_named_before_anything_is_written(
+    field: str,
+    value: int,
+    reason: str,
+    surroundings: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    system = os.statvfs("/")
+    names = [name for name in dir(system) if name.startswith("f_")]
+    shown = {name: getattr(system, name) for name in names} | {"f_frsize": 4096, "f_files": 9, field: value}
+    shown.setdefault("f_bavail", 1 << 40)
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(**shown))
+    said = " ".join(refusal(archive_of("a/b", "a/c"), surroundings, capsys).split())
+    assert re.search(reason, said)
     assert "TMPDIR" in said
 
 

@@ -9,6 +9,7 @@ Version history of ``steelyard/ledger``:
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import DataError
@@ -119,8 +120,19 @@ def require_content(connection: sqlite3.Connection, path: Path) -> None:
     DataError
         If it is empty, of a newer version, or not a ledger.
     """
-    if version_of(connection, path) == 0:
+    version = version_of(connection, path)
+    if version == 0:
         raise damaged(path, "it is empty")
+    with closing(sqlite3.connect(":memory:")) as own:
+        for statement in (each for group in MIGRATIONS[:version] for each in group):
+            own.execute(statement)
+        expected = set(own.execute(_LAYOUT))
+    # A view of a stranger may never end, a generated column need all memory.
+    for kind, name, _ in set(connection.execute(_LAYOUT)) - expected:
+        raise damaged(path, f"its {kind} {name!r} is not one of a ledger")
+
+
+_LAYOUT: Final = "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
 
 
 def damaged(path: Path, reason: str) -> DataError:

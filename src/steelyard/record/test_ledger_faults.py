@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
+from steelyard.errors import DataError
 from steelyard.record.ledger import Ledger
 from steelyard.record.ledger_reader import LedgerReader
 from steelyard.record.test_outcome_rows import make_outcome
@@ -44,6 +47,28 @@ print("end", flush=True)
 
 def start(path: Path) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        (
+            "CREATE VIEW disturbance AS WITH RECURSIVE x(batch, attempt, reasons) AS "
+            "(SELECT 0, 1, '[]' UNION ALL SELECT batch + 1, 1, '[]' FROM x) SELECT * FROM x"
+        ),
+        "CREATE TABLE disturbance (batch, attempt, reasons TEXT AS (printf('%*s', 1 << 30, '')) VIRTUAL)",
+        "CREATE TRIGGER more AFTER INSERT ON attempt BEGIN SELECT 1; END",
+    ],
+)
+def test_a_ledger_that_a_stranger_made_endless_is_refused(tmp_path: Path, statement: str) -> None:
+    with Ledger(tmp_path / "ledger.sqlite", "p" * 64):
+        pass
+    with closing(sqlite3.connect(tmp_path / "ledger.sqlite", isolation_level=None)) as connection:
+        if "disturbance" in statement:
+            connection.execute("DROP TABLE disturbance")
+        connection.execute(statement)
+    with pytest.raises(DataError, match="is not one of a ledger"):
+        LedgerReader(tmp_path / "ledger.sqlite")
 
 
 @pytest.mark.long("kills at many instants")

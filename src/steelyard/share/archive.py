@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, BinaryIO, Final, Protocol
 
 from steelyard.errors import DataError, UsageError, unwritable
 from steelyard.share.entry_names import require_names
-from steelyard.share.unpack import BOUNDS, shrinks_too_much
+from steelyard.share.unpack import BOUNDS, shrinks_too_much, whole_shrinks_too_much
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -139,7 +139,10 @@ def _require_free(path: Path) -> None:
 
 
 def _write(file: BinaryIO, parts: Sequence[Part], watcher: Watcher, stored: frozenset[str]) -> frozenset[str]:
-    """Write all parts, and give the names of those that became so small that nobody would unpack them."""
+    """Write all parts, and give the names of those that became so small that nobody would unpack them.
+
+    Where only all together are too small, those are given that shrank more than all together may.
+    """
     total, done = sum(part.byte_count for part in parts), 0
     with zipfile.ZipFile(file, "w", allowZip64=True) as archive:
         for part in parts:
@@ -152,10 +155,13 @@ def _write(file: BinaryIO, parts: Sequence[Part], watcher: Watcher, stored: froz
             _set_level(entry)
             with archive.open(entry, "w") as into:
                 done = _copy(part, into, (done, total), watcher)
+        entries = archive.infolist()
+        packed = sum(entry.compress_size for entry in entries)
+        if whole_shrinks_too_much(packed, total):
+            ratio = BOUNDS.whole_ratio
+            return frozenset(each.filename for each in entries if each.file_size > ratio * each.compress_size)
         return frozenset(
-            entry.filename
-            for entry in archive.infolist()
-            if shrinks_too_much(entry.compress_size, entry.file_size)
+            entry.filename for entry in entries if shrinks_too_much(entry.compress_size, entry.file_size)
         )
 
 

@@ -17,6 +17,9 @@ LONGEST_PART_BYTES: Final = 255
 LONGEST_NAME_BYTES: Final = 1024
 """Of a whole path; own choice, well below the 4096 of Linux so that any folder can take the package."""
 
+DEEPEST: Final = 32
+"""Names in a path; own choice: a path of 1024 bytes could otherwise make 512 folders."""
+
 _CONTROLS: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Unicode's classes of what is no visible character: controls, formats, halves of pairs, line ends."""
 
@@ -53,6 +56,7 @@ def _fault_of_path(name: str) -> str | None:
         "it holds a backslash": "\\" in name,
         "it begins with the letter of a drive": _DRIVE.match(name) is not None,
         f"it is longer than {LONGEST_NAME_BYTES} bytes": _byte_count(name) > LONGEST_NAME_BYTES,
+        f"it leads through more than {DEEPEST} folders": name.count("/") > DEEPEST,
     }
     return next((fault for fault, applies in faults.items() if applies), None)
 
@@ -130,7 +134,12 @@ def quoted(name: str) -> str:
     '`a\\x1b[2J`'
     """
     shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}..."
-    return "`" + "".join(each if each.isprintable() else repr(each)[1:-1] for each in shown) + "`"
+    return f"`{visible(shown)}`"
+
+
+def visible(text: str) -> str:
+    """Give foreign text in one line in which nothing can hide, whole: its end may be the harm."""
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 
 
 _SHOWN: Final = 120

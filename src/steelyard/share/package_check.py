@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 import json
+import resource
 import shlex
 import tempfile
 import zipfile
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
-from steelyard.errors import DataError
+from steelyard import __version__
+from steelyard.errors import DataError, SteelyardError
 from steelyard.model.plan import read_plan
-from steelyard.share.checksums import MANIFEST_NAME, compare_manifest, read_manifest
+from steelyard.record.provenance import PROVENANCE_NAME
+from steelyard.record.seal import hash_file
+from steelyard.share.archive import part_of_file
+from steelyard.share.checksums import MANIFEST_NAME, compare_manifest, files_of, read_manifest
 from steelyard.share.crate import CRATE_NAME, CRATE_PROFILE, PREVIEW_NAME, PROCESS_PROFILE, RESULT
 from steelyard.share.entry_names import quoted, refused
+from steelyard.share.parts import WORKLOADS, describing_parts, result_parts
+from steelyard.share.statement import STATEMENT_NAME, read_statement
 from steelyard.share.unpack import unpack
-from steelyard.share.verify import not_compared, verify
+from steelyard.share.verify import Verification, changed_text, examine
+from steelyard.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from steelyard.share.archive import Part
+
 _LARGEST_CRATE_BYTES: Final = 256 << 20
+_SMALLEST_MEMORY_BYTES: Final = 4 << 30
+_MEMORY_PER_BYTE: Final = 64
+"""Memory that the analysis may take, per byte of a package; own choice, far above what any study takes."""
 
 
 @contextmanager
@@ -88,27 +100,12 @@ def is_package(folder: Path) -> bool:
     return (folder / MANIFEST_NAME).exists() or (folder / CRATE_NAME).exists()
 
 
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """What verifying a package or a result folder found.
-
-    Parameters
-    ----------
-    problems : list of str
-        One sentence per disagreement; empty if everything is confirmed.
-    not_compared : list of str
-        One sentence for each thing that this installation cannot compare.
-    """
-
-    problems: list[str]
-    not_compared: list[str]
-
-
 def verify_place(place: Path) -> Verification:
     """Check a package or a result folder and list what does not agree.
 
     Of a package, first its files are compared with its manifest and its metadata; only if nothing is missing,
-    surplus or changed, its result is verified as any result folder.
+    surplus or changed, its result is verified as any result folder, and everything else in it is made again
+    from the result and from what its author says, and compared.
 
     Parameters
     ----------
@@ -127,22 +124,128 @@ def verify_place(place: Path) -> Verification:
     """
     with opened(place) as folder:
         if place.is_dir() and not is_package(folder):
-            return _verify_result(folder)
+            return examine(folder)
         problems = compare_manifest(folder)
         if problems:
             last = "its findings were not computed again: the files are not those that were packed"
-            return Verification([*problems, last], [])
-        crate = list(_compare_crate(folder))
+            return Verification([*problems, last])
         result = folder / RESULT.rstrip("/")
         if not result.is_dir():
             message = f"the package holds no folder `{RESULT}`"
             raise DataError(message, hint="give a package that `steelyard pack` wrote", code="data.package")
-        found = _verify_result(result)
-        return Verification([*crate, *found.problems], found.not_compared)
+        size = sum((folder / name).stat().st_size for name in files_of(folder))
+        with bounded_memory(_SMALLEST_MEMORY_BYTES + _MEMORY_PER_BYTE * size), _named_faults(place):
+            crate = list(_compare_crate(folder))
+            found = examine(result)
+            found.problems[:0] = crate
+            compare_parts(folder, result, found)
+        return found
 
 
-def _verify_result(result: Path) -> Verification:
-    return Verification(verify(result), not_compared(result))
+@contextmanager
+def bounded_memory(wanted_bytes: int) -> Iterator[None]:
+    """Let this process take so much more memory, and no more than the machine has free.
+
+    A table of 700 bytes may hold one text a million times; what stops it is no check of its form.
+
+    Parameters
+    ----------
+    wanted_bytes : int
+        What may be taken beyond what the process has now.
+    """
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    free = _bytes_of(Path("/proc/meminfo"), "MemAvailable")
+    limit = _bytes_of(Path("/proc/self/status"), "VmData") + min(wanted_bytes, free)
+    lower = limit if before[0] == resource.RLIM_INFINITY else min(before[0], limit)
+    resource.setrlimit(resource.RLIMIT_DATA, (lower, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)
+
+
+def _bytes_of(path: Path, key: str) -> int:
+    lines = path.read_text(encoding="ascii", errors="replace").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{key}:")) * 1024
+
+
+@contextmanager
+def _named_faults(place: Path) -> Iterator[None]:
+    """Say of whatever a stranger's data end in that they are unusable: they are no fault of ours."""
+    try:
+        yield
+    except (SteelyardError, OSError):
+        raise
+    except MemoryError as error:
+        limit = f"{format_bytes(_SMALLEST_MEMORY_BYTES)} and {_MEMORY_PER_BYTE} times its own size"
+        message = f"`{place}` cannot be verified: it needs more than {limit}, or than this machine has free"
+        hint = "it may be a bomb; if you trust where it is from, verify it on a machine with more memory"
+        raise DataError(message, hint=hint, code="data.too-large") from error
+    except Exception as error:
+        message = f"`{place}` cannot be verified: its data end the analysis with {type(error).__name__}"
+        hint = "get the package again from where it was published; if it is whole, please report this"
+        raise DataError(message, hint=hint, code="data.package") from error
+
+
+def compare_parts(folder: Path, result: Path, found: Verification) -> None:
+    """Make everything of an unpacked package again that follows from its result, and compare.
+
+    Parameters
+    ----------
+    folder, result : Path
+        The package, and the result in it.
+    found : Verification
+        Problems, what was not compared, and what only its author can say, are added to it.
+
+    Raises
+    ------
+    DataError
+        If the package does not say what only its author can say.
+    """
+    statement = read_statement(folder)
+    hashes = read_manifest(folder)
+    given = {part.name: part for part in result_parts(result, statement)}
+    present = [
+        part_of_file(name, folder / name) for name in sorted(hashes.keys() - {CRATE_NAME, PREVIEW_NAME})
+    ]
+    given |= {part.name: part for part in describing_parts(result, statement, present)}
+    is_other = statement.packed_with != __version__
+    unlike = []
+    for name in sorted({*given, *hashes, MANIFEST_NAME}):
+        if name not in given:
+            fault: str | None = f"{quoted(name)} does not follow from the result"
+        elif not (folder / name).is_file():
+            fault = f"{quoted(name)} is absent, and follows from the result"
+        else:
+            fault = _fault_of_part(given[name], folder / name)
+        if fault is None:
+            continue
+        if is_other and name.startswith(WORKLOADS):
+            unlike.append(name)
+        else:
+            found.problems.append(fault)
+    if unlike:
+        theirs = quoted(statement.packed_with)[1:-1]
+        found.not_compared.append(
+            f"{len(unlike)} sources in `{WORKLOADS}`: they are of Steelyard {theirs}, this is {__version__}"
+        )
+    said = ", ".join(sorted(statement.about)) or "nothing"
+    found.said.append(f"`{STATEMENT_NAME}`: who packed it, licences of packages, and of its author: {said}")
+    found.said.append(
+        f"`{RESULT}{PROVENANCE_NAME}` and the raw data: host, versions, and what was measured there"
+    )
+
+
+def _fault_of_part(given: Part, path: Path) -> str | None:
+    """Say where a file is not the one that was made again; JSON is compared by value."""
+    if not isinstance(given.content, bytes) or hash_file(path) == given.sha256:
+        is_same = hash_file(path) == given.sha256
+        return None if is_same else f"{quoted(given.name)} is not the file of Steelyard {__version__}"
+    shown, wanted = path.read_text(encoding="utf-8", errors="backslashreplace"), given.content.decode()
+    with suppress(ValueError, RecursionError):
+        if path.suffix == ".json" and json.loads(shown) == json.loads(wanted):
+            return None
+    return f"{quoted(given.name)} does not follow from the result: {changed_text(shown, wanted)}"
 
 
 def _compare_crate(folder: Path) -> Iterator[str]:

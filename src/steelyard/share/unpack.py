@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import struct
 import zipfile
 import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader, FileIO
 from typing import IO, TYPE_CHECKING, Final
 
 from steelyard.errors import DataError, unwritable
 from steelyard.share.entry_names import quoted, refused, require_names
+from steelyard.units import format_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
 _CHUNK_BYTES: Final = 1 << 20
@@ -27,9 +28,12 @@ _ENCRYPTED: Final = 0x1 | 0x40 | 0x2000
 _SIZES_BEHIND: Final = 0x8
 _UNIX: Final = 3
 _LOCAL_HEADER: Final = struct.Struct("<4s5H3I2H")
-_LARGEST_READ_BYTES: Final = 512 << 20
+_LARGEST_READ_BYTES: Final = 256 << 20
 _ROOM_LEFT_BYTES: Final = 64 << 20
 """Kept free on the file system, for what is computed beside the package."""
+
+_SHOWN_AS_BYTES: Final = 10 << 10
+"""Smaller amounts are named to the byte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +45,28 @@ class Bounds:
     total_bytes : int
         All its files together.
     entries : int
-        Number of its files.
+        Number of its files and folders, those included that only the paths of files name.
     ratio : int
         Bytes of a file over bytes in the package, for files above `ratio_from_bytes`: ledgers shrink some
         20 times, a bomb 1000 times; `pack` stores what would shrink more as it is.
     ratio_from_bytes : int
         Smaller files may shrink as they like.
+    whole_ratio : int
+        Bytes of all files over bytes of the package, above `whole_from_bytes`: many small files that shrink
+        1000 times each are a bomb as well.
+    whole_from_bytes : int
+        Smaller packages may shrink as they like.
+    directory_bytes : int
+        Of the archive's directory, which is held in memory.
     """
 
     total_bytes: int = 64 << 30
     entries: int = 500_000
     ratio: int = 200
     ratio_from_bytes: int = 1 << 20
+    whole_ratio: int = 50
+    whole_from_bytes: int = 64 << 20
+    directory_bytes: int = 64 << 20
 
 
 BOUNDS: Final = Bounds()
@@ -61,8 +75,9 @@ BOUNDS: Final = Bounds()
 def unpack(package: Path, folder: Path, bounds: Bounds = BOUNDS) -> None:
     """Unpack a package into an empty, private folder.
 
-    Nothing is written unless all entries are plain files inside the folder, within the bounds, and described
-    the same by the archive's directory and by their own headers. Archives inside the package stay files.
+    Nothing is written unless all entries are plain files inside the folder, within the bounds one by one and
+    all together, described the same by the archive's directory and by their own headers, and the file system
+    has room for them. Archives inside the package stay files.
 
     Parameters
     ----------
@@ -78,9 +93,10 @@ def unpack(package: Path, folder: Path, bounds: Bounds = BOUNDS) -> None:
     DataError
         If the package is refused, damaged, or there is no room for it.
     """
-    with _opened(package, folder) as (archive, file):
+    with _opened(package, folder, bounds) as (archive, file):
         entries = _checked(archive, file, str(package), bounds)
-        _require_room(folder, sum(entry.file_size for entry in entries), str(package))
+        folders = _folder_count(entry.orig_filename for entry in entries)
+        require_room(folder, (entry.file_size for entry in entries), str(package), folders=folders)
         for entry in entries:
             _extract(archive, entry, folder, str(package))
 
@@ -103,23 +119,43 @@ def read_entries(package: Path, names: Sequence[str], bounds: Bounds = BOUNDS) -
         If the package is refused or damaged, or lacks one of the files.
     """
     place = str(package)
-    with _opened(package, package.parent) as (archive, file):
+    with _opened(package, package.parent, bounds) as (archive, file):
         entries = {entry.orig_filename: entry for entry in _checked(archive, file, place, bounds)}
         absent = [name for name in names if name not in entries]
         if absent:
             raise refused(place, f"it holds no `{absent[0]}`")
         if any(entries[name].file_size > _LARGEST_READ_BYTES for name in names):
-            raise refused(place, f"what it says of itself has more than {_LARGEST_READ_BYTES} bytes")
+            raise refused(
+                place, f"what it says of itself has more than {_LARGEST_READ_BYTES} bytes, the limit"
+            )
         return [archive.read(entries[name]) for name in names]
 
 
+class _ShortReads(BufferedReader):
+    """A file of which so many bytes at most are read at once: `zipfile` reads the directory as a whole."""
+
+    place = ""
+    limit_bytes = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Read as any file."""
+        if size is not None and size > self.limit_bytes:
+            raise refused(
+                self.place,
+                f"its directory has {format_bytes(size)}, more than {format_bytes(self.limit_bytes)}",
+            )
+        return super().read(size)
+
+
 @contextmanager
-def _opened(package: Path, folder: Path) -> Iterator[tuple[zipfile.ZipFile, IO[bytes]]]:
+def _opened(package: Path, folder: Path, bounds: Bounds) -> Iterator[tuple[zipfile.ZipFile, IO[bytes]]]:
     """Open an archive, and give what goes wrong with it as an error that names it."""
     place = str(package)
     try:
-        with package.open("rb") as file, zipfile.ZipFile(file) as archive:
-            yield archive, file
+        with _ShortReads(FileIO(place)) as file:
+            file.place, file.limit_bytes = place, bounds.directory_bytes
+            with zipfile.ZipFile(file) as archive:
+                yield archive, file
     except (zipfile.BadZipFile, zlib.error, EOFError, struct.error, UnicodeError, ValueError) as error:
         raise refused(place, f"it is no whole ZIP archive: {_short(error)}", "data.package") from error
     except (NotImplementedError, RuntimeError) as error:
@@ -154,11 +190,32 @@ def _checked(archive: zipfile.ZipFile, file: IO[bytes], place: str, bounds: Boun
         raise refused(place, "one of its folders occurs twice")
     require_names((name.removesuffix("/") for name in folders), place)
     require_names((entry.orig_filename for entry in files), place)
-    total = sum(entry.file_size for entry in files)
-    if total > bounds.total_bytes:
-        raise refused(place, f"its files have {total} bytes, more than {bounds.total_bytes}")
+    count = len(files) + _folder_count(entry.orig_filename for entry in entries)
+    if count > bounds.entries:
+        raise refused(place, f"it has {count} files and folders, more than {bounds.entries}")
     _require_apart(entries, file, archive.start_dir, place)
+    total, packed = sum(entry.file_size for entry in files), os.fstat(file.fileno()).st_size
+    if total > bounds.total_bytes:
+        raise refused(place, f"its files have {_amount(total)}, more than {_amount(bounds.total_bytes)}")
+    if whole_shrinks_too_much(packed, total, bounds):
+        grown = f"{_amount(packed)} would grow to {_amount(total)}"
+        allowed = f"{bounds.whole_ratio} times, the limit above {_amount(bounds.whole_from_bytes)}"
+        raise refused(place, f"its {grown}, more than {allowed}")
     return files
+
+
+def _folder_count(names: Iterable[str]) -> int:
+    """Count the folders that paths lead through."""
+    folders: set[str] = set()
+    for name in names:
+        above = name
+        while (above := above.rpartition("/")[0]) and above not in folders:
+            folders.add(above)
+    return len(folders)
+
+
+def _amount(byte_count: int) -> str:
+    return f"{byte_count} bytes" if byte_count < _SHOWN_AS_BYTES else format_bytes(byte_count)
 
 
 def _fault_of_entry(entry: zipfile.ZipInfo, bounds: Bounds) -> str | None:
@@ -184,6 +241,11 @@ def _fault_of_entry(entry: zipfile.ZipInfo, bounds: Bounds) -> str | None:
 def shrinks_too_much(packed: int, size: int, bounds: Bounds = BOUNDS) -> bool:
     """Whether a file of this size is taken for a bomb when it is packed into so few bytes."""
     return size > max(bounds.ratio_from_bytes, bounds.ratio * packed)
+
+
+def whole_shrinks_too_much(packed: int, size: int, bounds: Bounds = BOUNDS) -> bool:
+    """Whether files of this size together are taken for a bomb when their package has so few bytes."""
+    return size > max(bounds.whole_from_bytes, bounds.whole_ratio * packed)
 
 
 def _kind_text(kind: int) -> str:
@@ -242,11 +304,40 @@ def _name_bytes(entry: zipfile.ZipInfo) -> bytes:
     return entry.orig_filename.encode("utf-8" if is_utf8 else "cp437")
 
 
-def _require_room(folder: Path, needed: int, place: str) -> None:
-    free = shutil.disk_usage(folder).free
+def require_room(folder: Path, sizes: Iterable[int], place: str, *, folders: int = 0) -> None:
+    """Check that a file system has room for some files before the first byte of them is written.
+
+    Parameters
+    ----------
+    folder : Path
+        Where they will be.
+    sizes : iterable of int
+        Of each file [bytes]; each takes whole blocks.
+    place : str
+        What holds them now, for the error.
+    folders : int
+        Number of folders that will be made.
+
+    Raises
+    ------
+    DataError
+        Naming what is needed and what there is.
+    """
+    system = os.statvfs(folder)
+    block, files, needed = system.f_frsize, 0, 0
+    for size in sizes:
+        files += 1
+        needed += -(-size // block) * block
+    needed += folders * block
+    free = system.f_bavail * block
+    hint = "free space there, or set TMPDIR to a folder with more"
     if needed + _ROOM_LEFT_BYTES > free:
-        message = f"`{place}` needs {needed} bytes; the file system of `{folder}` has {free} left"
-        hint = "free space there, or set TMPDIR to a folder with more"
+        wanted = f"{_amount(needed)}, and {_amount(_ROOM_LEFT_BYTES)} must stay free"
+        message = f"`{place}` needs {wanted}; the file system of `{folder}` has {_amount(free)} left"
+        raise DataError(message, hint=hint, code="data.disk-full")
+    if system.f_files and files + folders > system.f_favail:
+        left = f"the file system of `{folder}` has {system.f_favail} left"
+        message = f"`{place}` needs {files + folders} inodes; {left}"
         raise DataError(message, hint=hint, code="data.disk-full")
 
 

@@ -90,13 +90,11 @@ def pack(
     from steelyard.share.archive import UNWATCHED  # noqa: PLC0415 - start-up time
     from steelyard.share.pack import Packing  # noqa: PLC0415 - start-up time
     from steelyard.share.pack import pack as pack_result  # noqa: PLC0415 - start-up time
-    from steelyard.share.verify import not_compared  # noqa: PLC0415 - start-up time
 
     packing = Packing(_about(said), is_checked=not unchecked, is_anonymous=anonymous)
     watcher = ProgressLine(sys.stderr, "packing") if sys.stderr.isatty() else UNWATCHED
     packed = pack_result(directory, output, packing, watcher)
-    if not unchecked:
-        sys.stderr.writelines(f"not compared: {each}\n" for each in not_compared(directory))
+    sys.stderr.writelines(f"not compared: {each}\n" for each in packed.not_compared)
     size = output.stat().st_size
     if as_json:
         answer = {"package": str(output), "package_bytes": size, **asdict(packed)}

@@ -19,7 +19,9 @@ FOLDER_HINT: Final = "give the folder that `steelyard run`, `steelyard compare` 
 OTHER_VERSION_HINT: Final = "use the Steelyard that wrote it, or a newer one"
 
 
-def read_document(path: Path, kind: type[T], schema: str, *, absent: str, damaged: str) -> T:
+def read_document(
+    path: Path, kind: type[T], schema: str, *, absent: str, damaged: str, is_older_read: bool = False
+) -> T:
     """Read a JSON file that carries its schema.
 
     Parameters
@@ -32,6 +34,8 @@ def read_document(path: Path, kind: type[T], schema: str, *, absent: str, damage
         Schema it must carry, ``name/number``.
     absent, damaged : str
         The next step where it does not exist, and where it cannot be used.
+    is_older_read : bool
+        Whether a schema of the same name with a lower number is read as well: it has fewer fields.
 
     Raises
     ------
@@ -44,7 +48,7 @@ def read_document(path: Path, kind: type[T], schema: str, *, absent: str, damage
     if not isinstance(found, str):
         message = f"`{path}` is not of schema `{schema}`: it carries no schema"
         raise DataError(message, hint=damaged, code="data.schema")
-    if found != schema:
+    if found != schema and not (is_older_read and _is_older(found, schema)):
         message = f"`{path}` has schema `{found}`; this version reads `{schema}`"
         is_other_version = found.rpartition("/")[0] == schema.rpartition("/")[0]
         raise DataError(message, hint=OTHER_VERSION_HINT if is_other_version else damaged, code="data.schema")
@@ -55,6 +59,12 @@ def read_document(path: Path, kind: type[T], schema: str, *, absent: str, damage
         place = ".".join(map(str, first["loc"]))
         message = f"`{path}` is not of schema `{schema}`: `{place}`: {first['msg']}"
         raise DataError(message, hint=damaged, code="data.schema") from error
+
+
+def _is_older(found: str, schema: str) -> bool:
+    """Whether a schema has the same name and a lower number."""
+    (name, _, number), (own, _, highest) = found.rpartition("/"), schema.rpartition("/")
+    return name == own and number.isdecimal() and 0 < int(number) < int(highest)
 
 
 def _content(path: Path, schema: str, *, absent: str, damaged: str) -> Any:

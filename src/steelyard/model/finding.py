@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FINDINGS_SCHEMA: Final = "steelyard/findings/1"
+LATER_FIELDS: Final[dict[str, int]] = {}
+"""Fields of findings and estimates that came after the first schema, with the number of the schema of each.
+
+A set of an older schema is read without them, and says nothing of them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,4 +146,16 @@ def read_findings(path: Path) -> FindingSet:
         If the file is absent, damaged or of another schema.
     """
     again = f"steelyard analyse {shlex.quote(str(path.parent))}"
-    return read_document(path, FindingSet, FINDINGS_SCHEMA, absent=again, damaged=again)
+    return read_document(path, FindingSet, FINDINGS_SCHEMA, absent=again, damaged=again, is_older_read=True)
+
+
+def fields_beyond(schema: str) -> frozenset[str]:
+    """Give the fields that findings of this version have and those of a schema do not.
+
+    Parameters
+    ----------
+    schema : str
+        Schema that a set of findings carries.
+    """
+    number = int(schema.rpartition("/")[2])
+    return frozenset(name for name, since in LATER_FIELDS.items() if since > number)

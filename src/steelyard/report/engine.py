@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +22,7 @@ _ENTRY: Final = "window.vegaEmbed=vegaEmbed;"
 """What of the engine the page's script calls."""
 
 _PNG_SCALE: Final = 2.0
+_NUMBERED_ID: Final = re.compile(r"(?<=id=\")(clip|gradient_)\d+(?=\")|(?<=url\(#)(clip|gradient_)\d+(?=\))")
 
 
 def has_engine() -> bool:
@@ -61,7 +63,18 @@ def drawn_chart(spec: str) -> tuple[str, bytes]:
     """
     library = _required()
     svg: str = library.vega_to_svg(library.vegalite_to_vega(spec, vl_version=VEGA_LITE_VERSION))
-    return svg, library.svg_to_png(svg, scale=_PNG_SCALE)
+    return _renumbered(svg), library.svg_to_png(svg, scale=_PNG_SCALE)
+
+
+def _renumbered(svg: str) -> str:
+    """Give a drawing whose ids are counted from 1: the engine goes on counting from chart to chart."""
+    numbers: dict[str, int] = {}
+
+    def renumber(match: re.Match[str]) -> str:
+        kind = match[1] or match[2]
+        return f"{kind}{numbers.setdefault(match[0], len(numbers) + 1)}"
+
+    return _NUMBERED_ID.sub(renumber, svg)
 
 
 def _required() -> ModuleType:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from steelyard import __version__
 from steelyard.report import page as document
 from steelyard.report.charts.theme import page_config
 from steelyard.report.engine import INSTALL, NO_ENGINE, engine_script, has_engine
@@ -58,7 +59,7 @@ def render_html(page: Page) -> str:
     str
         A whole document in UTF-8.
     """
-    return _render(page, _inline(engine_script()) if has_engine() else None)
+    return _render(page, inline(engine_script()) if has_engine() else None)
 
 
 def render_like(page: Page, written: str) -> str:
@@ -75,7 +76,7 @@ def render_like(page: Page, written: str) -> str:
         The document.
     """
     engine = engine_of(written)
-    return _render(page, _inline(engine_script()) if engine is not None and has_engine() else engine)
+    return _render(page, inline(engine_script()) if engine is not None and has_engine() else engine)
 
 
 def engine_of(written: str) -> str | None:
@@ -91,14 +92,15 @@ def engine_of(written: str) -> str | None:
 
 
 def _render(page: Page, engine: str | None) -> str:
-    script = _inline(_asset("page.js"))
+    script = inline(_asset("page.js"))
     figures = () if engine is None else page.figures()
     template = _environment().get_template("page.html.j2")
     return template.render(
         page=page,
-        policy=_policy(*(each for each in (engine, script) if each is not None)),
+        policy=policy(*(each for each in (engine, script) if each is not None)),
         engine=None if engine is None else Markup(engine),  # noqa: S704 - admitted by its hash
         no_figures=_no_figures(page) if engine is None else None,
+        generator=generator(),
         script=Markup(script),  # noqa: S704 - our own script, admitted by its hash
         style=Markup(_asset("style.css")),  # noqa: S704 - our own style
         charts=_data({figure.id: _chart(figure) for figure in figures}),
@@ -163,12 +165,19 @@ def _data(value: Json) -> Markup:
     return Markup(text)  # noqa: S704 - markup signs are escaped above
 
 
-def _inline(script: str) -> str:
+def inline(script: str) -> str:
     """Make a script fit for a script element: neither sequence may end it or change how it is parsed."""
     return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
-def _policy(*scripts: str) -> str:
+def policy(*scripts: str) -> str:
+    """Give what a browser may do with a page: execute these scripts, and connect nowhere.
+
+    Parameters
+    ----------
+    *scripts : str
+        As they stand in the page.
+    """
     hashes = " ".join(f"'sha256-{_digest(text)}'" for text in scripts)
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "
@@ -178,6 +187,19 @@ def _policy(*scripts: str) -> str:
 
 def _digest(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+@cache
+def template_sources() -> dict[str, str]:
+    """Give the files of the page's template, by name."""
+    return {name: _asset(name) for name in ("page.html.j2", "blocks.html.j2", "style.css", "page.js")}
+
+
+@cache
+def generator() -> str:
+    """Say which program wrote a page, and by which template: a later version knows by it how it was made."""
+    content = json.dumps(template_sources(), sort_keys=True)
+    return f"Steelyard {__version__}, template {hashlib.sha256(content.encode()).hexdigest()[:16]}"
 
 
 @cache

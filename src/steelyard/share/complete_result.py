@@ -17,6 +17,7 @@ from steelyard.record.ledger import LEDGER_NAME
 from steelyard.record.looks import LOOKS_NAME
 from steelyard.record.provenance import read_provenance
 from steelyard.record.tables import RUNS_NAME
+from steelyard.share.verify import RAW
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +33,9 @@ LEFT_OUT: Final = {
     "ledger.sqlite-wal": "holds nothing",
 }
 """What stands in a result folder and in no package, and why."""
+
+_DERIVED: Final = (LEDGER_NAME, "findings.json", "tables", "models", "figures", "report.html")
+_STRANGE: Final = "no part of a result: nothing could say whether it is what it was"
 
 _CODE: Final = "data.incomplete"
 
@@ -105,6 +109,17 @@ def left_alone(result: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+def left_out(result: Path) -> dict[str, str]:
+    """Give what stands in a result folder and in no package, and why."""
+    found = {name: why for name, why in LEFT_OUT.items() if (result / name).exists()}
+    strange = {path.name: _STRANGE for path in sorted(result.iterdir()) if not _is_known(path)}
+    return strange | found
+
+
+def _is_known(path: Path) -> bool:
+    return path.name in {*RAW, *_DERIVED} or path.suffix == ".parquet"
+
+
 def result_files(result: Path) -> Iterator[str]:
     """Give the files of a result folder that belong into a package, sorted.
 
@@ -119,7 +134,7 @@ def result_files(result: Path) -> Iterator[str]:
 def _files(folder: Path, above: str) -> Iterator[str]:
     for path in sorted(folder.iterdir(), key=lambda each: each.name):
         name = f"{above}{path.name}"
-        if name in LEFT_OUT or path.name.startswith("."):
+        if name in LEFT_OUT or path.name.startswith(".") or not (above or _is_known(path)):
             continue
         if path.is_symlink() or not (path.is_dir() or path.is_file()):
             message = f"`{path}` is neither a file nor a folder"

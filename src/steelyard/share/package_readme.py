@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Final
 from steelyard.share.crate import RESULT, id_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from steelyard.model import FindingSet
     from steelyard.share.archive import Part
     from steelyard.share.crate import Story
+    from steelyard.share.statement import Statement
 
 LICENCE_NAME: Final = "LICENCE.md"
 README_NAME: Final = "README.md"
@@ -29,7 +30,7 @@ def verdict_counts(findings: FindingSet) -> dict[str, int]:
     return dict(ranked[:_SHOWN_VERDICTS])
 
 
-def readme(story: Story, findings: FindingSet, left_out: Mapping[str, str], *, is_checked: bool) -> str:
+def readme(story: Story, findings: FindingSet, statement: Statement) -> str:
     """Write ``README.md`` with the checklist of the ACM's badges.
 
     Parameters
@@ -38,10 +39,8 @@ def readme(story: Story, findings: FindingSet, left_out: Mapping[str, str], *, i
         What the package is about.
     findings : FindingSet
         Of the result.
-    left_out : mapping
-        What of the result folder is not in the package, and why.
-    is_checked : bool
-        Whether every finding was computed again when the package was made.
+    statement : Statement
+        What only its author, or who packed it, can say.
 
     References
     ----------
@@ -51,7 +50,7 @@ def readme(story: Story, findings: FindingSet, left_out: Mapping[str, str], *, i
     authors = ", ".join(author.shown for author in story.about.authors) or "not named"
     checked = (
         "every finding was computed again from the raw data when this was packed"
-        if is_checked
+        if statement.is_checked
         else "nobody computed the findings again when this was packed"
     )
     licence = story.about.licence or f"see `{LICENCE_NAME}`"
@@ -82,14 +81,16 @@ def readme(story: Story, findings: FindingSet, left_out: Mapping[str, str], *, i
         "|---|---|",
         *(f"| `{name}` | {what} |" for name, what in _CONTENT.items()),
         "",
-        "Left out: " + ("; ".join(f"`{name}` ({why})" for name, why in left_out.items()) or "nothing") + ".",
+        "Left out: "
+        + ("; ".join(f"`{name}` ({why})" for name, why in statement.left_out.items()) or "nothing")
+        + ".",
         "",
         "## Badges of the ACM, version 1.1",
         "",
         "- [x] Artifacts evaluated, documented: this file, the report, `ro-crate-metadata.json`",
         "- [x] consistent: `manifest-sha256.txt` lists every file",
         "- [x] complete: plan, workload sources or recipe, environment, raw data, findings",
-        f"- [{'x' if is_checked else ' '}] exercisable: {checked}",
+        f"- [{'x' if statement.is_checked else ' '}] exercisable: {checked}",
         f"- [ ] Artifacts available: publish it in an archive that gives it a DOI; {step}",
         "- [ ] Results reproduced: another team gets the findings with this package (`steelyard rerun`)",
         "- [ ] Results replicated: another team gets the findings without it",
@@ -107,6 +108,7 @@ _CONTENT: Final = {
     "workloads/": "sources of the workloads that the commands name",
     "Containerfile": "recipe of a container with the programs that are needed",
     "environment.json": "devices, storage, images, isolation, roles, settings, versions, licences",
+    "about.json": "what only its authors, or who packed it, can say: nothing checks it",
     "CITATION.cff": "how to cite it",
     LICENCE_NAME: "licence and notes on licences",
     "ro-crate-metadata.json": "the same for machines (RO-Crate 1.1, Process Run Crate 0.5)",

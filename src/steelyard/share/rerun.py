@@ -9,7 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from steelyard.share.comparable import comparable_levels
-from steelyard.share.entry_names import quoted
+from steelyard.share.entry_names import quoted, visible
 from steelyard.share.package_texts import study_file
 
 if TYPE_CHECKING:
@@ -37,15 +37,15 @@ def said_of(plan: Plan) -> Iterator[str]:
     request = study_file(plan)
     if request is not None:
         yield "it asks this machine for:"
-        yield from (f"  {_visible(line)}" for line in request.splitlines())
+        yield from (f"  {visible(line)}" for line in request.splitlines())
     commands = executed_commands(plan)
     yield f"its plan executed {len(commands)} different commands there:"
     for command, count in list(commands.items())[:_SHOWN_COMMANDS]:
-        yield f"  {count} x {_visible(command)}"
+        yield f"  {count} x {visible(command)}"
     if len(commands) > _SHOWN_COMMANDS:
         yield f"  and {len(commands) - _SHOWN_COMMANDS} more, all in `result/plan.json` of the package"
     isolations = sorted({cell.execution.isolation for cell in plan.cells if cell.execution is not None})
-    yield f"isolation: {', '.join(map(_visible, isolations)) or 'none'}"
+    yield f"isolation: {', '.join(map(visible, isolations)) or 'none'}"
     yield from _rights(plan, isolations)
 
 
@@ -98,9 +98,4 @@ def _rights(plan: Plan, isolations: list[str]) -> Iterator[str]:
         yield "`bare` isolates nothing: these commands can read, change and send whatever this user can"
     tuning = str(plan.options.get("tuning") or "")
     if tuning:
-        yield f"machine settings that would be changed meanwhile: {_visible(tuning)}"
-
-
-def _visible(text: str) -> str:
-    """Give foreign text in one line in which nothing can hide, whole: its end may be the harm."""
-    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+        yield f"machine settings that would be changed meanwhile: {visible(tuning)}"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from importlib.metadata import PackageNotFoundError, metadata
 from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.record.trace_folder import TRACES_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from steelyard.model import Plan
@@ -19,7 +18,6 @@ ENVIRONMENT_NAME: Final = "environment.json"
 RECIPE_NAME: Final = "Containerfile"
 SCHEMA: Final = "steelyard/environment/1"
 
-_PROGRAMS: Final = ("python", "sqlite")
 _IMAGE: Final = "docker.io/library/debian:trixie-slim"
 _BEHIND_STUDY: Final = {
     "stability": ("gcc", "default-jdk-headless", "bubblewrap", "crun", "podman", "systemd-container"),
@@ -32,7 +30,7 @@ _BEHIND_STUDY: Final = {
 """Debian packages with the programs that a study can use beyond Steelyard itself."""
 
 
-def environment(result: Path, plan: Plan, provenance: Provenance) -> str:
+def environment(result: Path, plan: Plan, provenance: Provenance, licences: Mapping[str, str]) -> str:
     """Write ``environment.json``.
 
     Parameters
@@ -43,6 +41,8 @@ def environment(result: Path, plan: Plan, provenance: Provenance) -> str:
         Its plan.
     provenance : Provenance
         Its provenance.
+    licences : mapping
+        By name of a Python package, as who packed the result found them.
     """
     used = sorted({cell.execution.isolation for cell in plan.cells if cell.execution is not None})
     settings = list(_settings(result))
@@ -57,7 +57,7 @@ def environment(result: Path, plan: Plan, provenance: Provenance) -> str:
         "roles": {setting["name"]: setting["roles"] for setting in settings if "name" in setting},
         "tunables": [tuning for session in provenance.sessions for tuning in session.tunings],
         "versions": provenance.versions,
-        "licences": _licences(provenance),
+        "licences": {name: licences[name] for name in provenance.versions if name in licences},
         "git": None
         if provenance.git is None
         else {"commit": provenance.git.commit, "is_modified": provenance.git.is_modified},
@@ -90,23 +90,6 @@ def _devices(provenance: Provenance, settings: list[dict[str, Any]]) -> dict[str
     for setting in settings:
         devices.update(setting["devices"])
     return devices
-
-
-def _licences(provenance: Provenance) -> dict[str, str]:
-    found = {}
-    for name in provenance.versions:
-        if name in _PROGRAMS:
-            continue
-        try:
-            about = metadata(name).json
-        except PackageNotFoundError:
-            continue
-        stated = about.get("license_expression") or str(about.get("license") or "").partition("\n")[0]
-        classified = [
-            each.rpartition(" :: ")[2] for each in about.get("classifier", ()) if each.startswith("License")
-        ]
-        found[name] = str(stated) or ", ".join(classified) or "not stated"
-    return found
 
 
 def recipe(plan: Plan, provenance: Provenance) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import shutil
 import tempfile
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from steelyard.errors import DataError
-from steelyard.model.finding import read_findings
+from steelyard.model.finding import fields_beyond, read_findings
 from steelyard.model.plan import read_plan
 from steelyard.record.looks import LOOKS_NAME
 from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
@@ -23,7 +23,11 @@ from steelyard.record.table_file import read_metadata
 from steelyard.record.trace_folder import SIMULATIONS_NAME, TRACES_NAME
 from steelyard.report.engine import INSTALL, NO_ENGINE, has_engine
 from steelyard.report.html import engine_of, render_like
-from steelyard.share.originals import compare_figures, compare_ledger
+from steelyard.share.drawings import compare_figures
+from steelyard.share.entry_names import quoted
+from steelyard.share.originals import compare_ledger
+from steelyard.share.page_content import compare_content, released_template_of
+from steelyard.share.unpack import require_room
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,14 +57,27 @@ class _Analysing(Protocol):
     def analyse(self, result: Path) -> FindingSet: ...
 
 
-def verify(result: Path) -> list[str]:
-    """Compute all findings of a result folder again and list what does not agree.
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What verifying a package or a result folder found.
 
-    Compared are: the hashes of the recorded tables with those in ``provenance.json`` and ``findings.json``;
-    the id of the plan in all files; the recorded tables with those that the ledger gives; every number, word
-    and query of every finding, exactly; every table, byte by byte; the report, byte by byte, with a fresh
-    rendering of the findings, but for what `not_compared` lists; and the figures: what they show with a fresh
-    computation, their files with the hashes kept when they were drawn.
+    Parameters
+    ----------
+    problems : list of str
+        One sentence per disagreement; empty if everything is confirmed.
+    not_compared : list of str
+        One sentence for each thing that this installation cannot compare.
+    said : list of str
+        One sentence for each thing that only its author can say, so that nothing can check it.
+    """
+
+    problems: list[str] = field(default_factory=list)
+    not_compared: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+
+
+def verify(result: Path) -> list[str]:
+    """Compute all findings of a result folder again and list what does not agree; see `examine`.
 
     Parameters
     ----------
@@ -71,6 +88,23 @@ def verify(result: Path) -> list[str]:
     -------
     list of str
         One sentence per disagreement; empty if everything is confirmed.
+    """
+    return examine(result).problems
+
+
+def examine(result: Path) -> Verification:
+    """Compute everything that follows from the raw data of a result folder again, and compare.
+
+    Compared are: the hashes of the recorded tables with those in ``provenance.json`` and ``findings.json``;
+    the id of the plan in all files; the recorded tables with those that the ledger gives; every number, word
+    and query of every finding, exactly; every table and model, byte by byte; the report, byte by byte, with a
+    fresh rendering of the findings; and the figures, with fresh drawings. A page of another template than
+    that of this version is compared by its content (`page_content`).
+
+    Parameters
+    ----------
+    result : Path
+        Result folder with ``findings.json``. It is not written to.
 
     Raises
     ------
@@ -79,33 +113,18 @@ def verify(result: Path) -> list[str]:
     """
     plan = read_plan(result / "plan.json")
     stored = read_findings(result / "findings.json")
-    problems = [*_identity(result, plan, stored), *_hashes(result, stored), *compare_ledger(result)]
+    found = Verification(
+        [*_identity(result, plan, stored), *_hashes(result, stored), *compare_ledger(result)]
+    )
     with tempfile.TemporaryDirectory(prefix="steelyard-verify-") as folder:
         copy = Path(folder)
         _copy_raw(result, copy)
         fresh = _study(plan.study).analyse(copy)
-        problems += _compare_findings(stored, fresh)
-        problems += _compare_tables(result, copy)
-    return problems + list(_compare_report(result, plan))
-
-
-def not_compared(result: Path) -> list[str]:
-    """List what of a result folder `verify` cannot compare in this installation.
-
-    Parameters
-    ----------
-    result : Path
-        Result folder.
-
-    Returns
-    -------
-    list of str
-        One sentence each, with the command that changes it.
-    """
-    path = result / _REPORT
-    if has_engine() or not path.exists() or engine_of(_text(path)) is None:
-        return []
-    return [f"the chart engine inside `{_REPORT}`: {NO_ENGINE}; install it with `{INSTALL}`"]
+        _compare_findings(stored, fresh, found)
+        found.problems.extend(_compare_tables(result, copy))
+        found.problems.extend(_compare_written(result, copy))
+    _compare_report(result, plan, found)
+    return found
 
 
 def _text(path: Path) -> str:
@@ -113,13 +132,13 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="backslashreplace")
 
 
-def _changed_text(shown: str, given: str) -> str:
+def changed_text(shown: str, given: str) -> str:
     """Quote the first stretch of text that differs, with a few characters around it."""
     pair = zip(shown, given, strict=False)
     first = next((at for at, (one, other) in enumerate(pair) if one != other), min(len(shown), len(given)))
     begin = max(first - _QUOTED_BEFORE, 0)
-    quoted = (" ".join(text[begin : first + _QUOTED_AFTER].split()) for text in (shown, given))
-    was, wanted = quoted
+    stretches = (" ".join(text[begin : first + _QUOTED_AFTER].split()) for text in (shown, given))
+    was, wanted = stretches
     return f"it says `{was}`, the findings `{wanted}`"
 
 
@@ -162,6 +181,11 @@ def _hashes(result: Path, stored: FindingSet) -> Iterator[str]:
 
 
 def _copy_raw(result: Path, copy: Path) -> None:
+    raw = [result / name for name in RAW] + list(result.glob("*.parquet"))
+    files = {
+        path for each in raw for path in (each.rglob("*") if each.is_dir() else (each,)) if path.is_file()
+    }
+    require_room(copy, (path.stat().st_size for path in files), str(result))
     for name in RAW:
         source = result / name
         if source.is_dir():
@@ -173,12 +197,23 @@ def _copy_raw(result: Path, copy: Path) -> None:
             shutil.copy2(table, copy / table.name)
 
 
-def _compare_findings(stored: FindingSet, fresh: FindingSet) -> Iterator[str]:
-    if stored.method_version != fresh.method_version:
-        yield (
-            f"`findings.json` was computed by version {stored.method_version} of the analysis, "
-            f"this is version {fresh.method_version}"
-        )
+def _compare_findings(stored: FindingSet, fresh: FindingSet, found: Verification) -> None:
+    """Compare by value, as far as the schema of the stored findings goes."""
+    problems = list(_differing_findings(stored, fresh))
+    found.problems.extend(problems)
+    if stored.method_version == fresh.method_version:
+        return
+    versions = (
+        f"`findings.json` was computed by version {stored.method_version} of the analysis, "
+        f"this is version {fresh.method_version}"
+    )
+    if problems:
+        found.problems.append(f"{versions}; the version of Steelyard in `{PROVENANCE_NAME}` has the other")
+    else:
+        found.not_compared.append(f"the version of the analysis: {versions}, and gives the same")
+
+
+def _differing_findings(stored: FindingSet, fresh: FindingSet) -> Iterator[str]:
     before = {finding.id: finding for finding in stored.findings}
     after = {finding.id: finding for finding in fresh.findings}
     if len(before) != len(stored.findings):
@@ -186,21 +221,22 @@ def _compare_findings(stored: FindingSet, fresh: FindingSet) -> Iterator[str]:
     for name in before:
         if name not in after:
             yield f"finding `{name}` does not follow from the tables"
+    beyond = fields_beyond(stored.schema)
     for name, finding in after.items():
         if name not in before:
             yield f"finding `{name}` follows from the tables but is absent from `findings.json`"
         else:
-            yield from _compare_finding(before[name], finding)
+            yield from _compare_finding(before[name], finding, beyond)
     if list(before) != list(after) and before.keys() == after.keys():
         yield "the findings stand in another order than the analysis gives them"
 
 
-def _compare_finding(stored: Finding, fresh: Finding) -> Iterator[str]:
+def _compare_finding(stored: Finding, fresh: Finding, beyond: frozenset[str]) -> Iterator[str]:
     before, after = _leaves(asdict(stored)), _leaves(asdict(fresh))
     for path in sorted({*before, *after}):
         old, new = before.get(path, _ABSENT), after.get(path, _ABSENT)
         # A number that is equal as text is equal as bits; 1 and 1.0 differ on purpose only in kind.
-        if old != new:
+        if old != new and not beyond.intersection(path.replace("[", ".").split(".")):
             yield f"finding `{fresh.id}`: {path} is {old}, the tables give {new}"
 
 
@@ -245,21 +281,49 @@ def _changed_value(old: list[bytes], new: list[bytes], line: int) -> str:
     return "is not what the findings give"
 
 
-def _compare_report(result: Path, plan: Plan) -> Iterator[str]:
+def _compare_written(result: Path, copy: Path) -> Iterator[str]:
+    """Compare what else the analysis writes, and name what it does not."""
+    for folder, is_compared in (("models", True), ("tables", False)):
+        given = {path.name for path in (copy / folder).glob("*")}
+        found = {path.name for path in (result / folder).glob("*")}
+        surplus = (name for name in found - given if is_compared or not name.endswith(".csv"))
+        yield from (
+            f"`{folder}/{quoted(name)[1:-1]}` is not written by the analysis" for name in sorted(surplus)
+        )
+        for name in sorted(given) if is_compared else ():
+            if name not in found:
+                yield f"`{folder}/{name}` is absent"
+            elif (result / folder / name).read_bytes() != (copy / folder / name).read_bytes():
+                yield f"`{folder}/{name}` is not what the tables give"
+
+
+def _compare_report(result: Path, plan: Plan, found: Verification) -> None:
     """Render the report again and compare; a folder without report and figures has nothing to compare."""
     path = result / _REPORT
     if not path.exists() and not (result / "figures").exists():
         return
     name = f"{_entry(plan.study).module}.report"
     if find_spec(name) is None:
-        yield f"`{_REPORT}` cannot be checked: the study `{plan.study}` has no report here"
+        found.problems.append(f"`{_REPORT}` cannot be checked: the study `{plan.study}` has no report here")
         return
     page: Page = import_module(name).build(result)
-    yield from compare_figures(result, page)
+    shown = _text(path) if path.exists() else ""
+    template = released_template_of(shown)
+    compare_figures(result, page, found, is_older=template is not None)
     if not path.exists():
         return
-    shown = _text(path)
+    if not has_engine() and engine_of(shown) is not None:
+        found.not_compared.append(
+            f"the chart engine inside `{_REPORT}`: {NO_ENGINE}, so that figures cannot be drawn again "
+            f"either; install it with `{INSTALL}`"
+        )
     given = render_like(page, shown)
-    if shown != given:
-        again = f"`steelyard report {result}` writes it again"
-        yield f"`{_REPORT}` is not what the findings render to: {_changed_text(shown, given)}; {again}"
+    if shown == given:
+        return
+    if template is not None:
+        verdicts = frozenset(finding.verdict for finding in page.findings.values())
+        compare_content(template, (shown, given), verdicts, found)
+        return
+    again = f"`steelyard report {result}` writes it again"
+    changed = f"`{_REPORT}` is not what the findings render to: {changed_text(shown, given)}; {again}"
+    found.problems.append(changed)

@@ -1,0 +1,43 @@
+"""Record the page template of this version, and keep a package of it in `tests/fixtures/packages`.
+
+What is kept of a release is never written again: later versions must confirm it. Until the version in
+Cargo.toml is released, execute this after every change of the template, the analysis or the package's texts.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from fixtures.kept_package import PACKAGES, build_result  # noqa: E402 - from the folder of tests
+from steelyard import __version__  # noqa: E402 - after it
+from steelyard.cli import execute  # noqa: E402
+from steelyard.share.page_content import released_entry  # noqa: E402
+
+TEMPLATES = ROOT / "src" / "steelyard" / "share" / "released_templates.json"
+
+
+def main() -> None:
+    """Write both."""
+    known = json.loads(TEMPLATES.read_text(encoding="utf-8"))
+    known[__version__] = released_entry()
+    TEMPLATES.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    PACKAGES.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        result = build_result(Path(folder) / "result")
+        package = Path(folder) / "kept.zip"
+        for words in (["analyse", result], ["report", result], ["pack", result, "-o", package]):
+            code = execute([str(word) for word in words])
+            if code:
+                raise SystemExit(code)
+        shutil.move(package, PACKAGES / f"steelyard-{__version__}.zip")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""All files of a package, made from the result and from what is said of it: to pack it, and to check it."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Final
+
+from steelyard.model.finding import read_findings
+from steelyard.model.plan import read_plan
+from steelyard.record.provenance import read_provenance
+from steelyard.share.archive import part_of_file, part_of_text
+from steelyard.share.checksums import MANIFEST_NAME, manifest_text
+from steelyard.share.complete_result import result_files
+from steelyard.share.crate import CRATE_NAME, PREVIEW_NAME, RESULT, Story, crate_of
+from steelyard.share.package_readme import LICENCE_NAME, README_NAME, preview, readme
+from steelyard.share.package_texts import (
+    CITATION_NAME,
+    STUDY_FILE_NAME,
+    citation,
+    licence,
+    request_of,
+    study_file,
+)
+from steelyard.share.statement import STATEMENT_NAME
+from steelyard.share.surroundings_manifest import ENVIRONMENT_NAME, RECIPE_NAME, environment, recipe
+from steelyard.share.workload_sources import workload_sources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from steelyard.model import Plan
+    from steelyard.record.provenance import Provenance
+    from steelyard.share.archive import Part
+    from steelyard.share.statement import Statement
+
+_NOT_DATED: Final = "1970-01-01"
+WORKLOADS: Final = "workloads/"
+"""Folder of the workload sources inside a package."""
+
+
+def package_parts(result: Path, statement: Statement) -> Iterator[Part]:
+    """Give all files of the package of a result.
+
+    Parameters
+    ----------
+    result : Path
+        Complete result folder.
+    statement : Statement
+        What is said of it, by its author and by who packs it.
+
+    Raises
+    ------
+    DataError
+        If the result cannot be read.
+    """
+    parts = list(result_parts(result, statement))
+    yield from parts
+    yield from describing_parts(result, statement, parts)
+
+
+def result_parts(result: Path, statement: Statement) -> Iterator[Part]:
+    """Give the files of a package that do not depend on others in it: the result, and texts made from it."""
+    plan, provenance = read_plan(result / "plan.json"), read_provenance(result)
+    story = _story(plan, provenance, statement)
+    yield from (part_of_file(f"{RESULT}{name}", result / name) for name in result_files(result))
+    yield from (part_of_text(name, text) for name, text in _texts(result, story, statement))
+    yield from (part_of_file(f"{WORKLOADS}{name}", path) for name, path in workload_sources(plan).items())
+    findings = read_findings(result / "findings.json")
+    yield part_of_text(README_NAME, readme(story, findings, statement))
+
+
+def describing_parts(result: Path, statement: Statement, parts: Sequence[Part]) -> Iterator[Part]:
+    """Give the files of a package that tell of all others: its crate, the preview, and the manifest."""
+    plan, provenance = read_plan(result / "plan.json"), read_provenance(result)
+    story, findings = _story(plan, provenance, statement), read_findings(result / "findings.json")
+    told = sorted(parts, key=lambda part: part.name)
+    crate = part_of_text(CRATE_NAME, crate_of(story, told))
+    told = [*told, crate, part_of_text(PREVIEW_NAME, preview(story, findings, [*told, crate]))]
+    yield from told[-2:]
+    yield part_of_text(MANIFEST_NAME, manifest_text({part.name: part.sha256 for part in told}))
+
+
+def _story(plan: Plan, provenance: Provenance, statement: Statement) -> Story:
+    about = statement.said()
+    question = question_of(plan.study)
+    ended = [session.ended_utc or session.begun_utc for session in provenance.sessions]
+    published = about.date or (ended[-1][:10] if ended else _NOT_DATED)
+    machine = provenance.host.get("cpu_model")
+    recorded = f" Recorded on {machine}." if machine else ""
+    title = about.title or f"Result of the study {plan.study}: {question}"
+    description = about.description or (
+        f"A complete result of Steelyard's study {plan.study}: plan, raw data, findings and report.{recorded}"
+    )
+    return Story(about, plan, provenance, question, title, description, published)
+
+
+def question_of(study: str) -> str:
+    """Give what a study answers; of one that is not installed here only its name."""
+    for group in ("steelyard.studies", "steelyard.analyses"):
+        for entry in entry_points(group=group, name=study):
+            return str(getattr(entry.load(), "question", study))
+    return study
+
+
+def _texts(result: Path, story: Story, statement: Statement) -> Iterator[tuple[str, str]]:
+    yield STATEMENT_NAME, statement.text()
+    yield CITATION_NAME, citation(story)
+    yield LICENCE_NAME, licence(story.about, _text_of_study(story.plan, "licences"))
+    yield ENVIRONMENT_NAME, environment(result, story.plan, story.provenance, statement.licences)
+    yield RECIPE_NAME, recipe(story.plan, story.provenance)
+    request = study_file(story.plan)
+    if request is not None:
+        yield STUDY_FILE_NAME, request
+
+
+def _text_of_study(plan: Plan, key: str) -> str | None:
+    text = (request_of(plan) or {}).get(key)
+    return text if isinstance(text, str) and text else None

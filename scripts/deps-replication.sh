@@ -111,6 +111,6 @@ build_python() {
 
 build_benchmarks
 build_python
-if [ -x "$scripts/build-service.sh" ]; then
-  "$scripts/build-service.sh" ${quiet:+--quiet}
+if [ -f "$scripts/build-service.sh" ]; then
+  bash "$scripts/build-service.sh" ${quiet:+--quiet}
 fi

@@ -46,14 +46,40 @@ class Said:
 _NOTHING: Final = Said()
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class How:
+    """How a result is packed.
+
+    Parameters
+    ----------
+    anonymous
+        Refuse a package that names the user or the host.
+    unchecked
+        Do not compute every finding again first; the package says so.
+    wheel
+        Wheel of the Steelyard that recorded the result, which the package carries for its container; without
+        it, whoever builds the container gives one.
+    base_image
+        Image of the container by its digest, as in `docker.io/library/debian:trixie-slim@sha256:...`.
+    """
+
+    anonymous: Annotated[bool, Parameter(negative="")] = False
+    unchecked: Annotated[bool, Parameter(negative="")] = False
+    wheel: Path | None = None
+    base_image: str | None = None
+
+
+_PLAINLY: Final = How()
+
+
 def pack(
     directory: Path,
     /,
     *,
     output: Annotated[Path, Parameter(name=["--output", "-o"])],
     said: Said = _NOTHING,
-    anonymous: Annotated[bool, Parameter(negative="")] = False,
-    unchecked: Annotated[bool, Parameter(negative="")] = False,
+    how: How = _PLAINLY,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:
     """Pack a result folder into one archive that others can verify and execute again.
@@ -70,10 +96,8 @@ def pack(
         The archive, by custom `NAME.zip`; it must not exist.
     said
         What people say of it.
-    anonymous
-        Refuse a package that names the user or the host.
-    unchecked
-        Do not compute every finding again first; the package says so.
+    how
+        How it is packed.
     as_json
         Print one JSON object.
 
@@ -90,8 +114,15 @@ def pack(
     from steelyard.share.archive import UNWATCHED  # noqa: PLC0415 - start-up time
     from steelyard.share.pack import Packing  # noqa: PLC0415 - start-up time
     from steelyard.share.pack import pack as pack_result  # noqa: PLC0415 - start-up time
+    from steelyard.share.recipe import BASE_IMAGE  # noqa: PLC0415 - start-up time
 
-    packing = Packing(_about(said), is_checked=not unchecked, is_anonymous=anonymous)
+    packing = Packing(
+        _about(said),
+        is_checked=not how.unchecked,
+        is_anonymous=how.anonymous,
+        wheel=how.wheel,
+        base_image=how.base_image or BASE_IMAGE,
+    )
     watcher = ProgressLine(sys.stderr, "packing") if sys.stderr.isatty() else UNWATCHED
     packed = pack_result(directory, output, packing, watcher)
     sys.stderr.writelines(f"not compared: {each}\n" for each in packed.not_compared)

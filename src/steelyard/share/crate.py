@@ -219,7 +219,17 @@ def _actions(story: Story, names: Sequence[str]) -> list[Entity]:
 
 
 _COMPLETED: Final = "http://schema.org/CompletedActionStatus"
-_NOT_INPUTS: Final = frozenset({"about.json", "CITATION.cff", "LICENCE.md", "README.md", "environment.json"})
+_NOT_INPUTS: Final = frozenset(
+    (
+        "about.json",
+        "CITATION.cff",
+        "LICENCE.md",
+        "README.md",
+        "environment.json",
+        "installer.txt",
+        "requirements.txt",
+    )
+)
 
 
 def _execution(story: Story, inputs: Sequence[str], outputs: Sequence[str]) -> Entity:

@@ -5,18 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from steelyard.errors import DataError
+from steelyard.errors import DataError, UsageError
 from steelyard.share.about import About
 from steelyard.share.archive import UNWATCHED, write_archive
 from steelyard.share.complete_result import left_alone, left_out, require_complete
 from steelyard.share.parts import package_parts
 from steelyard.share.private_names import private_names
-from steelyard.share.statement import Statement, installed_licences
+from steelyard.share.recipe import BASE_IMAGE, IMAGE
+from steelyard.share.statement import Statement, installed_licences, installed_wheel, wheel_of
 from steelyard.share.verify import examine
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from steelyard.record.provenance import Provenance
     from steelyard.share.archive import Watcher
 
 
@@ -32,11 +34,17 @@ class Packing:
         Whether every finding is computed again first.
     is_anonymous : bool
         Whether a package is refused that names its user.
+    wheel : Path or None
+        Wheel of Steelyard that the package carries for its container.
+    base_image : str
+        Image from which the container is made, by its digest.
     """
 
     about: About = field(default_factory=About)
     is_checked: bool = True
     is_anonymous: bool = False
+    wheel: Path | None = None
+    base_image: str = BASE_IMAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +92,13 @@ def pack(result: Path, package: Path, packing: Packing | None = None, watcher: W
         If the folder is not a complete result, its findings do not follow from its raw data, it names its
         user and must not, or the archive cannot be written. Nothing is left then.
     UsageError
-        If the archive exists already.
+        If the archive exists already, or wheel or image are none.
     """
     how = packing or Packing()
+    if IMAGE.fullmatch(how.base_image) is None:
+        message = f"`{how.base_image}` does not name an image by its digest"
+        hint = f"for example {BASE_IMAGE}"
+        raise UsageError(message, hint=hint, code="usage.image")
     with left_alone(result):
         _, provenance = require_complete(result)
         not_compared = _confirmed(result) if how.is_checked else []
@@ -96,13 +108,22 @@ def pack(result: Path, package: Path, packing: Packing | None = None, watcher: W
             is_checked=how.is_checked,
             left_out=absent,
             licences=installed_licences(provenance.versions),
+            wheel=_wheel(how, provenance),
+            carries_wheel=how.wheel is not None,
+            base_image=how.base_image,
         )
-        parts = list(package_parts(result, statement))
+        parts = list(package_parts(result, statement, how.wheel))
         private = private_names(parts)
         if how.is_anonymous and private:
             raise _named(result, private)
         write_archive(package, parts, watcher)
     return Packed(len(parts), sum(part.byte_count for part in parts), absent, private, not_compared)
+
+
+def _wheel(how: Packing, provenance: Provenance) -> dict[str, str] | None:
+    if how.wheel is None:
+        return installed_wheel()
+    return wheel_of(how.wheel, provenance.versions.get("steelyard", ""))
 
 
 def _confirmed(result: Path) -> list[str]:

@@ -17,20 +17,20 @@ from steelyard.errors import DataError, SteelyardError
 from steelyard.model.plan import read_plan
 from steelyard.record.provenance import PROVENANCE_NAME
 from steelyard.record.seal import hash_file
-from steelyard.share.archive import part_of_file
+from steelyard.share.archive import Part, part_of_file
 from steelyard.share.checksums import MANIFEST_NAME, compare_manifest, files_of, read_manifest
 from steelyard.share.crate import CRATE_NAME, CRATE_PROFILE, PREVIEW_NAME, PROCESS_PROFILE, RESULT
 from steelyard.share.entry_names import quoted, refused
-from steelyard.share.parts import WORKLOADS, describing_parts, result_parts
+from steelyard.share.parts import describing_parts, result_parts
+from steelyard.share.recipe import WHEELS
 from steelyard.share.statement import STATEMENT_NAME, read_statement
 from steelyard.share.unpack import unpack
 from steelyard.share.verify import Verification, changed_text, examine
+from steelyard.share.workload_sources import SCRIPTS, WORKLOADS
 from steelyard.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from steelyard.share.archive import Part
 
 _LARGEST_CRATE_BYTES: Final = 256 << 20
 _SMALLEST_MEMORY_BYTES: Final = 4 << 30
@@ -208,6 +208,10 @@ def compare_parts(folder: Path, result: Path, found: Verification) -> None:
     present = [
         part_of_file(name, folder / name) for name in sorted(hashes.keys() - {CRATE_NAME, PREVIEW_NAME})
     ]
+    if statement.wheel is not None and statement.carries_wheel:
+        name = f"{WHEELS}{statement.wheel['name']}"
+        given[name] = Part(name, folder / name, statement.wheel["sha256"], 0)
+        found.said.append(f"`{name}`, which its container installs")
     given |= {part.name: part for part in describing_parts(result, statement, present)}
     is_other = statement.packed_with != __version__
     unlike = []
@@ -220,7 +224,7 @@ def compare_parts(folder: Path, result: Path, found: Verification) -> None:
             fault = _fault_of_part(given[name], folder / name)
         if fault is None:
             continue
-        if is_other and name.startswith(WORKLOADS):
+        if is_other and name.startswith((WORKLOADS, SCRIPTS)):
             unlike.append(name)
         else:
             found.problems.append(fault)
@@ -240,12 +244,26 @@ def _fault_of_part(given: Part, path: Path) -> str | None:
     """Say where a file is not the one that was made again; JSON is compared by value."""
     if not isinstance(given.content, bytes) or hash_file(path) == given.sha256:
         is_same = hash_file(path) == given.sha256
-        return None if is_same else f"{quoted(given.name)} is not the file of Steelyard {__version__}"
+        source = f"`{STATEMENT_NAME}`" if given.name.startswith(WHEELS) else f"Steelyard {__version__}"
+        return None if is_same else f"{quoted(given.name)} is not the file of {source}"
     shown, wanted = path.read_text(encoding="utf-8", errors="backslashreplace"), given.content.decode()
     with suppress(ValueError, RecursionError):
-        if path.suffix == ".json" and json.loads(shown) == json.loads(wanted):
+        if path.suffix == ".json" and _canonical(shown) == _canonical(wanted):
             return None
     return f"{quoted(given.name)} does not follow from the result: {changed_text(shown, wanted)}"
+
+
+def _canonical(text: str) -> str:
+    """Give JSON in one form for each value; a key that occurs twice has none."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            message = "a key occurs twice"
+            raise ValueError(message)
+        return found
+
+    return json.dumps(json.loads(text, object_pairs_hook=once), sort_keys=True)
 
 
 def _compare_crate(folder: Path) -> Iterator[str]:

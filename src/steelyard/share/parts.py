@@ -21,8 +21,9 @@ from steelyard.share.package_texts import (
     request_of,
     study_file,
 )
+from steelyard.share.recipe import INSTALLER_NAME, RECIPE_NAME, REQUIREMENTS_NAME, WHEELS, locked, recipe
 from steelyard.share.statement import STATEMENT_NAME
-from steelyard.share.surroundings_manifest import ENVIRONMENT_NAME, RECIPE_NAME, environment, recipe
+from steelyard.share.surroundings_manifest import ENVIRONMENT_NAME, environment
 from steelyard.share.workload_sources import workload_sources
 
 if TYPE_CHECKING:
@@ -35,11 +36,9 @@ if TYPE_CHECKING:
     from steelyard.share.statement import Statement
 
 _NOT_DATED: Final = "1970-01-01"
-WORKLOADS: Final = "workloads/"
-"""Folder of the workload sources inside a package."""
 
 
-def package_parts(result: Path, statement: Statement) -> Iterator[Part]:
+def package_parts(result: Path, statement: Statement, wheel: Path | None = None) -> Iterator[Part]:
     """Give all files of the package of a result.
 
     Parameters
@@ -48,6 +47,8 @@ def package_parts(result: Path, statement: Statement) -> Iterator[Part]:
         Complete result folder.
     statement : Statement
         What is said of it, by its author and by who packs it.
+    wheel : Path or None
+        Wheel that the package carries.
 
     Raises
     ------
@@ -55,6 +56,8 @@ def package_parts(result: Path, statement: Statement) -> Iterator[Part]:
         If the result cannot be read.
     """
     parts = list(result_parts(result, statement))
+    if wheel is not None and statement.wheel is not None:
+        parts.append(part_of_file(f"{WHEELS}{statement.wheel['name']}", wheel))
     yield from parts
     yield from describing_parts(result, statement, parts)
 
@@ -65,7 +68,7 @@ def result_parts(result: Path, statement: Statement) -> Iterator[Part]:
     story = _story(plan, provenance, statement)
     yield from (part_of_file(f"{RESULT}{name}", result / name) for name in result_files(result))
     yield from (part_of_text(name, text) for name, text in _texts(result, story, statement))
-    yield from (part_of_file(f"{WORKLOADS}{name}", path) for name, path in workload_sources(plan).items())
+    yield from (part_of_file(name, path) for name, path in workload_sources(plan).items())
     findings = read_findings(result / "findings.json")
     yield part_of_text(README_NAME, readme(story, findings, statement))
 
@@ -108,7 +111,8 @@ def _texts(result: Path, story: Story, statement: Statement) -> Iterator[tuple[s
     yield CITATION_NAME, citation(story)
     yield LICENCE_NAME, licence(story.about, _text_of_study(story.plan, "licences"))
     yield ENVIRONMENT_NAME, environment(result, story.plan, story.provenance, statement.licences)
-    yield RECIPE_NAME, recipe(story.plan, story.provenance)
+    yield RECIPE_NAME, recipe(story.plan, story.provenance, statement)
+    yield from ((name, locked(name)) for name in (INSTALLER_NAME, REQUIREMENTS_NAME))
     request = study_file(story.plan)
     if request is not None:
         yield STUDY_FILE_NAME, request

@@ -1,4 +1,4 @@
-"""``environment.json`` of a package: on what the result was recorded, and how to have the same again."""
+"""``environment.json`` of a package: on what the result was recorded."""
 
 from __future__ import annotations
 
@@ -15,19 +15,7 @@ if TYPE_CHECKING:
     from steelyard.record.provenance import Provenance
 
 ENVIRONMENT_NAME: Final = "environment.json"
-RECIPE_NAME: Final = "Containerfile"
 SCHEMA: Final = "steelyard/environment/1"
-
-_IMAGE: Final = "docker.io/library/debian:trixie-slim"
-_BEHIND_STUDY: Final = {
-    "stability": ("gcc", "default-jdk-headless", "bubblewrap", "crun", "podman", "systemd-container"),
-    "communication": ("openmpi-bin", "libopenmpi-dev", "mpich", "gcc", "iproute2"),
-    "colocation": ("qemu-system-x86",),
-    "scaling": (),
-    "replication": ("default-jdk-headless", "maven", "postgresql", "crun"),
-    "compare": (),
-}
-"""Debian packages with the programs that a study can use beyond Steelyard itself."""
 
 
 def environment(result: Path, plan: Plan, provenance: Provenance, licences: Mapping[str, str]) -> str:
@@ -90,40 +78,3 @@ def _devices(provenance: Provenance, settings: list[dict[str, Any]]) -> dict[str
     for setting in settings:
         devices.update(setting["devices"])
     return devices
-
-
-def recipe(plan: Plan, provenance: Provenance) -> str:
-    """Write a recipe for a container in which the package can be verified and executed again."""
-    versions = provenance.versions
-    packages = ("python3", "python3-venv", *_BEHIND_STUDY.get(plan.study, ()))
-    pinned = [
-        f"'{name}=={versions[name]}'" for name in ("numpy", "pyarrow", "scipy", "polars") if name in versions
-    ]
-    wanted = ('"$STEELYARD"', *pinned)
-    exactly = f"=={versions['steelyard']}" if "steelyard" in versions else ""
-    steelyard = f'"steelyard[all]{exactly}"'
-    host = provenance.host
-    recorded = (
-        host.get("distribution") or "system not recorded",
-        f"Linux {host.get('kernel_release', 'not recorded')}",
-        host.get("cpu_model") or "processor not recorded",
-        f"Python {versions.get('python', 'not recorded')}",
-    )
-    return "\n".join(
-        (
-            "# In which this package can be verified, and its study executed again.",
-            f"# Recorded on: {', '.join(map(str, recorded))}.",
-            "# A container shares the kernel of its host.",
-            f"FROM {_IMAGE}",
-            f"RUN apt-get update && apt-get install --yes --no-install-recommends {' '.join(packages)}",
-            "RUN python3 -m venv /opt/steelyard",
-            "# Steelyard by its name in the package index, or the path of a wheel: --build-arg STEELYARD=...",
-            f"ARG STEELYARD={steelyard}",
-            f"RUN /opt/steelyard/bin/pip install {' '.join(wanted)}",
-            "COPY . /package",
-            "WORKDIR /work",
-            'ENTRYPOINT ["/opt/steelyard/bin/steelyard"]',
-            'CMD ["verify", "/package"]',
-            "",
-        )
-    )

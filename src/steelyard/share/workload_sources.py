@@ -14,8 +14,20 @@ if TYPE_CHECKING:
 
 _NAMED: Final = re.compile(r"\{workloads\}/([a-z]+)/")
 _BUILT: Final = re.compile(r"/workloads/(mpi)-[0-9a-f]+/")
-_OF_STUDY: Final = {"replication": frozenset({"java", "python"})}
+_OF_STUDY: Final = {"replication": frozenset({"build", "java", "python"})}
 """Workloads that a study's runs start without naming them in their commands."""
+
+
+WORKLOADS: Final = "workloads/"
+"""Folder of the workload sources inside a package."""
+
+SCRIPTS: Final = "scripts/"
+"""Folder of the scripts that build them; they look for the sources in the folder beside theirs."""
+
+
+def _packed_name(name: str) -> str:
+    folder, _, rest = name.partition("/")
+    return f"{SCRIPTS}{rest}" if folder == "build" else f"{WORKLOADS}{name}"
 
 
 def workload_sources(plan: Plan) -> dict[str, Path]:
@@ -29,7 +41,8 @@ def workload_sources(plan: Plan) -> dict[str, Path]:
     Returns
     -------
     dict
-        Files by their path below ``workloads/``; those of a user's own are on no host but his.
+        Files by their path in a package: sources below `WORKLOADS`, and the scripts that build them below
+        `SCRIPTS`; those of a user's own are on no host but his.
     """
     words = " ".join(
         word for cell in plan.cells if cell.execution is not None for word in cell.execution.command
@@ -37,7 +50,7 @@ def workload_sources(plan: Plan) -> dict[str, Path]:
     named = {*_NAMED.findall(words), *_BUILT.findall(words), *_OF_STUDY.get(plan.study, ())}
     folder = PACKAGE / "_workloads"
     return {
-        path.relative_to(folder).as_posix(): path
+        _packed_name(path.relative_to(folder).as_posix()): path
         for name in sorted(named)
         for path in sorted((folder / name).rglob("*"))
         if path.is_file() and "__pycache__" not in path.parts

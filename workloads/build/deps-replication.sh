@@ -1,0 +1,1 @@
+../../scripts/deps-replication.sh

@@ -2,6 +2,9 @@
 
 use steelyard_model::{OwnMeasurement, Phase};
 
+/// Longest name and unit of a measurement [bytes].
+const LONGEST_WORD_BYTES: usize = 64;
+
 /// Reads a report. Lines that are not measurements are counted, not kept.
 pub(crate) fn parse(report: &str) -> (Vec<OwnMeasurement>, usize) {
     let mut malformed = 0;
@@ -27,7 +30,8 @@ fn parse_line(line: &str) -> Option<OwnMeasurement> {
         Some("warmup") => Phase::Warmup,
         Some(_) => return None,
     };
-    if words.next().is_some() {
+    let is_readable = |word: &str| word.len() <= LONGEST_WORD_BYTES && !word.contains(char::is_control);
+    if words.next().is_some() || !is_readable(metric) || !is_readable(unit) {
         return None;
     }
     Some(OwnMeasurement { metric: metric.into(), value, unit: unit.into(), iteration, phase })
@@ -53,5 +57,17 @@ mod tests {
         let (found, malformed) = parse("cpu\ncpu x ns\ncpu inf ns\ncpu 1 ns 0 later\ncpu 1 ns 1 measure x\n");
         assert!(found.is_empty());
         assert_eq!(malformed, 5);
+    }
+
+    #[test]
+    fn a_name_and_a_unit_are_short_words_that_can_be_read() {
+        let zeros = "\0".repeat(1 << 20);
+        let long = "x".repeat(LONGEST_WORD_BYTES + 1);
+        for (name, unit) in [("cpu", &zeros), (&*zeros, &"ns".into()), ("cpu", &long), (&*long, &"ns".into())]
+        {
+            assert_eq!(parse(&format!("{name} 1 {unit}\n")), (Vec::new(), 1));
+        }
+        assert_eq!(parse("\u{1b}[2J 1 ns\ncpu 1 n\u{7f}s\n"), (Vec::new(), 2));
+        assert_eq!(parse("Zeit 1 \u{b5}s\n").0[0].unit, "\u{b5}s");
     }
 }

@@ -15,10 +15,15 @@ if TYPE_CHECKING:
     from steelyard.record.table_file import Value
 
 OUTSIDE_METRICS: Final = {"outside-cpu": "cpu_ns", "outside-wall": "wall_ns"}
-"""View from outside by metric: the launcher's value stands in where the isolation gives none of its own."""
+"""View from outside by metric: what the launcher or the isolation measured, never what a program says."""
 
 START_METRIC: Final = "start-wall"
 COUNTER_PREFIX: Final = "counter:"
+OWN_PREFIX: Final = "own:"
+"""Before a name of the program's own that Steelyard gives to a value of another origin."""
+
+_TAKEN: Final = ("outside-", COUNTER_PREFIX, OWN_PREFIX)
+"""Beginnings of names that are not the program's to give."""
 
 
 def run_id_of(batch: int, attempt: int, worker: int, iteration: int) -> str:
@@ -81,32 +86,42 @@ def run_row(
     return found
 
 
+def own_metric(name: str) -> str:
+    """Give the name under which a program's own metric is recorded: never one of another origin.
+
+    Examples
+    --------
+    >>> own_metric("wall"), own_metric("outside-wall"), own_metric("own:outside-wall")
+    ('wall', 'own:outside-wall', 'own:own:outside-wall')
+    """
+    is_taken = name.startswith(_TAKEN) or name in {START_METRIC, *METRICS}
+    return f"{OWN_PREFIX}{name}" if is_taken else name
+
+
 def measurement_rows(row: LedgerRow, run_id: str) -> Iterator[dict[str, Value]]:
     """Give the rows of a run in ``measurements/values.parquet``.
 
-    These are the program's own lines, the view from outside (``outside-cpu``, ``outside-wall``:
-    the isolation's own figures where it gives some, else the launcher's), the start in UTC
-    (``start-wall``), and counters as ``counter:<name>``.
+    These are the program's own lines (see `own_metric`), the view from outside (``outside-cpu``,
+    ``outside-wall``: the isolation's own figures where it gives some, else the launcher's), the start
+    in UTC (``start-wall``), and counters as ``counter:<name>``.
     """
     outcome = row.outcome
-    own = outcome.get("own") or []
-    for line in own:
+    for line in outcome.get("own") or []:
         yield _measurement(
             run_id,
-            line["metric"],
+            own_metric(line["metric"]),
             line["value"],
             line["unit"],
             iteration=line["iteration"],
             phase=line["phase"],
         )
-    given = {line["metric"] for line in own}
     quantities = outcome.get("quantities") or {}
     for metric, quantity in OUTSIDE_METRICS.items():
         value = (quantities.get(quantity) or {}).get("value")
-        if metric not in given and value is not None:
+        if value is not None:
             yield _measurement(run_id, metric, value, "ns")
     start_utc_ns = outcome.get("start_utc_ns")
-    if START_METRIC not in given and start_utc_ns is not None:
+    if start_utc_ns is not None:
         # float64 holds a date to 0.2 us; the text keeps all digits.
         text = f"{start_utc_ns // NS_PER_S}.{start_utc_ns % NS_PER_S:09d}"
         yield {**_measurement(run_id, START_METRIC, float(text), "s"), "printed": text}

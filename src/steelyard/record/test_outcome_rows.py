@@ -2,9 +2,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from steelyard.model import Batch, Cell, Execution, Plan
 from steelyard.record.ledger_reader import LedgerRow
-from steelyard.record.outcome_rows import measurement_rows, run_row
+from steelyard.record.outcome_rows import measurement_rows, own_metric, run_row
+from steelyard.record.schema import METRICS
 
 if TYPE_CHECKING:
     from steelyard.record.table_file import Value
@@ -93,11 +98,21 @@ def test_the_launcher_gives_the_outside_view_where_the_isolation_gives_none() ->
     assert found["cpu"] == (48_000, "ns")
 
 
-def test_the_isolations_own_outside_view_goes_first() -> None:
-    own = [{"metric": "outside-wall", "value": 0.051, "unit": "s", "iteration": 1, "phase": "measure"}]
-    found = measured(own=own)
-    assert found["outside-wall"] == (0.051, "s")
-    assert found["outside-cpu"] == (49_000, "ns")
+NOT_THE_PROGRAMS = ("outside-cpu", "outside-wall", "start-wall", "counter:page-faults", *METRICS)
+
+
+@pytest.mark.parametrize("name", NOT_THE_PROGRAMS)
+def test_a_program_cannot_give_a_value_of_another_origin(name: str) -> None:
+    own = [{"metric": name, "value": 1.0, "unit": "ns", "iteration": 1, "phase": "measure"}]
+    forged = list(measurement_rows(row(own=own), "id"))
+    honest = list(measurement_rows(row(own=[]), "id"))
+    assert [each for each in forged if each["metric"] != f"own:{name}"] == honest
+    assert [each["value"] for each in forged if each["metric"] == f"own:{name}"] == [1.0]
+
+
+@given(st.lists(st.from_regex(r"(own:|outside-|start-|counter:)?[a-z]{1,4}", fullmatch=True), unique=True))
+def test_two_names_of_a_program_stay_two(names: list[str]) -> None:
+    assert len({own_metric(name) for name in names}) == len(names)
 
 
 def test_counters_without_a_value_give_no_measurement() -> None:

@@ -6,6 +6,7 @@ A program that finds ``STEELYARD_METRICS_FD=1`` writes its measurements as lines
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -15,6 +16,10 @@ PREFIX: Final = "#steelyard "
 FEWEST_FIELDS: Final = 3
 ITERATION_FIELD: Final = 3
 PHASE_FIELD: Final = 4
+MOST_FIELDS: Final = 5
+PHASES: Final = ("measure", "warmup")
+LONGEST_WORD: Final = 64
+"""Longest name and unit [characters]; the launcher reads no longer ones either."""
 
 
 def take_own_lines(outcome: Document) -> Document:
@@ -46,12 +51,16 @@ def parse_own_line(line: str) -> dict[str, Any] | None:
     if not line.startswith(PREFIX):
         return None
     words = line[len(PREFIX) :].split()
-    if len(words) < FEWEST_FIELDS:
+    if not FEWEST_FIELDS <= len(words) <= MOST_FIELDS:
         return None
+    name, text, unit = words[:FEWEST_FIELDS]
     try:
-        value = float(words[1])
+        value = float(text)
         iteration = int(words[ITERATION_FIELD]) if len(words) > ITERATION_FIELD else 1
     except ValueError:
         return None
     phase = words[PHASE_FIELD] if len(words) > PHASE_FIELD else "measure"
-    return {"metric": words[0], "value": value, "unit": words[2], "iteration": iteration, "phase": phase}
+    is_readable = all(len(word) <= LONGEST_WORD and word.isprintable() for word in (name, unit))
+    if not (math.isfinite(value) and is_readable and iteration >= 0 and phase in PHASES):
+        return None
+    return {"metric": name, "value": value, "unit": unit, "iteration": iteration, "phase": phase}

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from steelyard.run.isolation.isolate_meta import merge_meta, parse_meta
-from steelyard.run.isolation.own_lines import take_own_lines
+from steelyard.run.isolation.own_lines import parse_own_line, take_own_lines
 from steelyard.run.outcome import failed_outcome
 
 OUTCOME = {
@@ -56,3 +56,20 @@ def test_own_lines_leave_the_output() -> None:
     taken = take_own_lines({**OUTCOME, "standard_output": captured})
     assert taken["standard_output"]["text"] == "42\n#steelyard x\n"
     assert [each["metric"] for each in taken["own"]] == ["cpu"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "cpu nan ns",
+        "cpu inf ns",
+        "cpu 5 ns 1 later",
+        "cpu 5 ns 1 measure more",
+        "cpu 5 ns -1",
+        "c\x1bpu 5 ns",
+        "cpu 5 " + "\0" * (1 << 20),
+        "x" * 65 + " 5 ns",
+    ],
+)
+def test_a_line_that_the_launcher_would_not_read_is_no_measurement(words: str) -> None:
+    assert parse_own_line(f"#steelyard {words}") is None

@@ -238,6 +238,11 @@ impl Board {
 #[derive(Debug)]
 pub(crate) struct SharedBoard(NonNull<Board>);
 
+// SAFETY: every field is atomic, and the mapping lives until the last owner drops it.
+unsafe impl Send for SharedBoard {}
+// SAFETY: as above.
+unsafe impl Sync for SharedBoard {}
+
 impl SharedBoard {
     pub(crate) fn new() -> io::Result<Self> {
         let address = futex::map_shared(size_of::<Board>(), None)?;

@@ -18,17 +18,17 @@ fn main() {
     if is_root {
         leave_mounts_of_others();
     }
-    let trials = hostile_cases::cases()
-        .into_iter()
-        .map(|(name, case)| {
-            Trial::test(name, move || {
-                case();
-                Ok::<(), Failed>(())
-            })
-            .with_kind(if is_root { "" } else { "needs root" })
-            .with_ignored_flag(!is_root)
+    let trial = |(name, case): (&str, hostile_cases::Case), is_long: bool| {
+        Trial::test(name, move || {
+            case();
+            Ok::<(), Failed>(())
         })
-        .collect();
+        .with_kind(if is_root { "" } else { "needs root" })
+        .with_ignored_flag(!is_root || is_long)
+    };
+    let daily = hostile_cases::cases().into_iter().map(|case| trial(case, false));
+    let long = hostile_cases::long_cases().into_iter().map(|case| trial(case, true));
+    let trials = daily.chain(long).collect();
     libtest_mimic::run(&arguments, trials).exit();
 }
 

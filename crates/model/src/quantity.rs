@@ -65,7 +65,7 @@ pub enum Metric {
     ReadBytes,
     /// Bytes written to storage.
     WrittenBytes,
-    /// Time runnable but not running (first process).
+    /// Time runnable but not running: of a single thread, else the time in which some thread was.
     RunDelayNs,
     /// Time some task of the tree waited for a CPU (pressure stall information).
     CpuPressureNs,

@@ -38,7 +38,7 @@ pub enum Flag {
     Stolen,
     /// Held back by a CPU bandwidth limit.
     Throttled,
-    /// Took major page faults or swapped.
+    /// Waited for pages from storage while the host swapped.
     Swapped,
     /// Two sources of CPU time differ by more than 1 ms + 1 %.
     CpuSourcesDisagree,

@@ -17,6 +17,9 @@ pub struct RingPages {
     data_bytes: usize,
 }
 
+// SAFETY: the mapping belongs to this value alone, and no address of it depends on the thread.
+unsafe impl Send for RingPages {}
+
 /// One record in its ring. Offsets count from its header.
 #[derive(Debug, Clone, Copy)]
 pub struct Record<'a> {

@@ -7,7 +7,8 @@ use steelyard_model::Source;
 use super::file::KeptFile;
 use super::readings::Sample;
 use super::{
-    CgroupError, Controller, GroupLimits, Hierarchy, Layout, LayoutKind, Leaf, ResidentGroups, UnifiedBase,
+    CgroupError, Controller, Grip, GroupLimits, Hierarchy, Layout, LayoutKind, Leaf, ResidentGroups,
+    UnifiedBase,
 };
 
 /// Memory in the version 1 groups before a run.
@@ -83,6 +84,11 @@ impl Groups {
     #[must_use]
     pub const fn resident(&self) -> &ResidentGroups {
         &self.resident
+    }
+
+    /// The same, to be changed.
+    pub const fn resident_mut(&mut self) -> &mut ResidentGroups {
+        &mut self.resident
     }
 
     /// Whether a controller acts on runs, in either version.
@@ -185,6 +191,34 @@ impl Groups {
         let mut sample = leaf.map(Leaf::sample_after).unwrap_or_default().or(residents);
         self.bandwidth.add(&mut sample);
         sample
+    }
+
+    /// A hold on the run in `leaf`, or in the version 1 groups where there is none. The `residents` of these are
+    /// no part of it. Empty on a host without groups.
+    #[must_use]
+    pub fn grip(&self, leaf: Option<&Leaf>, residents: &[u32]) -> Grip {
+        let mut grip = Grip::default();
+        self.resident.add_to(&mut grip, residents);
+        if let Some(base) = &self.base {
+            base.add_to(&mut grip);
+        }
+        if let Some(leaf) = leaf {
+            leaf.add_to(&mut grip);
+        }
+        grip
+    }
+
+    /// Lets the next run fork, and gives it the share of the CPU that it is to have, after a run was ended by its
+    /// [`Grip`].
+    ///
+    /// # Errors
+    ///
+    /// [`CgroupError::Write`] with the value that was refused.
+    pub fn relax(&self) -> Result<(), CgroupError> {
+        if let Some(base) = &self.base {
+            base.set_weight(self.limits.is_maximal_weight)?;
+        }
+        self.resident.relax(self.limits.is_maximal_weight)
     }
 
     fn is_memory_unified(&self) -> bool {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use steelyard_model::Source;
 
 use super::file::{KeptFile, io_bytes, keyed, number, pressure_ns, read_text, write_text};
+use super::grip::{Grip, KernelMemory, Usage, open_to_write};
 use super::kill::{kill_unified, processes};
 use super::readings::Sample;
 use super::removal::{remove_empty, remove_tree};
@@ -175,6 +176,25 @@ impl Leaf {
     #[must_use]
     pub fn processes(&self) -> Vec<u32> {
         processes(&self.path)
+    }
+
+    /// What is in this group is all of the run, so it replaces what the others would do.
+    pub(super) fn add_to(&self, grip: &mut Grip) {
+        let open = |name: &str| open_to_write(&self.path.join(name));
+        // KERNEL: `cgroup.kill` came with 5.14.
+        grip.kill = open("cgroup.kill");
+        grip.process_limits = if grip.kill.is_some() { None } else { open("pids.max") }.into_iter().collect();
+        grip.freezer = open("cgroup.freeze").map(|file| (file, "1", "0"));
+        grip.members = Some((self.path.clone(), Vec::new()));
+        grip.shares.extend(open("cpu.weight").map(|file| (file, WEIGHTS.0.to_owned())));
+        let read = |name: &str| KeptFile::open_to_read(self.path.join(name));
+        if self.has(Controller::Memory) {
+            grip.memory = read("memory.current");
+            // KERNEL: the line came with 5.18.
+            grip.kernel_memory = read("memory.stat").map(|file| KernelMemory::Keyed(file, "kernel"));
+        }
+        let usage = read("cpu.stat");
+        grip.usage = usage.map(|file| Usage::Keyed(file, "usage_usec")).or(grip.usage.take());
     }
 
     /// Ends everything in it and waits until nothing is left.

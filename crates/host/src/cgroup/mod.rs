@@ -6,6 +6,7 @@
 //! | [`Groups`] | the groups `steelyard-<pid>` of one launcher, created and removed by it |
 //! | [`Leaf`] | the version 2 group of one run |
 //! | [`ResidentGroups`] | the version 1 groups in which the launcher's zygote lives |
+//! | [`Grip`] | what a thread needs to meter and to end a run on its own |
 //! | [`Sample`], [`Readings`] | what the groups say before and after a run, and their difference |
 //!
 //! Version 1 groups are entered once: writing a process id into `cgroup.procs` waits for a grace
@@ -15,6 +16,7 @@ mod base;
 mod claim;
 mod error;
 pub(crate) mod file;
+mod grip;
 mod groups;
 mod kill;
 pub(crate) mod layout;
@@ -26,6 +28,7 @@ mod resident;
 
 pub use base::UnifiedBase;
 pub use error::CgroupError;
+pub use grip::Grip;
 pub use groups::{Groups, IdleMemory};
 pub use kill::{descendants, kill_descendants, own_children};
 pub use layout::{Controller, Hierarchy, Layout, LayoutKind};

@@ -8,6 +8,7 @@ use steelyard_model::Source;
 
 use super::claim::Claim;
 use super::file::{KeptFile, blkio_bytes, number, read_text, write_text};
+use super::grip::{Grip, KernelMemory, Usage, open_to_write};
 use super::kill::{kill_legacy, processes};
 use super::readings::Sample;
 use super::removal::remove_tree;
@@ -16,6 +17,10 @@ use super::{CgroupError, Controller, GroupLimits, Hierarchy, Layout};
 /// `cpu.shares` at its largest and as the kernel sets it.
 /// SOURCE: `MAX_SHARES` and `NICE_0_LOAD` in the kernel's `sched.h`.
 const SHARES: (&str, &str) = ("262144", "1024");
+/// Real-time time per second of a group in a kernel that gives it to groups.
+const REAL_TIME: &str = "cpu.rt_runtime_us";
+/// What a run that is being ended gets of it [us].
+const LAST_REAL_TIME_US: u32 = 50_000;
 const UNLIMITED_BYTES: &str = "-1";
 const UNLIMITED_TASKS: &str = "max";
 
@@ -25,6 +30,9 @@ const UNLIMITED_TASKS: &str = "max";
 pub struct ResidentGroups {
     groups: Vec<(Claim, BTreeSet<Controller>)>,
     files: Files,
+    /// What `pids.max` and `cpu.rt_runtime_us` are between two runs.
+    process_limit: String,
+    real_time_us: u32,
 }
 
 /// Files touched for every run.
@@ -53,7 +61,8 @@ impl ResidentGroups {
                 Err(error) => degraded.push(error.to_string()),
             }
         }
-        let mut this = Self { groups, files: Files::default() };
+        let process_limit = UNLIMITED_TASKS.to_owned();
+        let mut this = Self { groups, files: Files::default(), process_limit, real_time_us: 0 };
         this.files = this.open_files();
         (this, degraded)
     }
@@ -106,22 +115,47 @@ impl ResidentGroups {
     }
 
     /// Sets limits for the runs to come, on top of what the residents themselves hold.
-    pub(super) fn apply(&self, limits: &GroupLimits) -> Result<(), CgroupError> {
+    pub(super) fn apply(&mut self, limits: &GroupLimits) -> Result<(), CgroupError> {
         self.limit_memory(limits.memory_bytes)?;
         if let Some(group) = self.group(Controller::Pids) {
             let residents = read_text(&group.join("pids.current")).ok().as_deref().and_then(number);
             let value = limits.process_count.map(|count| (count + residents.unwrap_or(1)).to_string());
-            write_text(&group.join("pids.max"), value.as_deref().unwrap_or(UNLIMITED_TASKS))?;
+            self.process_limit = value.unwrap_or_else(|| UNLIMITED_TASKS.to_owned());
         }
-        if let Some(group) = self.group(Controller::Cpu) {
-            let shares = if limits.is_maximal_weight { SHARES.0 } else { SHARES.1 };
-            write_text(&group.join("cpu.shares"), shares)?;
-        }
+        self.relax(limits.is_maximal_weight)?;
         if let Some(group) = self.group(Controller::Cpuset) {
             set_or_inherit(&group, "cpuset.cpus", limits.cpus.as_deref())?;
             set_or_inherit(&group, "cpuset.mems", limits.memory_nodes.as_deref())?;
         }
         Ok(())
+    }
+
+    /// Sets what [`Grip::end`] changes to what it is between two runs.
+    pub(super) fn relax(&self, is_maximal_weight: bool) -> Result<(), CgroupError> {
+        if let Some(group) = self.group(Controller::Pids) {
+            write_text(&group.join("pids.max"), &self.process_limit)?;
+        }
+        if let Some(group) = self.group(Controller::Cpu) {
+            write_text(&group.join("cpu.shares"), if is_maximal_weight { SHARES.0 } else { SHARES.1 })?;
+            // Refused where the groups above have none to give: then there is nothing to undo.
+            let _ = write_text(&group.join(REAL_TIME), &self.real_time_us.to_string());
+        }
+        Ok(())
+    }
+
+    pub(super) fn add_to(&self, grip: &mut Grip, residents: &[u32]) {
+        let open = |controller, name: &str| open_to_write(&self.group(controller)?.join(name));
+        let read = |controller, name: &str| KeptFile::open_to_read(self.group(controller)?.join(name));
+        grip.usage = read(Controller::Cpuacct, "cpuacct.usage").map(Usage::Number);
+        grip.oom_control = read(Controller::Memory, "memory.oom_control");
+        grip.memory = read(Controller::Memory, "memory.usage_in_bytes");
+        grip.kernel_memory = read(Controller::Memory, "memory.kmem.usage_in_bytes").map(KernelMemory::Number);
+        grip.process_limits.extend(open(Controller::Pids, "pids.max"));
+        grip.freezer = open(Controller::Freezer, "freezer.state").map(|file| (file, "FROZEN", "THAWED"));
+        grip.members = self.tree_group().map(|group| (group, residents.to_vec()));
+        grip.shares.extend(open(Controller::Cpu, "cpu.shares").map(|file| (file, SHARES.0.to_owned())));
+        let runtime_us = self.real_time_us.max(LAST_REAL_TIME_US).to_string();
+        grip.shares.extend(open(Controller::Cpu, REAL_TIME).map(|file| (file, runtime_us)));
     }
 
     fn limit_memory(&self, memory_bytes: Option<u64>) -> Result<(), CgroupError> {
@@ -145,8 +179,9 @@ impl ResidentGroups {
     /// # Errors
     ///
     /// [`CgroupError::Write`] when the groups above have none to give.
-    pub fn allow_real_time(&self, runtime_us: u32) -> Result<(), CgroupError> {
-        match self.group(Controller::Cpu).map(|group| group.join("cpu.rt_runtime_us")) {
+    pub fn allow_real_time(&mut self, runtime_us: u32) -> Result<(), CgroupError> {
+        self.real_time_us = runtime_us;
+        match self.group(Controller::Cpu).map(|group| group.join(REAL_TIME)) {
             Some(file) if file.exists() => write_text(&file, &runtime_us.to_string()),
             _ => Ok(()),
         }
@@ -246,7 +281,14 @@ impl ResidentGroups {
     ///
     /// [`CgroupError::Populated`] when some outlive SIGKILL.
     pub fn kill(&self, residents: &[u32]) -> Result<(), CgroupError> {
-        self.tree_group().map_or(Ok(()), |group| kill_legacy(&group, residents))
+        let Some(group) = self.tree_group() else { return Ok(()) };
+        let tasks = self.group(Controller::Pids).map(|group| group.join("pids.max"));
+        if let Some(file) = &tasks {
+            // What is listed below is then all there is.
+            let _ = write_text(file, "0");
+        }
+        let ended = kill_legacy(&group, residents);
+        tasks.map_or(Ok(()), |file| write_text(&file, &self.process_limit)).and(ended)
     }
 
     fn tree_group(&self) -> Option<PathBuf> {

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
@@ -12,6 +13,7 @@ use steelyard_model::Isolation;
 use super::launcher::{Batch, Launcher};
 use super::stamps::Stamper;
 use super::streams::Streams;
+use super::swaps::Swaps;
 use super::verdict::Cause;
 use crate::board::Progress;
 use crate::clock::monotonic_ns;
@@ -39,6 +41,8 @@ pub(super) struct Armed {
     pub(super) streams: Streams,
     pub(super) watched: Option<Watched>,
     pub(super) cause: Option<Cause>,
+    /// Why the enforcer has ended it, which its groups are marked by.
+    pub(super) enforced: Option<Cause>,
     pub(super) is_stopped: bool,
     pub(super) has_records_ended: bool,
     /// Why the program did not start.
@@ -57,6 +61,7 @@ pub(super) struct Watched {
     pub(super) _namespaces: [Option<File>; 2],
     pub(super) before: Sample,
     pub(super) steal_before_ns: Option<u64>,
+    pub(super) swapped_before: Option<u64>,
     /// Where refused system calls of a sandboxed run are heard.
     pub(super) refusals: Option<Refusals>,
 }
@@ -64,7 +69,7 @@ pub(super) struct Watched {
 /// Counters of the tree.
 #[derive(Debug)]
 pub(super) struct Counters {
-    pub(super) task_clock: Counter,
+    pub(super) task_clock: Arc<Counter>,
     pub(super) migrations: Counter,
     pub(super) minor_faults: Counter,
     pub(super) major_faults: Counter,
@@ -75,7 +80,7 @@ impl Counters {
     fn open(pid: i32, names: &[String]) -> Self {
         let open = |name: &String| Some((name.clone(), Counter::open(find_event(name)?, pid)));
         Self {
-            task_clock: Counter::open(Event::TASK_CLOCK, pid),
+            task_clock: Arc::new(Counter::open(Event::TASK_CLOCK, pid)),
             migrations: Counter::open(Event::CPU_MIGRATIONS, pid),
             minor_faults: Counter::open(Event::MINOR_FAULTS, pid),
             major_faults: Counter::open(Event::MAJOR_FAULTS, pid),
@@ -129,6 +134,7 @@ impl Launcher {
             streams,
             watched: None,
             cause: None,
+            enforced: None,
             is_stopped: false,
             has_records_ended: false,
             failure: None,
@@ -239,6 +245,7 @@ impl Launcher {
                 [None, None]
             },
             steal_before_ns: self.steal.before(),
+            swapped_before: self.swaps.as_ref().and_then(Swaps::pages),
             before: self.groups.sample_before(armed.leaf.as_ref(), armed.idle),
         })
     }

@@ -12,6 +12,9 @@ use crate::board::SetUpUsage;
 /// took longer may have waited. It takes 0.03 to 0.12 ms where nothing is emulated.
 const LONGEST_WORK_NS: u64 = 200_000;
 
+/// What giving back a page takes, at most [ns].
+const PAGE_NS: u64 = 150;
+
 pub(super) fn add_cpu(all: &mut BTreeMap<Metric, Quantity>, counters: &Counters, evidence: &Evidence) {
     let (usage, set_up, readings) = (&evidence.usage, &evidence.set_up, &evidence.readings);
     let (user_ns, system_ns) = (time_ns(usage.ru_utime), time_ns(usage.ru_stime));
@@ -29,15 +32,38 @@ pub(super) fn add_cpu(all: &mut BTreeMap<Metric, Quantity>, counters: &Counters,
     let counted = without(counters.task_clock.quantity(), loading_ns, interval.taking_down_ns);
     let launch_ns = launch_cpu_ns(set_up, evidence.call_ns);
     let grouped = without(readings.usage_ns.clone(), launch_ns, interval.burial_ns.unwrap_or(0));
-    let best = closest_above(&counted, &grouped);
-    all.insert(Metric::CpuNs, best.unwrap_or(&rusage_since_exec).clone());
+    let best = closest_above(&counted, &grouped).unwrap_or(&rusage_since_exec);
+    // What could not be told apart from a wait was left in; one thread has no more than all of the time.
+    let wall_ns = all.get(&Metric::WallNs).and_then(|wall| wall.value);
+    let most_ns = wall_ns.filter(|_| interval.has_others == Some(false)).unwrap_or(u64::MAX);
+    all.insert(
+        Metric::CpuNs,
+        Quantity { value: best.value.map(|cpu_ns| cpu_ns.min(most_ns)), ..best.clone() },
+    );
     all.insert(Metric::CpuCgroupNs, readings.usage_ns.clone());
     all.insert(Metric::CpuRusageNs, Quantity::measured(user_ns + system_ns, Source::Rusage, 1000));
     let or_rusage = |reading: &Quantity, rusage: Quantity| {
         if reading.value.is_some() { reading.clone() } else { rusage }
     };
-    all.insert(Metric::CpuUserNs, or_rusage(&readings.user_ns, since_exec(user_ns, set_up.user_ns)));
-    all.insert(Metric::CpuSystemNs, or_rusage(&readings.system_ns, since_exec(system_ns, set_up.system_ns)));
+    let user = or_rusage(&readings.user_ns, since_exec(user_ns, set_up.user_ns));
+    let (user, system) = parts_of(all.get(&Metric::CpuNs).and_then(|cpu| cpu.value), user);
+    all.insert(Metric::CpuUserNs, user);
+    all.insert(Metric::CpuSystemNs, system);
+}
+
+/// User and system part of the CPU time, which they add up to.
+///
+/// The meter that splits it also counts the launch and the taking down, which are the kernel's work: what
+/// the program did not use of the sum is missing from the system part.
+fn parts_of(cpu_ns: Option<u64>, user: Quantity) -> (Quantity, Quantity) {
+    match (cpu_ns, user.value) {
+        (Some(cpu_ns), Some(user_ns)) => {
+            let user_ns = user_ns.min(cpu_ns);
+            let part = |value| Quantity { value: Some(value), ..user.clone() };
+            (part(user_ns), part(cpu_ns - user_ns))
+        }
+        _ => (user.clone(), Quantity { value: None, ..user }),
+    }
 }
 
 /// What is known of the CPU time that a group counted between the gate and the program's start [ns].
@@ -49,6 +75,12 @@ pub(super) fn launch_cpu_ns(set_up: &SetUpUsage, call_ns: Option<u64>) -> u64 {
 /// A time that is the kernel's work if it is short; a longer one may have been a wait.
 pub(super) fn within_reason(span_ns: u64) -> u64 {
     if span_ns <= LONGEST_WORK_NS { span_ns } else { 0 }
+}
+
+/// Longest time that the kernel works on taking a process down that touched so many pages [ns]; one that took
+/// longer has waited for a CPU.
+pub(super) fn longest_burial_ns(minor_faults: i64) -> u64 {
+    LONGEST_WORK_NS + PAGE_NS * count(minor_faults)
 }
 
 /// CPU time of the `span_ns` after the program's end, which is not the program's [ns].
@@ -113,6 +145,17 @@ mod tests {
         assert_eq!(launch_cpu_ns(&set_up, Some(3_000_000)), 30_000, "it may have waited");
         let unknown = SetUpUsage { cpu_at_gate_ns: u64::MAX, ..set_up };
         assert_eq!(launch_cpu_ns(&unknown, None), 0);
+    }
+
+    #[test]
+    fn user_and_system_time_add_up_to_cpu_time() {
+        let user = |value| Quantity::measured(value, Source::Cgroup2, 4_000_000);
+        for (cpu_ns, user_ns) in [(682_000, 952_000), (10_000_000, 4_000_000), (0, 0), (5, 5)] {
+            let (user, system) = parts_of(Some(cpu_ns), user(user_ns));
+            assert_eq!(user.value.unwrap() + system.value.unwrap(), cpu_ns);
+            assert!(user.value.unwrap() <= user_ns, "{user:?}");
+            assert_eq!((system.source, system.granularity), (Source::Cgroup2, 4_000_000));
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use std::io;
 use std::path::Path;
 use std::process;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal};
@@ -12,10 +12,11 @@ use steelyard_model::{Limits, Placement, RunOutcome, RunSpec, SchedulingPolicy};
 
 use super::arm::Armed;
 use super::cpu_time::Shortest;
+use super::enforcer::{Enforcer, kernel_memory_limit};
 use super::manners::Manners;
 use super::stamps::SharedWatch;
 use super::steal::StealMeter;
-use super::timers::Timer;
+use super::swaps::Swaps;
 use crate::barrier::{Barrier, Meeting};
 use crate::board::SharedBoard;
 use crate::clock;
@@ -61,16 +62,16 @@ pub struct Report {
 /// The process must have one thread while it starts, and this thread must outlive the launcher.
 #[derive(Debug)]
 pub struct Launcher {
-    // Fields drop in this order: the batch in flight, the zygote, then the groups it lives in.
+    // Fields drop in this order: the batch in flight, what ends it, the zygote, then the groups it lives in.
     pub(super) batch: Option<Batch>,
+    pub(super) enforcer: Enforcer,
+    pub(super) kernel_memory_limit: Option<u64>,
     pub(super) zygote: Zygote,
     pub(super) groups: Groups,
-    pub(super) board: SharedBoard,
-    pub(super) memory_alarm: Option<std::os::fd::OwnedFd>,
+    pub(super) board: Arc<SharedBoard>,
     pub(super) signals: SignalFd,
-    pub(super) wall_timer: Timer,
-    pub(super) cpu_timer: Timer,
     pub(super) steal: StealMeter,
+    pub(super) swaps: Option<Swaps>,
     /// Stays open between the batches.
     watch: SharedWatch,
     /// Makes opening the counters of each run cheap; see [`Counter::hold`].
@@ -101,7 +102,8 @@ pub(super) struct Steps {
 pub(super) struct Batch {
     pub(super) spec: RunSpec,
     pub(super) degraded: Vec<String>,
-    pub(super) cpu_count: u64,
+    /// That its runs may use.
+    pub(super) cpus: Vec<u32>,
     /// Sees every run begin and end.
     pub(super) watch: SharedWatch,
     armed: Option<Armed>,
@@ -124,8 +126,9 @@ impl Launcher {
             family.push(getppid().as_raw().cast_unsigned());
         }
         let mut groups = Groups::claim(&layout, process::id(), &family);
-        let board = SharedBoard::new().during("map shared memory")?;
+        let board = Arc::new(SharedBoard::new().during("map shared memory")?);
         let zygote = Zygote::start(&groups, &board)?;
+        let enforcer = Enforcer::start(groups.resident().watch_memory().ok())?;
         let manners = Manners::adopt();
         groups.provide_spare()?;
         let signals =
@@ -133,7 +136,8 @@ impl Launcher {
                 .during("watch signals")?;
         Ok(Self {
             batch: None,
-            memory_alarm: groups.resident().watch_memory().ok(),
+            enforcer,
+            kernel_memory_limit: kernel_memory_limit(),
             residents: zygote.pids().collect(),
             resident_bytes: None,
             idle_pageable_bytes: 0,
@@ -142,9 +146,8 @@ impl Launcher {
             groups,
             board,
             signals,
-            wall_timer: Timer::new()?,
-            cpu_timer: Timer::new()?,
             steal: StealMeter::new(),
+            swaps: Swaps::open(),
             watch: open_watch(options.tracepoints),
             _held_events: [Event::CPU_MIGRATIONS, Event::MINOR_FAULTS, Event::MAJOR_FAULTS]
                 .map(Counter::hold),
@@ -198,7 +201,7 @@ impl Launcher {
         degraded.extend(self.zygote.prepare(spec, self.worker)?);
         self.residents = self.find_residents();
         if matches!(spec.placement.policy, SchedulingPolicy::Fifo { .. }) {
-            self.groups.resident().allow_real_time(REAL_TIME_RUNTIME_US)?;
+            self.groups.resident_mut().allow_real_time(REAL_TIME_RUNTIME_US)?;
         }
         self.groups.apply(&group_limits(&spec.limits, &spec.placement))?;
         degraded.extend(self.unenforced(&spec.limits));
@@ -206,10 +209,9 @@ impl Launcher {
         self.idle_pageable_bytes = self.groups.resident().pageable_bytes().unwrap_or(0);
         self.steps = Steps::default();
         let cpus = spec.placement.cpus.clone().unwrap_or_else(allowed_cpus);
-        let cpu_count = cpus.len() as u64;
         let watch = watch_programs(&self.watch, &cpus);
-        self.steal.watch(cpus);
-        let mut batch = Batch { spec: spec.clone(), degraded, cpu_count, watch, armed: None };
+        self.steal.watch(cpus.clone());
+        let mut batch = Batch { spec: spec.clone(), degraded, cpus, watch, armed: None };
         batch.armed = Some(self.arm(&batch, spec.first_iteration)?);
         self.batch = Some(batch);
         Ok(())
@@ -337,7 +339,7 @@ impl Drop for Launcher {
 fn open_watch(told: Option<Tracepoints>) -> SharedWatch {
     let reason = |error: io::Error| error.to_string();
     let tracepoints = told.map_or_else(Tracepoints::find, Ok).map_err(reason)?;
-    ExecWatch::new(tracepoints).map(Rc::new).map_err(reason)
+    ExecWatch::new(tracepoints).map(Arc::new).map_err(reason)
 }
 
 /// Watches these CPUs. A program that leaves them is stamped by less exact means.

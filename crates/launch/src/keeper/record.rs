@@ -13,7 +13,7 @@ use super::arm::{Armed, Counters};
 use super::cpu_time::add_cpu;
 use super::launcher::{Batch, Report};
 use super::stamps::Interval;
-use super::verdict::{End, judge};
+use super::verdict::{Cause, End, judge};
 use crate::board::SetUpUsage;
 use crate::clock::{monotonic_ns, utc_ns};
 use crate::own_metrics;
@@ -38,6 +38,10 @@ pub(super) struct Evidence {
     pub(super) call_ns: Option<u64>,
     pub(super) readings: Readings,
     pub(super) run_delay_ns: Option<u64>,
+    /// How much of that came after the program's end.
+    pub(super) waited_after_end_ns: u64,
+    /// Pages that the host swapped meanwhile; `None` where nothing is swapped.
+    pub(super) swapped_pages: Option<u64>,
     pub(super) steal_ns: Option<u64>,
     pub(super) steal_step_ns: u64,
     pub(super) tick_ns: u64,
@@ -116,6 +120,10 @@ pub(super) fn outcome(mut armed: Armed, counters: &Counters, evidence: &Evidence
         outcome.message = Some(format!(
             "{malformed} lines on STEELYARD_METRICS_FD are not `name value unit [iteration [warmup|measure]]`"
         ));
+    }
+    if armed.cause == Some(Cause::KernelMemory) {
+        outcome.message =
+            Some("the kernel needed more than an eighth of the host's memory for its processes".into());
     }
     outcome.standard_output = armed.streams.output.captured();
     outcome.standard_error = armed.streams.error.captured();
@@ -226,18 +234,7 @@ fn add_scheduling(all: &mut BTreeMap<Metric, Quantity>, counters: &Counters, evi
     };
     all.insert(Metric::MinorFaults, full(counters.minor_faults.quantity(), minor));
     all.insert(Metric::MajorFaults, full(counters.major_faults.quantity(), major));
-    let delay = match evidence.run_delay_ns {
-        Some(total) if set_up.run_delay_ns != u64::MAX => {
-            // A wait after the exit record, while the kernel takes the process down, counts too.
-            let wall_ns = evidence
-                .interval
-                .start_ns
-                .map_or(u64::MAX, |start| evidence.interval.end_ns.saturating_sub(start));
-            Quantity::measured(total.saturating_sub(set_up.run_delay_ns).min(wall_ns), Source::Procfs, 1)
-        }
-        _ => Quantity::missing(Source::Procfs, "the kernel does not tell run delays (no `schedstat`)"),
-    };
-    all.insert(Metric::RunDelayNs, delay);
+    all.insert(Metric::RunDelayNs, wait_for_cpu(evidence, all));
     all.insert(Metric::CpuPressureNs, pressure_since_exec(evidence));
     all.insert(Metric::ThrottledNs, evidence.readings.throttled_ns.clone());
     let steal = evidence.steal_ns.map_or_else(
@@ -247,19 +244,49 @@ fn add_scheduling(all: &mut BTreeMap<Metric, Quantity>, counters: &Counters, evi
     all.insert(Metric::StealNs, steal);
 }
 
-/// Pressure without the wake-up at the gate: until exec the child is alone in its group, so its own
-/// run delay is what the group waited.
+/// How long the program waited for a CPU between its start and its end.
+///
+/// The kernel tells it of one thread, and until that is taken down. Where others ran too, the group tells how
+/// long some thread waited, which is no more than the wall time. A single thread waits in no more than
+/// what its wall time leaves beside its CPU time, and what it waited after its end is not the program's.
+fn wait_for_cpu(evidence: &Evidence, all: &BTreeMap<Metric, Quantity>) -> Quantity {
+    let value = |metric| all.get(&metric).and_then(|quantity: &Quantity| quantity.value);
+    let wall_ns = value(Metric::WallNs).unwrap_or(u64::MAX);
+    if evidence.interval.has_others != Some(false) {
+        let mut some = pressure_since_exec(evidence);
+        some.value = some.value.map(|waited_ns| waited_ns.min(wall_ns));
+        if some.value.is_some() {
+            return some;
+        }
+        if evidence.interval.has_others == Some(true) {
+            let reason = "the kernel tells it of the first thread only, and there was more than one";
+            return Quantity::missing(Source::Procfs, reason);
+        }
+    }
+    let total_ns = evidence.run_delay_ns.filter(|_| evidence.set_up.run_delay_ns != u64::MAX);
+    let Some(total_ns) = total_ns else {
+        return Quantity::missing(Source::Procfs, "the kernel does not tell run delays (no `schedstat`)");
+    };
+    let since_start_ns = total_ns.saturating_sub(evidence.set_up.run_delay_ns);
+    let before_end_ns = since_start_ns.saturating_sub(evidence.waited_after_end_ns);
+    let most_ns = wall_ns.saturating_sub(value(Metric::CpuNs).unwrap_or(0));
+    Quantity::measured(before_end_ns.min(most_ns), Source::Procfs, 1)
+}
+
+/// Pressure without the wake-up at the gate and without the wait to be taken down: then the first process is
+/// alone in its group, or nearly, so its own run delay is what the group waited.
 fn pressure_since_exec(evidence: &Evidence) -> Quantity {
     let mut pressure = evidence.readings.cpu_pressure_ns.clone();
     let wake_up_ns = evidence.set_up.run_delay_ns.saturating_sub(evidence.set_up.run_delay_at_gate_ns);
-    pressure.value = pressure.value.map(|value| value.saturating_sub(wake_up_ns));
+    let beside_ns = wake_up_ns + evidence.waited_after_end_ns;
+    pressure.value = pressure.value.map(|value| value.saturating_sub(beside_ns));
     pressure
 }
 
 fn flags(armed: &Armed, evidence: &Evidence, outcome: &RunOutcome) -> Vec<Flag> {
     let value = |metric| outcome.value(metric).unwrap_or(0);
     let threshold_ns = value(Metric::WallNs) / REMARK_RATIO;
-    let waited_ns = value(Metric::RunDelayNs).max(value(Metric::CpuPressureNs));
+    let waited_ns = value(Metric::RunDelayNs);
     let cpu_ns = value(Metric::CpuNs);
     let other_ns = outcome.value(Metric::CpuCgroupNs);
     let differs = |other: u64| other.abs_diff(cpu_ns) > TOLERANCE_NS + cpu_ns / TOLERANCE_RATIO;
@@ -270,7 +297,11 @@ fn flags(armed: &Armed, evidence: &Evidence, outcome: &RunOutcome) -> Vec<Flag> 
         (Flag::Migrated, value(Metric::Migrations) > 0),
         (Flag::Stolen, value(Metric::StealNs) > threshold_ns),
         (Flag::Throttled, value(Metric::ThrottledNs) > 0),
-        (Flag::Swapped, value(Metric::MajorFaults) > 0),
+        // The host tells of all programs together, so this one must have waited for pages too.
+        (
+            Flag::Swapped,
+            value(Metric::MajorFaults) > 0 && evidence.swapped_pages.is_some_and(|pages| pages > 0),
+        ),
         (Flag::CpuSourcesDisagree, other_ns.is_some_and(differs)),
         (Flag::Stopped, armed.is_stopped),
         (Flag::LeftProcesses, evidence.has_left),

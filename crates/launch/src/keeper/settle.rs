@@ -11,9 +11,11 @@ use steelyard_host::cgroup::{Readings, Sample};
 use steelyard_model::Isolation;
 
 use super::arm::{Armed, Watched};
+use super::cpu_time::longest_burial_ns;
 use super::launcher::{Batch, Launcher, Report};
 use super::record::{self, Evidence, Failed};
 use super::stamps::Interval;
+use super::swaps::Swaps;
 use crate::board::{Progress, SetUpUsage};
 use crate::clock::monotonic_ns;
 use crate::error::{During, LaunchError};
@@ -78,6 +80,9 @@ impl Launcher {
         let status = exit_status(pid)?;
         let run_delay_ns = watched.schedstat.as_ref().and_then(run_delay_ns);
         let has_left = self.end_left_processes(armed)?;
+        if armed.enforced.is_some() {
+            self.groups.relax()?;
+        }
         let usage = wait4(pid)?;
         armed.pid = None;
         self.reap_orphans()?;
@@ -106,6 +111,8 @@ impl Launcher {
     ) -> Result<Report, LaunchError> {
         let steal_ns =
             self.steal.now().zip(watched.steal_before_ns).map(|(now, before)| now.saturating_sub(before));
+        let swapped_pages = self.swaps.as_ref().and_then(Swaps::pages).zip(watched.swapped_before);
+        let swapped_pages = swapped_pages.map(|(now, before)| now.saturating_sub(before));
         armed.streams.output.drain();
         armed.streams.error.drain();
         let after = self.groups.sample_after(armed.leaf.as_ref(), &said.residents);
@@ -129,6 +136,9 @@ impl Launcher {
             return Ok(record::failed(batch, self.cgroup(), failed));
         }
         let burial_ns = said.interval.burial_ns.map(|span_ns| self.steps.burial.bound(span_ns));
+        let waited_after_end_ns = said.interval.burial_ns.zip(burial_ns).map_or(0, |(span_ns, bound_ns)| {
+            span_ns.saturating_sub(bound_ns.min(longest_burial_ns(said.usage.ru_minflt)))
+        });
         let evidence = Evidence {
             status: said.status,
             interval: Interval { burial_ns, ..said.interval },
@@ -138,6 +148,8 @@ impl Launcher {
             call_ns: said.call_ns.map(|span_ns| self.steps.call.bound(span_ns)),
             readings: Readings::between(&watched.before, &after, self.tick_ns),
             run_delay_ns: said.run_delay_ns,
+            waited_after_end_ns,
+            swapped_pages,
             steal_ns,
             steal_step_ns: self.steal.step_ns(),
             tick_ns: self.tick_ns,

@@ -1,7 +1,7 @@
 //! When a program began and ended.
 
 use std::os::fd::BorrowedFd;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use nix::sys::ptrace;
 use nix::sys::signal::{Signal, kill};
@@ -18,13 +18,13 @@ use crate::perf::{ExecRing, ExecWatch, Stamps};
 const EARLY_END_NS: u64 = 1_000_000;
 
 /// The events of every CPU that all runs of a launcher share, or why there are none.
-pub(super) type SharedWatch = Result<Rc<ExecWatch>, String>;
+pub(super) type SharedWatch = Result<Arc<ExecWatch>, String>;
 
 /// The mechanism that stamps a run.
 #[derive(Debug)]
 pub(super) enum Stamper {
-    Tracepoints(Rc<ExecWatch>),
-    Perf(ExecRing),
+    Tracepoints(Arc<ExecWatch>),
+    Perf(Arc<ExecRing>),
     Ptrace(Tracer),
     SharedMemory,
 }
@@ -43,6 +43,8 @@ pub(super) struct Interval {
     /// From the end to the kernel's word of it to the parent, if both are known: a control group counts that
     /// too [ns].
     pub(super) burial_ns: Option<u64>,
+    /// Whether there were other threads or processes beside the first thread; `None` where nobody tells.
+    pub(super) has_others: Option<bool>,
 }
 
 impl Stamper {
@@ -60,12 +62,13 @@ impl Stamper {
                 Source::Tracepoint => match watch {
                     Ok(watch) => {
                         watch.turn_to(pid);
-                        Ok(Self::Tracepoints(Rc::clone(watch)))
+                        Ok(Self::Tracepoints(Arc::clone(watch)))
                     }
                     Err(reason) => Err(format!("tracepoints: {reason}")),
                 },
                 Source::PerfRecord => {
-                    ExecRing::open(pid).map(Self::Perf).map_err(|error| format!("perf records: {error}"))
+                    let ring = ExecRing::open(pid).map(Arc::new);
+                    ring.map(Self::Perf).map_err(|error| format!("perf records: {error}"))
                 }
                 Source::Ptrace => {
                     Tracer::attach(pid).map(Self::Ptrace).map_err(|error| format!("ptrace: {}", error.desc()))
@@ -135,19 +138,23 @@ impl Stamper {
         }
     }
 
-    /// When the program began, as far as is known by now.
-    pub(super) fn start_ns(&mut self, board: &Board) -> Option<u64> {
+    /// What tells another thread when the program began.
+    pub(super) fn start_of(&self) -> StartOf {
         match self {
-            Self::SharedMemory => board.exec_ns(),
-            _ => self.drain().start_ns,
+            Self::Tracepoints(watch) => StartOf::Tracepoints(Arc::clone(watch)),
+            Self::Perf(ring) => StartOf::Perf(Arc::clone(ring)),
+            // A tracer's stamps are its thread's; the child's own is earlier by the kernel's work.
+            Self::Ptrace(_) | Self::SharedMemory => StartOf::Board,
         }
     }
 
     /// Both stamps, once the keeper saw the end at `waited_ns`.
     pub(super) fn interval(&mut self, board: &Board, waited_ns: u64) -> Interval {
         let stamps = self.drain();
+        let is_told = matches!(self, Self::Tracepoints(_) | Self::Perf(_));
+        let has_others = is_told.then_some(stamps.company.has_threads || stamps.company.has_children);
         let is_early = |end: u64| {
-            stamps.has_threads && !stamps.is_whole_end && waited_ns.saturating_sub(end) > EARLY_END_NS
+            stamps.company.has_threads && !stamps.is_whole_end && waited_ns.saturating_sub(end) > EARLY_END_NS
         };
         match (stamps.start_ns, stamps.end_ns.filter(|end| !is_early(*end))) {
             (Some(start), Some(end)) => Interval {
@@ -157,6 +164,7 @@ impl Stamper {
                 loading_ns: stamps.loading_ns(),
                 taking_down_ns: stamps.taking_down_ns(),
                 burial_ns: stamps.burial_ns(),
+                has_others,
             },
             (start, end) => Interval {
                 start_ns: start.or_else(|| board.exec_ns()),
@@ -165,10 +173,35 @@ impl Stamper {
                 loading_ns: stamps.loading_ns(),
                 taking_down_ns: 0,
                 burial_ns: None,
+                has_others,
             },
         }
     }
 }
+
+/// The beginning of a program as a thread sees it that must not wait for another one.
+#[derive(Debug)]
+pub(super) enum StartOf {
+    Tracepoints(Arc<ExecWatch>),
+    Perf(Arc<ExecRing>),
+    Board,
+}
+
+impl StartOf {
+    /// When the program began, if that is known by now.
+    pub(super) fn try_ns(&self, board: &Board) -> Result<Option<u64>, BeingRead> {
+        let stamps = match self {
+            Self::Tracepoints(watch) => watch.try_drain(),
+            Self::Perf(ring) => ring.try_drain(),
+            Self::Board => return Ok(board.exec_ns()),
+        };
+        stamps.map(|stamps| stamps.start_ns).ok_or(BeingRead)
+    }
+}
+
+/// Another thread reads the stamps at this moment.
+#[derive(Debug)]
+pub(super) struct BeingRead;
 
 /// A tracer that looks at exec and exit and at nothing else.
 #[derive(Debug)]
@@ -193,7 +226,7 @@ impl Tracer {
             }
             WaitStatus::PtraceEvent(_, _, libc::PTRACE_EVENT_EXIT) => {
                 self.stamps.end_ns = Some(monotonic_ns());
-                self.stamps.has_threads = thread_count(self.pid) != Some(1);
+                self.stamps.company.has_threads = thread_count(self.pid) != Some(1);
                 let _ = ptrace::detach(self.pid, None);
                 false
             }

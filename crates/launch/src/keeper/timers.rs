@@ -37,9 +37,9 @@ impl Timer {
 }
 
 /// When to look at the CPU time again: a tree on `cpu_count` CPUs cannot use the rest earlier.
-pub(super) fn next_look(limits: &Limits, used_ns: u64, cpu_count: u64) -> Option<Duration> {
+pub(super) fn next_look(limits: &Limits, used_ns: u64, cpu_count: usize) -> Option<Duration> {
     let rest_ns = limits.cpu_time_ns?.saturating_sub(used_ns);
-    Some(Duration::from_nanos(rest_ns / cpu_count.max(1)).max(SHORTEST_LOOK))
+    Some(Duration::from_nanos(rest_ns / cpu_count.max(1) as u64).max(SHORTEST_LOOK))
 }
 
 #[cfg(test)]

@@ -12,6 +12,8 @@ pub(super) enum Cause {
     CpuTime,
     Output,
     Memory,
+    /// The kernel needed more for it than a run may have of the host.
+    KernelMemory,
 }
 
 /// What is known about the end of a program that did start.
@@ -66,7 +68,7 @@ fn limit_reached(
     if end.cause == Some(Cause::Cancelled) {
         return Some((RunStatus::Interrupted, None));
     }
-    if end.oom_kills > 0 || end.cause == Some(Cause::Memory) {
+    if end.oom_kills > 0 || matches!(end.cause, Some(Cause::Memory | Cause::KernelMemory)) {
         // Without a limit of ours, the host or a group above was out of memory.
         return Some((RunStatus::OutOfMemory, limits.memory_bytes.map(|_| LimitKind::Memory)));
     }

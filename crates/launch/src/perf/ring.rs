@@ -1,6 +1,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Mutex, PoisonError};
 
 use steelyard_perf::{
     Attributes, FLAG_COMM, FLAG_COMM_EXEC, FLAG_SAMPLE_ID_ALL, FLAG_TASK, FLAG_USE_CLOCKID, FLAG_WATERMARK,
@@ -18,8 +19,7 @@ const DUMMY: u64 = 9;
 pub(crate) struct ExecRing {
     event: File,
     pid: u32,
-    pages: RingPages,
-    stamps: Stamps,
+    seen: Mutex<(RingPages, Stamps)>,
 }
 
 impl ExecRing {
@@ -42,7 +42,7 @@ impl ExecRing {
         };
         let (event, _) = open_as_allowed(&attributes, pid)?;
         let pages = RingPages::map(&event, DATA_PAGES)?;
-        Ok(Self { event, pid: pid.cast_unsigned(), pages, stamps: Stamps::default() })
+        Ok(Self { event, pid: pid.cast_unsigned(), seen: Mutex::new((pages, Stamps::default())) })
     }
 
     /// Becomes readable when half of the ring is used.
@@ -51,9 +51,17 @@ impl ExecRing {
     }
 
     /// Reads what has come since the last time. The stamps are the records'.
-    pub(crate) fn drain(&mut self) -> Stamps {
-        let (pid, stamps) = (self.pid, &mut self.stamps);
-        self.pages.drain(&mut |record: Record<'_>| stamps.take_side_band(&record, pid));
+    pub(crate) fn drain(&self) -> Stamps {
+        self.read(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The same for a thread that must not wait: `None` while another one reads.
+    pub(crate) fn try_drain(&self) -> Option<Stamps> {
+        self.seen.try_lock().ok().map(|mut seen| self.read(&mut seen))
+    }
+
+    fn read(&self, (pages, stamps): &mut (RingPages, Stamps)) -> Stamps {
+        pages.drain(&mut |record: Record<'_>| stamps.take_side_band(&record, self.pid));
         stamps.start_ns = stamps.exec_record_ns;
         stamps.end_ns = stamps.first_thread_ns;
         *stamps

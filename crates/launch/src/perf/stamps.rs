@@ -22,10 +22,17 @@ pub(crate) struct Stamps {
     pub(super) told_ns: Option<u64>,
     /// Record of the end of the first thread.
     pub(super) first_thread_ns: Option<u64>,
-    /// The first process had further threads, so its first one may have ended early.
-    pub(crate) has_threads: bool,
+    pub(crate) company: Company,
     /// `end_ns` is the end of the last thread.
     pub(crate) is_whole_end: bool,
+}
+
+/// What the first process began beside its first thread.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Company {
+    /// Further threads, so the first one may have ended early.
+    pub(crate) has_threads: bool,
+    pub(crate) has_children: bool,
 }
 
 impl Stamps {
@@ -63,7 +70,11 @@ impl Stamps {
                 }
                 self.exit_record_ns = self.exit_record_ns.max(Some(time_ns));
             }
-            RECORD_FORK if is_ours => self.has_threads |= record.word(12) == pid,
+            // {pid, ppid, tid, ptid, time}
+            RECORD_FORK if record.word(12) == pid => {
+                let company = &mut self.company;
+                *(if is_ours { &mut company.has_threads } else { &mut company.has_children }) = true;
+            }
             _ => {}
         }
     }

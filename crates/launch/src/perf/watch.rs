@@ -1,8 +1,8 @@
-use std::cell::{Cell, RefCell};
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 
@@ -34,11 +34,17 @@ const SAMPLE_REST: u64 = 28;
 /// all of the kernel's events (0.03 to 0.07 ms), and the pages of a ring once more.
 #[derive(Debug)]
 pub(crate) struct ExecWatch {
-    rings: RefCell<Vec<CpuRing>>,
+    seen: Mutex<Seen>,
     ready: Epoll,
     tracepoints: Tracepoints,
-    pid: Cell<u32>,
-    stamps: Cell<Stamps>,
+}
+
+/// What was read so far, and where the rest comes from.
+#[derive(Debug, Default)]
+struct Seen {
+    rings: Vec<CpuRing>,
+    pid: u32,
+    stamps: Stamps,
 }
 
 #[derive(Debug)]
@@ -56,13 +62,7 @@ impl ExecWatch {
     ///
     /// If the kernel gives no descriptor.
     pub(crate) fn new(tracepoints: Tracepoints) -> io::Result<Self> {
-        Ok(Self {
-            rings: RefCell::default(),
-            ready: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?,
-            tracepoints,
-            pid: Cell::new(0),
-            stamps: Cell::default(),
-        })
+        Ok(Self { seen: Mutex::default(), ready: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?, tracepoints })
     }
 
     /// Watches these CPUs and no others. Every launcher that watches a CPU costs each program that begins
@@ -72,7 +72,7 @@ impl ExecWatch {
     ///
     /// What keeps the events from being opened: no right to watch a whole CPU.
     pub(crate) fn set_cpus(&self, cpus: &[u32]) -> io::Result<()> {
-        let mut rings = self.rings.borrow_mut();
+        let rings = &mut self.seen().rings;
         for cpu in cpus {
             if rings.iter().all(|ring| ring.cpu != *cpu) {
                 let ring = CpuRing::open(self.tracepoints, *cpu)?;
@@ -87,9 +87,9 @@ impl ExecWatch {
 
     /// Turns to the next process, before its exec; what others did is forgotten.
     pub(crate) fn turn_to(&self, pid: i32) {
-        self.drain();
-        self.pid.set(pid.cast_unsigned());
-        self.stamps.take();
+        let mut seen = self.seen();
+        seen.drain(self.tracepoints);
+        (seen.pid, seen.stamps) = (pid.cast_unsigned(), Stamps::default());
     }
 
     /// Becomes readable when half of a ring is used.
@@ -99,18 +99,32 @@ impl ExecWatch {
 
     /// Reads what has come since the last time.
     pub(crate) fn drain(&self) -> Stamps {
-        let (pid, tracepoints, mut stamps) = (self.pid.get(), self.tracepoints, self.stamps.get());
-        for ring in self.rings.borrow().iter() {
+        self.seen().drain(self.tracepoints)
+    }
+
+    /// The same for a thread that must not wait: `None` while another one reads.
+    pub(crate) fn try_drain(&self) -> Option<Stamps> {
+        self.seen.try_lock().ok().map(|mut seen| seen.drain(self.tracepoints))
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Seen {
+    fn drain(&mut self, tracepoints: Tracepoints) -> Stamps {
+        let (pid, stamps) = (self.pid, &mut self.stamps);
+        for ring in &self.rings {
             ring.pages.drain(&mut |record| {
                 if record.kind == RECORD_SAMPLE {
-                    take_sample(&mut stamps, &record, tracepoints, pid);
+                    take_sample(stamps, &record, tracepoints, pid);
                 } else {
                     stamps.take_side_band(&record, pid);
                 }
             });
         }
-        self.stamps.set(stamps);
-        stamps
+        *stamps
     }
 }
 

@@ -10,7 +10,7 @@ use steelyard_model::{Isolation, Limits, OutputStream, RunOutcome, RunSpec, RunS
 use crate::attack::MARK;
 
 /// A worker number of its own, so that its user is nobody else's.
-const WORKER: u32 = 977;
+pub(crate) const WORKER: u32 = 977;
 pub(crate) const USER: u32 = 60_000 + WORKER;
 
 pub(crate) const MIB: u64 = 1 << 20;
@@ -37,7 +37,7 @@ pub(crate) fn attack(name: &str, arguments: &[&str]) -> RunSpec {
 }
 
 /// What a run may leave on a host: processes, control groups, mounts, descriptors, shared memory.
-fn traces() -> BTreeSet<String> {
+pub(crate) fn traces() -> BTreeSet<String> {
     let lines = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let mut found = BTreeSet::new();
     found.extend(processes_of(USER).into_iter().map(|pid| format!("process {pid}")));
@@ -67,13 +67,18 @@ pub(crate) fn execute(spec: &RunSpec) -> RunOutcome {
         assert!(left.is_empty(), "left by the run: {left:?}");
         outcome
     };
-    let left = || traces().difference(&before).cloned().collect::<Vec<_>>();
+    leaves_nothing(&before);
+    outcome
+}
+
+/// Soon nothing is there that was not before.
+pub(crate) fn leaves_nothing(before: &BTreeSet<String>) {
+    let left = || traces().difference(before).cloned().collect::<Vec<_>>();
     let end = Instant::now() + Duration::from_secs(2);
     while !left().is_empty() && Instant::now() < end {
         std::thread::sleep(Duration::from_millis(5));
     }
     assert_eq!(left(), [] as [String; 0]);
-    outcome
 }
 
 /// Executes a specification with a launcher that stays.

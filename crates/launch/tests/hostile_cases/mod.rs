@@ -1,6 +1,7 @@
 //! Cases, and the bench they are put on.
 
 mod bench;
+mod beside_load;
 mod escapes;
 mod exhaustion;
 mod survivors;
@@ -9,5 +10,10 @@ mod survivors;
 pub(crate) type Case = fn();
 
 pub(crate) fn cases() -> Vec<(&'static str, Case)> {
-    [exhaustion::CASES, survivors::CASES, escapes::CASES].concat()
+    [exhaustion::CASES, survivors::CASES, escapes::CASES, beside_load::CASES].concat()
+}
+
+/// Cases that take too long for every day.
+pub(crate) fn long_cases() -> Vec<(&'static str, Case)> {
+    beside_load::FULL.to_vec()
 }

@@ -16,6 +16,7 @@ pub(crate) const CASES: &[Case] = &[
     ("measure::memory_does_not_depend_on_the_caller", memory_does_not_depend_on_the_caller),
     ("measure::counters_are_counted_or_say_why_not", counters_are_counted),
     ("measure::waiting_is_flagged", waiting_is_flagged),
+    ("measure::figures_that_belong_together_agree", figures_that_belong_together_agree),
     ("measure::memory_is_what_the_program_touched", memory_is_what_the_program_touched),
     ("measure::a_competitor_on_the_same_cpu_is_not_felt", a_competitor_is_not_felt),
 ];
@@ -138,6 +139,41 @@ fn cpu_time_counts_the_tree(layout: Layout) {
         if let Some(other) = outcome.value(metric) {
             assert!((other as f64 - used).abs() < 8e6 * scale, "{metric:?}: {other} against {used}");
         }
+    }
+}
+
+/// Identities that hold of every run, also beside twice as much load as there are CPUs.
+fn figures_that_belong_together_agree(layout: Layout) {
+    let cpus = u64::try_from(std::thread::available_parallelism().unwrap().get()).unwrap();
+    let busy = programs::command(&["burn", "60000"]);
+    let load: Vec<_> = (0..2 * cpus)
+        .map(|_| std::process::Command::new(&busy[0]).args(&busy[1..]).spawn().unwrap())
+        .collect();
+    let has_swap = std::fs::read_to_string("/proc/swaps").is_ok_and(|text| text.lines().count() > 1);
+    let mut serve = Serve::start(layout);
+    // Name, threads that exist at once at most, launches.
+    for (words, threads, launches) in [
+        (&["exit", "0"][..], 1, 40),
+        (&["burn", "3"], 1, 20),
+        (&["sleep", "2"], 1, 20),
+        (&["tree", "8"], 2, 10),
+    ] {
+        let mut spec = spec(words);
+        spec.iterations = launches;
+        for outcome in serve.batch(&spec) {
+            let value = |metric| outcome.value(metric).unwrap_or(0);
+            let (wall, cpu) = (value(Metric::WallNs), value(Metric::CpuNs));
+            assert_eq!(value(Metric::CpuUserNs) + value(Metric::CpuSystemNs), cpu, "{outcome:?}");
+            // A charge by a group has its own grain.
+            let grain = outcome.quantities[&Metric::CpuNs].granularity;
+            assert!(value(Metric::RunDelayNs) + cpu <= wall * threads + grain, "{words:?}: {outcome:?}");
+            assert!(cpu <= wall * threads.min(cpus) + grain, "{words:?}: {outcome:?}");
+            assert!(has_swap || !outcome.flags.contains(&Flag::Swapped), "{outcome:?}");
+        }
+    }
+    for mut child in load {
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 }
 

@@ -19,7 +19,7 @@ FLAGS: Final = {
     "migrated": "moved to another CPU",
     "stolen": "lost more than 1 % of its time to the hypervisor",
     "throttled": "held back by a CPU limit",
-    "swapped": "took major page faults or swapped",
+    "swapped": "waited for pages while the host swapped",
     "cpu_sources_disagree": "two ways of counting CPU time differ",
 }
 """What a flag of a run means."""

@@ -32,7 +32,7 @@ def test_flags_are_summed_and_explained() -> None:
 
     chosen = [flagged("odd", 3), flagged("swapped", 1), flagged("odd", 4)]
     assert messages.contamination_message(chosen) == (
-        "runs by flag: odd 7, swapped 1 (took major page faults or swapped)"
+        "runs by flag: odd 7, swapped 1 (waited for pages while the host swapped)"
     )
 
 

@@ -71,3 +71,48 @@ fn a_hierarchy_that_refuses_is_named() {
     assert!(groups.is_empty());
     assert!(degraded[0].contains("absent/steelyard-7"), "{degraded:?}");
 }
+
+#[test]
+fn a_grip_lets_nothing_be_forked_and_is_relaxed_afterwards() {
+    let root = tempfile::tempdir().unwrap();
+    let layout = fake_layout(root.path(), &[Controller::Pids, Controller::Cpu, Controller::Memory]);
+    let (mut groups, _) = ResidentGroups::claim(&layout, 7);
+    let [pids, cpu, memory] = [Controller::Pids, Controller::Cpu, Controller::Memory]
+        .map(|controller| groups.group(controller).unwrap());
+    let files = [
+        (&pids, "pids.max", ""),
+        (&pids, "pids.current", "2\n"),
+        (&pids, "cgroup.procs", "0\n"),
+        (&cpu, "cpu.shares", ""),
+        (&cpu, "cpu.rt_runtime_us", ""),
+        (&memory, "memory.usage_in_bytes", "5000\n"),
+        (&memory, "memory.kmem.usage_in_bytes", "3000\n"),
+        (&memory, "memory.limit_in_bytes", ""),
+    ];
+    for (group, name, text) in files {
+        fs::write(group.join(name), text).unwrap();
+    }
+    let read = |group: &Path, name: &str| fs::read_to_string(group.join(name)).unwrap();
+    groups.apply(&GroupLimits { process_count: Some(5), ..GroupLimits::default() }).unwrap();
+    let mut grip = Grip::default();
+    groups.add_to(&mut grip, &[]);
+    // Plain files are written from where the last write ended.
+    for (group, name) in [(&pids, "pids.max"), (&cpu, "cpu.shares"), (&cpu, "cpu.rt_runtime_us")] {
+        fs::write(group.join(name), "").unwrap();
+    }
+    assert!(!grip.end(), "0 is a process of somebody else");
+    assert_eq!(read(&pids, "pids.max"), "0");
+    assert_eq!(read(&cpu, "cpu.shares"), SHARES.0);
+    assert_eq!(read(&cpu, "cpu.rt_runtime_us"), LAST_REAL_TIME_US.to_string());
+    assert_eq!((grip.memory_bytes(), grip.kernel_memory_bytes()), (Some(5000), Some(3000)));
+    for (group, name) in [(&pids, "pids.max"), (&cpu, "cpu.shares"), (&cpu, "cpu.rt_runtime_us")] {
+        fs::write(group.join(name), "").unwrap();
+    }
+    groups.relax(false).unwrap();
+    assert_eq!(read(&pids, "pids.max"), "7");
+    assert_eq!(read(&cpu, "cpu.shares"), SHARES.1);
+    assert_eq!(read(&cpu, "cpu.rt_runtime_us"), "0");
+    for group in [pids, cpu, memory] {
+        fs::remove_dir_all(group).unwrap();
+    }
+}

@@ -1,0 +1,399 @@
+//! The thread that ends a run at its limits.
+//!
+//! The keeper measures, and waits for a CPU like everybody: on a loaded host for seconds. So what must not
+//! wait is done here, by a thread that sleeps until a limit may be reached, with the highest priority that it
+//! may have. It owns all it needs, takes no lock that the keeper holds while a run executes, and goes on
+//! ending the run until the keeper says that nothing is left. Behind it stand the kernel's own limits.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::unistd::{Pid, SysconfVar, sysconf};
+use steelyard_host::cgroup::Grip;
+use steelyard_model::Limits;
+
+use super::stamps::{BeingRead, StartOf};
+use super::timers::{Timer, next_look};
+use super::verdict::Cause;
+use crate::board::SharedBoard;
+use crate::clock::monotonic_ns;
+use crate::error::{During, LaunchError};
+use crate::perf::Counter;
+use crate::scheduling::{give_precedence, take_precedence};
+
+/// What is forked while a run is being ended is ended this much later.
+const NEXT_BLOW: Duration = Duration::from_millis(1);
+/// A group that is empty but for what is buried is looked at this much later.
+const NEXT_LOOK_AT_THE_DEAD: Duration = Duration::from_millis(20);
+/// Somebody else reads the stamps: that takes microseconds, unless that thread lost its CPU meanwhile.
+const BUSY: Duration = Duration::from_micros(200);
+/// So long the exact start is waited for; then the child's own stamp has to do.
+const MOST_PATIENCE_NS: u64 = 5_000_000;
+/// A child that has not called `execve` so long after its gate opened never will [ns].
+const MOST_TIME_TO_BEGIN_NS: u64 = 30_000_000_000;
+/// A longer call of `execve` has waited for storage or for a CPU, and used no more CPU time than this [ns].
+const MOST_WORK_OF_A_LAUNCH_NS: u64 = 5_000_000;
+
+/// A run is ended so long after its limit, lest it is charged with less: its record takes off what the kernel
+/// needed to take it down [ns].
+const CPU_GRAIN_NS: u64 = 300_000;
+/// By so much, and one part in so many of the limit, the two meters of CPU time may be apart [ns].
+const MOST_APART_NS: u64 = 5_000_000;
+const MOST_APART_RATIO: u64 = 200;
+/// SOURCE: `CONFIG_HZ` is 100 or more in every kernel that is distributed.
+const LONGEST_TICK_NS: u64 = 10_000_000;
+/// Of more CPUs the rest is seen at its ticks: a visit takes some 20 us.
+const MOST_VISITS: usize = 32;
+
+/// Part of the host's memory that the kernel may need for a run: 1 in so many. What processes leave that
+/// multiply faster than the kernel buries them is bounded by nothing else where memory has no limit.
+const KERNEL_MEMORY_PART: u64 = 8;
+/// Faster than this the kernel's memory for a run does not grow [bytes/s]; three times what was seen of trees
+/// whose every fork fails.
+const FASTEST_GROWTH: u64 = 1 << 30;
+const SHORTEST_WATCH: Duration = Duration::from_millis(20);
+const LONGEST_WATCH: Duration = Duration::from_secs(1);
+
+/// How much memory the kernel may need for a run [bytes]; `None` if the host does not say how much it has.
+pub(super) fn kernel_memory_limit() -> Option<u64> {
+    let number = |name| sysconf(name).ok().flatten().and_then(|value| u64::try_from(value).ok());
+    Some(number(SysconfVar::_PHYS_PAGES)?.checked_mul(number(SysconfVar::PAGE_SIZE)?)? / KERNEL_MEMORY_PART)
+}
+
+/// A run in the hands of the enforcer.
+#[derive(Debug)]
+pub(super) struct Charge {
+    pub(super) limits: Limits,
+    pub(super) cpus: Vec<u32>,
+    pub(super) gate_ns: u64,
+    /// First process.
+    pub(super) pidfd: OwnedFd,
+    pub(super) start: StartOf,
+    pub(super) board: Arc<SharedBoard>,
+    pub(super) grip: Grip,
+    /// CPU time of the groups before the gate [ns].
+    pub(super) usage_before_ns: u64,
+    pub(super) oom_kills_before: Option<u64>,
+    /// [`kernel_memory_limit`].
+    pub(super) kernel_memory_limit: Option<u64>,
+    /// Counts where no group does.
+    pub(super) counter: Arc<Counter>,
+    /// Why the run is being ended.
+    pub(super) cause: Option<Cause>,
+    pub(super) is_struck: bool,
+}
+
+/// The thread, and what it shares with the keeper.
+#[derive(Debug)]
+pub(super) struct Enforcer {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    charge: Mutex<Option<Charge>>,
+    timer: Timer,
+    /// Becomes readable when the version 1 groups are out of memory.
+    memory_alarm: Option<OwnedFd>,
+    quit: EventFd,
+}
+
+impl Enforcer {
+    /// Starts the thread. The caller forks no more.
+    pub(super) fn start(memory_alarm: Option<OwnedFd>) -> Result<Self, LaunchError> {
+        let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
+        let shared = Arc::new(Shared {
+            charge: Mutex::default(),
+            timer: Timer::new()?,
+            memory_alarm,
+            quit: EventFd::from_value_and_flags(0, flags).during("create an event")?,
+        });
+        let its = Arc::clone(&shared);
+        let thread = std::thread::Builder::new().name("steelyard-limits".into()).spawn(move || its.live());
+        Ok(Self { shared, thread: Some(thread.during("start the thread that enforces limits")?) })
+    }
+
+    /// Takes a run over, right before its gate opens.
+    pub(super) fn take(&self, charge: Charge) -> Result<(), LaunchError> {
+        let first = charge.first_look();
+        *self.shared.charge() = Some(charge);
+        first.map_or(Ok(()), |after| self.shared.timer.arm(after))
+    }
+
+    /// Gives a run back, whose first process has ended. Answers why it was being ended, if it was.
+    pub(super) fn give_back(&self) -> Result<Option<Cause>, LaunchError> {
+        let charge = self.shared.charge().take();
+        self.shared.timer.disarm()?;
+        Ok(charge.and_then(|charge| charge.cause))
+    }
+}
+
+impl Drop for Enforcer {
+    fn drop(&mut self) {
+        let _ = self.shared.quit.write(1);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn charge(&self) -> MutexGuard<'_, Option<Charge>> {
+        self.charge.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn live(&self) {
+        take_precedence();
+        let mut watched: Vec<BorrowedFd<'_>> = vec![self.quit.as_fd(), self.timer.descriptor()];
+        watched.extend(self.memory_alarm.as_ref().map(AsFd::as_fd));
+        loop {
+            let mut polled: Vec<PollFd<'_>> =
+                watched.iter().map(|fd| PollFd::new(*fd, PollFlags::POLLIN)).collect();
+            if poll(&mut polled, PollTimeout::NONE).is_err() {
+                continue;
+            }
+            let events: Vec<PollFlags> =
+                polled.iter().map(|fd| fd.revents().unwrap_or(PollFlags::empty())).collect();
+            if events[0].contains(PollFlags::POLLIN) {
+                return;
+            }
+            let broken = PollFlags::POLLERR | PollFlags::POLLHUP | PollFlags::POLLNVAL;
+            if events.get(2).is_some_and(|events| events.intersects(broken)) {
+                // It would be ready for ever.
+                watched.truncate(2);
+            }
+            let is_alarmed = events.get(2).is_some_and(|events| events.contains(PollFlags::POLLIN));
+            if is_alarmed && let Some(alarm) = &self.memory_alarm {
+                // Only the fact matters, and that it is no longer readable.
+                let _ = nix::unistd::read(alarm, &mut [0_u8; 8]);
+            }
+            let mut charge = self.charge();
+            // An error here is one of a descriptor of our own that is not closed before the thread ends.
+            let _ = match charge.as_mut().and_then(|charge| charge.look(is_alarmed)) {
+                Some(after) => self.timer.arm(after),
+                None => self.timer.disarm(),
+            };
+        }
+    }
+}
+
+impl Charge {
+    fn first_look(&self) -> Option<Duration> {
+        let wall = self.limits.wall_time_ns.map(Duration::from_nanos);
+        let cpu = next_look(&self.limits, 0, self.cpus.len());
+        [wall, cpu, self.watch_memory()].into_iter().flatten().min()
+    }
+
+    /// Looks whether a limit is reached, and ends the run if so. Answers when to look again.
+    fn look(&mut self, is_alarmed: bool) -> Option<Duration> {
+        if is_alarmed && self.grip.oom_kills() > self.oom_kills_before {
+            self.cause.get_or_insert(Cause::Memory);
+        }
+        if self.cause.is_some() {
+            return Some(self.strike());
+        }
+        let now_ns = monotonic_ns();
+        let stamped_ns = match self.start.try_ns(&self.board) {
+            Err(BeingRead) if !self.is_beyond(now_ns, MOST_PATIENCE_NS) => return Some(BUSY),
+            stamped_ns => stamped_ns.ok().flatten(),
+        };
+        let is_past = |called_ns: &u64| now_ns.saturating_sub(*called_ns) > MOST_PATIENCE_NS;
+        let start_ns = stamped_ns.or_else(|| self.board.exec_ns().filter(is_past));
+        let wall = self.limits.wall_time_ns.map(|limit_ns| match start_ns {
+            Some(start_ns) => limit_ns.saturating_sub(now_ns.saturating_sub(start_ns)),
+            // The program has not begun, so its time has not either.
+            None if now_ns.saturating_sub(self.gate_ns) < limit_ns.saturating_add(MOST_TIME_TO_BEGIN_NS) => {
+                (limit_ns / 8).max(MOST_PATIENCE_NS)
+            }
+            None => 0,
+        });
+        if wall == Some(0) {
+            self.cause = Some(Cause::WallTime);
+            return Some(self.strike());
+        }
+        let wall = wall.map(Duration::from_nanos);
+        let cpu = self.limits.cpu_time_ns.and_then(|limit_ns| {
+            let used_ns = start_ns.map_or(0, |start_ns| self.cpu_time_ns(start_ns, limit_ns));
+            if used_ns >= limit_ns + CPU_GRAIN_NS {
+                self.cause = Some(Cause::CpuTime);
+            }
+            next_look(&self.limits, used_ns, self.cpus.len())
+        });
+        let memory = self.watch_memory();
+        if memory == Some(Duration::ZERO) {
+            self.cause.get_or_insert(Cause::KernelMemory);
+        }
+        if self.cause.is_some() {
+            return Some(self.strike());
+        }
+        [wall, cpu, memory].into_iter().flatten().min()
+    }
+
+    /// When to look at the kernel's memory again, no earlier than it can have reached its limit; at once if it
+    /// has.
+    fn watch_memory(&self) -> Option<Duration> {
+        let limit = self.kernel_memory_limit?;
+        // All memory is one number, the kernel's part of it a sum over CPUs.
+        let mut room = limit.saturating_sub(self.grip.memory_bytes()?);
+        if room == 0 {
+            room = limit.saturating_sub(self.grip.kernel_memory_bytes()?);
+        }
+        if room == 0 {
+            return Some(Duration::ZERO);
+        }
+        let after = Duration::from_millis(room.saturating_mul(1000) / FASTEST_GROWTH);
+        Some(after.clamp(SHORTEST_WATCH, LONGEST_WATCH))
+    }
+
+    /// Whether the wall time is over by so much, by the child's own stamp.
+    fn is_beyond(&self, now_ns: u64, by_ns: u64) -> bool {
+        let limit_ns = self.limits.wall_time_ns.unwrap_or(u64::MAX);
+        let begin_ns = self.board.exec_ns().unwrap_or(self.gate_ns);
+        now_ns.saturating_sub(begin_ns) > limit_ns.saturating_add(by_ns)
+    }
+
+    /// CPU time of the tree since its start [ns], and never more than what the record will say: what the launch
+    /// may have used is taken off, and the smaller meter counts.
+    fn cpu_time_ns(&self, start_ns: u64, limit_ns: u64) -> u64 {
+        let call_ns = self.board.call_ns(Some(start_ns)).unwrap_or(0).min(MOST_WORK_OF_A_LAUNCH_NS);
+        let set_up = self.board.usage();
+        let launch_ns = set_up.cpu_at_call_ns.saturating_sub(set_up.cpu_at_gate_ns) + call_ns;
+        let by_group_ns = || {
+            let total_ns = self.grip.usage_ns()?;
+            Some(total_ns.saturating_sub(self.usage_before_ns + launch_ns))
+        };
+        let by_counter_ns = || self.counter.read().map(|counted_ns| counted_ns.saturating_sub(call_ns));
+        let Some(mut used_ns) = by_group_ns() else {
+            return by_counter_ns().or_else(|| self.process_clock_ns()).unwrap_or(0);
+        };
+        let end_ns = limit_ns + CPU_GRAIN_NS;
+        if used_ns < end_ns && used_ns + LONGEST_TICK_NS * self.cpus.len() as u64 >= limit_ns {
+            visit(&self.cpus);
+            used_ns = by_group_ns().unwrap_or(used_ns);
+        }
+        // The counter misses a little of each fork. To read it takes a lock that a dying process may hold, so
+        // that is done last, and it does not count without end.
+        if (end_ns..end_ns + MOST_APART_NS + limit_ns / MOST_APART_RATIO).contains(&used_ns) {
+            used_ns = used_ns.min(by_counter_ns().unwrap_or(used_ns));
+        }
+        used_ns
+    }
+
+    /// CPU time of the first process alone, where nothing counts the tree.
+    fn process_clock_ns(&self) -> Option<u64> {
+        let clock = nix::time::clock_getcpuclockid(Pid::from_raw(self.board.pid())).ok()?;
+        let time = nix::time::clock_gettime(clock).ok()?;
+        let part = |value: i64| u64::try_from(value).unwrap_or(0);
+        Some(part(time.tv_sec()) * 1_000_000_000 + part(time.tv_nsec()))
+    }
+
+    /// Ends what is there. The first process goes first, by no more than its descriptor, and is then put
+    /// before the others: to die takes a CPU too.
+    fn strike(&mut self) -> Duration {
+        end_process(&self.pidfd);
+        let is_left = self.grip.end();
+        if !std::mem::replace(&mut self.is_struck, true) {
+            // Its number is its own until the keeper takes it over.
+            give_precedence(self.board.pid());
+        }
+        if is_left { NEXT_BLOW } else { NEXT_LOOK_AT_THE_DEAD }
+    }
+}
+
+/// Runs on each of these CPUs for a moment: that takes them from what runs there, whose group is charged with
+/// its time at each switch, and otherwise at each tick alone.
+fn visit(cpus: &[u32]) {
+    let own = Pid::from_raw(0);
+    let Ok(before) = sched_getaffinity(own) else { return };
+    for cpu in cpus.iter().take(MOST_VISITS) {
+        let mut there = CpuSet::new();
+        if there.set(*cpu as usize).is_ok() {
+            let _ = sched_setaffinity(own, &there);
+        }
+    }
+    let _ = sched_setaffinity(own, &before);
+}
+
+fn end_process(pidfd: &OwnedFd) {
+    let none = std::ptr::null::<libc::siginfo_t>();
+    // SAFETY: a null `siginfo` asks for the same as `kill`; one that has ended is refused.
+    unsafe { libc::syscall(libc::SYS_pidfd_send_signal, pidfd.as_raw_fd(), libc::SIGKILL, none, 0) };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::FromRawFd;
+    use std::process::{Child, Command};
+
+    use super::*;
+    use crate::perf::Event;
+
+    fn charge(child: &Child, limits: Limits) -> Charge {
+        let pid = child.id().cast_signed();
+        // SAFETY: no pointers are passed.
+        let pidfd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+        let board = Arc::new(SharedBoard::new().unwrap());
+        board.stamp_exec(monotonic_ns());
+        Charge {
+            limits,
+            cpus: vec![0],
+            gate_ns: monotonic_ns(),
+            // SAFETY: the kernel just gave this descriptor to us alone.
+            pidfd: unsafe { OwnedFd::from_raw_fd(i32::try_from(pidfd).unwrap()) },
+            start: StartOf::Board,
+            board,
+            grip: Grip::default(),
+            usage_before_ns: 0,
+            oom_kills_before: None,
+            kernel_memory_limit: None,
+            counter: Arc::new(Counter::open(Event::TASK_CLOCK, pid)),
+            cause: None,
+            is_struck: false,
+        }
+    }
+
+    fn wall_time(limit_ns: u64) -> Limits {
+        Limits { wall_time_ns: Some(limit_ns), ..Limits::default() }
+    }
+
+    #[test]
+    fn a_run_ends_at_its_limit_and_not_before() {
+        const LIMIT_NS: u64 = 50_000_000;
+        let enforcer = Enforcer::start(None).unwrap();
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let begin_ns = monotonic_ns();
+        enforcer.take(charge(&child, wall_time(LIMIT_NS))).unwrap();
+        child.wait().unwrap();
+        assert!(monotonic_ns() - begin_ns >= LIMIT_NS);
+        assert_eq!(enforcer.give_back().unwrap(), Some(Cause::WallTime));
+    }
+
+    #[test]
+    fn a_run_that_was_given_back_is_left_alone() {
+        let enforcer = Enforcer::start(None).unwrap();
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        enforcer.take(charge(&child, wall_time(20_000_000))).unwrap();
+        assert_eq!(enforcer.give_back().unwrap(), None);
+        std::thread::sleep(Duration::from_millis(60));
+        assert!(child.try_wait().unwrap().is_none());
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn the_kernels_memory_is_looked_at_more_often_as_it_grows() {
+        let mut child = Command::new("true").spawn().unwrap();
+        let mut charge = charge(&child, Limits::default());
+        assert_eq!(charge.watch_memory(), None, "nothing says how much it is");
+        charge.kernel_memory_limit = Some(1 << 30);
+        assert_eq!(charge.watch_memory(), None, "no group says it either");
+        child.wait().unwrap();
+        assert!(kernel_memory_limit().is_some_and(|limit| limit > 1 << 24));
+    }
+}

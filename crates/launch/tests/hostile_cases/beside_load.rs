@@ -1,0 +1,125 @@
+//! Limits beside a load of twice the CPUs: the usual state of a machine that judges programs.
+
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use nix::unistd::setsid;
+use steelyard_launch::{Launcher, LauncherOptions};
+use steelyard_model::{LimitKind, Limits, Metric, RunOutcome, RunStatus};
+
+use super::Case;
+use super::bench::{MIB, USER, WORKER, attack, execute_with, leaves_nothing, processes_of, traces};
+use crate::attack::MARK;
+
+/// Trees that multiply as fast as they can.
+const STORMS: [&str; 7] =
+    ["fork", "fork-and-end", "clone-parent", "clone-parent-all", "vfork", "threads", "loops"];
+
+pub(crate) const CASES: &[(&str, Case)] = &[("limits_beside_load", || rounds(1))];
+/// The number that is promised: takes half an hour.
+pub(crate) const FULL: &[(&str, Case)] = &[("limits_beside_load_in_200_runs", || rounds(200))];
+
+/// What a limit of time may be overrun by [ns].
+fn tolerance_ns(limit_ns: u64) -> u64 {
+    10_000_000 + limit_ns / 100
+}
+
+#[track_caller]
+pub(crate) fn must_be_kept(used_ns: u64, limit_ns: u64) {
+    let late_ns = used_ns.checked_sub(limit_ns);
+    let is_kept = late_ns.is_some_and(|late_ns| late_ns <= tolerance_ns(limit_ns));
+    assert!(is_kept, "{used_ns} ns of {limit_ns} ns");
+}
+
+/// Processes that never stop, half of them in sessions of their own: the kernel shares CPUs between sessions first.
+struct Load(Vec<Child>);
+
+impl Load {
+    fn start() -> Self {
+        let count = 2 * std::thread::available_parallelism().unwrap().get();
+        let busy = |number: usize| {
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.args([MARK, "burn-cpu", "3600"]);
+            if number.is_multiple_of(2) {
+                // SAFETY: one system call.
+                unsafe { command.pre_exec(|| Ok(setsid().map(drop)?)) };
+            }
+            command.spawn().unwrap()
+        };
+        Self((0..count).map(busy).collect())
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn rounds(count: u32) {
+    let _load = Load::start();
+    let before = traces();
+    for storm in STORMS {
+        let options = LauncherOptions { worker: WORKER, ..LauncherOptions::default() };
+        let mut launcher = Launcher::start(&options).unwrap();
+        let mut worst_ns = [0_u64; 2];
+        for _ in 0..count {
+            worst_ns[0] = worst_ns[0].max(wall_time(&mut launcher, storm));
+            worst_ns[1] = worst_ns[1].max(cpu_time(&mut launcher, storm));
+            memory(&mut launcher, storm);
+        }
+        println!("{storm}: {count} runs, overrun at most {worst_ns:?} ns of wall and CPU time");
+        drop(launcher);
+        leaves_nothing(&before);
+    }
+}
+
+/// Executes a storm; when the launcher answers, nothing of it is left.
+fn execute(launcher: &mut Launcher, storm: &[&str], mut limits: Limits) -> RunOutcome {
+    let mut spec = attack("storm", storm);
+    limits.process_count = Some(64);
+    spec.limits = limits;
+    let start = Instant::now();
+    let outcome = execute_with(launcher, &spec);
+    assert!(start.elapsed() < Duration::from_secs(11), "{storm:?} took {:?}", start.elapsed());
+    let left = processes_of(USER);
+    assert!(left.is_empty(), "left by {storm:?}: {left:?}");
+    outcome
+}
+
+#[track_caller]
+fn must_be_ended(outcome: &RunOutcome, status: RunStatus, limit: LimitKind) {
+    assert_eq!((outcome.status, outcome.limit), (status, Some(limit)), "{outcome:#?}");
+}
+
+fn wall_time(launcher: &mut Launcher, storm: &str) -> u64 {
+    const LIMIT_NS: u64 = 100_000_000;
+    let outcome = execute(launcher, &[storm], Limits { wall_time_ns: Some(LIMIT_NS), ..Limits::default() });
+    must_be_ended(&outcome, RunStatus::WallTimeout, LimitKind::WallTime);
+    let wall_ns = outcome.value(Metric::WallNs).unwrap();
+    must_be_kept(wall_ns, LIMIT_NS);
+    wall_ns - LIMIT_NS
+}
+
+fn cpu_time(launcher: &mut Launcher, storm: &str) -> u64 {
+    const LIMIT_NS: u64 = 50_000_000;
+    let outcome = execute(launcher, &[storm], Limits { cpu_time_ns: Some(LIMIT_NS), ..Limits::default() });
+    must_be_ended(&outcome, RunStatus::CpuTimeout, LimitKind::CpuTime);
+    let cpu_ns = outcome.value(Metric::CpuNs).unwrap();
+    must_be_kept(cpu_ns, LIMIT_NS);
+    cpu_ns - LIMIT_NS
+}
+
+fn memory(launcher: &mut Launcher, storm: &str) {
+    const LIMIT: u64 = 32 * MIB;
+    let limits =
+        Limits { memory_bytes: Some(LIMIT), wall_time_ns: Some(10_000_000_000), ..Limits::default() };
+    let outcome = execute(launcher, &[storm, "memory"], limits);
+    must_be_ended(&outcome, RunStatus::OutOfMemory, LimitKind::Memory);
+    let peak = outcome.value(Metric::PeakMemoryBytes).unwrap();
+    assert!(peak <= LIMIT + 2 * MIB, "{peak}");
+}

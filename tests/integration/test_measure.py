@@ -13,6 +13,8 @@ import pytest
 
 from integration.test_technologies import NAMES
 from steelyard.cli import execute
+from steelyard.record.ledger_reader import LedgerRow
+from steelyard.record.outcome_rows import measurement_rows
 from steelyard.run.isolation.registry import technology
 from steelyard.run.isolation.root_view import PROGRAMS
 
@@ -232,3 +234,93 @@ def test_what_a_machine_cannot_see_is_refused(tmp_path: Path, capfd: pytest.Capt
     assert "inside `vm` there are none" in capfd.readouterr().err
     assert execute(["measure", "--isolation", "vm", "--", "true"]) == 4
     assert "hint: `vm` holds Steelyard's own programs alone" in capfd.readouterr().err
+
+
+def test_a_program_cannot_replace_what_is_measured_from_outside(measured: Measure) -> None:
+    forged = "outside-cpu 1 ns\\noutside-wall 1 ns\\nstart-wall 1 s\\nwall_ns 1 ns\\n"
+    found = measured("--", "sh", "-c", f"printf '{forged}' >&3; sleep 0.02")
+    assert [each["metric"] for each in found["outcomes"][0]["own"]] == [
+        "outside-cpu",
+        "outside-wall",
+        "start-wall",
+        "wall_ns",
+    ]
+    assert found["wall_ns"] > 20_000_000
+    row = LedgerRow(0, 1, 0, 1, "complete", found["outcomes"][0])
+    values = {each["metric"]: each["value"] for each in measurement_rows(row, "r")}
+    assert values["outside-wall"] == found["wall_ns"]
+    assert values["outside-cpu"] == found["cpu_ns"]
+    assert values["start-wall"] > 1e9
+    assert [values[f"own:{name}"] for name in ("outside-cpu", "outside-wall", "start-wall", "wall_ns")] == [
+        1
+    ] * 4
+
+
+def test_a_folder_that_is_gone_is_no_bug(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert execute(["measure", "--", "true"]) == 2
+    assert "the current folder was deleted" in capfd.readouterr().err
+
+
+def test_an_argument_that_is_no_text_is_refused_by_its_bytes(capfd: pytest.CaptureFixture[str]) -> None:
+    assert execute(["measure", "--", "echo", os.fsdecode(b"caf\xff\xfe")]) == 2
+    assert r"`caf\xff\xfe` is not UTF-8 text" in capfd.readouterr().err
+
+
+@pytest.mark.needs_root
+@pytest.mark.parametrize("folder", ["/", "/tmp", "/dev/shm", "/proc"])  # noqa: S108 - where a user may be
+def test_a_folder_that_the_sandbox_makes_itself_is_a_place_to_measure_from(
+    folder: str, monkeypatch: pytest.MonkeyPatch, measured: Measure
+) -> None:
+    monkeypatch.chdir(folder)
+    assert measured("--isolation", "sandbox", "--", "true")["status"] == "completed"
+
+
+@pytest.mark.needs_root
+def test_a_program_beside_the_sandboxs_own_folders_is_shown(
+    monkeypatch: pytest.MonkeyPatch, measured: Measure
+) -> None:
+    monkeypatch.chdir("/tmp")  # noqa: S108 - its contents are the point
+    with tempfile.NamedTemporaryFile("w", dir="/tmp", prefix="program-", delete=False) as file:
+        file.write("#!/bin/sh\nexit 7\n")
+    program = Path(file.name)
+    program.chmod(0o755)
+    try:
+        found = measured("--isolation", "sandbox", "--", f"./{program.name}", code=4)
+    finally:
+        program.unlink()
+    assert (found["status"], found["exit_code"]) == ("nonzero_exit", 7)
+
+
+@pytest.mark.needs_root
+@pytest.mark.parametrize(("mode", "doing"), [((0o700, 0o755), "enter"), ((0o755, 0o700), "execute")])
+def test_a_program_that_the_sandboxs_user_may_not_reach_says_who_and_where(
+    mode: tuple[int, int], doing: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as parent:
+        Path(parent).chmod(0o755)
+        folder = Path(parent) / "private"
+        folder.mkdir()
+        program = folder / "program"
+        program.write_text("#!/bin/sh\n", encoding="utf-8")
+        program.chmod(mode[1])
+        folder.chmod(mode[0])
+        code = execute(["measure", "--isolation", "sandbox", "--show", str(folder), "--", str(program)])
+    assert code == 4
+    where = folder if doing == "enter" else program
+    assert f"may not {doing} `{where}` (mode 0700)" in capfd.readouterr().err
+
+
+def test_the_memory_that_users_expect_is_shown_first(capfd: pytest.CaptureFixture[str]) -> None:
+    assert execute(["measure", "--", "sleep", "0.01"]) == 0
+    lines = [line for line in capfd.readouterr().out.splitlines() if line.startswith("peak memory")]
+    process, tree = lines
+    assert process.startswith("peak memory, process")
+    assert process.endswith("rusage")
+    assert "MiB" in process
+    assert tree.startswith("peak memory, tree")

@@ -203,8 +203,10 @@ def _of_system(error: BaseException) -> SteelyardError | None:
 
     from steelyard.errors import DataError, unwritable  # noqa: PLC0415 - start-up time
 
-    if not isinstance(error, OSError) or error.filename is None:
+    if not isinstance(error, OSError):
         return None
+    if error.filename is None:
+        return _of_folder(error)
     if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EROFS}:
         return unwritable(error.filename, error, "give a folder you may write to")
     if error.errno in {
@@ -218,6 +220,18 @@ def _of_system(error: BaseException) -> SteelyardError | None:
     }:
         message = f"`{error.filename}` cannot be used: {error.strerror}"
         return DataError(message, hint="check the file, its folder and their rights", code="data.unusable")
+    return None
+
+
+def _of_folder(error: OSError) -> SteelyardError | None:
+    """Give the error of a current folder that was deleted; ``None`` where it is there."""
+    import os  # noqa: PLC0415 - start-up time
+
+    if isinstance(error, FileNotFoundError):
+        try:
+            os.getcwd()  # noqa: PTH109 - what `Path.cwd` calls, and the cheaper one
+        except FileNotFoundError:
+            return UsageError("the current folder was deleted", hint="cd to a folder that exists")
     return None
 
 

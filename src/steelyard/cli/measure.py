@@ -13,7 +13,13 @@ from cyclopts import Parameter
 from steelyard.cli.amounts import parse_bytes, parse_counters, parse_cpus, parse_duration_ns
 from steelyard.cli.measure_table import table
 from steelyard.errors import UsageError
-from steelyard.run.resident import located, program_environment, require_started, resident
+from steelyard.run.resident import (
+    hidden_program,
+    located,
+    program_environment,
+    require_started,
+    resident,
+)
 from steelyard.units import NS_PER_S
 
 Document = dict[str, Any]
@@ -95,7 +101,7 @@ class PlaceOptions:
         Without it the program gets `PATH`, `HOME`, `LANG` and `TERM`.
     show
         Further folder or file that an isolated program may read; may be given several times. The
-        current folder is always shown.
+        current folder is always shown, but for `/`, `/tmp` and `/dev/shm`: these are new inside.
     input
         File for standard input; empty input otherwise.
     """
@@ -121,9 +127,11 @@ def measure(
 ) -> int:
     """Execute one command and say what it used.
 
-    CPU and wall time are stamped by the kernel at exec and exit of the program, memory is the peak of
-    the whole process tree, and nothing the command started survives it. Exit code 0 when every run
-    completed, 4 when one did not.
+    CPU and wall time are stamped by the kernel at exec and exit of the program, and nothing the command
+    started survives it. The exit is its last instruction: from Linux 6.16 on, what the kernel needs to take
+    its memory back is not counted, before that it is. The peak memory of a process is the largest resident
+    set of any one, as GNU time prints it; that of the tree is what its control group was charged with, which
+    leaves out files that were in memory already. Exit code 0 when every run completed, 4 when one did not.
 
     Parameters
     ----------
@@ -159,7 +167,8 @@ def measure(
     spec["counters"] = parse_counters(counters or "", "--counters")
     wall_ns = spec["limits"].get("wall_time_ns")
     patience_s = wall_ns / NS_PER_S + 60 if wall_ns else UNBOUNDED_S
-    with resident(place.isolation, shown=place.show, is_fed=place.input is not None) as worker:
+    shown = (*place.show, *hidden_program(spec["command"][0])) if place.isolation != "bare" else place.show
+    with resident(place.isolation, shown=shown, is_fed=place.input is not None) as worker:
         outcomes = worker.execute(spec, timeout_s=patience_s)
     if not as_json:
         require_started(outcomes, command[0], place.isolation)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import stat
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,10 +25,16 @@ if TYPE_CHECKING:
 PASSED_ON = ("PATH", "HOME", "LANG", "TERM")
 """Variables a program gets without being asked for."""
 
+MADE_INSIDE = tuple(Path(name) for name in ("/", "/tmp", "/box", "/dev/shm"))  # noqa: S108 - not written to
+"""Folders that are new wherever a program is isolated: those of the host cannot be shown there."""
+
+KERNEL_FOLDERS = tuple(Path(name) for name in ("/proc", "/sys", "/dev"))
+"""Folders of which the same holds with all below them."""
+
 
 @contextmanager
 def resident(isolation: str, *, shown: Sequence[Path] = (), is_fed: bool = False) -> Iterator[Worker]:
-    """Give a worker in an isolation, with the current folder shown inside.
+    """Give a worker in an isolation, with the current folder shown inside unless it is new there.
 
     Parameters
     ----------
@@ -56,7 +63,7 @@ def resident(isolation: str, *, shown: Sequence[Path] = (), is_fed: bool = False
     logs = Path(tempfile.mkdtemp(prefix="steelyard-measure-"))
     try:
         with open_session(
-            logs, sweep_all, shown=(Path.cwd(), *(path.resolve() for path in shown))
+            logs, sweep_all, shown=(*_current_folder(), *(path.resolve() for path in shown))
         ) as session:
             try:
                 with Worker(chosen, Site(session, chosen.name, worker=0)) as worker:
@@ -66,6 +73,30 @@ def resident(isolation: str, *, shown: Sequence[Path] = (), is_fed: bool = False
                 chosen.close(session)
     finally:
         shutil.rmtree(logs, ignore_errors=True)
+
+
+def is_made_inside(folder: Path) -> bool:
+    """Whether a folder is a new one wherever a program is isolated.
+
+    Examples
+    --------
+    >>> is_made_inside(Path("/")), is_made_inside(Path("/proc/1")), is_made_inside(Path("/tmp/data"))
+    (True, True, False)
+    """
+    is_kernels = any(folder.is_relative_to(place) for place in KERNEL_FOLDERS)
+    return folder in MADE_INSIDE or (is_kernels and not folder.is_relative_to("/dev/shm"))  # noqa: S108 - as above
+
+
+def _current_folder() -> list[Path]:
+    current = Path.cwd()
+    return [] if is_made_inside(current) else [current]
+
+
+def hidden_program(program: str) -> tuple[Path, ...]:
+    """Give the file of a program in a folder that cannot be shown: it has to be shown by itself."""
+    path = Path(program)
+    is_hidden = path.is_absolute() and is_made_inside(path.parent) and path.is_file()
+    return (path,) if is_hidden else ()
 
 
 def located(program: str) -> str:
@@ -152,6 +183,33 @@ def require_started(outcomes: Sequence[Document], program: str, isolation: str) 
     if all(outcome["status"] == "launcher_failed" for outcome in outcomes):
         message = f"`{program}` was not executed: {outcomes[0]['message']}"
         hint = "give a program that may be executed, by its path or a name in `PATH`; `--show` what it needs"
+        if "sandbox" in isolation and "EACCES" in (outcomes[0]["message"] or ""):
+            hint = barred(located(program)) or hint
         if not technology(isolation).shows_host:
             hint = f"`{isolation}` holds Steelyard's own programs alone, in `{PROGRAMS}`"
         raise RunError(message, hint=hint, code="run.not-executed")
+
+
+def barred(program: str) -> str | None:
+    """Say what keeps the sandbox's user from a program of root's; ``None`` where nothing does.
+
+    Parameters
+    ----------
+    program : str
+        Absolute path.
+    """
+    if os.geteuid() != 0 or not program.startswith("/"):
+        # Somebody else is the same user inside.
+        return None
+    for path in (*reversed(Path(program).parents), Path(program)):
+        try:
+            mode = path.stat().st_mode
+        except OSError:
+            return None
+        if not mode & stat.S_IXOTH:
+            doing = "enter" if stat.S_ISDIR(mode) else "execute"
+            return (
+                f"the sandbox runs programs as a user of its own, who may not {doing} `{path}` "
+                f"(mode {stat.S_IMODE(mode):04o}): chmod o+x {shlex.quote(str(path))}, or copy the program"
+            )
+    return None

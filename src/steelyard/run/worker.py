@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
-from steelyard.errors import CapabilityError, RunError
+from steelyard.errors import CapabilityError, RunError, UsageError
 from steelyard.run.clock import ClockOffset, Reading, offset_of
 from steelyard.run.remains import SESSION_VARIABLE, remove_tree
 
@@ -111,11 +111,19 @@ class Worker:
         ------
         RunError
             If the worker is dead.
+        UsageError
+            If a word of the request is not UTF-8: an argument, a variable, a path.
         """
         assert self._process is not None  # noqa: S101 - started
         assert self._process.stdin is not None  # noqa: S101 - a pipe
+        line = json.dumps(request, ensure_ascii=False, separators=(",", ":"))
         try:
-            self._process.stdin.write(json.dumps(request, separators=(",", ":")).encode() + b"\n")
+            encoded = line.encode()
+        except UnicodeEncodeError as error:
+            message = f"`{not_text(request)}` is not UTF-8 text, and a launcher is told of a run in UTF-8"
+            raise UsageError(message, hint="put the command into a script, and give that") from error
+        try:
+            self._process.stdin.write(encoded + b"\n")
             self._process.stdin.flush()
         except OSError as error:
             self.fail("hung up", error)
@@ -287,3 +295,20 @@ def log_tail(path: Path) -> str:
     except OSError:
         return ""
     return "; ".join(line.strip() for line in lines[-TAIL_LINES:] if line.strip())
+
+
+def not_text(document: object) -> str:
+    r"""Give the first text in a document that has bytes which are no UTF-8, with these as escapes.
+
+    Examples
+    --------
+    >>> print(not_text({"command": ["echo", "caf\udce9"]}))
+    caf\xe9
+    """
+    if isinstance(document, dict):
+        return next(filter(None, map(not_text, (*document, *document.values()))), "")
+    if isinstance(document, list):
+        return next(filter(None, map(not_text, document)), "")
+    if isinstance(document, str) and any("\ud800" <= letter <= "\udfff" for letter in document):
+        return document.encode(errors="surrogateescape").decode(errors="backslashreplace")
+    return ""

@@ -24,7 +24,8 @@ fn aslr(host: &Surroundings<'_>) -> NoiseFact {
     let fact = NoiseFact::new(
         "aslr",
         "address randomisation",
-        "Each process gets another layout in caches and TLBs, which spreads runs by up to a few percent.",
+        "Each process gets another layout in caches and TLBs, which spreads runs by up to a few percent. Switched \
+         off, all runs share one layout, which may be a lucky one: a bias that no repetition shows.",
     );
     match sysctl(host, "kernel.randomize_va_space").as_deref() {
         None => fact.unknown("not shown"),

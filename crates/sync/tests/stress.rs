@@ -133,6 +133,36 @@ fn a_ring_keeps_order_under_delays() {
     }
 }
 
+/// Threads that each push one value and take one: no more values than threads are inside, so a queue as deep
+/// as that is never full, and never empty for whoever has just pushed.
+#[test]
+fn a_queue_with_room_takes_every_value_under_delays() {
+    for round in 0..rounds() {
+        let threads = 2 + (round % 3) as usize;
+        let queue = Mpmc::new(threads + (round % 2) as usize);
+        let sum: u64 = thread::scope(|scope| {
+            let turns: Vec<_> = (0..threads)
+                .map(|thread| {
+                    let queue = &queue;
+                    scope.spawn(move || {
+                        let mut choice = Choice::of_round(round + u32::try_from(thread).unwrap());
+                        let mut sum = 0;
+                        for value in 0..2000 {
+                            queue.push(value).unwrap();
+                            choice.delay();
+                            sum += queue.pop().unwrap();
+                        }
+                        sum
+                    })
+                })
+                .collect();
+            turns.into_iter().map(|turn| turn.join().unwrap()).sum()
+        });
+        assert_eq!(sum, threads as u64 * 1000 * 1999);
+        assert_eq!((queue.len(), queue.pop()), (0, None));
+    }
+}
+
 /// Many to many, and one owner with thieves: each value arrives once, in order at each taker.
 #[test]
 fn nothing_is_lost_or_doubled_under_delays() {

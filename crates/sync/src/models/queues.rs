@@ -74,6 +74,52 @@ fn a_ring_passes_single_values() {
     });
 }
 
+/// A full ring, of which one value is taken and published: whoever knows of that finds room.
+#[test]
+fn a_place_that_was_published_is_free_in_a_ring() {
+    explore(|| {
+        let ring = Arc::new(Ring::new(8));
+        // SAFETY: this is the only producer.
+        (0..8).for_each(|value| assert!(unsafe { ring.push(value) }.is_ok()));
+        // SAFETY: as above.
+        unsafe { ring.flush() };
+        let other = Arc::clone(&ring);
+        let consumer = thread::spawn(move || {
+            // SAFETY: this is the only consumer.
+            assert_eq!(unsafe { other.pop() }, Some(0));
+            // SAFETY: as above.
+            unsafe { other.flush_popped() };
+        });
+        // SAFETY: this is the only producer.
+        let early = unsafe { ring.push(8) }.is_ok();
+        consumer.join().unwrap();
+        // SAFETY: as above.
+        let late = unsafe { ring.push(9) }.is_ok();
+        assert!(early != late);
+    });
+}
+
+/// After its `pop` the owner of a deque of one place knows that nothing is inside, whoever has got the value.
+#[test]
+fn the_owner_of_an_empty_deque_finds_room() {
+    explore(|| {
+        let deque = Arc::new(Deque::<u64>::new(1));
+        let other = Arc::clone(&deque);
+        let thief = thread::spawn(move || match other.steal() {
+            Stolen::Value(value) => value,
+            Stolen::Empty | Stolen::Lost => 0,
+        });
+        let mut sum = 0;
+        for value in [1, 10, 100] {
+            // SAFETY: this is the owner.
+            unsafe { deque.push(value) }.unwrap();
+            // SAFETY: as above.
+            sum += unsafe { deque.pop() }.unwrap_or(0);
+        }
+        assert_eq!(sum + thief.join().unwrap(), 111);
+    });
+}
+
 /// The owner pushes two values and takes what it gets, a thief steals: each value goes to one of them.
 #[test]
 fn owner_and_thief_share_a_deque() {
@@ -182,4 +228,35 @@ fn a_producer_and_two_consumers_share_a_queue() {
         }
         assert_eq!(sum, pushed);
     });
+}
+
+/// Two threads, each of which pushes a value and then takes one: at most two values are inside, and whoever takes
+/// one finds one. So no push may find the queue full, and no pop may find it empty.
+fn whoever_pushes_finds_room_and_whoever_pops_a_value(depth: usize, turns: u32) {
+    explore(move || {
+        let queue = Arc::new(Mpmc::new(depth));
+        let other = Arc::clone(&queue);
+        let take_turns = move |queue: &Mpmc<u32>, value: u32| {
+            (0..turns)
+                .map(|_| {
+                    queue.push(value).unwrap();
+                    queue.pop().unwrap()
+                })
+                .sum::<u32>()
+        };
+        let thread = thread::spawn(move || take_turns(&other, 1));
+        let sum = take_turns(&queue, 100) + thread.join().unwrap();
+        assert_eq!(sum, 101 * turns);
+        assert!(queue.is_empty());
+    });
+}
+
+#[test]
+fn a_queue_with_room_takes_every_value() {
+    whoever_pushes_finds_room_and_whoever_pops_a_value(2, 2);
+}
+
+#[test]
+fn a_queue_with_more_slots_than_depth_takes_every_value() {
+    whoever_pushes_finds_room_and_whoever_pops_a_value(3, 2);
 }

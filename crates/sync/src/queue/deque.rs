@@ -113,6 +113,14 @@ impl<T: Word> Deque<T> {
     /// assert_eq!(thief.steal(), Stolen::Value(1));
     /// assert_eq!([owner.pop(), owner.pop(), owner.pop()], [Some(3), Some(2), None]);
     /// ```
+    ///
+    /// Thieves can be copied, the owner cannot:
+    ///
+    /// ```compile_fail,E0382
+    /// let mut deque = steelyard_sync::Deque::<u64>::new(4);
+    /// let (owner, thief) = deque.split();
+    /// let copies = (thief, thief, owner, owner);
+    /// ```
     pub fn split(&mut self) -> (DequeOwner<'_, T>, Thief<'_, T>) {
         (DequeOwner(self), Thief(self))
     }

@@ -6,13 +6,16 @@ use std::mem::MaybeUninit;
 
 use super::{Full, slot_count};
 use crate::Padded;
-use crate::atomic::{Acquire, AtomicU32, AtomicUsize, Relaxed, Release, Shared};
+use crate::atomic::{Acquire, AtomicU32, AtomicUsize, Ordering::SeqCst, Relaxed, Release, Shared};
+use crate::wait::{Moment, fence};
 
 /// A queue of `depth` values for any number of producers and consumers.
 ///
 /// A side reserves a position with one compare-and-swap. Each slot carries a stamp: the position that
-/// may be written next, or that position plus one once it is written. A thread that loses its core
-/// between reserving and stamping holds up only those who need that very slot.
+/// may be written next, or that position plus one once it is written. Every operation takes effect at one
+/// moment between its call and its return (it is linearizable): a queue that says full held `depth` values
+/// then, one that says empty held none. The price: a thread that loses its core between reserving a position
+/// and stamping its slot holds up those who need that very slot.
 ///
 /// ```
 /// let queue = steelyard_sync::Mpmc::new(2);
@@ -30,7 +33,8 @@ pub struct Mpmc<T> {
 
 #[derive(Debug)]
 struct Slot<T> {
-    /// Lower half of a position: enough, because a stamp is never more than a lap away from it.
+    /// Lower half of a position. A thread that was away for 2^32 positions may take a stamp for the one it
+    /// waits for; its exchange of the whole position then fails.
     stamp: AtomicU32,
     value: Shared<MaybeUninit<T>>,
 }
@@ -72,16 +76,27 @@ impl<T: Copy> Mpmc<T> {
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
-        // ORDERING: Acquire keeps the second load behind the first; `popped` only grows.
-        let popped = self.popped.load(Acquire);
-        self.pushed.load(Relaxed).wrapping_sub(popped)
+        // ORDERING: SeqCst keeps the three loads in their order.
+        let mut pushed = self.pushed.load(SeqCst);
+        loop {
+            let popped = self.popped.load(SeqCst);
+            let now = self.pushed.load(SeqCst);
+            if now == pushed {
+                // Nothing was pushed meanwhile, so both numbers belong to the moment of the middle load.
+                return pushed.wrapping_sub(popped);
+            }
+            pushed = now;
+        }
     }
 
     /// Whether it was empty a moment ago.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        // ORDERING: SeqCst keeps the second load behind the first. If they differ, something was inside in
+        // between, because `popped` only grows.
+        let popped = self.popped.load(SeqCst);
+        self.pushed.load(SeqCst) == popped
     }
 
     #[inline]
@@ -89,29 +104,35 @@ impl<T: Copy> Mpmc<T> {
         &self.slots[position & (self.slots.len() - 1)]
     }
 
+    /// Whether fewer than `depth` values were inside when a value had the `position` to go to, as far as
+    /// this thread knows. A position that is no longer the next one counts as none.
+    #[inline]
+    fn has_room(&self, position: usize) -> bool {
+        // With as many slots as `depth` the stamp has said so already. What is read may be older than the
+        // truth; `popped` only grows, so there is more room than that at most.
+        self.depth == self.slots.len() || position.wrapping_sub(self.popped.load(Relaxed)) < self.depth
+    }
+
     /// Adds a value.
+    ///
+    /// Where the next slot is just being read by another thread, waits for it.
     ///
     /// # Errors
     ///
-    /// [`Full`] with the value, if there are `depth` values inside or being taken out.
+    /// [`Full`] with the value, if there are `depth` values inside.
     #[inline]
     pub fn push(&self, value: T) -> Result<(), Full<T>> {
+        let mut moment = Moment::default();
         let mut position = self.pushed.load(Relaxed);
         loop {
             let slot = self.slot(position);
             // ORDERING: pairs with the Release in `pop`: the value of the lap before has been read.
-            let lead = slot.stamp.load(Acquire).wrapping_sub(stamp(position)).cast_signed();
-            if lead < 0 {
-                return Err(Full(value));
-            }
-            if lead == 0 {
-                // There may be more slots than `depth`. `popped` can only have grown since; if
-                // `pushed` has too, the exchange below fails.
-                if position.wrapping_sub(self.popped.load(Relaxed)) >= self.depth {
-                    return Err(Full(value));
-                }
+            let is_free = slot.stamp.load(Acquire) == stamp(position);
+            if is_free && self.has_room(position) {
                 let next = position.wrapping_add(1);
-                match self.pushed.compare_exchange_weak(position, next, Relaxed, Relaxed) {
+                // ORDERING: pairs with the fence in `is_full_before`: whoever sees this position sees every
+                // value that was taken before it.
+                match self.pushed.compare_exchange_weak(position, next, SeqCst, Relaxed) {
                     Ok(_) => {
                         // SAFETY: the position is reserved by this thread, and the stamp says that the
                         // slot has been read.
@@ -122,26 +143,31 @@ impl<T: Copy> Mpmc<T> {
                     }
                     Err(now) => position = now,
                 }
+            } else if self.is_full_before(position) {
+                return Err(Full(value));
             } else {
+                moment.pass();
                 position = self.pushed.load(Relaxed);
             }
         }
     }
 
-    /// Takes the oldest value, unless there is none or it is still being written.
+    /// Takes the oldest value, unless there is none.
+    ///
+    /// Where the oldest value is just being written by another thread, waits for it.
     #[inline]
     pub fn pop(&self) -> Option<T> {
+        let mut moment = Moment::default();
         let mut position = self.popped.load(Relaxed);
         loop {
             let slot = self.slot(position);
             let next = position.wrapping_add(1);
             // ORDERING: pairs with the Release in `push`: the value is there.
-            let lead = slot.stamp.load(Acquire).wrapping_sub(stamp(next)).cast_signed();
-            if lead < 0 {
-                return None;
-            }
-            if lead == 0 {
-                match self.popped.compare_exchange_weak(position, next, Relaxed, Relaxed) {
+            let is_written = slot.stamp.load(Acquire) == stamp(next);
+            if is_written {
+                // ORDERING: pairs with the fence in `is_empty_at`: whoever sees this position sees every
+                // value that was added before it.
+                match self.popped.compare_exchange_weak(position, next, SeqCst, Relaxed) {
                     Ok(_) => {
                         // SAFETY: the position is reserved by this thread, and the stamp says that the
                         // slot has been written.
@@ -152,10 +178,32 @@ impl<T: Copy> Mpmc<T> {
                     }
                     Err(now) => position = now,
                 }
+            } else if self.is_empty_at(position) {
+                return None;
             } else {
+                moment.pass();
                 position = self.popped.load(Relaxed);
             }
         }
+    }
+
+    /// Whether the queue is full, as seen by a thread that has read `position` from `pushed`.
+    #[cold]
+    fn is_full_before(&self, position: usize) -> bool {
+        // ORDERING: keeps the load behind that of `position`, so that at the moment of this load at least
+        // `position` values had been pushed; pairs with the exchanges. If others went on since, there is room
+        // or somebody else has taken it: `popped` may even be beyond `position`.
+        fence::full();
+        let inside = position.wrapping_sub(self.popped.load(Relaxed)).cast_signed();
+        inside >= self.depth.cast_signed()
+    }
+
+    /// Whether the queue is empty, as seen by a thread that has read `position` from `popped`.
+    #[cold]
+    fn is_empty_at(&self, position: usize) -> bool {
+        // ORDERING: as above: at least `position` values had been popped when just as many were pushed.
+        fence::full();
+        self.pushed.load(Relaxed) == position
     }
 }
 

@@ -16,8 +16,9 @@ use crate::atomic::{Acquire, AtomicUsize, Relaxed, Release, Shared};
 /// Positions only grow; a position modulo the number of slots is its slot. Two things keep cache lines
 /// from travelling for every value. Each side remembers what it last saw of the other's position and
 /// looks again only when that says full or empty. And each side publishes its own position only every
-/// few values, so that the two do not work on the same line of slots; [`Producer::flush`] publishes what
-/// is held back, and a consumer does so when it finds nothing.
+/// few values, so that the two do not work on the same line of slots: a quarter of the depth, at most 8.
+/// [`Producer::flush`] and [`Consumer::flush`] publish what is held back; a producer does so when it finds no
+/// room, and a consumer when it finds nothing.
 ///
 /// ```
 /// let mut ring = steelyard_sync::Ring::new(2);
@@ -26,6 +27,15 @@ use crate::atomic::{Acquire, AtomicUsize, Relaxed, Release, Shared};
 /// assert_eq!(producer.push(3).unwrap_err().0, 3);
 /// producer.flush();
 /// assert_eq!([consumer.pop(), consumer.pop(), consumer.pop()], [Some(1), Some(2), None]);
+/// ```
+///
+/// There is one producer, not two:
+///
+/// ```compile_fail,E0499
+/// let mut ring = steelyard_sync::Ring::new(2);
+/// let (mut producer, _) = ring.split();
+/// let (mut second, _) = ring.split();
+/// assert!(producer.push(1).is_ok() && second.push(2).is_ok());
 /// ```
 #[derive(Debug)]
 pub struct Ring<T> {
@@ -198,6 +208,19 @@ impl<T: Copy> Ring<T> {
         memory
     }
 
+    /// Publishes the places that are free again and held back.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Ring::pop`].
+    #[inline]
+    pub(crate) unsafe fn flush_popped(&self) {
+        // SAFETY: the caller is the only consumer.
+        let popped = unsafe { self.consumer.recall() }.own;
+        // ORDERING: as in `look`.
+        self.consumer.published.store(popped, Release);
+    }
+
     /// Takes the oldest value.
     ///
     /// # Safety
@@ -274,7 +297,8 @@ impl<T: Copy> Producer<'_, T> {
     ///
     /// # Errors
     ///
-    /// [`Full`] with the value, if there are `depth` values inside.
+    /// [`Full`] with the value, if no place is known to be free: there are `depth` values inside, or fewer by
+    /// those that were taken and not published yet: less than a quarter of the depth, at most 7.
     #[inline]
     pub fn push(&mut self, value: T) -> Result<(), Full<T>> {
         // SAFETY: `split` made one producer, and it is borrowed exclusively.
@@ -306,6 +330,13 @@ impl<T: Copy> Consumer<'_, T> {
     pub fn pop_batch(&mut self, target: &mut [T]) -> usize {
         // SAFETY: as above.
         unsafe { self.0.pop_batch(target) }
+    }
+
+    /// Publishes the places that are free again. Call it before waiting for anything else than this ring.
+    #[inline]
+    pub fn flush(&mut self) {
+        // SAFETY: as above.
+        unsafe { self.0.flush_popped() };
     }
 }
 

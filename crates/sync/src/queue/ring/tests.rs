@@ -96,6 +96,26 @@ proptest! {
         }
     }
 
+    /// A consumer that has published what it took leaves room for exactly as many values.
+    #[test]
+    fn a_place_that_was_published_is_free(depth in 1_usize..70, taken in 0_usize..70) {
+        let taken = taken.min(depth);
+        let mut ring = Ring::new(depth);
+        let (mut producer, mut consumer) = ring.split();
+        for value in 0..depth {
+            prop_assert!(producer.push(value).is_ok());
+        }
+        producer.flush();
+        for value in 0..taken {
+            prop_assert_eq!(consumer.pop(), Some(value));
+        }
+        consumer.flush();
+        for value in 0..taken {
+            prop_assert!(producer.push(depth + value).is_ok());
+        }
+        prop_assert!(producer.push(0).is_err());
+    }
+
     /// Nothing stays unknown for good: with the consumer at its end, the whole depth is free.
     #[test]
     fn an_empty_ring_takes_its_whole_depth(depth in 1_usize..70, shift in 0_usize..200) {

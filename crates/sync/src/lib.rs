@@ -47,6 +47,8 @@ mod timer;
 mod golden;
 #[cfg(all(test, loom))]
 mod models;
+#[cfg(all(test, not(loom)))]
+mod thread_bounds;
 
 #[cfg(not(loom))]
 pub use command::{USAGE, execute};

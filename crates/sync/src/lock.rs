@@ -3,6 +3,8 @@
 //! All of them wait in the same manner: spin briefly, then offer the core, then sleep in the kernel, so
 //! that more threads than cores do not burn the time of whoever holds the lock.
 
+use std::marker::PhantomData;
+
 mod anderson;
 mod clh;
 #[cfg(not(loom))]
@@ -20,8 +22,18 @@ pub use mcs::Mcs;
 pub use test_and_set::{TestAndSet, TestTestAndSet};
 pub use ticket::Ticket;
 
+#[cfg(all(test, loom))]
+pub(crate) use node::model::free_nodes;
+
 /// A lock.
-pub trait Lock: Send + Sync {
+///
+/// # Safety
+///
+/// Queues and pipelines let a guard stand for sole access. So between the return of [`Lock::lock`] or
+/// [`Lock::try_lock`] and the drop of what they gave, neither gives another guard of the same lock; and whoever
+/// gets the next one sees everything that was done under the one before. A guard that is forgotten keeps the
+/// lock for good.
+pub unsafe trait Lock: Send + Sync {
     /// Holds the lock until it is dropped.
     type Guard<'a>
     where
@@ -33,7 +45,7 @@ pub trait Lock: Send + Sync {
     where
         Self: Sized;
 
-    /// Waits for the lock and takes it.
+    /// Waits for the lock and takes it. A thread that holds it already waits for good.
     ///
     /// ```
     /// use steelyard_sync::{Lock, Mcs};
@@ -50,8 +62,12 @@ pub trait Lock: Send + Sync {
     fn try_lock(&self) -> Option<Self::Guard<'_>>;
 }
 
-/// A lock of our own: what taking it gives is needed to release it.
-pub trait RawLock: Send + Sync {
+/// A lock whose guard is [`Held`]: what taking it gives is needed to release it.
+///
+/// # Safety
+///
+/// As for [`Lock`], from taking it until [`RawLock::release`].
+pub unsafe trait RawLock: Send + Sync {
     /// What the holder must remember: a ticket or a place in the queue.
     type Token: Copy;
 
@@ -70,27 +86,59 @@ pub trait RawLock: Send + Sync {
     ///
     /// # Safety
     ///
-    /// The caller holds the lock, and `token` is what taking it gave.
+    /// The calling thread has taken the lock and not released it, and `token` is what taking it gave.
     unsafe fn release(&self, token: Self::Token);
 }
 
 /// Holds a [`RawLock`] until it is dropped.
+///
+/// It stays with the thread that took the lock: POSIX leaves undefined what happens when another one unlocks
+/// a mutex.
+///
+/// ```compile_fail,E0277
+/// use steelyard_sync::{Lock, PthreadMutex};
+///
+/// let lock = PthreadMutex::new(2);
+/// let held = lock.lock();
+/// std::thread::scope(|scope| scope.spawn(move || drop(held)).join().unwrap());
+/// ```
+///
+/// Nor does it outlive the lock:
+///
+/// ```compile_fail,E0505
+/// use steelyard_sync::{Clh, Lock};
+///
+/// let lock = Clh::new(2);
+/// let held = lock.lock();
+/// drop(lock);
+/// drop(held);
+/// ```
 #[derive(Debug)]
 #[must_use = "the lock is released when this is dropped"]
 pub struct Held<'a, L: RawLock> {
     lock: &'a L,
     token: L::Token,
+    /// Not `Send`.
+    thread: PhantomData<*const ()>,
+}
+
+impl<'a, L: RawLock> Held<'a, L> {
+    #[inline]
+    fn new(lock: &'a L, token: L::Token) -> Self {
+        Self { lock, token, thread: PhantomData }
+    }
 }
 
 impl<L: RawLock> Drop for Held<'_, L> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: this guard was made by taking the lock and is dropped once.
+        // SAFETY: this guard was made by taking the lock, has stayed with its thread and is dropped once.
         unsafe { self.lock.release(self.token) };
     }
 }
 
-impl<L: RawLock> Lock for L {
+// SAFETY: a guard is made by taking the lock only, and releases it when it is dropped.
+unsafe impl<L: RawLock> Lock for L {
     type Guard<'a>
         = Held<'a, L>
     where
@@ -102,12 +150,12 @@ impl<L: RawLock> Lock for L {
 
     #[inline]
     fn lock(&self) -> Held<'_, L> {
-        Held { lock: self, token: self.acquire() }
+        Held::new(self, self.acquire())
     }
 
     #[inline]
     fn try_lock(&self) -> Option<Held<'_, L>> {
-        self.try_acquire().map(|token| Held { lock: self, token })
+        self.try_acquire().map(|token| Held::new(self, token))
     }
 }
 

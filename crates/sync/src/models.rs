@@ -8,5 +8,8 @@ mod waiting;
 fn explore(model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = builder.preemption_bound.or(Some(3));
-    builder.check(model);
+    builder.check(move || {
+        crate::lock::free_nodes();
+        model();
+    });
 }

@@ -45,19 +45,19 @@ pub fn parallel(load: &Load, settings: &Settings) -> Result<Outcome, SyncError> 
     match strategy {
         Strategy::LockFree => {
             require_own_worker(settings, queues)?;
-            execute(load, settings, &LockFree::new(queues, depth))
+            execute(load, settings, LockFree::new(queues, depth))
         }
-        Strategy::WorkStealing => execute(load, settings, &Stealing::new(queues, depth)),
-        Strategy::SharedQueue => execute(load, settings, &SharedQueue::new(queues, depth)),
+        Strategy::WorkStealing => execute(load, settings, Stealing::new(queues, depth)),
+        Strategy::SharedQueue => execute(load, settings, SharedQueue::new(queues, depth)),
         Strategy::BatchDequeue if lock.is_none() => {
             require_own_worker(settings, queues)?;
-            execute(load, settings, &BatchHome::new(queues, depth))
+            execute(load, settings, BatchHome::new(queues, depth))
         }
         Strategy::HomeQueue => with_lock!(require_lock(settings)?, L => {
-            execute(load, settings, &HomeQueue::<L>::new(queues, depth, workers))
+            execute(load, settings, HomeQueue::<L>::new(queues, depth, workers))
         }),
         Strategy::BatchDequeue => with_lock!(require_lock(settings)?, L => {
-            execute(load, settings, &Sweep::<L>::new(Order::Around, queues, depth, workers).with_batches())
+            execute(load, settings, Sweep::<L>::new(Order::Around, queues, depth, workers).with_batches())
         }),
         Strategy::LeaderFollowers => with_lock!(require_lock(settings)?, L => {
             leader::execute::<L>(load, settings)
@@ -71,7 +71,7 @@ pub fn parallel(load: &Load, settings: &Settings) -> Result<Outcome, SyncError> 
 fn sweep(load: &Load, settings: &Settings, order: Order) -> Result<Outcome, SyncError> {
     let &Settings { workers, depth, .. } = settings;
     with_lock!(require_lock(settings)?, L => {
-        execute(load, settings, &Sweep::<L>::new(order, load.sources as usize, depth, workers))
+        execute(load, settings, Sweep::<L>::new(order, load.sources as usize, depth, workers))
     })
 }
 
@@ -94,19 +94,21 @@ fn require_lock(settings: &Settings) -> Result<LockKind, SyncError> {
     })
 }
 
-fn execute<E: Exchange>(load: &Load, settings: &Settings, exchange: &E) -> Result<Outcome, SyncError> {
+#[expect(clippy::needless_pass_by_value, reason = "each seat of an exchange is taken once")]
+fn execute<E: Exchange>(load: &Load, settings: &Settings, exchange: E) -> Result<Outcome, SyncError> {
     pin::require(&settings.cpus)?;
     let mut sources = load.open();
     let source_means = sources.means();
     let crew = Crew::new(settings.workers, exchange.access(), exchange.queue_count());
     let (dispatched, shares, times) = thread::scope(|scope| {
-        let crew = &crew;
+        let (exchange, crew) = (&exchange, &crew);
         let workers: Vec<_> = (0..settings.workers)
             .map(|worker| {
                 scope.spawn(move || {
                     pin::apply(&settings.cpus, worker + 1);
                     crew.arrive();
-                    work(exchange, crew, worker, load.sources as usize)
+                    // SAFETY: each worker is one thread, and the exchange is used in this run only.
+                    unsafe { work(exchange, crew, worker, load.sources as usize) }
                 })
             })
             .collect();
@@ -118,7 +120,8 @@ fn execute<E: Exchange>(load: &Load, settings: &Settings, exchange: &E) -> Resul
             End::After(ms) => Some(crew.stop.set_after(scope, ms, || crew.wake_all())),
             End::Packets(_) => None,
         };
-        let dispatched = dispatch(&mut sources, exchange, crew, load.packet_limit());
+        // SAFETY: nothing else dispatches to this exchange.
+        let dispatched = unsafe { dispatch(&mut sources, exchange, crew, load.packet_limit()) };
         let shares: Vec<Share> = workers.into_iter().map(join).collect();
         (dispatched, shares, timer.map_or_else(|| watch.elapsed(), join))
     });

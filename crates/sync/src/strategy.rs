@@ -100,8 +100,12 @@ pub(crate) trait Exchange: Sync {
     where
         Self: 'a;
 
-    /// The seat of one worker; each is taken once.
-    fn seat(&self, worker: usize) -> Self::Seat<'_>;
+    /// The seat of one worker: with it one thread takes packets from where only one may.
+    ///
+    /// # Safety
+    ///
+    /// Each worker's seat is taken once.
+    unsafe fn seat(&self, worker: usize) -> Self::Seat<'_>;
 
     /// Which workers may take from a queue.
     fn access(&self) -> Access;

@@ -41,7 +41,8 @@ impl Anderson {
     }
 }
 
-impl RawLock for Anderson {
+// SAFETY: a number enters when it is called, each is given to one taker, and a release calls the next one.
+unsafe impl RawLock for Anderson {
     type Token = u32;
 
     fn with_threads(threads: usize) -> Self {

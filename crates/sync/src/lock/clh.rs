@@ -1,5 +1,5 @@
 use super::RawLock;
-use super::node::{self, BUSY, Node, Place};
+use super::node::{self, Node, Place};
 use crate::Padded;
 use crate::atomic::{AcqRel, Acquire, AtomicPtr, Relaxed};
 
@@ -47,14 +47,15 @@ impl Clh {
 unsafe fn take_over(left: Place) -> Place {
     // The link was written before the state, and whoever saw the state sees it.
     // SAFETY: passed on to the caller.
-    let link = unsafe { left.as_ref() }.link.load(Relaxed);
+    let link = unsafe { node::at(left) }.link.load(Relaxed);
     // SAFETY: passed on to the caller.
     unsafe { node::give_back(left) };
     // A node that is left always names one.
     Place::new(link).unwrap_or(left)
 }
 
-impl RawLock for Clh {
+// SAFETY: a taker enters when the node before it is free, and its own node is free only after its release.
+unsafe impl RawLock for Clh {
     type Token = ClhPlace;
 
     fn with_threads(_: usize) -> Self {
@@ -83,7 +84,7 @@ impl RawLock for Clh {
         loop {
             // ORDERING: pairs with the Release in `node::change`: what the last holder wrote is seen.
             // SAFETY: we are the only one behind that node, and it stays until we give it back.
-            match unsafe { before.as_ref() }.state.word.load(Acquire) {
+            match unsafe { node::at(before) }.state.word.load(Acquire) {
                 FREE => {
                     // SAFETY: as in `acquire`.
                     unsafe { node::give_back(before) };
@@ -117,7 +118,7 @@ impl Clh {
             return;
         }
         // SAFETY: our own node. The link is published by the change of state.
-        unsafe { place.as_ref() }.link.store(before.as_ptr(), Relaxed);
+        unsafe { node::at(place) }.link.store(before.as_ptr(), Relaxed);
         // SAFETY: our own node; from here on it belongs to the thread behind us.
         unsafe { node::change(place, LEFT) };
     }
@@ -128,12 +129,12 @@ impl Drop for Clh {
         let mut last = Place::new(self.tail.load(Relaxed));
         while let Some(place) = last {
             // SAFETY: nobody uses the lock any more, and the tail and what it names belong to it.
-            let state = unsafe { place.as_ref() }.state.word.load(Relaxed);
-            debug_assert_ne!(state, BUSY, "a lock cannot be dropped while it is held");
+            let state = unsafe { node::at(place) }.state.word.load(Relaxed);
+            // `BUSY` where a guard was forgotten: its holder cannot come back.
             last = None;
             if state == LEFT {
                 // SAFETY: as above.
-                last = Place::new(unsafe { place.as_ref() }.link.load(Relaxed));
+                last = Place::new(unsafe { node::at(place) }.link.load(Relaxed));
             }
             // SAFETY: as above.
             unsafe { node::give_back(place) };

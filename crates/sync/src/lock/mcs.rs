@@ -3,7 +3,8 @@ use std::ptr;
 use super::RawLock;
 use super::node::{self, Node, Place};
 use crate::Padded;
-use crate::atomic::{AcqRel, Acquire, AtomicPtr, Relaxed, Release, pause, yield_now};
+use crate::atomic::{AcqRel, Acquire, AtomicPtr, Relaxed, Release};
+use crate::wait::Moment;
 
 /// State of a node whose thread has the lock.
 const GRANTED: u32 = 2;
@@ -23,7 +24,8 @@ pub struct Mcs {
 #[derive(Debug, Clone, Copy)]
 pub struct McsPlace(Place);
 
-impl RawLock for Mcs {
+// SAFETY: a taker enters when it finds no tail or is granted the lock, and only a release grants it or takes the tail away.
+unsafe impl RawLock for Mcs {
     type Token = McsPlace;
 
     fn with_threads(_: usize) -> Self {
@@ -40,7 +42,7 @@ impl RawLock for Mcs {
         if let Some(before) = Place::new(before) {
             // ORDERING: pairs with the Acquire in `next`: the node is complete.
             // SAFETY: the thread before does not give its node up before it has seen this link.
-            unsafe { before.as_ref() }.link.store(place.as_ptr(), Release);
+            unsafe { node::at(before) }.link.store(place.as_ptr(), Release);
             // SAFETY: it is our own node, and only we wait on it.
             unsafe { node::wait(place) };
         }
@@ -66,7 +68,7 @@ impl RawLock for Mcs {
     unsafe fn release(&self, McsPlace(place): McsPlace) {
         // ORDERING: pairs with the Release of the thread behind us, in `acquire`.
         // SAFETY: our own node.
-        let mut next = unsafe { place.as_ref() }.link.load(Acquire);
+        let mut next = unsafe { node::at(place) }.link.load(Acquire);
         if next.is_null() {
             // ORDERING: Release pairs with the Acquire of the next thread that finds the lock free.
             if self.tail.compare_exchange(place.as_ptr(), ptr::null_mut(), Release, Relaxed).is_ok() {
@@ -95,16 +97,15 @@ impl RawLock for Mcs {
 #[cold]
 unsafe fn wait_for_link(place: Place) -> *mut Padded<Node> {
     // SAFETY: passed on to the caller.
-    let link = unsafe { &place.as_ref().link };
-    let mut tries = 0_u32;
+    let link = unsafe { &node::at(place).link };
+    let mut moment = Moment::default();
     loop {
         // ORDERING: as in `release`.
         let next = link.load(Acquire);
         if !next.is_null() {
             return next;
         }
-        tries = tries.saturating_add(1);
-        if tries < 100 { pause() } else { yield_now() }
+        moment.pass();
     }
 }
 

@@ -56,7 +56,8 @@ fn free(state: &Sleepers) {
     state.wake(1);
 }
 
-impl RawLock for TestAndSet {
+// SAFETY: whoever finds `FREE` in an exchange for `TAKEN` is the only one until a release writes `FREE`.
+unsafe impl RawLock for TestAndSet {
     type Token = ();
 
     fn with_threads(_: usize) -> Self {
@@ -107,7 +108,8 @@ impl TestTestAndSet {
     }
 }
 
-impl RawLock for TestTestAndSet {
+// SAFETY: as above.
+unsafe impl RawLock for TestTestAndSet {
     type Token = ();
 
     fn with_threads(_: usize) -> Self {

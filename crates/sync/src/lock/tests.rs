@@ -109,6 +109,25 @@ fn nested_locks_each_have_their_place() {
     }
 }
 
+/// A guard may be forgotten in safe code. The lock then stays locked, and dropping it is no fault: of
+/// destroying a mutex that is locked, `ThreadSanitizer` would tell.
+#[test]
+fn a_lock_may_be_dropped_whose_guard_was_forgotten() {
+    fn forget<L: Lock>() {
+        for _ in 0..3 {
+            let lock = L::new(2);
+            std::mem::forget(lock.lock());
+            assert!(lock.try_lock().is_none());
+            drop(lock);
+            // Nothing is left behind for the next lock.
+            drop(L::new(2).lock());
+        }
+    }
+    for (_, kind, _) in LockKind::ALL {
+        with_lock!(kind, L => forget::<L>());
+    }
+}
+
 #[test]
 fn letters_are_unique() {
     let letters: std::collections::BTreeSet<char> =

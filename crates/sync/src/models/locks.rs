@@ -58,6 +58,23 @@ fn trying_disturbs_nobody<L: RawLock + 'static>() {
     });
 }
 
+/// Two threads that each take one lock and then another. The node that has left the queue of the first enters
+/// that of the second, while others may still be about to wake whoever waited on it. loom also fails if a node is
+/// used after it was given back, given back beside another use, or never.
+fn nodes_are_used_again<L: RawLock + 'static>() {
+    explore(|| {
+        let shared = [guarded::<L>(), guarded::<L>()];
+        let other = shared.clone();
+        let thread = thread::spawn(move || other.iter().for_each(|guarded| guarded.enter()));
+        shared.iter().for_each(|guarded| guarded.enter());
+        thread.join().unwrap();
+        for guarded in &shared {
+            // SAFETY: the other thread has ended.
+            assert_eq!(guarded.count.with(|count| unsafe { *count }), 2);
+        }
+    });
+}
+
 macro_rules! models {
     ($($name:ident: $lock:ty,)*) => {$(
         mod $name {
@@ -81,6 +98,43 @@ models! {
     anderson: super::Anderson,
     clh: super::Clh,
     mcs: super::Mcs,
+}
+
+#[test]
+fn nodes_of_clh_are_used_again() {
+    nodes_are_used_again::<Clh>();
+}
+
+#[test]
+fn nodes_of_mcs_are_used_again() {
+    nodes_are_used_again::<Mcs>();
+}
+
+/// Each of three threads enters, so that one of them may have a neighbour on both sides.
+fn three_threads_exclude_each_other<L: RawLock + 'static>() {
+    explore(|| {
+        let shared = guarded::<L>();
+        let threads: Vec<_> = (0..2)
+            .map(|_| {
+                let other = Arc::clone(&shared);
+                thread::spawn(move || other.enter())
+            })
+            .collect();
+        shared.enter();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        // SAFETY: the other threads have ended.
+        assert_eq!(shared.count.with(|count| unsafe { *count }), 3);
+    });
+}
+
+#[test]
+fn three_threads_queue_in_clh() {
+    three_threads_exclude_each_other::<Clh>();
+}
+
+#[test]
+fn three_threads_queue_in_mcs() {
+    three_threads_exclude_each_other::<Mcs>();
 }
 
 /// Two threads try behind a holder: each may leave the queue while the one before it leaves.

@@ -19,8 +19,12 @@ pub(super) struct Dispatched {
 const QUIET: u64 = 8;
 
 /// Deals packets from each source in turn until the stop flag is set or `limit` packets are dealt;
-/// waits when a queue is full. Only one thread may call it.
-pub(super) fn dispatch<E: Exchange>(
+/// waits when a queue is full.
+///
+/// # Safety
+///
+/// It is called once for an exchange.
+pub(super) unsafe fn dispatch<E: Exchange>(
     sources: &mut Sources,
     exchange: &E,
     crew: &Crew,
@@ -34,7 +38,7 @@ pub(super) fn dispatch<E: Exchange>(
         for source in 0..sources.count() {
             let packet = sources.next_packet(source);
             let queue = exchange.queue_of(source);
-            // SAFETY: this is the only dispatcher of the run.
+            // SAFETY: passed on to the caller: this is the only dispatcher.
             let mut offered = unsafe { exchange.offer(source, packet) };
             if offered == Offered::Refused {
                 done.full_waits += 1;

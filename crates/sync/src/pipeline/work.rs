@@ -10,8 +10,13 @@ const FEWEST_LOOKS: usize = 8;
 
 /// Takes and processes packets until the stop flag is set, or until the dispatcher has finished and
 /// nothing is left.
-pub(super) fn work<E: Exchange>(exchange: &E, crew: &Crew, worker: usize, sources: usize) -> Share {
-    let mut seat = exchange.seat(worker);
+///
+/// # Safety
+///
+/// It is called once for each worker of an exchange.
+pub(super) unsafe fn work<E: Exchange>(exchange: &E, crew: &Crew, worker: usize, sources: usize) -> Share {
+    // SAFETY: passed on to the caller.
+    let mut seat = unsafe { exchange.seat(worker) };
     let mut share = Share::new(sources);
     let low = exchange.depth() / 4;
     let is_low = |queue| exchange.len(queue) <= low;

@@ -68,7 +68,7 @@ pub(crate) struct BatchSeat<'a> {
 impl Exchange for BatchHome {
     type Seat<'a> = BatchSeat<'a>;
 
-    fn seat(&self, worker: usize) -> BatchSeat<'_> {
+    unsafe fn seat(&self, worker: usize) -> BatchSeat<'_> {
         BatchSeat { ring: &self.rings[worker], queue: worker, batch: Batch::new(self.depth) }
     }
 
@@ -95,7 +95,7 @@ impl Exchange for BatchHome {
     #[inline]
     fn take<'a>(&'a self, seat: &mut BatchSeat<'a>) -> Option<(usize, Packet)> {
         if seat.batch.is_empty() {
-            // SAFETY: each seat is taken once, so this worker is the only one at this ring.
+            // SAFETY: this seat was taken once, so this worker is the only one at this ring.
             seat.batch.refill(|target| unsafe { seat.ring.pop_batch(target) });
         }
         Some((seat.queue, seat.batch.pop()?))

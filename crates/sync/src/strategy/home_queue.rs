@@ -49,7 +49,7 @@ impl<L: Lock> Exchange for HomeQueue<L> {
     where
         L: 'a;
 
-    fn seat(&self, worker: usize) -> HomeSeat<'_, L> {
+    unsafe fn seat(&self, worker: usize) -> HomeSeat<'_, L> {
         let first = worker % self.queues.len();
         HomeSeat { first, current: first, held: None }
     }

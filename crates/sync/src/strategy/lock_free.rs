@@ -24,7 +24,7 @@ pub(crate) struct OwnRing<'a> {
 impl Exchange for LockFree {
     type Seat<'a> = OwnRing<'a>;
 
-    fn seat(&self, worker: usize) -> OwnRing<'_> {
+    unsafe fn seat(&self, worker: usize) -> OwnRing<'_> {
         OwnRing { ring: &self.rings[worker], queue: worker }
     }
 
@@ -50,7 +50,7 @@ impl Exchange for LockFree {
 
     #[inline]
     fn take<'a>(&'a self, seat: &mut OwnRing<'a>) -> Option<(usize, Packet)> {
-        // SAFETY: each seat is taken once, so this worker is the only one at this ring.
+        // SAFETY: this seat was taken once, so this worker is the only one at this ring.
         let packet = unsafe { seat.ring.pop() }?;
         Some((seat.queue, packet))
     }

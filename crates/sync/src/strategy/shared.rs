@@ -18,7 +18,7 @@ impl SharedQueue {
 impl Exchange for SharedQueue {
     type Seat<'a> = ();
 
-    fn seat(&self, _: usize) {}
+    unsafe fn seat(&self, _: usize) {}
 
     fn access(&self) -> Access {
         Access::Anyone

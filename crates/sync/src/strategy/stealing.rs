@@ -39,7 +39,7 @@ pub(crate) struct StealSeat {
 impl Exchange for Stealing {
     type Seat<'a> = StealSeat;
 
-    fn seat(&self, worker: usize) -> StealSeat {
+    unsafe fn seat(&self, worker: usize) -> StealSeat {
         StealSeat { home: worker % self.deques.len(), random: Random::new(worker) }
     }
 

@@ -62,7 +62,7 @@ impl<L: Lock> Exchange for Sweep<L> {
     where
         L: 'a;
 
-    fn seat(&self, worker: usize) -> SweepSeat {
+    unsafe fn seat(&self, worker: usize) -> SweepSeat {
         let home = worker % self.queues.len();
         SweepSeat { next: home, from: home, batch: Batch::new(self.batch), random: Random::new(worker) }
     }

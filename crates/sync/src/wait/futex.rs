@@ -95,7 +95,7 @@ impl Futex {
     ///
     /// `futex` is valid.
     pub(crate) unsafe fn wake_address(futex: *const Self) {
-        // SAFETY: passed on to the caller; nodes are never freed in a model.
+        // SAFETY: passed on to the caller; a model keeps the memory of nodes, of which only the address counts.
         unsafe { &*futex }.wake(1);
     }
 }

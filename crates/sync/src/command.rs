@@ -53,8 +53,8 @@ Single questions:
   source-means  mean work of each source under exponential load
   rate          fingerprints of mean work per second on one core: what a worker could do at most
   independent   fingerprints that threads compute, each for itself: how the machine scales
-  counter       threads increment a counter under one lock: rate, slowdown over a counter without
-                threads and lock, and how often each thread had its turn
+  counter       threads increment a counter under one lock: rate, slowdown over one thread with the same lock,
+                slowdown over a serial counter without a lock, and how often each thread had its turn
   sleeper       the same while the holder sleeps 1 ms: does waiting leave the cores to others?
   uncontended   time of one lock and unlock that nobody else wants [ns]
 

@@ -25,11 +25,18 @@ fn contest_arguments(mut arguments: Arguments<'_>) -> Result<(LockKind, usize, u
 
 pub(super) fn counter(arguments: Arguments<'_>, stdout: &mut dyn Write) -> Result<(), SyncError> {
     let (kind, threads, ms) = contest_arguments(arguments)?;
-    let alone = count_alone(ms);
-    let outcome = contest(kind, threads, ms, Section::Increment);
-    writeln!(stdout, "rate_per_s {:.0}", outcome.rate_per_s())?;
-    writeln!(stdout, "serial_rate_per_s {:.0}", alone.rate_per_s())?;
-    writeln!(stdout, "slowdown {:.3}", alone.rate_per_s() / outcome.rate_per_s())?;
+    let count = |threads| contest(kind, threads, ms, Section::Increment);
+    // Two references: the same lock when nobody else wants it, which leaves contention, and no lock at all.
+    let serial_per_s = count_alone(ms).rate_per_s();
+    let one_thread = (threads > 1).then(|| count(1).rate_per_s());
+    let outcome = count(threads);
+    let rate_per_s = outcome.rate_per_s();
+    let one_thread_per_s = one_thread.unwrap_or(rate_per_s);
+    writeln!(stdout, "rate_per_s {rate_per_s:.0}")?;
+    writeln!(stdout, "one_thread_rate_per_s {one_thread_per_s:.0}")?;
+    writeln!(stdout, "serial_rate_per_s {serial_per_s:.0}")?;
+    writeln!(stdout, "slowdown {:.3}", one_thread_per_s / rate_per_s)?;
+    writeln!(stdout, "slowdown_over_serial {:.3}", serial_per_s / rate_per_s)?;
     finish(&outcome, stdout)
 }
 

@@ -44,6 +44,17 @@ def seconds_per(unit: str) -> float:
         raise DataError(message, code="data.unit") from None
 
 
+def is_rate(unit: str) -> bool:
+    """Tell whether more of a unit is better: operations, items or bytes per time.
+
+    Examples
+    --------
+    >>> is_rate("ops/s"), is_rate("MB/sec"), is_rate("ns")
+    (True, True, False)
+    """
+    return unit.startswith("ops/") or unit.endswith(("/s", "/sec"))
+
+
 def format_seconds(seconds: float, digits: int = 4) -> str:
     """Write a duration with a unit that suits its size.
 

@@ -94,6 +94,15 @@ def test_the_same_the_other_way_round_is_faster_and_leaves_with_nought(compared:
     assert by_name["claims"][0]["baseline"] == "slow"
 
 
+def test_what_leaves_with_one_is_chosen(compared: Compare) -> None:
+    faster = ("--runs-min", "6", "--runs-max", "12", SLOW, FAST)
+    assert compared("--fail-on", "slower", *faster)["verdict"] == "faster"
+    assert compared("--fail-on", "changed", *faster, code=1)["verdict"] == "faster"
+    unsettled = (*ENDLESS, "--runs-min", "5", "--runs-max", "6", FAST, FAST)
+    assert not compared("--fail-on", "changed", *unsettled)["claims"][0]["is_settled"]
+    compared("--fail-on", "undecided", *unsettled, code=1)
+
+
 def test_a_command_beside_itself_is_equivalent_within_a_wide_margin(compared: Compare) -> None:
     found = compared("--no-record", "--margin", "60%", FAST, FAST)
     assert found["verdict"] == "equivalent"

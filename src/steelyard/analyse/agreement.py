@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from steelyard.analyse.equivalence import Margin, RatioTest, ratio_test
+from steelyard.analyse.equivalence import FEWEST_UNITS, Margin, RatioTest, ratio_test
 from steelyard.analyse.multiplicity import benjamini_hochberg
+from steelyard.units import is_rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +21,8 @@ FEWEST_BLOCKS: Final = 3
 
 
 ACROSS: Final = "the interval reaches across the margin"
+REPETITION: Final = "repetition"
+LAUNCH: Final = "launch"
 
 
 class Agreement(StrEnum):
@@ -49,17 +52,25 @@ class CellValues:
         What was measured.
     values : ndarray
         Shape (n_blocks,): one value for each repetition, which is what is independent.
+    launches : ndarray or None
+        Shape (n_launches,): one value for each launch, where launches inside a repetition are independent
+        of each other; they are what is compared where a side has too few repetitions.
     """
 
     levels: Mapping[str, str]
     metric: str
     unit: str
     values: NDArray[np.float64]
+    launches: NDArray[np.float64] | None = None
 
     @property
     def key(self) -> tuple[tuple[tuple[str, str], ...], str, str]:
-        """What the same cell of another result has too."""
-        return tuple(self.levels.items()), self.metric, self.unit
+        """What the same cell of another result has too, in whatever order it names its factors."""
+        return _key(self.levels, self.metric, self.unit)
+
+
+def _key(levels: Mapping[str, str], metric: str, unit: str) -> tuple[tuple[tuple[str, str], ...], str, str]:
+    return tuple(sorted(levels.items())), metric, unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +107,10 @@ class CellAgreement:
         Effects that turned round.
     reason : str
         Why it is undecided; empty otherwise.
+    level : str
+        What the units of the ratio are: ``repetition`` or ``launch``.
+    direction : int
+        Where the ratio surely lies: above the margin 1, below it -1, else 0.
     """
 
     levels: Mapping[str, str]
@@ -105,6 +120,14 @@ class CellAgreement:
     ratio: RatioTest | None = None
     turned: tuple[Turned, ...] = ()
     reason: str = ""
+    level: str = REPETITION
+    direction: int = 0
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether the second result is slower or larger by more than the margin, surely."""
+        is_changed = self.agreement in {Agreement.MOVED, Agreement.FLIPPED}
+        return is_changed and self.direction == (-1 if is_rate(self.unit) else 1)
 
 
 def agreements(
@@ -137,15 +160,12 @@ def agreements(
     """
     others = {cell.key: cell for cell in second}
     both = [cell for cell in first if cell.key in others]
-    tests = [ratio_test(cell.values, others[cell.key].values, margin) for cell in both]
-    decided = [min(test.units) >= FEWEST_BLOCKS for test in tests]
-    within = benjamini_hochberg([test.p_equivalent for test in tests])
-    beyond = benjamini_hochberg(
-        [_p_beyond(cell, others[cell.key], test, margin) for cell, test in zip(both, tests, strict=True)]
-    )
+    pairs = [_Pair.of(cell, others[cell.key], margin) for cell in both]
+    within = benjamini_hochberg([pair.test.p_equivalent for pair in pairs])
+    beyond = benjamini_hochberg([pair.p_beyond(margin) for pair in pairs])
     answers = {
-        cell.key: _answer(cell, test, (p_within, p_beyond), margin, is_decided=enough)
-        for cell, test, p_within, p_beyond, enough in zip(both, tests, within, beyond, decided, strict=True)
+        cell.key: _answer(cell, pair, (p_within, p_beyond), margin)
+        for cell, pair, p_within, p_beyond in zip(both, pairs, within, beyond, strict=True)
     }
     turned = {key: tuple(effects) for key, effects in _turned(first, second, margin)}
     found = []
@@ -154,9 +174,7 @@ def agreements(
         if answer is None:
             answer = CellAgreement(cell.levels, cell.metric, cell.unit, Agreement.ONLY_FIRST)
         elif cell.key in turned:
-            answer = CellAgreement(
-                cell.levels, cell.metric, cell.unit, Agreement.FLIPPED, answer.ratio, turned[cell.key]
-            )
+            answer = replace(answer, agreement=Agreement.FLIPPED, turned=turned[cell.key], reason="")
         found.append(answer)
     known = {cell.key for cell in first}
     found += [
@@ -167,33 +185,84 @@ def agreements(
     return tuple(found)
 
 
-def _p_beyond(first: CellValues, second: CellValues, test: RatioTest, margin: Margin) -> float:
-    """Give the p-value that the ratio is within the margin: a one-sided test at the margin's nearer limit."""
-    bound = 1 + margin.relative
-    if not test.ratio > 0 or 1 / bound <= test.ratio <= bound:
-        return 1.0
-    nearer = bound if test.ratio > bound else 1 / bound
-    return ratio_test(first.values * nearer, second.values, margin).p_different / 2
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """The units of a cell in two results, and the test of their ratio."""
+
+    first: NDArray[np.float64]
+    second: NDArray[np.float64]
+    level: str
+    test: RatioTest
+
+    @classmethod
+    def of(cls, first: CellValues, second: CellValues, margin: Margin) -> _Pair:
+        """Take repetitions as units where both sides have enough of them, else launches if they may be."""
+        level, sides = REPETITION, (first.values, second.values)
+        if min(side.size for side in sides) < FEWEST_BLOCKS:
+            launches = (first.launches, second.launches)
+            if launches[0] is not None and launches[1] is not None:
+                level, sides = LAUNCH, (launches[0], launches[1])
+        return cls(*sides, level, ratio_test(*sides, margin))
+
+    @property
+    def fewest(self) -> int:
+        """Units that each side needs for an answer."""
+        return FEWEST_BLOCKS if self.level == REPETITION else FEWEST_UNITS
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether both sides have as many."""
+        return min(self.test.units) >= self.fewest
+
+    @property
+    def lack(self) -> str:
+        """Why they are not enough."""
+        unusable = self.first.size + self.second.size - sum(self.test.units)
+        if min(self.first.size, self.second.size) >= self.fewest and unusable:
+            return f"{unusable} values are not positive, and have no ratio"
+        return (
+            f"fewer than {self.fewest} {'repetitions' if self.level == REPETITION else 'launches'} on a side"
+        )
+
+    def p_beyond(self, margin: Margin) -> float:
+        """Give the p-value that the ratio is within the margin: a one-sided test at its nearer limit."""
+        bound = 1 + margin.relative
+        if not self.test.ratio > 0 or 1 / bound <= self.test.ratio <= bound:
+            return 1.0
+        nearer = bound if self.test.ratio > bound else 1 / bound
+        return ratio_test(self.first * nearer, self.second, margin).p_different / 2
+
+    def direction(self, margin: Margin) -> int:
+        """Say which way the ratio surely goes by more than the margin: up 1, down -1, neither 0."""
+        bound, test = 1 + margin.relative, self.test
+        if not self.is_enough:
+            return 0
+        if test.low > 1 and test.ratio > bound:
+            return 1
+        return -1 if test.high < 1 and test.ratio < 1 / bound else 0
 
 
-def _answer(
-    cell: CellValues,
-    test: RatioTest,
-    p_values: tuple[float, float],
-    margin: Margin,
-    *,
-    is_decided: bool,
-) -> CellAgreement:
+def _answer(cell: CellValues, pair: _Pair, p_values: tuple[float, float], margin: Margin) -> CellAgreement:
     within, beyond = p_values
     error = 1 - margin.level
-    agreement, reason = Agreement.UNDECIDED, ACROSS
-    if not is_decided:
-        reason = f"fewer than {FEWEST_BLOCKS} repetitions on a side"
+    agreement, reason, direction = Agreement.UNDECIDED, ACROSS, pair.direction(margin)
+    if not pair.is_enough:
+        reason = pair.lack
     elif within < error:
         agreement, reason = Agreement.AGREED, ""
     elif beyond < error:
         agreement, reason = Agreement.MOVED, ""
-    return CellAgreement(cell.levels, cell.metric, cell.unit, agreement, test, reason=reason)
+        direction = 1 if pair.test.ratio > 1 else -1
+    return CellAgreement(
+        cell.levels,
+        cell.metric,
+        cell.unit,
+        agreement,
+        pair.test,
+        reason=reason,
+        level=pair.level,
+        direction=direction,
+    )
 
 
 def _turned(
@@ -210,24 +279,13 @@ def _turned(
         for factor, own in cell.levels.items():
             # The first level under which the cell exists with all other levels the same.
             for level in levels[factor]:
-                baseline = ({**cell.levels, factor: level}, cell.metric, cell.unit)
-                key = (tuple(baseline[0].items()), *baseline[1:])
+                key = _key({**cell.levels, factor: level}, cell.metric, cell.unit)
                 if level == own or all(key in side and cell.key in side for side in sides):
                     break
             if level == own:
                 continue
-            tests = [ratio_test(side[key].values, side[cell.key].values, margin) for side in sides]
-            if {_direction(test, margin) for test in tests} == {-1, 1}:
-                effects.append(Turned(factor, level, tests[0], tests[1]))
+            pairs = [_Pair.of(side[key], side[cell.key], margin) for side in sides]
+            if {pair.direction(margin) for pair in pairs} == {-1, 1}:
+                effects.append(Turned(factor, level, pairs[0].test, pairs[1].test))
         if effects:
             yield cell.key, effects
-
-
-def _direction(test: RatioTest, margin: Margin) -> int:
-    """Say which way an effect surely goes by more than the margin: up 1, down -1, neither 0."""
-    bound = 1 + margin.relative
-    if min(test.units) < FEWEST_BLOCKS:
-        return 0
-    if test.low > 1 and test.ratio > bound:
-        return 1
-    return -1 if test.high < 1 and test.ratio < 1 / bound else 0

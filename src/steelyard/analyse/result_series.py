@@ -106,9 +106,11 @@ def _frame(result: Path) -> tuple[pl.DataFrame, list[str]]:
     plan = read_plan(result / "plan.json")
     recorded = read_runs(result)
     factors = factor_columns(recorded.schema)
-    runs = pl.DataFrame(recorded.select(["run_id", "block", "batch", "iteration", *factors])).rename(
-        {"iteration": "launch"}
-    )
+    runs = pl.DataFrame(
+        recorded.select(["run_id", "block", "batch", "iteration", "status", *factors])
+    ).rename({"iteration": "launch"})
+    if not plan.options.get("ignores_failure"):
+        runs = runs.filter(pl.col("status") == "completed")
     if WARM_UP_FACTOR in factors:
         # A comparison keeps the runs before the first look as cells of their own.
         runs = runs.filter(pl.col(WARM_UP_FACTOR) == "measure").drop(WARM_UP_FACTOR)

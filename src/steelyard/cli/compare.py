@@ -14,6 +14,7 @@ from steelyard.analyse.equivalence import Margin
 from steelyard.analyse.looks import Extent
 from steelyard.analyse.sequential import Location
 from steelyard.cli.amounts import parse_cpus, parse_duration_ns, parse_share
+from steelyard.cli.fail_on import Answer, FailOn, FailOnOption
 from steelyard.cli.figure_note import note_missing_figures
 from steelyard.cli.interruption import interruptible
 from steelyard.errors import UsageError
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
     from steelyard.studies.comparison.outcome import Comparison
 
 RESULTS: Final = Path("steelyard-results")
-SLOWER, INTERRUPTED = 1, 130
+INTERRUPTED: Final = 130
+SLOWER: Final = (FailOn.SLOWER,)
 _BUDGET_S: Final = 60.0
 _Repeated = Parameter(show_default=False)
 
@@ -57,6 +59,10 @@ class ClaimOptions:
         included.
     baseline
         The command the others are compared with: its number, name or text. The first by default.
+    fail_on
+        What leaves with exit code 1: `slower` (than the baseline, by more than the margin), `changed`
+        (slower, or faster by more than the margin), `undecided` (slower, or a comparison is not settled); may
+        be given several times. `slower` by default.
     """
 
     metric: Metric = Metric.WALL
@@ -64,6 +70,7 @@ class ClaimOptions:
     level: str = "95%"
     location: Location = Location.TYPICAL
     baseline: str | None = None
+    fail_on: FailOnOption = SLOWER
 
 
 @Parameter(name="*")
@@ -203,7 +210,7 @@ def compare(
     The commands take turns in random order, so that whatever the machine does hits all of them. They are
     measured until it is settled, or budget or runs are spent; looking at the data meanwhile is paid for, so
     the interval holds whenever it stops. Exit code 1 when a command is slower than the baseline by more
-    than the margin. Ctrl-C gives the verdict of what there is.
+    than the margin; `--fail-on` chooses what else. Ctrl-C gives the verdict of what there is.
 
     Parameters
     ----------
@@ -255,7 +262,15 @@ def compare(
     _publish(found, keep)
     if found.end == "interrupted":
         return INTERRUPTED
-    return SLOWER if found.has_regression else 0
+    return _answer(found).exit_code(claim.fail_on)
+
+
+def _answer(found: Comparison) -> Answer:
+    return Answer(
+        is_slower=found.has_regression,
+        is_changed=found.has_regression or any(claim.is_improvement for claim in found.claims),
+        is_undecided=any(not claim.is_settled for claim in found.claims),
+    )
 
 
 def _terms(

@@ -6,25 +6,29 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path  # noqa: TC003 - the command line reads the annotation at run time
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol
 
 from cyclopts import Parameter
 
+from steelyard.analyse.agreement import Agreement
 from steelyard.analyse.flips import flipped_classes
 from steelyard.cli.amounts import parse_share
 from steelyard.cli.cell_comparison import CellComparison
-from steelyard.errors import UsageError
+from steelyard.cli.fail_on import Answer, FailOn, FailOnOption
+from steelyard.errors import AnalysisError, UsageError
 from steelyard.model.finding import read_findings
+from steelyard.model.plan import read_plan
 from steelyard.report.differences import differences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from steelyard.analyse.flips import FlippedClass
     from steelyard.report.differences import ChangedVerdict, Differences
 
-NOTHING_FLIPPED: Final = 0
-SOMETHING_FLIPPED: Final = 1
+_PROGRAMS: Final = frozenset({"compare", "imported"})
+"""Studies whose cells are programs: how fast each is, is what two of their results are compared by."""
+CHANGED: Final = (FailOn.CHANGED,)
 
 
 def compare_results(
@@ -32,18 +36,22 @@ def compare_results(
     second: Path,
     *,
     margin: str | None = None,
+    fail_on: FailOnOption = CHANGED,
     as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
 ) -> int:
     """Lay two results over each other and list what changed.
 
-    Leaves with exit code 1 when a published class turned round (higher to lesser or back) or a verdict
-    turned into its opposite (slower to faster or back); for the communication study, when a switch, a
-    coefficient or the cost of a whole regime is different; for the scaling study, when the speed-up with
-    some number of workers, or on one host the rate, is surely lower or higher by more than the margin.
+    Every cell is laid beside its like, by the values of its repetitions: agreed within the margin, flipped (a
+    factor's effect turned round), moved beyond the margin, undecided, or in one result alone. So it is for
+    comparisons and imported files; for the other studies with `--margin`, because times of two machines
+    differ anyway. An imported file counts as a repetition; where a side has fewer than 3, its launches count.
 
-    With a margin also every cell is laid beside its like, by the values of its repetitions: agreed within the
-    margin, flipped (a factor's effect turned round), moved beyond the margin, undecided, or in one result
-    alone; a flipped or moved cell leaves with exit code 1.
+    Published classes that turned round (higher to lesser or back) and verdicts that turned into their
+    opposite (slower to faster or back) are listed for every study; for the communication study switches,
+    coefficients and costs of whole regimes; for the scaling study the speed-up with each number of workers,
+    and on one host the rate.
+
+    Leaves with exit code 1 when anything of this turned round or moved; `--fail-on` chooses what else does.
 
     Parameters
     ----------
@@ -52,7 +60,12 @@ def compare_results(
     second
         The other one, of the same study.
     margin
-        Largest difference that counts as agreement, as in `5%`.
+        Largest difference that counts as agreement, as in `5%`; for comparisons and imported files that of
+        the first result unless given.
+    fail_on
+        What leaves with exit code 1: `slower` (moved to slower or larger), `changed` (flipped, moved or
+        turned round either way), `undecided` (slower, or a cell that is undecided or in one result alone);
+        may be given several times. `changed` by default.
     as_json
         Print JSON for programs.
 
@@ -62,6 +75,10 @@ def compare_results(
 
         steelyard compare-results results/old-kernel results/new-kernel
 
+    Is the newest measurement of another tool slower, or is that not sure?::
+
+        steelyard compare-results base new --margin 3% --fail-on undecided
+
     Which cells of a package hold on this machine?::
 
         steelyard compare-results theirs.zip results/ours --margin 5%
@@ -70,11 +87,17 @@ def compare_results(
 
     allowed = None if margin is None else parse_share(margin, "--margin")
     with opened_result(first) as one, opened_result(second) as other:
-        return lay_over((one, other), (str(first), str(second)), allowed, as_json=as_json)
+        names = (str(first), str(second))
+        return lay_over((one, other), names, allowed, fail_on=fail_on, as_json=as_json)
 
 
 def lay_over(
-    folders: tuple[Path, Path], names: tuple[str, str], margin: float | None = None, *, as_json: bool = False
+    folders: tuple[Path, Path],
+    names: tuple[str, str],
+    margin: float | None = None,
+    *,
+    fail_on: Sequence[FailOn] = CHANGED,
+    as_json: bool = False,
 ) -> int:
     """Print what changed from one result folder to another, and give the exit code.
 
@@ -85,7 +108,10 @@ def lay_over(
     names : tuple of str
         What they are called.
     margin : float or None
-        Largest relative difference that counts as agreement of a cell; ``None`` compares verdicts alone.
+        Largest relative difference that counts as agreement of a cell; ``None`` takes that of the first
+        result where cells are programs, and compares verdicts alone elsewhere.
+    fail_on : sequence of FailOn
+        Answers that leave with exit code 1.
     as_json : bool
         Print JSON.
 
@@ -93,59 +119,135 @@ def lay_over(
     ------
     UsageError
         If they are of different studies.
+    AnalysisError
+        If cells are programs, and no program is in both.
     """
     first, second = folders
     before, after = (read_findings(folder / "findings.json") for folder in (first, second))
     if before.study != after.study:
-        message = f"`{names[0]}` is of study `{before.study}`, `{names[1]}` of study `{after.study}`; both "
-        "must be of one study"
+        message = (
+            f"`{names[0]}` is of study `{before.study}`, `{names[1]}` of study `{after.study}`; both must be "
+            "of one study"
+        )
         raise UsageError(message, hint="give two result folders of the same study")
     if before.study == "communication":
-        return _compare_messages(folders, names, as_json=as_json)
+        return _compare_messages(folders, names, fail_on, as_json=as_json)
     if before.study == "scaling":
-        return _compare_curves(folders, names, margin, as_json=as_json)
+        return _compare_curves(folders, names, margin, fail_on, as_json=as_json)
     flipped = flipped_classes(before, after)
     found = differences(before, after)
-    cells = None if margin is None else CellComparison.of(first, second, margin)
+    cells = _cells(folders, names, before.study, margin)
+    answer = _answer(flipped, found, cells)
     if as_json:
         extra = {} if cells is None else cells.document()
-        sys.stdout.write(_as_json(flipped, found, extra) + "\n")
+        sys.stdout.write(_as_json(flipped, found, {**extra, **_exit_document(answer, fail_on)}) + "\n")
     else:
-        sys.stdout.writelines(f"{line}\n" for line in _as_text(flipped, found, names))
-        sys.stdout.writelines(f"{line}\n" for line in (cells.lines() if cells is not None else ()))
-    is_flipped = bool(flipped) or any(change.is_reversed for change in found.changed)
-    is_flipped = is_flipped or (cells is not None and cells.differs)
-    return SOMETHING_FLIPPED if is_flipped else NOTHING_FLIPPED
+        summary = f": {cells.summary}" if cells is not None else ""
+        sys.stdout.write(f"{names[0]} -> {names[1]}{summary}\n")
+        if cells is not None:
+            sys.stdout.writelines(f"{line}\n" for line in ("", *cells.lines(), ""))
+        sys.stdout.writelines(f"{line}\n" for line in _as_text(flipped, found))
+    return answer.exit_code(fail_on)
 
 
-def _compare_messages(folders: tuple[Path, Path], names: tuple[str, str], *, as_json: bool) -> int:
+def _cells(
+    folders: tuple[Path, Path], names: tuple[str, str], study: str, margin: float | None
+) -> CellComparison | None:
+    """Compare the cells where that says something: where asked for, or where they are programs."""
+    is_of_programs = study in _PROGRAMS and all((folder / "plan.json").exists() for folder in folders)
+    if margin is None and is_of_programs:
+        margin = float(str(read_plan(folders[0] / "plan.json").options.get("margin_percent", 2.0))) / 100
+    if margin is None:
+        return None
+    cells = CellComparison.of(*folders, margin)
+    if is_of_programs and not cells.has_common:
+        alone = [
+            ", ".join(dict.fromkeys(f"`{_cell_name(cell.levels)}`" for cell in cells.of_kind(kind)))
+            or "nothing"
+            for kind in (Agreement.ONLY_FIRST, Agreement.ONLY_SECOND)
+        ]
+        message = (
+            f"nothing is in both results: `{names[0]}` has {alone[0][:200]}; "
+            f"`{names[1]}` has {alone[1][:200]}"
+        )
+        hint = (
+            "give results of the same programs and metric; "
+            "`steelyard import csv --workload NAME` names the program of a table"
+        )
+        raise AnalysisError(message, hint=hint, code="analysis.nothing-common")
+    return cells
+
+
+def _cell_name(levels: Mapping[str, str]) -> str:
+    return ", ".join(levels.values())
+
+
+def _answer(flipped: list[FlippedClass], found: Differences, cells: CellComparison | None) -> Answer:
+    """Say what both ways of comparing found; whether cells are decided says more than verdicts do."""
+    turned = [change for change in found.changed if change.is_reversed]
+    by_cells = Answer(is_undecided=bool(found.undecided)) if cells is None else cells.answer
+    return Answer(
+        is_slower=by_cells.is_slower or any(change.after == "slower" for change in turned),
+        is_changed=by_cells.is_changed or bool(flipped or turned),
+        is_undecided=by_cells.is_undecided,
+    )
+
+
+def _exit_document(answer: Answer, fail_on: Sequence[FailOn]) -> dict[str, object]:
+    return {
+        "answer": asdict(answer),
+        "fail_on": [str(each) for each in fail_on],
+        "exit_code": answer.exit_code(fail_on),
+    }
+
+
+def _compare_messages(
+    folders: tuple[Path, Path], names: tuple[str, str], fail_on: Sequence[FailOn], *, as_json: bool
+) -> int:
     """Compare the costs of messages regime by regime."""
     from steelyard.studies.communication.result_comparison import (  # noqa: PLC0415 - start-up time
         compare_folders,
     )
 
-    found = compare_folders(*folders)
-    if as_json:
-        sys.stdout.write(json.dumps(found.document(), indent=1, ensure_ascii=False) + "\n")
-    else:
-        sys.stdout.write(f"{names[0]} -> {names[1]}\n")
-        sys.stdout.writelines(f"{line}\n" for line in found.lines())
-    return SOMETHING_FLIPPED if found.differs else NOTHING_FLIPPED
+    return _said(compare_folders(*folders), names, fail_on, as_json=as_json)
 
 
 def _compare_curves(
-    folders: tuple[Path, Path], names: tuple[str, str], margin: float | None, *, as_json: bool
+    folders: tuple[Path, Path],
+    names: tuple[str, str],
+    margin: float | None,
+    fail_on: Sequence[FailOn],
+    *,
+    as_json: bool,
 ) -> int:
     """Compare curves of speed-up over workers."""
     from steelyard.studies.scaling.result_comparison import compare_folders  # noqa: PLC0415 - start-up time
 
-    found = compare_folders(*folders, margin)
+    return _said(compare_folders(*folders, margin), names, fail_on, as_json=as_json)
+
+
+class _Compared(Protocol):
+    """What a study says of two of its results."""
+
+    @property
+    def is_slower(self) -> bool: ...
+    @property
+    def differs(self) -> bool: ...
+    @property
+    def is_undecided(self) -> bool: ...
+    def document(self) -> dict[str, Any]: ...
+    def lines(self) -> Iterable[str]: ...
+
+
+def _said(found: _Compared, names: tuple[str, str], fail_on: Sequence[FailOn], *, as_json: bool) -> int:
+    answer = Answer(found.is_slower, found.differs, found.is_undecided)
     if as_json:
-        sys.stdout.write(json.dumps(found.document(), indent=1, ensure_ascii=False) + "\n")
+        document = {**found.document(), **_exit_document(answer, fail_on)}
+        sys.stdout.write(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     else:
         sys.stdout.write(f"{names[0]} -> {names[1]}\n")
         sys.stdout.writelines(f"{line}\n" for line in found.lines())
-    return SOMETHING_FLIPPED if found.differs else NOTHING_FLIPPED
+    return answer.exit_code(fail_on)
 
 
 def _as_json(flipped: list[FlippedClass], found: Differences, extra: dict[str, object]) -> str:
@@ -163,8 +265,7 @@ def _as_json(flipped: list[FlippedClass], found: Differences, extra: dict[str, o
     return json.dumps(content, indent=1, ensure_ascii=False)
 
 
-def _as_text(flipped: list[FlippedClass], found: Differences, names: tuple[str, str]) -> Iterable[str]:
-    yield f"{names[0]} -> {names[1]}"
+def _as_text(flipped: list[FlippedClass], found: Differences) -> Iterable[str]:
     yield f"Claims in both: {found.compared}; in one alone: {found.only_first} and {found.only_second}"
     yield ""
     yield f"Published classes that flipped: {len(flipped)}"

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
+from steelyard.cli.fail_on import Answer, FailOn, FailOnOption
 from steelyard.cli.figure_note import note_missing_figures
-from steelyard.errors import UsageError
+from steelyard.errors import AnalysisError, UsageError
 from steelyard.report.history_page import direction_of, history_page, is_newest_slower, name_of
 
 if TYPE_CHECKING:
@@ -22,25 +23,25 @@ if TYPE_CHECKING:
 
     Followed = tuple[ResultSeries, SeriesHistory]
 
-NEWEST_NOT_SLOWER: Final = 0
-NEWEST_SLOWER: Final = 1
+SLOWER: Final = (FailOn.SLOWER,)
 _FEWEST_FOLDERS_HINT: Final = "give result folders, oldest first, or one import of several files"
 
 
-def history(
+def history(  # noqa: PLR0913 - the options of a command line
     *directories: Path,
     metric: Annotated[tuple[str, ...], Parameter(consume_multiple=False)] = (),
     margin: float = 2.0,
     level: float = 95.0,
     independent: Annotated[bool, Parameter(negative=())] = False,
+    fail_on: FailOnOption = SLOWER,
     html: Path | None = None,
     json_: Annotated[bool, Parameter(name="--json", negative=())] = False,
 ) -> int:
     """Say where a history of results changes.
 
     Leaves with exit code 1 if the newest level of a series is slower than the one before by more than the
-    margin. The test takes into account that the place of a change is chosen, that results may depend on the
-    ones before, and that there are many series.
+    margin; `--fail-on` chooses what else does. The test takes into account that the place of a change is
+    chosen, that results may depend on the ones before, and that there are many series.
 
     Parameters
     ----------
@@ -55,6 +56,10 @@ def history(
     independent
         The results are known not to depend on the ones before (machine rebooted or drawn anew each time):
         finds smaller changes, and needs fewer results.
+    fail_on
+        What leaves with exit code 1: `slower` (the newest level of a series), `changed` (slower, or a series
+        changed anywhere and either way), `undecided` (slower, or a series is undecided); may be given several
+        times. `slower` by default.
     html
         Page to write, with a figure of each series.
     json_
@@ -71,6 +76,7 @@ def history(
 
     _check(directories, margin, level)
     series = read_series(directories, metric)
+    _require_several_results(series)
     options = HistoryOptions(margin / 100, level / 100, independent)
     found = find_changes([each.values for each in series], options)
     followed = list(zip(series, found, strict=True))
@@ -87,7 +93,29 @@ def history(
         sys.stdout.write(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     else:
         sys.stdout.writelines(f"{line}\n" for line in _as_text(followed, options))
-    return NEWEST_SLOWER if any(is_newest_slower(each) for each in followed) else NEWEST_NOT_SLOWER
+    answer = Answer(
+        is_slower=any(is_newest_slower(each) for each in followed),
+        is_changed=any(each.changes for each in found),
+        is_undecided=any(each.is_undecidable for each in found),
+    )
+    return answer.exit_code(fail_on)
+
+
+def _require_several_results(series: list[ResultSeries]) -> None:
+    """Refuse what no change can be seen in: one result, or results that have no cell in common."""
+    if any(each.values.size > 1 for each in series):
+        return
+    labels = list(dict.fromkeys(label for each in series for label in each.labels))
+    if len(labels) < 2:  # noqa: PLR2004 - one result is no history
+        message = f"one result, `{labels[0] if labels else 'none'}`, is no history"
+        hint = _FEWEST_FOLDERS_HINT
+    else:
+        message = (
+            f"{len(labels)} results hold {len(series)} different cells, such as `{name_of(series[0])}` and "
+            f"`{name_of(series[1])}`; each is in one result alone, which is no history"
+        )
+        hint = "name the cells alike; `steelyard import csv --workload NAME` names the program of a table"
+    raise AnalysisError(message, hint=hint, code="analysis.one-result")
 
 
 def _write_page(path: Path, followed: list[Followed], margin: float) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from steelyard.model.finding import Finding, FindingSet
 
+UNDECIDED: Final = frozenset({"inconclusive", "descriptive", "undecided", "NA"})
 REVERSED: Final = frozenset({("slower", "faster"), ("faster", "slower")})
 
 
@@ -48,12 +49,15 @@ class Differences:
         In the order of the first result.
     only_first, only_second : int
         Claims that only one of them answers.
+    undecided : int
+        Claims of both that at least one of them leaves undecided.
     """
 
     compared: int
     changed: tuple[ChangedVerdict, ...]
     only_first: int
     only_second: int
+    undecided: int
 
 
 def differences(first: FindingSet, second: FindingSet) -> Differences:
@@ -71,7 +75,9 @@ def differences(first: FindingSet, second: FindingSet) -> Differences:
         for finding, other in pairs
         if finding.verdict != other.verdict
     )
-    return Differences(len(pairs), changed, len(first.findings) - len(pairs), len(others) - len(pairs))
+    undecided = sum(not UNDECIDED.isdisjoint(side.verdict for side in pair) for pair in pairs)
+    only_first, only_second = (count - len(pairs) for count in (len(first.findings), len(others)))
+    return Differences(len(pairs), changed, only_first, only_second, undecided)
 
 
 def _key(finding: Finding) -> tuple[str, tuple[tuple[str, str], ...]]:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from steelyard.analyse.agreement import CellValues
+from steelyard.analyse.result_series import NOT_OBSERVED, TIMES
 from steelyard.errors import DataError
 from steelyard.model.plan import read_plan
 from steelyard.record.experiment import EXPERIMENT_FILE, HEADER_FILE, JMH_FILE, read_run
@@ -18,7 +19,8 @@ from steelyard.record.trace_folder import TRACES_NAME
 from steelyard.record.trial import read_trial
 from steelyard.run.run_files import files_name
 from steelyard.share.comparable import comparable_levels
-from steelyard.units import NS_PER_S
+from steelyard.studies.imported.samples import read_samples
+from steelyard.units import NS_PER_S, is_rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,6 +35,8 @@ _FAMILIES: Final = (("packets", "sections"), ("cpu", "wall"), ("outside-cpu", "o
 """Metrics a result is compared by: the first family that it has. What a program says of itself goes first."""
 
 _COMPARISON: Final = "compare"
+_IMPORTED: Final = "imported"
+_BYTES: Final = "bytes"
 _NS: Final = "ns"
 _PERCENTILES: Final = {"median": 50.0, "p99": 99.0}
 _SUCCESS: Final = range(200, 300)
@@ -44,8 +48,8 @@ Value = tuple[str, str, float]
 def cell_values(result: Path) -> tuple[CellValues, ...]:
     """Give what each cell of a result measured, one value for each repetition.
 
-    Runs of one cell in one block share its disturbances: their mean is one value. Warm-up, failed runs and
-    the second cell of the A/A control are left out.
+    Runs of one cell in one block share its disturbances: their mean is one value. Of imported files, the
+    launches are given too. Warm-up, failed runs and the second cell of the A/A control are left out.
 
     Parameters
     ----------
@@ -63,6 +67,8 @@ def cell_values(result: Path) -> tuple[CellValues, ...]:
         If its files cannot be read.
     """
     plan = read_plan(result / "plan.json")
+    if plan.study == _IMPORTED:
+        return tuple(_imported(result, plan))
     twin = _twin(plan)
     gathered: dict[tuple[int, str, str], dict[int, list[float]]] = {}
     for cell, block, (metric, unit, value) in _values(result, plan):
@@ -76,6 +82,18 @@ def cell_values(result: Path) -> tuple[CellValues, ...]:
     return tuple(found)
 
 
+def _imported(result: Path, plan: Plan) -> Iterator[CellValues]:
+    """Give what each cell of imported files measured; launches of one file are independent of each other."""
+    samples = [sample for sample in read_samples(result, plan) if sample.metric not in NOT_OBSERVED]
+    observed = [
+        sample for sample in samples if sample.unit in TIMES or sample.unit == _BYTES or is_rate(sample.unit)
+    ]
+    for sample in observed or samples:
+        yield CellValues(
+            sample.levels, sample.metric, sample.unit, sample.means("block"), launches=sample.means("run")
+        )
+
+
 def _twin(plan: Plan) -> int | None:
     _, separator, twin = str(plan.options.get("a_a") or "").partition(",")
     return int(twin) if separator and twin.isdigit() else None
@@ -85,7 +103,9 @@ def _values(result: Path, plan: Plan) -> Iterator[tuple[int, int, Value]]:
     """Give cell, block and one value of each run."""
     columns = ["run_id", "cell", "block", "batch", "attempt", "status", "peak_memory_bytes"]
     runs = read_runs(result).select(columns).to_pylist()
-    complete = [row for row in runs if row["status"] == "completed"]
+    # `steelyard compare --ignore-failure` counts failed runs like any other.
+    counts_all = plan.study == _COMPARISON and bool(plan.options.get("ignores_failure"))
+    complete = [row for row in runs if counts_all or row["status"] == "completed"]
     if (result / TRACES_NAME).is_dir():
         for row in complete:
             folder = result / TRACES_NAME / files_name(row["batch"], row["attempt"])
@@ -97,7 +117,7 @@ def _values(result: Path, plan: Plan) -> Iterator[tuple[int, int, Value]]:
     if plan.study == _COMPARISON and metric == "memory":
         for row in complete:
             if row["peak_memory_bytes"] is not None:
-                yield row["cell"], row["block"], ("peak memory", "bytes", float(row["peak_memory_bytes"]))
+                yield row["cell"], row["block"], ("peak memory", _BYTES, float(row["peak_memory_bytes"]))
         return
     families = ((f"outside-{metric}",),) if plan.study == _COMPARISON else _FAMILIES
     yield from _of_measurements(result, families, {row["run_id"]: row for row in complete})

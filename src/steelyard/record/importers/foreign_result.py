@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 STUDY: Final = "imported"
 MARGIN_PERCENT: Final = 2.0
+FAILED_LAUNCHES: Final = "launches that failed: {}; they are kept, and count in no figure or verdict"
 _RESERVED: Final = frozenset({*RUN_COLUMNS, "attempt_state", "metric"})
 Levels = tuple[str, ...]
 
@@ -111,7 +112,8 @@ def write_foreign(result: Path, files: Sequence[ReadFile], kind: ForeignResult) 
         if (levels := _levels(each.levels, factors)) in numbers
     ]
     write_published(result, plan, generation, published)
-    notes = _notes(files)
+    failed = sum(_status(run) != "completed" for runs in members for run in runs)
+    notes = (*_notes(files), *([FAILED_LAUNCHES.format(failed)] if failed else []))
     _write_provenance(result, plan, files, notes)
     seal_tables(result)
     runs = sum(map(len, members))

@@ -140,9 +140,21 @@ class Comparison:
     @property
     def differs(self) -> bool:
         """Whether a boundary, a coefficient or a whole regime is different."""
-        found = [each.verdict for each in self.boundaries]
-        found += [each.verdict for each in self.coefficients]
-        return "different" in found + [each.verdict for each in self.levels]
+        return "different" in self._verdicts
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether any of them is not decided."""
+        return "undecided" in self._verdicts
+
+    @property
+    def _verdicts(self) -> set[str]:
+        judged: tuple[BoundaryPair | CoefficientChange | LevelChange, ...] = (
+            *self.boundaries,
+            *self.coefficients,
+            *self.levels,
+        )
+        return {each.verdict for each in judged}
 
 
 def compare(

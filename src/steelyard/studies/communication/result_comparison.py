@@ -66,6 +66,20 @@ class ResultComparison:
         """Whether anything is different."""
         return any(each.comparison.differs for each in self.compared)
 
+    @property
+    def is_slower(self) -> bool:
+        """Whether messages of any regime cost more in the second result."""
+        return any(
+            level.verdict == DIFFERENT and level.difference.value > 0
+            for each in self.compared
+            for level in each.comparison.levels
+        )
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether anything is undecided, or was not compared."""
+        return bool(self.alone) or any(each.comparison.is_undecided for each in self.compared)
+
     def document(self) -> dict[str, Any]:
         """Give it as JSON values."""
         content: dict[str, Any] = {

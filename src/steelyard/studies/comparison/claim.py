@@ -74,6 +74,11 @@ class Claim:
         return self.verdict is Verdict.SLOWER and self.ratio > 1 + self.margin
 
     @property
+    def is_improvement(self) -> bool:
+        """Whether the contender is faster (or smaller) for sure, and its estimate is beyond the margin."""
+        return self.verdict is Verdict.FASTER and self.ratio < 1 / (1 + self.margin)
+
+    @property
     def sentence(self) -> str:
         """The verdict in one sentence, without a full stop."""
         if self.verdict is Verdict.NA:

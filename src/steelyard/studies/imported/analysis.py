@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
     from steelyard.model import Finding, Plan
 
-METHOD_VERSION: Final = 3
+METHOD_VERSION: Final = 4
 """Raised whenever a change of the analysis alters numbers.
 
 2: changes of the level of a series are confirmed by a test; two modes that take turns are none.
+4: launches that failed do not count.
 """
 
 TABLES: Final = {"cell": "cells", "comparison": "comparisons", "published_value": "published"}
@@ -54,8 +55,8 @@ def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
         write_options(result, plan, options)
     findings = tuple(with_unique_ids(_claims(result, plan, read_options(result, plan))))
     if not findings:
-        message = f"`{result}` has no measured value"
-        raise AnalysisError(message, hint="import files with more than warm-ups")
+        message = f"`{result}` has no measured value of a launch that completed"
+        raise AnalysisError(message, hint="import files with more than warm-ups and failed launches")
     found = FindingSet(plan.study, plan.id, METHOD_VERSION, hash_tables(result), findings)
     write_claim_tables(result, found, TABLES)
     found.write(result / "findings.json")
@@ -68,7 +69,10 @@ def _claims(result: Path, plan: Plan, options: AnalysisOptions) -> Iterator[Find
     for sample in samples:
         yield cell_finding(sample, seed=plan.seed, margin=margin)
     yield from comparisons(samples, plan, margin)
-    yield from published_findings(result, samples, block_labels(plan))
+    # A tool's own statistics are of all its launches.
+    has_failed = any(sample.failed for sample in samples)
+    counted = read_samples(result, plan, with_failed=True) if has_failed else samples
+    yield from published_findings(result, counted, block_labels(plan))
 
 
 def block_labels(plan: Plan) -> list[str]:

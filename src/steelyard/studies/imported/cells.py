@@ -52,6 +52,8 @@ def cell_finding(sample: Sample, *, seed: int, margin: float) -> Finding:
     outliers = find_outliers(values)
     count = int(values.size)
     warnings = [ONE_RUN] if len(sample.runs) == 1 and count > 1 else []
+    if sample.failed:
+        warnings.append(f"{sample.failed} failed launches are left out: they say how fast a program failed")
     return finding(
         "cell",
         sample.subject,

@@ -11,6 +11,7 @@ import polars as pl
 from steelyard.analyse.describe import mean
 from steelyard.analyse.equivalence import FEWEST_UNITS
 from steelyard.record.tables import read_measurements, read_runs
+from steelyard.units import is_rate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from steelyard.model import Plan
 
+COMPLETED: Final = "completed"
+_LAUNCH: Final = ("block", "batch", "launch")
 _ORDER: Final = ("cell", "metric", "unit", "block", "batch", "launch", "worker", "iteration")
 
 
@@ -40,6 +43,8 @@ class Sample:
         Block of each run.
     warm_ups : int
         Values that the tool marked as warm-up; they are not among the runs.
+    failed : int
+        Launches that failed; they are not among the runs, unless those were asked for too.
     """
 
     cell: int
@@ -49,6 +54,7 @@ class Sample:
     runs: tuple[NDArray[np.float64], ...]
     blocks: tuple[int, ...]
     warm_ups: int
+    failed: int = 0
 
     @property
     def values(self) -> NDArray[np.float64]:
@@ -63,7 +69,7 @@ class Sample:
     @property
     def is_rate(self) -> bool:
         """Whether more is better: operations, items or bytes per time."""
-        return self.unit.startswith("ops/") or self.unit.endswith(("/s", "/sec"))
+        return is_rate(self.unit)
 
     def means(self, level: str) -> NDArray[np.float64]:
         """Give the mean of each unit of a level, ``block`` or ``run``."""
@@ -82,8 +88,18 @@ def level_of(*samples: Sample) -> str:
     return "block" if all(len(set(sample.blocks)) >= FEWEST_UNITS for sample in samples) else "run"
 
 
-def read_samples(result: Path, plan: Plan) -> list[Sample]:
+def read_samples(result: Path, plan: Plan, *, with_failed: bool = False) -> list[Sample]:
     """Read the samples of a result folder, by cell, then by metric in order of appearance.
+
+    Parameters
+    ----------
+    result : Path
+        Result folder that ``steelyard import`` wrote.
+    plan : Plan
+        Its plan.
+    with_failed : bool
+        Whether launches that failed are among the runs. Their times say how fast a program failed: nothing
+        but the statistics that a tool computed of all its launches follows from them.
 
     Raises
     ------
@@ -91,7 +107,7 @@ def read_samples(result: Path, plan: Plan) -> list[Sample]:
         If the tables are absent or damaged.
     """
     runs = pl.DataFrame(
-        read_runs(result).select(["run_id", "cell", "block", "batch", "worker", "iteration"])
+        read_runs(result).select(["run_id", "cell", "block", "batch", "worker", "iteration", "status"])
     ).rename({"iteration": "launch"})
     rows = pl.DataFrame(read_measurements(result).drop_columns(["printed"])).join(runs, on="run_id")
     found = []
@@ -99,7 +115,9 @@ def read_samples(result: Path, plan: Plan) -> list[Sample]:
     grouped = rows.sort(*_ORDER, maintain_order=True).group_by("cell", "metric", "unit", maintain_order=True)
     for (cell, metric, unit), frame in grouped:
         measured = frame.filter(pl.col("phase") == "measure")
-        launches = list(measured.group_by("block", "batch", "launch", maintain_order=True))
+        completed = measured if with_failed else measured.filter(pl.col("status") == COMPLETED)
+        launches = list(completed.group_by(*_LAUNCH, maintain_order=True))
+        failed = measured.filter(pl.col("status") != COMPLETED)
         sample = Sample(
             cell=int(str(cell)),
             levels=plan.cells[int(str(cell))].levels,
@@ -108,6 +126,7 @@ def read_samples(result: Path, plan: Plan) -> list[Sample]:
             runs=tuple(part["value"].to_numpy() for _, part in launches),
             blocks=tuple(int(str(key[0])) for key, _ in launches),
             warm_ups=frame.height - measured.height,
+            failed=failed.unique(list(_LAUNCH)).height,
         )
         if sample.runs:
             found.append(sample)

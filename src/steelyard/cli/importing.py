@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path  # noqa: TC003 - cyclopts reads annotations at run time
 from typing import Annotated, Final
 
@@ -16,8 +16,11 @@ from steelyard.errors import UsageError
 from steelyard.record.importers.foreign_importer import ForeignImporter
 from steelyard.record.importers.interface import ImportSummary, importer
 from steelyard.record.importers.reading import ReadOptions
+from steelyard.record.importers.table import ROWS
 
-_WITHOUT_UNIT: Final = ("csv", "plogp")
+_TABLE: Final = "csv"
+_WITHOUT_UNIT: Final = (_TABLE, "plogp")
+_DECIMALS: Final = (".", ",")
 _BINS: Final = "latency-bins"
 JOBS_START_S: Final = 11.0
 JOBS_STOP_S: Final = 30.0
@@ -27,12 +30,55 @@ TOLERANCE_PERCENT: Final = 10.0
 """How much slower a service may become that still counts as isolated, as in a colocation study."""
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class TableOptions:
+    """How a table is read: for csv alone.
+
+    Parameters
+    ----------
+    column
+        `ROLE=COLUMN`, repeated; roles: value, run, iteration, workload, phase, metric, block, exit_code; any
+        other role is a factor. Columns by name, or by number from 1.
+    workload
+        Name of the program where no column tells, `unnamed` unless given; `{file}` stands for the name of the
+        file, which makes each file a program of its own.
+    wide
+        All columns without a role hold values, and their headings are levels of this role: workload, metric,
+        run, iteration, or a factor. Empty cells are left out.
+    rows
+        What a row is where no column tells: `iteration` of one run (the default), `run` (a launch) or `block`
+        (a result of a history).
+    no_header
+        The first row holds values; columns are given by number.
+    decimal
+        `,` where decimals stand behind a comma.
+    comment
+        What lines of comments begin with, as in `#`; they are left out.
+    missing
+        Word that stands for a value that is not there, as in `NA`; may be given several times. Such values
+        are left out and counted.
+    """
+
+    column: Annotated[tuple[str, ...], Parameter(negative="", consume_multiple=False)] = ()
+    workload: str = ""
+    wide: str = ""
+    rows: str = ""
+    no_header: Annotated[bool, Parameter(negative="")] = False
+    decimal: str = "."
+    comment: str = ""
+    missing: Annotated[tuple[str, ...], Parameter(negative="", consume_multiple=False)] = ()
+
+
+_NO_TABLE: Final = TableOptions()
+
+
 def import_results(  # noqa: PLR0913 - the options of a command line
     form: str,
     /,
     *files: Path,
     out: Path,
-    column: Annotated[tuple[str, ...], Parameter(negative="", consume_multiple=False)] = (),
+    table: TableOptions = _NO_TABLE,
     unit: str = "",
     jobs_start: float | None = None,
     jobs_stop: float | None = None,
@@ -55,9 +101,8 @@ def import_results(  # noqa: PLR0913 - the options of a command line
         The files, each a block (for `steelyard history`: oldest first); for criterion also its folder.
     out
         Result folder to write; must not hold another result.
-    column
-        For csv, `ROLE=COLUMN`, repeated; roles: value, run, iteration, workload, phase, metric, block; any
-        other role is a factor. Columns by name, or by number from 1 where there is no header.
+    table
+        How a table is read.
     unit
         For csv and plogp, the unit of the values: ns, us, ms, s; for csv also any other word.
     jobs_start
@@ -74,19 +119,21 @@ def import_results(  # noqa: PLR0913 - the options of a command line
     steelyard import jmh jmh-result.json --out results/jmh
     steelyard import csv t.csv --column value=time --column run=pid --unit ms --out results/t
     steelyard import packets speedup.csv --cores 14 --out results/p
+    steelyard import csv nightly/*.csv --unit s --rows run --workload sort --out results/sort
+    steelyard import csv wide.csv --wide workload --rows run --unit s --decimal , --out results/w
     """
     if not files:
         message = "no file is given"
         raise UsageError(message, hint=f"steelyard import {form} FILE... --out DIR")
     found = importer(form)
     if isinstance(found, ForeignImporter):
-        options = replace(_options(form, column, unit), stated=_stated(form, jobs_start, jobs_stop))
+        options = replace(_options(form, table, unit), stated=_stated(form, jobs_start, jobs_stop))
         options = packets.added_to(form, options)
         summary = found.import_files(files, out, options)
     else:
         packets.added_to(form, ReadOptions())
-        if len(files) > 1 or column or unit:
-            message = f"the format `{form}` takes one file, and neither `--column` nor `--unit`"
+        if len(files) > 1 or table != _NO_TABLE or unit:
+            message = f"the format `{form}` takes one file, and no option of tables"
             raise UsageError(message, hint=f"steelyard import {form} FILE --out DIR")
         summary = found.import_file(files[0], out)
     if as_json:
@@ -95,20 +142,35 @@ def import_results(  # noqa: PLR0913 - the options of a command line
         sys.stdout.write(_text(summary))
 
 
-def _options(form: str, columns: tuple[str, ...], unit: str) -> ReadOptions:
-    if (columns and form != "csv") or (unit and form not in _WITHOUT_UNIT):
+def _options(form: str, table: TableOptions, unit: str) -> ReadOptions:
+    if (table != _NO_TABLE and form != _TABLE) or (unit and form not in _WITHOUT_UNIT):
         message = (
-            f"`--column` is for the format `csv`, `--unit` for `csv` and `plogp`; `{form}` tells them itself"
+            f"options of tables (`--column` and the like) are for the format `csv`, `--unit` for `csv` and "
+            f"`plogp`; `{form}` tells them itself"
         )
         raise UsageError(message, hint=f"steelyard import {form} FILE... --out DIR")
     mapping: dict[str, str] = {}
-    for each in columns:
+    for each in table.column:
         role, sign, name = each.partition("=")
         if not (role and sign and name) or role in mapping:
             message = f"`--column {each}` is not of the form ROLE=COLUMN, each role once"
             raise UsageError(message, hint="e.g. --column value=time --column run=pid")
         mapping[role] = name
-    return ReadOptions(mapping, unit)
+    for option, given, allowed in (("rows", table.rows, ROWS), ("decimal", table.decimal, _DECIMALS)):
+        if given and given not in allowed:
+            message = f"`--{option} {given}`: allowed: {', '.join(f'`{each}`' for each in allowed)}"
+            raise UsageError(message)
+    return ReadOptions(
+        columns=mapping,
+        unit=unit,
+        workload=table.workload,
+        wide=table.wide,
+        rows=table.rows,
+        has_header=not table.no_header,
+        decimal=table.decimal,
+        comment=table.comment,
+        missing=table.missing,
+    )
 
 
 def _stated(form: str, jobs_start_s: float | None, jobs_stop_s: float | None) -> dict[str, float]:

@@ -16,15 +16,19 @@ if TYPE_CHECKING:
     from steelyard.record.importers.problem_list import ProblemList
 
 
-def rows(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Give the rows that are not blank, with their lines from 1.
+def rows(source: Source, delimiter: str, comment: str = "") -> Iterator[tuple[int, list[str]]]:
+    """Give the rows that are not blank and do not begin with a sign of comments, with their lines from 1.
 
     Raises
     ------
     DataError
         If the file is no text or no CSV.
     """
-    reader = csv.reader(io.StringIO(source.text(), newline=""), delimiter=delimiter, strict=True)
+    text = source.text()
+    if comment:
+        lines = text.splitlines(keepends=True)
+        text = "".join("\n" if line.lstrip().startswith(comment) else line for line in lines)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         for row in reader:
             if row and any(field.strip() for field in row):

@@ -32,6 +32,15 @@ class Alternatives(StrEnum):
     """Nothing: the factors are sizes of messages."""
 
 
+def _together(refused: Sequence[DataError]) -> DataError:
+    """Give one error that names what is wrong in all files."""
+    if len(refused) == 1:
+        return refused[0]
+    hints = dict.fromkeys(error.hint for error in refused if error.hint)
+    message = "\n".join(error.message for error in refused)
+    return DataError(message, hint="; ".join(hints), code=refused[0].code)
+
+
 @dataclass(frozen=True, slots=True)
 class ForeignImporter:
     """Importer of one format.
@@ -84,9 +93,14 @@ class ForeignImporter:
             If a file is damaged or holds no value, naming file and place; nothing is written then.
         """
         options = options or ReadOptions()
-        read = [
-            self._read(block, part, options) for block, path in enumerate(paths) for part in self._parts(path)
-        ]
+        read, refused = [], []
+        for block, path in enumerate(paths):
+            try:
+                read += [self._read(block, part, options) for part in self._parts(path)]
+            except DataError as error:
+                refused.append(error)
+        if refused:
+            raise _together(refused)
         if not any(run.sections for file in read for run in file.content.runs):
             listed = ", ".join(f"`{path}`" for path in paths)
             message = f"{listed}: no value in the file"

@@ -53,7 +53,7 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
 def _levels(stem: str) -> dict[str, str]:
     matched = _NAME.match(stem)
     if matched is None:
-        return {WORKLOAD: stem, "recursion_depth": "unstated", "configuration": "unstated"}
+        return {WORKLOAD: "moobench", "recursion_depth": "unstated", "configuration": "unstated"}
     return {
         WORKLOAD: matched["tool"] or "moobench",
         "recursion_depth": matched["depth"],

@@ -13,9 +13,25 @@ class ReadOptions:
     ----------
     columns : dict
         Column (name, or number from 1) of each role: ``value``, ``run``, ``iteration``, ``workload``,
-        ``phase``, ``metric``, ``block``; any other role is a factor.
+        ``phase``, ``metric``, ``block``, ``exit_code``; any other role is a factor.
     unit : str
         Unit of the values; empty where the format tells.
+    workload : str
+        Name of the program where no column tells; ``{file}`` stands for the name of the file.
+    wide : str
+        Role that the headings of all other columns have, each of which holds values; empty for one column of
+        values.
+    rows : str
+        What a row is where no column tells: ``iteration`` of one run, ``run`` or ``block``; empty for an
+        iteration, or for a run where columns are the iterations.
+    has_header : bool
+        Whether the first row names the columns; where columns are given by number it is looked at.
+    decimal : str
+        Sign before the decimals.
+    comment : str
+        What lines that are no rows begin with; empty for none.
+    missing : tuple of str
+        Words that stand for a value that is not there.
     stated : dict
         What the files do not say and their reader does; options of the plan.
     levels : dict
@@ -24,5 +40,12 @@ class ReadOptions:
 
     columns: dict[str, str] = field(default_factory=dict)
     unit: str = ""
+    workload: str = ""
+    wide: str = ""
+    rows: str = ""
+    has_header: bool = True
+    decimal: str = "."
+    comment: str = ""
+    missing: tuple[str, ...] = ()
     stated: dict[str, float] = field(default_factory=dict)
     levels: dict[str, str] = field(default_factory=dict)

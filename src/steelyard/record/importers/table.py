@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
@@ -24,7 +26,7 @@ from steelyard.record.importers.foreign_importer import ForeignImporter
 from steelyard.record.importers.problem_list import ProblemList
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from steelyard.record.importers.foreign import Source
     from steelyard.record.importers.reading import ReadOptions
@@ -33,8 +35,17 @@ EXPECTED: Final = (
     "a CSV file (comma, semicolon, tab or blanks) or a Parquet file with a column of values: "
     "`--column value=NAME --unit ms`, by number from 1 where there is no header"
 )
-ROLES: Final = ("value", "run", "iteration", "workload", "phase", "metric", "block")
+ROLES: Final = ("value", "run", "iteration", "workload", "phase", "metric", "block", "exit_code")
+UNNAMED: Final = "unnamed"
+"""The program of a table that does not name it."""
+OF_FILE: Final = "{file}"
+ROWS: Final = ("iteration", "run", "block")
 _PARQUET: Final = b"PAR1"
+_COMMENTS: Final = ("#", "%", "//")
+_SHOWN_HINTS: Final = 3
+_SHOWN_COLUMNS: Final = 20
+_LONGEST_WHOLE: Final = 9
+"""Digits of a whole number: more would not fit into 32 bits."""
 Row = tuple[int, list[str]]
 
 
@@ -44,7 +55,7 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
     Raises
     ------
     DataError
-        Listing the first 20 lines that are wrong, or the columns there are.
+        Naming every cell that is wrong, or the columns there are.
     UsageError
         If the unit is not given.
     """
@@ -53,32 +64,46 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
         raise UsageError(message, hint="add e.g. `--unit ms`", code="usage.unit")
     is_parquet = source.content.startswith(_PARQUET)
     heading, body = _parquet(source) if is_parquet else _delimited(source, options)
-    places = _places(source, heading, options)
-    found = ForeignFile("Parquet" if is_parquet else "CSV", facts={"tool": "table"})
-    reader = _Reader(source, options.unit, places)
+    columns = _Columns.of(source, heading, options)
+    reader = _Reader(source, options, columns)
     for row in body:
         reader.take(row)
-    reader.problems.raise_if_any()
-    found.runs = list(reader.runs.values())
-    ignored = [name for place, name in enumerate(heading) if place not in places.values()]
-    if ignored:
-        found.notes.append(f"columns that were not taken: {', '.join(f'`{name}`' for name in ignored)}")
-    if "run" not in places:
-        found.notes.append("no column `run`: the values of a cell are iterations of one run")
+    reader.raise_if_any()
+    found = ForeignFile("Parquet" if is_parquet else "CSV", facts={"tool": "table"})
+    found.runs = [run.foreign() for run in reader.runs.values()]
+    found.notes += reader.notes()
     return found
 
 
 def _delimited(source: Source, options: ReadOptions) -> tuple[list[str], list[Row]]:
-    first = next((line for line in source.text().splitlines() if line.strip()), "")
+    first = next(
+        (
+            line
+            for line in source.text().splitlines()
+            if line.strip() and not (options.comment and line.lstrip().startswith(options.comment))
+        ),
+        "",
+    )
     delimiter = next((sign for sign in ("\t", ";", ",") if sign in first), " ")
-    found = list(rows(source, delimiter))
+    if delimiter == "," and all(_number(field, options.decimal) is not None for field in first.split()):
+        delimiter = " "  # the commas are inside of its numbers
+    found = list(rows(source, delimiter, options.comment))
     if delimiter == " ":
         found = [(line, [field for field in row if field]) for line, row in found]
     if not found:
         source.refuse("line 1", "the file is empty")
-    if options.columns and all(name.isdecimal() for name in options.columns.values()):
-        return [str(place) for place in range(1, len(found[0][1]) + 1)], found
-    return found[0][1], found[1:]
+    if options.has_header and not _begins_with_values(found[0][1], options):
+        return found[0][1], found[1:]
+    return [str(place) for place in range(1, len(found[0][1]) + 1)], found
+
+
+def _begins_with_values(row: list[str], options: ReadOptions) -> bool:
+    """Tell whether a first row is none of headings: its columns have numbers, and its value is one."""
+    columns = options.columns
+    if not columns or not all(_is_whole(name) for name in columns.values()):
+        return False
+    place = int(columns.get("value", "0"))
+    return not 0 < place <= len(row) or _number(row[place - 1], options.decimal) is not None
 
 
 def _parquet(source: Source) -> tuple[list[str], list[Row]]:
@@ -96,72 +121,228 @@ def _parquet(source: Source) -> tuple[list[str], list[Row]]:
     return names, body
 
 
-def _places(source: Source, heading: list[str], options: ReadOptions) -> dict[str, int]:
-    """Give the position of the column of each role."""
-    columns = options.columns or {role: role for role in ROLES if role in heading}
-    absent = [name for name in columns.values() if name not in heading]
-    there = ", ".join(f"`{name[:40]}`" for name in heading[:30])
-    if absent:
-        source.refuse("line 1", f"no column `{'`, `'.join(absent)}`; columns are: {there}")
-    if "value" not in columns:
-        source.refuse("line 1", f"no column of values is named; columns are: {there}")
-    return {role: heading.index(name) for role, name in columns.items()}
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Which column is what.
+
+    Parameters
+    ----------
+    heading : list of str
+        All columns.
+    places : dict
+        Position of the column of each role but the values.
+    values : list of int
+        Positions of the columns of values: one, or all others of a wide table.
+    """
+
+    heading: list[str]
+    places: dict[str, int]
+    values: list[int]
+
+    @classmethod
+    def of(cls, source: Source, heading: list[str], options: ReadOptions) -> _Columns:
+        wanted = options.columns or {role: role for role in ROLES if role in heading}
+        there = ", ".join(f"`{name[:40]}`" for name in heading[:30])
+        found = {role: _place(name, heading) for role, name in wanted.items()}
+        if absent := [wanted[role] for role, place in found.items() if place is None]:
+            source.refuse("line 1", f"no column `{'`, `'.join(absent)}`; columns are: {there}")
+        places = {role: place for role, place in found.items() if place is not None}
+        if not options.wide:
+            if "value" not in places:
+                source.refuse("line 1", f"no column of values is named; columns are: {there}")
+            return cls(heading, {r: place for r, place in places.items() if r != "value"}, [places["value"]])
+        if taken := {"value", options.wide} & set(options.columns):
+            source.refuse("line 1", f"a wide table has no column of the role `{taken.pop()}`")
+        places = {role: place for role, place in places.items() if role not in {"value", options.wide}}
+        values = [place for place in range(len(heading)) if place not in places.values()]
+        if not values:
+            source.refuse("line 1", f"no column is left for values; columns are: {there}")
+        return cls(heading, places, values)
+
+    @property
+    def width(self) -> int:
+        """Fields that a row needs."""
+        return 1 + max([*self.places.values(), *self.values])
+
+    @property
+    def ignored(self) -> list[str]:
+        """Names of the columns that are not taken."""
+        taken = {*self.places.values(), *self.values}
+        return [name for place, name in enumerate(self.heading) if place not in taken]
+
+
+def _place(name: str, heading: list[str]) -> int | None:
+    """Give the position of a column by its name, or by its number from 1 where no heading is that number."""
+    if name in heading:
+        return heading.index(name)
+    return int(name) - 1 if _is_whole(name) and 1 <= int(name) <= len(heading) else None
+
+
+@dataclass(slots=True)
+class _Run:
+    """A run while its rows are read."""
+
+    levels: dict[str, str]
+    block: str
+    sections: list[Section] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    exit_code: int | None = None
+
+    def foreign(self) -> ForeignRun:
+        return ForeignRun(self.levels, self.sections, block=self.block, exit_code=self.exit_code)
 
 
 class _Reader:
-    """Puts rows into the runs they belong to."""
+    """Puts the values of rows into the runs they belong to."""
 
-    def __init__(self, source: Source, unit: str, places: dict[str, int]) -> None:
-        self.problems = ProblemList(source.path, EXPECTED)
-        self.runs: dict[tuple[str, ...], ForeignRun] = {}
-        self._name = source.path.stem
-        self._unit = unit
-        self._places = places
-        self._counts: dict[tuple[str, ...], int] = {}
-        self._factors = [role for role in places if role not in ROLES]
+    def __init__(self, source: Source, options: ReadOptions, columns: _Columns) -> None:
+        self.runs: dict[tuple[str, ...], _Run] = {}
+        self._options = options
+        self._columns = columns
+        self._rows_are = options.rows or ("run" if options.wide == "iteration" else "iteration")
+        self._workload = (options.workload or UNNAMED).replace(OF_FILE, source.path.stem)
+        roles = [*columns.places, *([options.wide] if options.wide else [])]
+        self._factors = [role for role in roles if role not in ROLES]
+        self._missing = {word.strip().casefold() for word in options.missing}
+        self._left_out = 0
+        self._problems = ProblemList(source.path, EXPECTED)
+        self._hints: dict[str, None] = {}
+        self._row = 0
 
     def take(self, row: Row) -> None:
+        """Take the values of a row, or note what is wrong with it."""
         line, fields = row
-        if len(fields) <= max(self._places.values()):
-            self.problems.add(
-                line, f"{len(fields)} fields; expected at least {max(self._places.values()) + 1}"
-            )
-            return
-        texts = {role: fields[place] for role, place in self._places.items()}
-        faults = list(self._faults(texts))
+        self._row += 1
+        columns, options = self._columns, self._options
+        if len(fields) < columns.width:
+            is_comment = fields[0].startswith(_COMMENTS)
+            if is_comment or not options.wide or len(fields) <= max(columns.places.values(), default=-1):
+                self._problems.add(line, f"{len(fields)} fields; expected at least {columns.width}")
+                if is_comment:
+                    self._hints[f"`--comment '{fields[0][0]}'` leaves lines of comments out"] = None
+                return
+            # Columns of a wide table need not be of the same length.
+            fields = fields + [""] * (columns.width - len(fields))
+        texts = {role: fields[place] for role, place in columns.places.items()}
+        faults = list(_faults(texts))
+        for place in columns.values:
+            heading = f"column `{columns.heading[place][:40]}`: " if options.wide else ""
+            faults += [f"{heading}{fault}" for fault in self._faults_of_value(fields[place])]
         if faults:
-            self.problems.add(line, "; ".join(faults))
+            self._problems.add(line, "; ".join(faults))
             return
+        for number, place in enumerate(columns.values, start=1):
+            if self._is_missing(fields[place]):
+                self._left_out += 1
+                continue
+            self._add({**texts, **self._of_column(number, columns.heading[place])}, fields[place])
+
+    def _is_missing(self, text: str) -> bool:
+        return text.casefold() in self._missing or (bool(self._options.wide) and not text)
+
+    def _faults_of_value(self, text: str) -> Iterator[str]:
+        if self._is_missing(text):
+            return
+        number = _number(text, self._options.decimal)
+        if number is not None and (self._options.unit not in DECIMAL_EXPONENTS or number >= 0):
+            return
+        if number is None and _is_decimal_comma(text):
+            self._hints["`--decimal ,` reads decimal commas"] = None
+        elif number is None:
+            self._hints[f"`--missing {shlex.quote(text[:40])}` leaves such values out"] = None
+        yield f"value is `{text[:40]}`; expected a number"
+
+    def _of_column(self, number: int, heading: str) -> dict[str, str]:
+        """Give the role that a column of a wide table plays, with its level."""
+        role = self._options.wide
+        if not role:
+            return {}
+        return {role: heading if role != "iteration" or _is_whole(heading) else str(number)}
+
+    def _add(self, texts: dict[str, str], text: str) -> None:
         levels = {
-            WORKLOAD: texts.get("workload", self._name),
+            WORKLOAD: texts.get("workload", self._workload),
             **{role: texts[role] for role in self._factors},
         }
-        key = (*levels.values(), texts.get("block", ""), texts.get("run", ""))
-        run = self.runs.get(key)
-        if run is None:
-            run = self.runs[key] = ForeignRun(levels, [], block=texts.get("block", ""))
-        run.sections.append(self._section(texts, key))
+        block = texts.get("block", f"row {self._row}" if self._rows_are == "block" else "")
+        launch = texts.get("run", "" if self._rows_are == "iteration" else str(self._row))
+        run = self.runs.setdefault((*levels.values(), block, launch), _Run(levels, block))
+        if code := texts.get("exit_code"):
+            run.exit_code = run.exit_code or int(code)
+        metric, unit = texts.get("metric", "value") or "value", self._options.unit
+        run.counts[metric] = run.counts.get(metric, 0) + 1
+        iteration = int(texts["iteration"]) if "iteration" in texts else run.counts[metric]
+        number = _number(text, self._options.decimal) or Decimal(0)
+        is_time = unit in DECIMAL_EXPONENTS
+        value = to_nanoseconds(number, unit) if is_time else float(number)
+        phase = texts.get("phase", MEASURE)
+        run.sections.append(Section(metric, "ns" if is_time else unit, value, iteration, phase, text))
 
-    def _faults(self, texts: dict[str, str]) -> Iterable[str]:
-        number = number_of(texts["value"])
-        if number is None or (self._unit in DECIMAL_EXPONENTS and number < 0):
-            yield f"value is `{texts['value'][:40]}`; expected a number"
-        if texts.get("phase", MEASURE) not in (MEASURE, WARM_UP):
-            yield f"phase is `{texts['phase'][:40]}`; expected `{MEASURE}` or `{WARM_UP}`"
-        iteration = texts.get("iteration", "1")
-        if not (iteration.isascii() and iteration.isdecimal() and len(iteration) <= 9):  # noqa: PLR2004 - int32
-            yield f"iteration is `{iteration[:40]}`; expected a whole number"
+    def raise_if_any(self) -> None:
+        """Raise every problem, with the options that may be meant.
 
-    def _section(self, texts: dict[str, str], key: tuple[str, ...]) -> Section:
-        metric, phase = texts.get("metric", "value") or "value", texts.get("phase", MEASURE)
-        counted = self._counts[*key, metric] = self._counts.get((*key, metric), 0) + 1
-        iteration = int(texts["iteration"]) if "iteration" in texts else counted
-        number = Decimal(texts["value"])
-        if self._unit in DECIMAL_EXPONENTS:
-            value, unit = to_nanoseconds(number, self._unit), "ns"
+        Raises
+        ------
+        DataError
+            If there is any.
+        """
+        self._problems.expected = "; ".join((EXPECTED, *list(self._hints)[:_SHOWN_HINTS]))
+        self._problems.raise_if_any()
+
+    def notes(self) -> Iterator[str]:
+        """Say how the columns were read, and what was not taken."""
+        options, columns = self._options, self._columns
+        roles = {role: f"`{columns.heading[place]}`" for role, place in columns.places.items()}
+        if options.wide:
+            taken = ", ".join(f"`{columns.heading[place]}`" for place in columns.values[:_SHOWN_COLUMNS])
+            rest = len(columns.values) - _SHOWN_COLUMNS
+            roles = {
+                f"values, each of one {options.wide}": taken + (f" and {rest} more" if rest > 0 else "")
+            } | roles
         else:
-            value, unit = float(number), self._unit
-        return Section(metric, unit, value, iteration, phase, texts["value"])
+            roles = {"value": f"`{columns.heading[columns.values[0]]}`"} | roles
+        read_as = "; ".join(f"{role} {column}" for role, column in roles.items())
+        yield f"columns: {read_as}; unit {options.unit}"
+        if ignored := columns.ignored:
+            yield f"columns that were not taken: {', '.join(f'`{name}`' for name in ignored)}"
+        if "workload" not in columns.places and options.wide != "workload" and not options.workload:
+            yield (
+                f"no column `workload`: all rows are of one program, `{UNNAMED}`, and each file is a "
+                f"repetition of it; `--workload NAME` names it, `--workload '{OF_FILE}'` makes each file a "
+                "program"
+            )
+        if "run" not in columns.places and options.wide != "run" and self._rows_are == "iteration":
+            yield (
+                "no column `run`: the values of a cell are iterations of one run; `--rows run` makes each "
+                "row a launch of its own"
+            )
+        if self._left_out:
+            yield f"values that are not there: {self._left_out}"
+
+
+def _faults(texts: dict[str, str]) -> Iterable[str]:
+    """Give what is wrong with the fields beside the values."""
+    if texts.get("phase", MEASURE) not in (MEASURE, WARM_UP):
+        yield f"phase is `{texts['phase'][:40]}`; expected `{MEASURE}` or `{WARM_UP}`"
+    if not _is_whole(texts.get("iteration", "1")):
+        yield f"iteration is `{texts['iteration'][:40]}`; expected a whole number"
+    code = texts.get("exit_code", "")
+    if code and not _is_whole(code.removeprefix("-")):
+        yield f"exit code is `{code[:40]}`; expected a whole number, or nothing"
+
+
+def _number(text: str, decimal: str) -> Decimal | None:
+    if decimal == ",":
+        return None if "." in text else number_of(text.replace(",", "."))
+    return number_of(text)
+
+
+def _is_whole(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= _LONGEST_WHOLE
+
+
+def _is_decimal_comma(text: str) -> bool:
+    return text.count(",") == 1 and number_of(text.replace(",", ".")) is not None
 
 
 IMPORTER: Final = ForeignImporter("csv", "plain CSV or Parquet, with columns named", EXPECTED, read)

@@ -163,10 +163,17 @@ def test_every_problem_is_listed_with_its_line_and_what_was_expected(tmp_path: P
 
 
 def test_the_first_twenty_problems_are_shown_and_the_others_counted(tmp_path: Path) -> None:
-    message = complaint(tmp_path, b"x\n" * 50)
-    assert "line 20: 1 column; expected 9" in message
+    rows = [f"x{line},single,1,0,y,z,1,m{line},1.0" for line in range(1, 51)]
+    message = complaint(tmp_path, "\n".join(rows).encode())
+    assert "line 20: metric is `m20`; expected one of" in message
     assert "line 21" not in message
     assert "and 30 more" in message
+
+
+def test_the_same_problem_is_listed_once_with_all_of_its_lines(tmp_path: Path) -> None:
+    message = complaint(tmp_path, b"x\n" * 50 + b"a,b\n" + b"x\n")
+    assert "lines 1-50, 52: 1 column; expected 9" in message
+    assert "line 51: 2 columns; expected 9" in message
 
 
 @pytest.mark.parametrize(

@@ -148,8 +148,10 @@ class SurroundingOptions:
     cpus
         CPUs the commands may use, as in `0-2,5`.
     environment
-        `NAME=VALUE` for the commands, or `NAME` to pass a variable on; may be given several times. Without
-        it they get `PATH`, `HOME`, `LANG` and `TERM`.
+        `NAME=VALUE` for the commands, or `NAME` to pass a variable on; may be given several times. Bare
+        commands get your environment as it is, isolated ones `PATH`, `HOME`, `LANG` and `TERM`.
+    clean_environment
+        Bare commands too get `PATH`, `HOME`, `LANG`, `TERM` and what `--environment` names, nothing else.
     show
         Further file or folder that isolated commands may read; may be given several times.
     input
@@ -161,6 +163,7 @@ class SurroundingOptions:
     isolation: str = "bare"
     cpus: Annotated[str | None, Parameter(name=["--cpus", "--affinity"])] = None
     environment: Annotated[tuple[str, ...], _Repeated] = ()
+    clean_environment: bool = False
     show: Annotated[tuple[Path, ...], _Repeated] = ()
     input: Path | None = None
     output: str = "null"
@@ -290,6 +293,7 @@ def _terms(
         isolation=place.isolation,
         cpus=() if place.cpus is None else tuple(parse_cpus(place.cpus, "--cpus")),
         environment=place.environment,
+        is_clean=place.clean_environment,
         shown=place.show,
         input=place.input,
         output=output,

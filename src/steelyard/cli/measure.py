@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from steelyard.cli.amounts import parse_bytes, parse_counters, parse_cpus, parse_duration_ns
 from steelyard.cli.measure_table import table
 from steelyard.errors import UsageError
+from steelyard.run.environment import environment_hint, environment_record
 from steelyard.run.resident import (
     hidden_program,
     located,
@@ -27,6 +28,7 @@ Document = dict[str, Any]
 RESULT_SCHEMA = "steelyard/measure/1"
 KEPT_OUTPUT_BYTES = 1 << 20
 FAILED = 4
+BARE = "bare"
 # A launcher that does not answer is dead: its own wall limit ends the program long before this.
 UNBOUNDED_S = 30 * 24 * 3600.0
 
@@ -97,8 +99,10 @@ class PlaceOptions:
     cpus
         CPUs it may use, as in `0-2,5`.
     environment
-        `NAME=VALUE` for the program, or `NAME` to pass a variable on; may be given several times.
-        Without it the program gets `PATH`, `HOME`, `LANG` and `TERM`.
+        `NAME=VALUE` for the program, or `NAME` to pass a variable on; may be given several times. A bare
+        program gets your environment as it is, an isolated one `PATH`, `HOME`, `LANG` and `TERM`.
+    clean_environment
+        A bare program too gets `PATH`, `HOME`, `LANG`, `TERM` and what `--environment` names, nothing else.
     show
         Further folder or file that an isolated program may read; may be given several times. The
         current folder is always shown, but for `/`, `/tmp` and `/dev/shm`: these are new inside.
@@ -106,11 +110,17 @@ class PlaceOptions:
         File for standard input; empty input otherwise.
     """
 
-    isolation: str = "bare"
+    isolation: str = BARE
     cpus: str | None = None
     environment: Annotated[tuple[str, ...], Parameter(show_default=False)] = ()
+    clean_environment: Annotated[bool, Parameter(negative="")] = False
     show: Annotated[tuple[Path, ...], Parameter(show_default=False)] = ()
     input: Path | None = None
+
+    @property
+    def inherits(self) -> bool:
+        """Whether the program gets the environment of the caller."""
+        return self.isolation == BARE and not self.clean_environment
 
 
 _DEFAULT_LIMITS = LimitOptions()
@@ -173,10 +183,17 @@ def measure(
     if not as_json:
         require_started(outcomes, command[0], place.isolation)
     if as_json:
-        sys.stdout.write(json.dumps(result(list(command), place.isolation, outcomes), indent=1) + "\n")
+        record = environment_record(spec["environment"], is_inherited=place.inherits)
+        document = {**result(list(command), place.isolation, outcomes), "environment": record}
+        sys.stdout.write(json.dumps(document, indent=1) + "\n")
     else:
         show(outcomes)
-    return 0 if all(outcome["status"] == "completed" for outcome in outcomes) else FAILED
+    failed = [outcome for outcome in outcomes if outcome["status"] != "completed"]
+    if failed:
+        said = (failed[0].get("standard_error") or {"text": ""})["text"]
+        hint = environment_hint(said, spec["environment"], can_inherit=place.isolation == BARE)
+        sys.stderr.write(f"hint: {hint}\n" if hint is not None else "")
+    return FAILED if failed else 0
 
 
 def specification(command: list[str], place: PlaceOptions, limits: Document) -> Document:
@@ -189,7 +206,7 @@ def specification(command: list[str], place: PlaceOptions, limits: Document) -> 
         "schema": "steelyard/run-spec/1",
         "id": "measure",
         "command": [located(command[0]), *command[1:]],
-        "environment": program_environment(place.environment),
+        "environment": program_environment(place.environment, inherits=place.inherits),
         "working_directory": str(Path.cwd()),
         "standard_output": keep,
         "standard_error": keep,

@@ -102,6 +102,8 @@ class Provenance:
         The imported file, the first of several; ``None`` for an executed study.
     origins : tuple of Origin
         All imported files in order, where an import takes several.
+    environment : dict or None
+        Environment of the programs, where a user named them: whether it was the caller's, names and hash.
     sessions : tuple of Session
         In order.
     tables : dict
@@ -119,6 +121,7 @@ class Provenance:
     git: GitState | None = None
     technologies: dict[str, JsonValue] = field(default_factory=dict)
     calibration: dict[str, JsonValue] | None = None
+    environment: dict[str, JsonValue] | None = None
     origin: Origin | None = None
     origins: tuple[Origin, ...] = ()
     sessions: tuple[Session, ...] = ()

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.errors import CapabilityError, RunError, UsageError
+from steelyard.run.environment import inherited_environment
 from steelyard.run.isolation.registry import sweep_all, technology
 from steelyard.run.isolation.root_view import PROGRAMS
 from steelyard.run.session import Site, open_session
+from steelyard.run.shell_syntax import shell_hint
 from steelyard.run.worker import Worker
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from steelyard.run.isolation.interface import Document
 
 PASSED_ON = ("PATH", "HOME", "LANG", "TERM")
-"""Variables a program gets without being asked for."""
+"""Variables a program gets without being asked for, where it does not get all."""
 
 MADE_INSIDE = tuple(Path(name) for name in ("/", "/tmp", "/box", "/dev/shm"))  # noqa: S108 - not written to
 """Folders that are new wherever a program is isolated: those of the host cannot be shown there."""
@@ -142,20 +144,24 @@ def require_executable(program: str, environment: Mapping[str, str]) -> None:
     raise UsageError(message, hint=f"chmod +x {shlex.quote(program)}")
 
 
-def program_environment(given: Sequence[str]) -> dict[str, str]:
-    """Give the environment of a program: a few variables of ours, and those the user names.
+def program_environment(given: Sequence[str], *, inherits: bool = False) -> dict[str, str]:
+    """Give the environment of a program: a few variables of ours or all of them, and those the user names.
 
     Parameters
     ----------
     given : sequence of str
         ``NAME=VALUE``, or ``NAME`` to pass a variable on.
+    inherits : bool
+        Whether it gets every variable of this process.
 
     Raises
     ------
     UsageError
         If an entry is neither.
     """
-    kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    kept = inherited_environment()
+    if not inherits:
+        kept = {name: kept[name] for name in PASSED_ON if name in kept}
     for entry in given:
         name, separator, value = entry.partition("=")
         if not name or (not separator and name not in os.environ):
@@ -182,7 +188,9 @@ def require_started(outcomes: Sequence[Document], program: str, isolation: str) 
     """
     if all(outcome["status"] == "launcher_failed" for outcome in outcomes):
         message = f"`{program}` was not executed: {outcomes[0]['message']}"
-        hint = "give a program that may be executed, by its path or a name in `PATH`; `--show` what it needs"
+        hint = shell_hint(program) or (
+            "give a program that may be executed, by its path or a name in `PATH`; `--show` what it needs"
+        )
         if "sandbox" in isolation and "EACCES" in (outcomes[0]["message"] or ""):
             hint = barred(located(program)) or hint
         if not technology(isolation).shows_host:

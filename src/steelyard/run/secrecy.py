@@ -19,6 +19,17 @@ _SHORTEST: Final = 4
 _URL_CREDENTIALS: Final = re.compile(r"(?<=://)[^\s/@]+(?=@)")
 
 
+def has_secret_name(name: str) -> bool:
+    """Tell whether a variable's name says that its value is a secret.
+
+    Examples
+    --------
+    >>> has_secret_name("GH_TOKEN"), has_secret_name("PATH")
+    (True, False)
+    """
+    return _SECRET_NAME.search(name) is not None
+
+
 def without_secrets(text: str, environment: Mapping[str, str] | None = None) -> str:
     """Hide the values of secret environment variables, and credentials in addresses.
 
@@ -35,7 +46,7 @@ def without_secrets(text: str, environment: Mapping[str, str] | None = None) -> 
     'denied: *** at tcp://***@host:1'
     """
     known = os.environ if environment is None else environment
-    values = {value for name, value in known.items() if _SECRET_NAME.search(name) and len(value) >= _SHORTEST}
+    values = {value for name, value in known.items() if has_secret_name(name) and len(value) >= _SHORTEST}
     for value in sorted(values, key=len, reverse=True):
         text = text.replace(value, HIDDEN)
     return _URL_CREDENTIALS.sub(HIDDEN, text)

@@ -145,6 +145,7 @@ def _compare_again(theirs: Plan, result: Path, command_line: tuple[str, ...]) ->
         baseline=str(pairs[0][0] + 1),
     )
     cpus = str(theirs.options.get("cpus") or "")
-    terms = replace(terms, cpus=tuple(int(cpu) for cpu in cpus.split(",") if cpu))
+    # Commands of a stranger get no variable of ours but the few that a program needs.
+    terms = replace(terms, cpus=tuple(int(cpu) for cpu in cpus.split(",") if cpu), is_clean=True)
     compare_commands(commands, terms, result, command_line=command_line)
     write_report(result)

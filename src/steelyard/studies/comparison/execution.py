@@ -120,15 +120,15 @@ def compare_commands(
         machine = stack.enter_context(
             machine_prepared(Wishes(patience=_patience(terms), lock_patience_s=0.0, calibrates=False))
         )
-        ledger = None
+        ledger, launches = None, Launches(worker, terms)
         if result is not None:
             stack.enter_context(claimed(result))
             _require_empty(result)
-            provenance = _begin(plan, result, command_line)
+            provenance = _begin(plan, result, command_line, launches)
             ledger = stack.enter_context(Ledger(result / LEDGER_NAME, plan.id))
             stack.callback(_end, result, provenance, machine, notes)
         recorder = stack.enter_context(Recorder(ledger, machine.gate))
-        measuring = Measuring(plan, entrants, terms, Launches(worker, terms), recorder)
+        measuring = Measuring(plan, entrants, terms, launches, recorder)
         measured = _measure(measuring, watcher or Unwatched(), result, plan)
         if measuring.is_interrupted:
             worker.close(patience_s=0)
@@ -194,7 +194,7 @@ def _require_empty(result: Path) -> None:
         raise UsageError(message, hint=hint, code="usage.folder-in-use")
 
 
-def _begin(plan: Plan, result: Path, command_line: Sequence[str]) -> Provenance:
+def _begin(plan: Plan, result: Path, command_line: Sequence[str], launches: Launches) -> Provenance:
     try:
         plan.write(result / PLAN_NAME)
     except OSError as error:
@@ -203,6 +203,7 @@ def _begin(plan: Plan, result: Path, command_line: Sequence[str]) -> Provenance:
     provenance = replace(
         begin_provenance(plan, map(without_secrets, command_line), host_id=fingerprint.host_id),
         host=asdict(fingerprint),
+        environment=launches.environment,
     )
     write_provenance(result, provenance)
     return provenance

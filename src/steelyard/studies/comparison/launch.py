@@ -9,12 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import CapabilityError, RunError
+from steelyard.run.environment import environment_hint, environment_record
 from steelyard.run.outcome import FAILURES
 from steelyard.run.resident import located, program_environment, require_started
+from steelyard.run.secrecy import without_secrets
+from steelyard.run.shell_syntax import shell_syntax
 from steelyard.studies.comparison.contender import SHELL
-from steelyard.studies.comparison.terms import Output
+from steelyard.studies.comparison.terms import BARE, Output
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from steelyard.run.isolation.interface import Document
     from steelyard.run.worker import Worker
     from steelyard.studies.comparison.contender import Contender
@@ -48,7 +53,7 @@ class Launches:
         terms = self._terms
         frame: Document = {
             "schema": "steelyard/run-spec/1",
-            "environment": program_environment(terms.environment),
+            "environment": program_environment(terms.environment, inherits=terms.inherits),
             "working_directory": str(Path.cwd()),
             "standard_output": _output_stream(terms.output),
             "standard_error": {"to": "capture", "limit_bytes": KEPT_ERROR_BYTES},
@@ -61,13 +66,21 @@ class Launches:
             frame["standard_input"] = {"from": "file", "path": str(terms.input.resolve())}
         return frame
 
+    @property
+    def environment(self) -> dict[str, JsonValue]:
+        """What is recorded of the environment that every command gets."""
+        return environment_record(self._frame["environment"], is_inherited=self._terms.inherits)
+
     def execute(self, contender: Contender, batch: int) -> Document:
-        """Execute a command once and give its outcome, whatever it is."""
+        """Execute a command once and give its outcome, whatever it is; what it said holds no secret."""
         words = [located(contender.words[0]), *contender.words[1:]]
         spec = {**self._frame, "id": f"b{batch}", "command": words}
         (outcome,) = self._worker.execute(spec, timeout_s=LONGEST_SILENCE_S)
         if self._terms.output is Output.SHOW and outcome.get("standard_output"):
             sys.stderr.write(outcome["standard_output"]["text"])
+        for name in ("standard_output", "standard_error"):
+            if (outcome.get(name) or {}).get("text"):
+                outcome[name]["text"] = without_secrets(outcome[name]["text"])
         return outcome
 
     def judge(self, contender: Contender, outcome: Document) -> None:
@@ -80,15 +93,52 @@ class Launches:
         CapabilityError
             If this host cannot measure what is compared.
         """
+        if outcome["status"] == "launcher_failed" and (hint := _shell_hint(contender)) is not None:
+            message = f"`{contender.words[0]}` was not executed: {outcome['message']}"
+            raise RunError(message, hint=hint, code="run.not-executed")
         require_started([outcome], contender.words[0], self._terms.isolation)
         is_failed_by_itself = outcome["status"] in {"nonzero_exit", "signalled"}
         if outcome["status"] in FAILURES and not (is_failed_by_itself and self._terms.ignores_failure):
-            raise _failed(contender, outcome)
+            raise self._failed(contender, outcome)
         quantity = outcome["quantities"].get(self._terms.metric.quantity) or {}
         if quantity.get("value") is None:
             reason = quantity.get("missing") or "the launcher does not say why"
             message = f"{self._terms.metric.words} cannot be measured here: {reason}"
             raise CapabilityError(message, hint="steelyard doctor", code="capability.metric")
+
+    def _failed(self, contender: Contender, outcome: Document) -> RunError:
+        if outcome["exit_code"] is not None:
+            how = f"exit code {outcome['exit_code']}"
+        elif outcome["signal"] is not None:
+            how = f"signal {outcome['signal']}"
+        else:
+            how = f"{outcome['status']}: {outcome['message']}"
+        text = (outcome.get("standard_error") or {"text": ""})["text"]
+        said = _last_lines(text)
+        message = f"`{contender.text}` failed with {how}" + (f": {said}" if said else "")
+        can_inherit = self._terms.isolation == BARE
+        likely = (
+            _shell_hint(contender),
+            environment_hint(text, self._frame["environment"], can_inherit=can_inherit),
+        )
+        hints = [hint for hint in likely if hint is not None]
+        return RunError(
+            message, hint="; ".join([*hints, "--ignore-failure counts such runs"]), code="run.failed"
+        )
+
+
+def _shell_hint(contender: Contender) -> str | None:
+    """Say that a command seems to be written for a shell."""
+    found = None if contender.words[:2] == SHELL else shell_syntax(contender.text)
+    if found is None:
+        return None
+    if not found.endswith("="):
+        return f"`{found}` is understood by a shell alone: `--shell` executes the command by one"
+    given = f"{found}{contender.text.strip().removeprefix(found).split(' ')[0]}"
+    return (
+        f"`{found}` sets a variable in a shell: `--shell` executes the command by one, "
+        f"`--environment {given}` sets it for all commands"
+    )
 
 
 def _output_stream(output: Output | Path) -> Document:
@@ -99,21 +149,6 @@ def _output_stream(output: Output | Path) -> Document:
     if output is Output.SHOW:
         return {"to": "capture", "limit_bytes": SHOWN_OUTPUT_BYTES}
     return {"to": "file", "path": str(Path(output).absolute())}
-
-
-def _failed(contender: Contender, outcome: Document) -> RunError:
-    if outcome["exit_code"] is not None:
-        how = f"exit code {outcome['exit_code']}"
-    elif outcome["signal"] is not None:
-        how = f"signal {outcome['signal']}"
-    else:
-        how = f"{outcome['status']}: {outcome['message']}"
-    said = _last_lines((outcome.get("standard_error") or {"text": ""})["text"])
-    message = f"`{contender.text}` failed with {how}" + (f": {said}" if said else "")
-    hint = "--ignore-failure counts such runs"
-    if contender.words[:2] != SHELL and set(contender.text) & set("|&;<>$`*"):
-        hint += "; --shell executes the command by a shell, which it seems to be written for"
-    return RunError(message, hint=hint, code="run.failed")
 
 
 def _last_lines(text: str) -> str:

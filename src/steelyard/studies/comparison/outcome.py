@@ -6,6 +6,7 @@ import math
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from steelyard.run.shell_syntax import shell_syntax
 from steelyard.studies.comparison.claim import Claim, claim_of_look
 from steelyard.studies.comparison.contender import SHELL
 from steelyard.studies.comparison.sample import OUTLIER_MADS, Run, Summary, summarise, values_of
@@ -188,6 +189,10 @@ def conclude(measured: Measured, notes: Sequence[str], result: Path | None) -> C
 
 def _warnings(found: Comparison, notes: Sequence[str]) -> Iterable[str]:
     yield from (f"machine: {note}" for note in notes)
+    for contender in found.contenders:
+        sign = None if contender.words[:2] == SHELL else shell_syntax(contender.text, at_words_only=True)
+        if sign is not None:
+            yield f"shell: `{sign}` in `{contender.text}` is passed on as it stands; `--shell` is for a shell"
     for contender in found.contenders:
         yield from sample_remarks(found, contender.number)
     for claim in found.claims:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from steelyard.studies.comparison.contender import Field
 
 STUDY: Final = "compare"
+BARE: Final = "bare"
 WARMUP, MEASURE = "warmup", "measure"
 MOST_PLANNED: Final = 100_000
 """Runs a plan may foresee: more would make the frozen plan larger than what is measured."""
@@ -79,6 +80,8 @@ class Terms:
         CPUs it may use; all where empty.
     environment : tuple of str
         ``NAME=VALUE`` or ``NAME``.
+    is_clean : bool
+        Whether bare commands too get a few variables only, instead of the caller's environment.
     shown : tuple of Path
         Further files an isolated program may read.
     input : Path or None
@@ -95,13 +98,19 @@ class Terms:
     warmup: int = 1
     extent: Extent = field(default_factory=Extent)
     seed: int = 1
-    isolation: str = "bare"
+    isolation: str = BARE
     cpus: tuple[int, ...] = ()
     environment: tuple[str, ...] = ()
+    is_clean: bool = False
     shown: tuple[Path, ...] = ()
     input: Path | None = None
     output: Output | Path = Output.NULL
     ignores_failure: bool = False
+
+    @property
+    def inherits(self) -> bool:
+        """Whether commands get the environment of the caller."""
+        return self.isolation == BARE and not self.is_clean
 
     def check(self) -> None:
         """Check what the types leave open.
@@ -180,6 +189,7 @@ def draw_plan(entrants: Field, terms: Terms) -> Plan:
         "output": str(terms.output),
         "cpus": ",".join(map(str, terms.cpus)),
         "ignores_failure": terms.ignores_failure,
+        "environment": "caller" if terms.inherits else "clean",
     }
     factors = {"command": names, "phase": (WARMUP, MEASURE)}
     return Plan(STUDY, terms.seed, factors, cells, batches, blocks, options).freeze()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import os
+import shlex
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
@@ -14,6 +18,7 @@ from steelyard.errors import InternalError, SteelyardError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from _typeshed import ReadableBuffer as Buffer
     from cyclopts import App
 
 _SUCCESS = 0
@@ -22,6 +27,7 @@ _INTERRUPTED = 130
 
 def main() -> NoReturn:
     """Run the command line and leave with its exit code."""
+    _name_output_in_errors()
     raise SystemExit(execute(sys.argv[1:]))
 
 
@@ -39,10 +45,12 @@ def execute(words: Sequence[str]) -> int:
         Exit code, as `docs/reference/errors.md` lists them.
     """
     try:
-        return _answer(words)
+        _require_streams()
+        code = _answer(words)
+        # What is written at exit only fails when nobody can say so any more.
+        sys.stdout.flush()
     except SteelyardError as error:
-        _show(error, words)
-        return error.exit_code
+        return _fail(error, words)
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         return _INTERRUPTED
@@ -54,9 +62,26 @@ def execute(words: Sequence[str]) -> int:
         raise
     except BaseException as error:
         # The one place where nothing may escape; a panic of a native library is no `Exception`.
-        wrapped = _of_system(error) or _of_package(error) or _internal(error)
-        _show(wrapped, words)
-        return wrapped.exit_code
+        return _fail(_of_output(error) or _of_system(error) or _of_package(error) or _internal(error), words)
+    return code
+
+
+def _require_streams() -> None:
+    """Refuse to work for a closed standard output; what goes to a closed standard error is lost.
+
+    Raises
+    ------
+    DataError
+        If nothing could be said.
+    """
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - as long as the process
+    if sys.stdout is None:
+        from steelyard.errors import DataError  # noqa: PLC0415 - start-up time
+
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - as long as the process
+        message = "cannot write to standard output: it is closed"
+        raise DataError(message, hint="redirect it to a file or to `/dev/null`", code="data.output")
 
 
 def _answer(words: Sequence[str]) -> int:
@@ -190,17 +215,73 @@ def _separator(words: Sequence[str]) -> int:
     return words.index("--") if "--" in words else len(words)
 
 
+def _fail(error: SteelyardError, words: Sequence[str]) -> int:
+    """Say an error, and give its exit code; with a full standard error nothing can be said."""
+    with suppress(OSError, ValueError):
+        _show(error, words)
+    return error.exit_code
+
+
 def _show(error: SteelyardError, words: Sequence[str]) -> None:
     paragraph = "\n".join(line for line in error.message.splitlines() if line.strip())
     split = find_verb(words)
     hint = error.hint or f"steelyard {'' if split is None else f'{split[0]} '}--help"
-    sys.stderr.write(f"error: {paragraph}\n\nhint: {hint}\n")
+    sys.stderr.write(f"error: {paragraph}\n\nhint: {_next_step(hint, words)}\n")
+    sys.stderr.flush()
+
+
+def _next_step(hint: str, words: Sequence[str]) -> str:
+    """Give a hint that does not name the call that has just failed as what to do."""
+    call = shlex.join(("steelyard", *words))
+    if hint == call:
+        return "repeat the command when this is repaired"
+    return hint.replace(f"`{call}`", "the same command, when this is repaired,")
+
+
+class _Output(io.FileIO):
+    """Standard output whose errors say so: the system's error of a write names no file."""
+
+    def write(self, data: Buffer) -> int:
+        """Write, and name standard output where that fails."""
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise _OutputError(error.errno, error.strerror) from error
+
+
+class _OutputError(OSError):
+    """Standard output takes nothing any more."""
+
+
+def _name_output_in_errors() -> None:
+    """Let errors of standard output be told from others."""
+    if sys.stdout is not None:
+        stream = io.BufferedWriter(_Output(sys.stdout.fileno(), "wb", closefd=False))
+        sys.stdout = io.TextIOWrapper(
+            stream,
+            encoding=sys.stdout.encoding,
+            errors=sys.stdout.errors,
+            line_buffering=bool(sys.stdout.line_buffering),
+        )
+
+
+def _of_output(error: BaseException) -> SteelyardError | None:
+    """Give the error of a standard output that takes nothing any more; ``None`` for anything else."""
+    if not isinstance(error, _OutputError):
+        return None
+    from steelyard.errors import DataError  # noqa: PLC0415 - start-up time
+
+    # Python would try again at exit, and complain.
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    message = f"cannot write to standard output: {error.strerror}"
+    return DataError(message, hint="free space, or redirect it elsewhere", code="data.output")
 
 
 def _of_system(error: BaseException) -> SteelyardError | None:
     """Give the error of a file that the system does not let us use; ``None`` for anything else."""
-    import errno  # noqa: PLC0415 - start-up time
-
     from steelyard.errors import DataError, unwritable  # noqa: PLC0415 - start-up time
 
     if not isinstance(error, OSError):

@@ -17,11 +17,11 @@ from steelyard.cli.messages import NO_MESSAGES, Messages
 from steelyard.cli.option_owner import require_taken
 from steelyard.cli.program import OWN_PROGRAM, Program
 from steelyard.cli.replication import NO_REPLICATION, Replication
-from steelyard.cli.verb_app import options_of
 from steelyard.errors import AnalysisError, InterruptedByUser, UsageError
 from steelyard.record.clock import now_utc
 from steelyard.run.progress import choose_progress
 from steelyard.studies.execution import (
+    PLAN_NAME,
     Assignment,
     default_result,
     execute_study,
@@ -133,7 +133,7 @@ def run(  # noqa: PLR0913 - the options of a command line
     }
     require_taken(chosen, given)
     options = requested_options(chosen, study_file, given)
-    result = _result_folder(out, options, name)
+    result = _result_folder(out, options, name, resume=resume)
     is_asked = study_file is not None or any(value is not None for value in given.values())
     assignment = Assignment(
         chosen, options if is_asked or not resume else None, result, resume, ("steelyard", *sys.argv[1:])
@@ -175,9 +175,20 @@ def _analyse(assignment: Assignment) -> AnalysisError | None:
     return None
 
 
-def _result_folder(out: Path | None, options: BaseModel, name: str) -> Path:
+def _result_folder(out: Path | None, options: BaseModel, name: str, *, resume: bool) -> Path:
     named = out or getattr(options, "out", None)
+    if named is None and resume:
+        raise _nothing_named(name)
     return default_result(name, now_utc()[:10], RESULTS) if named is None else Path(named)
+
+
+def _nothing_named(name: str) -> UsageError:
+    """Say that a study is resumed in the folder that is given, and which one may be meant."""
+    begun = [path for path in RESULTS.glob(f"{name}-*") if holds_plan(path)]
+    newest = max(begun, key=lambda path: (path / PLAN_NAME).stat().st_mtime_ns, default=None)
+    message = "`--resume` continues the study in a folder, and `--out` does not name one"
+    hint = f"steelyard run {name} --out DIR --resume" if newest is None else resume_command(name, newest)
+    return UsageError(message, hint=hint, code="usage.nothing-to-resume")
 
 
 def _interrupted(name: str, result: Path) -> InterruptedByUser:

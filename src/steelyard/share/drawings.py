@@ -70,7 +70,7 @@ def compare_figures(result: Path, page: Page, found: Verification, *, is_older: 
     folder = result / "figures"
     if not folder.is_dir():
         return
-    again = f"`steelyard report {result}` draws it again"
+    again = "`steelyard report` of the folder draws it again"  # which may be a private copy: no path
     drawn = read_document(folder / DRAWN_NAME, Drawn, DRAWN_SCHEMA, absent=again, damaged=again)
     found.problems.extend(_names(folder, page, drawn, again))
     listed = [figure for figure in page.figures() if figure.id in drawn.shows]

@@ -63,7 +63,19 @@ def opened(place: Path) -> Iterator[Path]:
         raise refused(str(place), "it is no ZIP archive, or not a whole one")
     with tempfile.TemporaryDirectory(prefix="steelyard-package-") as folder:
         unpack(place, Path(folder))
-        yield Path(folder)
+        try:
+            yield Path(folder)
+        except SteelyardError as error:
+            raise _of_package(error, folder, place) from error
+
+
+def _of_package(error: SteelyardError, folder: str, place: Path) -> SteelyardError:
+    """Give an error about a file of a private copy as one about the package: the copy is gone by then."""
+    if folder not in f"{error.message}{error.hint}":
+        return error
+    message = f"inside `{place}`: {error.message.replace(f'{folder}/', '')}"
+    hint = error.hint if error.hint and folder not in error.hint else "get the package again from its author"
+    return type(error)(message, hint=hint, code=error.code)
 
 
 @contextmanager

@@ -324,6 +324,6 @@ def _compare_report(result: Path, plan: Plan, found: Verification) -> None:
         verdicts = frozenset(finding.verdict for finding in page.findings.values())
         compare_content(template, (shown, given), verdicts, found)
         return
-    again = f"`steelyard report {result}` writes it again"
+    again = "`steelyard report` of the folder writes it again"  # which may be a private copy: no path
     changed = f"`{_REPORT}` is not what the findings render to: {changed_text(shown, given)}; {again}"
     found.problems.append(changed)

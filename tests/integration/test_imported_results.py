@@ -120,7 +120,7 @@ def test_one_run_is_marked_and_a_dependent_series_gets_its_effective_size(tmp_pa
         series[place] = 1000 + state
     (tmp_path / "t.csv").write_text("value\n" + "\n".join(map(repr, series.tolist())), encoding="utf-8")
     (cell,) = analysed(tmp_path / "r", "csv", str(tmp_path / "t.csv"), "--unit", "ns").of("cell")
-    assert cell.estimates["mean"].method == "t interval with the effective sample size"
+    assert cell.estimates["mean"].method == "wider, of iterations"
     assert cell.estimates["mean"].guaranteed is False
     assert "one run" in cell.warnings[0]
 

@@ -5,24 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from steelyard.analyse.guarantee import FEWEST_EFFECTIVE
 from steelyard.analyse.procedure import Method
 from steelyard.analyse.quantity import Kind
+
+_WIDER: Final = "the wider of two procedures, each of which keeps its level where the other does not"
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from steelyard.analyse.procedure import Question
     from steelyard.analyse.side import Side
-
-SMALL: Final = 5
-"""With fewer values resamples without any spread are too frequent for a studentised bootstrap."""
-
-LARGE: Final = 100_000
-"""From here on the limits of the studentised bootstrap of a mean are Student's to about 1 % of their distance
-for the skewness of lognormal(0, 1), 6.2; first Edgeworth term: (2 z^2 + 1) skewness / (6 sqrt n) errors."""
-
-FEWEST_EFFECTIVE: Final = 50
-"""Effective sizes below this guarantee nothing (simulated: series with correlation 0.5 and 0.9)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +54,16 @@ def choose(question: Question, sides: Sequence[Side]) -> Choice:
     if any(side.strata is not None for side in sides):
         return _labelled(question, "clusters are drawn inside strata", Method.STUDENTISED)
     if any(side.clusters is not None for side in sides):
-        return _labelled(question, "clusters are drawn whole", Method.T)
+        return _labelled(question, "clusters are drawn whole", Method.WIDER)
     if any(side.is_dependent for side in sides):
         return _series(question, sides)
-    return _independent(question, sides)
+    return _independent(question)
 
 
 def _labelled(question: Question, drawn: str, location: Method) -> Choice:
     quantity = question.quantity
-    if quantity.is_location and location is Method.T:
-        return Choice(Method.T, f"the `{quantity.name}` of each cluster is one observation")
+    if quantity.is_location and location is Method.WIDER:
+        return Choice(Method.WIDER, f"the `{quantity.name}` of each cluster is one observation; {_WIDER}")
     if quantity.is_moment:
         return Choice(Method.STUDENTISED, drawn)
     return Choice(Method.PERCENTILE, drawn)
@@ -81,15 +74,17 @@ def _series(question: Question, sides: Sequence[Side]) -> Choice:
     seen = f"neighbours resemble each other: effective share {shares}"
     if question.quantity.kind is not Kind.MEAN:
         return Choice(Method.PERCENTILE, seen, in_blocks=True)
-    if question.contrast is None or min(side.effective for side in sides) < FEWEST_EFFECTIVE:
+    if question.contrast is None:
+        return Choice(Method.WIDER, f"{seen}; the wider of two errors that allow for it")
+    if min(side.effective for side in sides) < FEWEST_EFFECTIVE:
         return Choice(Method.EFFECTIVE_T, seen)
     return Choice(Method.BATCH_T, f"{seen}; batches of ten correlation times are compared")
 
 
-def _independent(question: Question, sides: Sequence[Side]) -> Choice:
+def _independent(question: Question) -> Choice:
     kind = question.quantity.kind
     if kind is Kind.MEAN:
-        return _independent_mean(question, sides)
+        return Choice(Method.WIDER, _WIDER)
     if kind is Kind.MOMENT_SPREAD:
         return Choice(Method.STUDENTISED, "on the logarithm, the least bad for a spread of moments")
     if kind is Kind.TRIMMED:
@@ -97,14 +92,3 @@ def _independent(question: Question, sides: Sequence[Side]) -> Choice:
     if kind is Kind.QUANTILE and question.contrast is None:
         return Choice(Method.EXACT, "order statistics need no distribution")
     return Choice(Method.PERCENTILE, "order statistics of resamples need no distribution")
-
-
-def _independent_mean(question: Question, sides: Sequence[Side]) -> Choice:
-    size = sides[0].size
-    if question.contrast is not None:
-        return Choice(Method.T, "Welch keeps its level where a bootstrap of the contrast does not")
-    if size < SMALL:
-        return Choice(Method.T, f"fewer than {SMALL} values")
-    if size > LARGE:
-        return Choice(Method.T, f"more than {LARGE} values: the bootstrap would say the same")
-    return Choice(Method.STUDENTISED, "the values look independent, and it allows for skewness")

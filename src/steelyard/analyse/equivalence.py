@@ -11,14 +11,25 @@ import numpy as np
 from scipy import special
 
 from steelyard.analyse.describe import mean, standard_deviation
+from steelyard.analyse.guarantee import FEWEST_UNITS as FEWEST_UNITS  # noqa: PLC0414 - its readers ask here
+from steelyard.analyse.guarantee import FEWEST_VALUES, batch_means, ratio_objections
+from steelyard.analyse.relabelling import Relabelling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-FEWEST_UNITS: Final = 5
-"""Fewer independent units on a side allow a description, no verdict."""
+MOST_UNEVEN: Final = 1.5
+"""Larger side over smaller one up to which skewness falls out of the difference and Welch keeps its level
+(simulated for 37 kinds of data; at 2 it errs in up to 9 %, at 12 in up to 43 % of identical pairs)."""
+
+MOST_RELABELLED: Final = 2000
+"""With more units on the smaller side the mean of their logarithms is normal enough for Welch alone."""
+
+WELCH: Final = "welch-log-ratio"
+BOTH: Final = "welch-and-relabelling"
+_WORDS: Final = {WELCH: "Welch", BOTH: "the wider of Welch and relabelling"}
 
 MOST_FURTHER_UNITS: Final = 10_000
 """No advice is given beyond this number of further units."""
@@ -68,6 +79,10 @@ class RatioTest:
     further_units : int or None
         Further units per side after which the same spread would settle the question; ``None`` if settled or
         out of reach.
+    method : str
+        ``welch-log-ratio``, or ``welch-and-relabelling``: the wider of both.
+    objections : tuple of str
+        Why the level may be missed; empty where it is kept.
     """
 
     ratio: float
@@ -77,6 +92,18 @@ class RatioTest:
     p_different: float
     p_equivalent: float
     further_units: int | None = None
+    method: str = WELCH
+    objections: tuple[str, ...] = ()
+
+    @property
+    def is_guaranteed(self) -> bool:
+        """Whether simulations support that the interval and the tests keep their level here."""
+        return not self.objections and not self.is_descriptive
+
+    @property
+    def words(self) -> str:
+        """The procedure in words."""
+        return _WORDS[self.method]
 
     @property
     def is_descriptive(self) -> bool:
@@ -85,19 +112,30 @@ class RatioTest:
 
 
 def ratio_test(
-    first: NDArray[np.float64], second: NDArray[np.float64], margin: Margin | None = None
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+    margin: Margin | None = None,
+    *,
+    is_series: bool = False,
 ) -> RatioTest:
     """Compare two sets of unit values by the ratio second / first.
 
     Welch's test with Satterthwaite's degrees of freedom on the logarithms; equivalence by two one-sided
-    tests with the same standard error.
+    tests with the same standard error. Where one side has more than `MOST_UNEVEN` times as many units as the
+    other, skewness and ties do not fall out of the difference: the answer is then the wider one, and the
+    p-value the larger one, of Welch (which keeps its level with unequal spreads) and of relabelling (which
+    keeps it with any distribution).
 
     Parameters
     ----------
     first, second : ndarray
-        Shape (n_units,), positive, same unit; values that are not positive and finite count as no unit.
+        Shape (n_units,), positive, same unit, in the order of measurement; values that are not positive and
+        finite count as no unit.
     margin : Margin or None
         Defaults to 2 % at level 0.95.
+    is_series : bool
+        Whether nobody said that the values are independent: from 30 values a side on, the means of ten parts
+        of each side are compared too, and the wider answer is given.
 
     Returns
     -------
@@ -108,15 +146,73 @@ def ratio_test(
     ----------
     .. [1] Welch (1947), Biometrika 34; Satterthwaite (1946).
     .. [2] Schuirmann (1987), J. Pharmacokinet. Biopharm. 15 (two one-sided tests).
+    .. [3] Relabelling: see `Relabelling`.
 
     Examples
     --------
     >>> found = ratio_test(np.array([1.0, 1.1, 0.9, 1.0, 1.05]), np.array([2.0, 2.2, 1.9, 2.1, 2.0]))
-    >>> round(found.ratio, 2), found.p_different < 0.001
-    (2.02, True)
+    >>> round(found.ratio, 2), found.p_different < 0.001, found.is_guaranteed
+    (2.02, True, True)
     """
     margin = margin or Margin()
     a, b = _logarithms(first), _logarithms(second)
+    found = _robust(a, b, margin)
+    if is_series and min(found.units) >= FEWEST_VALUES:
+        found = _wider(found, welch_test(batch_means(a), batch_means(b), margin))
+    return replace(
+        found,
+        further_units=_further_units(a, b, math.log(found.ratio), margin) if found.low == found.low else None,
+        objections=tuple(ratio_objections(a, b, is_series=is_series)),
+    )
+
+
+def _robust(a: NDArray[np.float64], b: NDArray[np.float64], margin: Margin) -> RatioTest:
+    """Give Welch's answer, or the wider one of Welch and relabelling where the sides are uneven."""
+    found = welch_test(a, b, margin)
+    few, many = sorted(found.units)
+    if few < FEWEST_UNITS or many <= MOST_UNEVEN * few or few > MOST_RELABELLED or found.low == found.high:
+        return found
+    relabelling = Relabelling(a, b)
+    low, high = relabelling.limits((1 - margin.level) / 2)
+    p_different = relabelling.p_value(0.0)
+    # The p-value is not monotonous to the last relabelling; interval and test say the same all the same.
+    if p_different > 1 - margin.level:
+        low, high = min(low, 0.0), max(high, 0.0)
+    elif low < 0 < high:
+        p_different = 1 - margin.level
+    bound = math.log1p(margin.relative)
+    other = RatioTest(
+        found.ratio,
+        exponential(low),
+        exponential(high),
+        found.units,
+        p_different,
+        max(relabelling.p_below(bound), relabelling.p_above(-bound)),
+    )
+    return replace(_wider(found, other), method=BOTH)
+
+
+def _wider(one: RatioTest, other: RatioTest) -> RatioTest:
+    """Give what both answers leave open."""
+    return replace(
+        one,
+        low=min(one.low, other.low),
+        high=max(one.high, other.high),
+        p_different=max(one.p_different, other.p_different),
+        p_equivalent=max(one.p_equivalent, other.p_equivalent),
+    )
+
+
+def welch_test(a: NDArray[np.float64], b: NDArray[np.float64], margin: Margin) -> RatioTest:
+    """Give Welch's test of logarithms, without a look at whether it keeps its level.
+
+    Parameters
+    ----------
+    a, b : ndarray
+        Shape (n,) and (m,): logarithms of the unit values, finite.
+    margin : Margin
+        Of equivalence, and the level.
+    """
     units = (a.size, b.size)
     if min(units) == 0:
         return RatioTest(math.nan, math.nan, math.nan, units, 1.0, 1.0)
@@ -126,7 +222,7 @@ def ratio_test(
     error, freedom = _satterthwaite(a, b)
     half = float(special.stdtrit(freedom, (1 + margin.level) / 2)) * error
     bound = math.log1p(margin.relative)
-    found = RatioTest(
+    return RatioTest(
         ratio=exponential(difference),
         low=exponential(difference - half),
         high=exponential(difference + half),
@@ -136,7 +232,6 @@ def ratio_test(
             upper_tail(bound - difference, error, freedom), upper_tail(bound + difference, error, freedom)
         ),
     )
-    return replace(found, further_units=_further_units(a, b, difference, margin))
 
 
 def exponential(logarithm: float) -> float:

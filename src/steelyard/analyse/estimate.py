@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from steelyard.analyse.automatic import Choice, choose
-from steelyard.analyse.guarantee import objections
+from steelyard.analyse.guarantee import objections, unseen_share
 from steelyard.analyse.interval import Resampling
 from steelyard.analyse.procedure import Contrast, Found, Method, Question, by_bootstrap, by_rank, by_t
 from steelyard.analyse.quantity import Kind, StatisticName, quantity_of
 from steelyard.analyse.side import Side, side_of
+from steelyard.analyse.wider import by_wider, is_drawn
 from steelyard.errors import AnalysisError, UsageError
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ class IntervalEstimate:
         Whether simulations support that the interval keeps its level here.
     reason : str
         Why not; empty if guaranteed.
+    unseen_share : float
+        Values of a kind that comes in a smaller share than this may not have come at all (95 %): no interval
+        speaks of them.
     seed, resamples : int
         Of the resampling; 0 resamples if nothing was drawn.
     """
@@ -70,6 +74,7 @@ class IntervalEstimate:
     effective_n: tuple[float, ...]
     guaranteed: bool
     reason: str
+    unseen_share: float
     seed: int
     resamples: int
 
@@ -114,7 +119,8 @@ def interval(  # noqa: PLR0913 - one call for every interval, all but the sample
         ``("quantile_ratio", p_over, p_under)``, ``"shift"`` (Hodges-Lehmann, of two samples).
     method : str
         ``"auto"``; or ``"percentile"``, ``"basic"``, ``"bca"``, ``"studentised"`` (bootstrap), ``"t"``,
-        ``"effective_t"`` (effective sample size), ``"batch_t"`` (batches of a series), ``"exact"`` (ranks).
+        ``"effective_t"`` (effective sample size), ``"batch_t"`` (batches of a series), ``"exact"`` (ranks),
+        ``"wider"`` (of means: the wider of t and the bootstrap, of two samples t and relabelling).
     level : float
         Nominal coverage in (0, 1).
     clusters, strata : array-like or None
@@ -184,8 +190,9 @@ def interval(  # noqa: PLR0913 - one call for every interval, all but the sample
         effective_n=tuple(side.effective for side in sides),
         guaranteed=not reasons,
         reason="; ".join(reasons),
+        unseen_share=unseen_share(min(side.units_count for side in used)),
         seed=seed,
-        resamples=resamples if choice.method.is_bootstrap else 0,
+        resamples=resamples if choice.method.is_bootstrap or is_drawn(question, used, choice.method) else 0,
     )
 
 
@@ -282,6 +289,8 @@ def _execute(question: Question, sides: Sequence[Side], method: Method, resampli
         return by_bootstrap(question, sides, method, resampling)
     if method is Method.EXACT:
         return by_rank(question, sides)
+    if method is Method.WIDER:
+        return by_wider(question, sides, resampling)
     found = by_t(question, sides, method)
     return found if not math.isnan(found.low) else Found(found.estimate, -math.inf, math.inf)
 

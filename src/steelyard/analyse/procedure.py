@@ -12,7 +12,7 @@ from scipy import special
 
 from steelyard import _native
 from steelyard.analyse.describe import mean, standard_deviation
-from steelyard.analyse.equivalence import Margin, exponential, ratio_test
+from steelyard.analyse.equivalence import Margin, exponential, welch_test
 from steelyard.analyse.quantity import Kind, Quantity, trimmed_error
 from steelyard.errors import AnalysisError, UsageError
 
@@ -36,6 +36,7 @@ class Method(StrEnum):
     T = "t"
     EFFECTIVE_T = "effective_t"
     BATCH_T = "batch_t"
+    WIDER = "wider"
     EXACT = "exact"
 
     @property
@@ -272,7 +273,7 @@ def _ratio_of_units(question: Question, units: list[NDArray[np.float64]]) -> Fou
     if any(float(values.min()) <= 0 for values in units):
         what = f"{question.quantity.name} of clusters"
         raise _not_positive(what)
-    test = ratio_test(units[0], units[1], Margin(level=question.level))
+    test = welch_test(np.log(units[0]), np.log(units[1]), Margin(level=question.level))
     return Found(test.ratio, test.low, test.high)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from steelyard import _native
 from steelyard.analyse.clustering import group_units, intraclass_share
 from steelyard.analyse.column import column_of, labels_of
+from steelyard.analyse.guarantee import depends_on_order
 from steelyard.errors import AnalysisError, UsageError
 
 if TYPE_CHECKING:
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
 
 LONG_ENOUGH: Final = 30
 """Shorter series do not show whether they are autocorrelated."""
-
-DEPENDENT_BELOW: Final = 0.7
-"""A series counts as autocorrelated if its effective size is below this share of its size."""
 
 LARGEST: Final = 1e70
 """Fourth powers of larger values, which degrees of freedom are made of, overflow."""
@@ -65,12 +63,17 @@ class Side:
     def is_dependent(self) -> bool:
         """Whether neighbours of a series without labels resemble each other."""
         is_series = self.clusters is None and self.strata is None and self.size >= LONG_ENOUGH
-        return is_series and self.effective < DEPENDENT_BELOW * self.size
+        return is_series and depends_on_order(self.values)
 
     @property
     def clusters_count(self) -> int:
         """Number of clusters; 0 without labels."""
         return 0 if self.clusters is None else int(self.clusters.max()) + 1
+
+    @property
+    def units_count(self) -> int:
+        """Number of independent units: clusters, or values without labels."""
+        return self.size if self.clusters is None else self.clusters_count
 
     def native(
         self,

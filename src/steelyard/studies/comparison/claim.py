@@ -6,13 +6,17 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from steelyard.analyse.equivalence import Margin, Verdict
+from steelyard.analyse.equivalence import FEWEST_UNITS, Margin, Verdict
 
 if TYPE_CHECKING:
     from steelyard.analyse.equivalence import RatioTest
     from steelyard.analyse.sequential import Design, Look
 
 METHODS: Final = {"typical": "signed-rank", "mean": "t"}
+ORDER_UNKNOWN: Final = (
+    "order: nothing says in which order `a` and `b` were measured; if one after the other, what changed in "
+    "between looks like a difference of them: measure in turns, and give `paired=True`"
+)
 TWICE: Final = 2.0
 """From this ratio on people read factors more easily than percentages."""
 
@@ -49,6 +53,12 @@ class Claim:
         Procedure by its name in ``docs/concepts/comparing.md``.
     narrow : tuple of float
         Interval of the two one-sided tests of equivalence, of coverage ``2 * level - 1``.
+    objections : tuple of str
+        Why the level may be missed, by the rule of `steelyard.analyse.guarantee`; empty where it is kept.
+    cautions : tuple of str
+        What the claim takes for granted.
+    failed : tuple of int
+        Failed runs of baseline and contender among `runs`; each counts as slower than every other run.
     """
 
     baseline: str
@@ -67,6 +77,39 @@ class Claim:
     family: int = 1
     method: str = "sequential-signed-rank"
     narrow: tuple[float, float] = (0.0, math.inf)
+    objections: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
+    failed: tuple[int, int] = (0, 0)
+
+    @property
+    def guaranteed(self) -> bool:
+        """Whether simulations support that interval and verdict keep their level here."""
+        return not self.objections
+
+    @property
+    def reason(self) -> str:
+        """Why the level may be missed; empty where it is kept."""
+        return "; ".join(self.objections)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What must be known beside the sentence."""
+        found = [f"not guaranteed: {reason}" for reason in self.objections]
+        found += self.cautions
+        if (
+            math.isfinite(self.mean_ratio)
+            and not any(self.failed)
+            and not self.low <= self.mean_ratio <= self.high
+        ):
+            found.append(
+                f"mean: by the ratio of geometric means `{self.contender}` differs by "
+                f"{100 * (self.mean_ratio - 1):+.1f} % from `{self.baseline}`: outliers, or another shape "
+                'of the distribution; `--location mean` judges by it (in Python `location="mean"`)'
+            )
+        return tuple(found)
+
+    def __str__(self) -> str:
+        return "\n".join([self.sentence, *(f"warning: {remark}" for remark in self.remarks)])
 
     @property
     def is_regression(self) -> bool:
@@ -106,6 +149,11 @@ class Claim:
             "is_regression": self.is_regression,
             "comparisons": self.family,
             "method": self.method,
+            "guaranteed": self.guaranteed,
+            "reason": self.reason,
+            "remarks": list(self.remarks),
+            "failed_baseline": self.failed[0],
+            "failed_contender": self.failed[1],
         }
 
     def _statement(self) -> str:
@@ -125,6 +173,8 @@ class Claim:
         return f"it is not settled whether {names[0]} {more} or {less} than {names[1]}"
 
     def _difference(self) -> str:
+        if math.isinf(self.ratio) or self.ratio == 0:
+            return ("is slower" if self.ratio else "is faster") + ", by its failed runs, than"
         if not 1 / TWICE < self.ratio < TWICE:
             times = f"{self.ratio:.3g} times"
             of = {"wall": "as long as", "cpu": "as much CPU time as", "memory": "as much memory as"}
@@ -138,9 +188,10 @@ class Claim:
 
     def _conditions(self) -> list[str]:
         is_far = self.verdict in {Verdict.SLOWER, Verdict.FASTER} and not 1 / TWICE < self.ratio < TWICE
+        is_far = is_far and 0 < self.ratio < math.inf
         write = _times if is_far else signed_percent
         found = []
-        if self.verdict not in {Verdict.SLOWER, Verdict.FASTER}:
+        if self.verdict not in {Verdict.SLOWER, Verdict.FASTER} and 0 < self.ratio < math.inf:
             found.append(f"estimate {signed_percent(self.ratio)}")
         level, low, high = self.level, self.low, self.high
         if self.verdict is Verdict.EQUIVALENT:
@@ -149,11 +200,17 @@ class Claim:
             together = f" of {self.family} comparisons together" if self.family > 1 else ""
             first = f"{low:.3g}" if is_far else write(low)
             found.append(f"{100 * level:.4g} % interval{together} {first} to {write(high)}")
+        elif 0 < low < math.inf:
+            found.append(f"{100 * level:.4g} % interval above {write(low)}")
+        elif 0 < high < math.inf:
+            found.append(f"{100 * level:.4g} % interval below {write(high)}")
         found.append(f"margin {percent(self.margin)}")
         if self.runs[0] == self.runs[1]:
             found.append(f"{self.runs[0]} run{'s' * (self.runs[0] != 1)} each")
         else:
             found.append(f"{self.runs[0]} and {self.runs[1]} runs")
+        if any(self.failed):
+            found.append(f"{self.failed[0]} and {self.failed[1]} of them failed")
         return [*found, {"wall": "wall time", "cpu": "CPU time", "memory": "peak memory"}[self.metric]]
 
 
@@ -195,7 +252,17 @@ def claim_of_look(look: Look | None, design: Design, names: tuple[str, str], met
         family=design.family,
         method=f"sequential-{METHODS[design.location]}",
         narrow=look.narrow if look else (0.0, math.inf),
+        objections=_objections(look),
     )
+
+
+def _objections(look: Look | None) -> tuple[str, ...]:
+    """Say why the interval of a look may miss its level: random order within blocks leaves two reasons."""
+    if look is None or look.blocks < FEWEST_UNITS:
+        return (f"{look.blocks if look else 0} blocks, at least {FEWEST_UNITS} needed",)
+    if not (look.low > 0 and math.isfinite(look.high)):
+        return ("too few blocks for a limit at this level",)
+    return ("the differences have no spread",) if look.low == look.high else ()
 
 
 def claim_of_test(
@@ -216,8 +283,10 @@ def claim_of_test(
         mean_ratio=test.ratio,
         further_runs=test.further_units,
         is_settled=verdict in {Verdict.SLOWER, Verdict.FASTER, Verdict.EQUIVALENT},
-        method="welch-log-ratio",
+        method=test.method,
         narrow=narrow,
+        objections=test.objections,
+        cautions=(ORDER_UNKNOWN,),
     )
 
 

@@ -9,7 +9,7 @@ from steelyard.analyse.equivalence import Verdict
 from steelyard.model import Estimate, Evidence, Finding
 from steelyard.studies.analysis_parts import RUNS, finite, with_unique_ids
 from steelyard.studies.comparison.claim import Claim
-from steelyard.studies.comparison.outcome import claim_remarks, sample_remarks
+from steelyard.studies.comparison.outcome import sample_remarks
 from steelyard.studies.comparison.terms import MEASURE
 from steelyard.studies.comparison.text import flags_text
 
@@ -48,7 +48,15 @@ def _claims(found: Comparison) -> Iterator[Finding]:
             verdict=str(claim.verdict),
             estimates={
                 "ratio": Estimate(
-                    finite(claim.ratio), "ratio", claim.method, low, high, level, units, measurements
+                    finite(claim.ratio),
+                    "ratio",
+                    claim.method,
+                    low,
+                    high,
+                    level,
+                    units,
+                    measurements,
+                    guaranteed=claim.guaranteed,
                 ),
                 "equivalence": Estimate(
                     finite(claim.ratio),
@@ -57,6 +65,7 @@ def _claims(found: Comparison) -> Iterator[Finding]:
                     *narrow,
                     units,
                     measurements,
+                    guaranteed=claim.guaranteed,
                 ),
                 "mean_ratio": Estimate(
                     finite(claim.mean_ratio),
@@ -90,7 +99,7 @@ def _claims(found: Comparison) -> Iterator[Finding]:
                     "looks.json", {"comparison": claim.contender}, ("looks",), "part of the error spent"
                 ),
             ),
-            warnings=tuple(claim_remarks(claim)),
+            warnings=claim.remarks,
         )
 
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import shlex
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from steelyard.analyse.clustering import group_units
+from steelyard.analyse.column import labels_of
+from steelyard.analyse.describe import mean
 from steelyard.analyse.equivalence import Margin, ratio_test, verdict_of
+from steelyard.analyse.guarantee import depends_on_order
 from steelyard.analyse.looks import Extent
 from steelyard.analyse.sequential import Design, Location, fixed_look
 from steelyard.errors import AnalysisError, UsageError
 from steelyard.studies.comparison.claim import Claim, claim_of_look, claim_of_test
 from steelyard.studies.comparison.contender import Commands
 from steelyard.studies.comparison.execution import compare_commands
+from steelyard.studies.comparison.failures import FAILED_LOG, claim_of_ranks, finite_claim
 from steelyard.studies.comparison.terms import Metric, Terms
 
 if TYPE_CHECKING:
@@ -31,19 +38,25 @@ def compare(  # noqa: PLR0913 - keyword only
     level: float = 0.95,
     metric: str = "wall",
     paired: bool = False,
+    clusters: tuple[object, object] | None = None,
+    failures: Literal["refuse", "slowest"] = "refuse",
+    location: Literal["typical", "mean"] = "typical",
     budget_s: float = 60.0,
     out: Path | None = None,
 ) -> Claim:
     """Say whether `b` is slower than `a`, faster, or equivalent, and how surely.
 
     Two commands are measured as `steelyard compare` does it: interleaved, until it is settled. Two samples
-    are judged as they are: each value is one independent unit (a process, not an iteration inside one).
+    are judged as they are: each value, or the mean of each cluster, is one unit (a process, not an iteration
+    inside one). Without labels nobody says that the values are independent: fewer than 30 a side, or values
+    whose neighbours resemble each other, are judged but not guaranteed.
 
     Parameters
     ----------
     a, b : str, sequence of str, or array of numbers
         Both commands (a text is split into words as a shell does, without a shell), or both samples: shape
-        (n,), same unit, positive; anything NumPy takes, so Arrow and Polars columns too.
+        (n,), same unit, positive, in the order of measurement; anything NumPy takes, so Arrow and Polars
+        columns too.
     margin : float
         Largest relative difference that counts as none, in (0, 1).
     level : float
@@ -52,6 +65,15 @@ def compare(  # noqa: PLR0913 - keyword only
         ``wall``, ``cpu`` or ``memory``: what is measured, or what the samples hold.
     paired : bool
         Samples only: whether values at the same place belong together (measured in the same block).
+    clusters : tuple of array-like, or None
+        Samples only: the run of each value of `a` and of `b`; with one value per run, its number. The units
+        are the means of the runs.
+    failures : {"refuse", "slowest"}
+        Samples only: what a value that is infinite or not a number means. ``"refuse"`` raises an error;
+        ``"slowest"`` takes it for a failed run, slower than every other, and judges by ranks; a cluster
+        with such a value has failed.
+    location : {"typical", "mean"}
+        Commands and paired samples: what the ratio is of, as `--location` of the command line.
     budget_s : float
         Commands only: time it may take [s].
     out : Path or None
@@ -60,21 +82,24 @@ def compare(  # noqa: PLR0913 - keyword only
     Returns
     -------
     Claim
-        ``verdict``, ``ratio`` (b over a), ``low``, ``high``, ``further_runs``, ``sentence`` and more.
+        ``verdict``, ``ratio`` (b over a), ``low``, ``high``, ``guaranteed`` with its ``reason``, ``remarks``,
+        ``further_runs``, ``sentence`` and more.
 
     Raises
     ------
     UsageError
         If one side is a command and the other a sample, or a number is outside its range.
     AnalysisError
-        If a sample has another shape, or paired samples differ in length.
+        If a sample has another shape, a value that is not positive, or one that is infinite or not a number
+        without `failures`; or if paired samples differ in length.
     RunError, CapabilityError
         If a command cannot be measured.
 
     References
     ----------
-    .. [1] Samples: Welch (1947), Biometrika 34, and Schuirmann (1987) on logarithms; paired ones by signed
-       ranks, Hollander, Wolfe & Chicken (2014), ch. 3. Commands: see `SequentialComparison`.
+    .. [1] Samples: Welch (1947), Biometrika 34, and Schuirmann (1987) on logarithms, see `ratio_test`; paired
+       ones by signed ranks, Hollander, Wolfe & Chicken (2014), ch. 3, those with failures by the rank sum,
+       ch. 4. Commands: see `SequentialComparison`.
 
     Examples
     --------
@@ -86,36 +111,102 @@ def compare(  # noqa: PLR0913 - keyword only
         allowed = ", ".join(f"`{each}`" for each in Metric)
         message = f"`metric={metric!r}`: allowed: {allowed}"
         raise UsageError(message)
+    choices: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+        ("failures", failures, ("refuse", "slowest")),
+        ("location", location, tuple(Location)),
+    )
+    for name, value, known in choices:
+        if value not in known:
+            message = f"`{name}={value!r}`: allowed: {', '.join(f'`{each}`' for each in known)}"
+            raise UsageError(message)
     limits = Margin(margin, level)
     Terms(margin=limits).check()
     sides = [_command(a), _command(b)]
     if sides[0] is not None and sides[1] is not None:
         texts = tuple(shlex.join(side) for side in sides if side is not None)
-        terms = Terms(metric=Metric(metric), margin=limits, extent=Extent(budget_s=budget_s))
+        terms = Terms(
+            metric=Metric(metric),
+            margin=limits,
+            location=Location(location),
+            extent=Extent(budget_s=budget_s),
+        )
         return compare_commands(Commands(texts), terms, out).claims[0]
     if sides != [None, None]:
         message = "one side is a command and the other a sample"
         raise UsageError(message, hint="give two commands, or two samples of numbers")
-    first, second = _sample(a, "a"), _sample(b, "b")
+    return _claim(
+        [_sample(side, name, failures) for side, name in ((a, "a"), (b, "b"))],
+        Design(limits, location=Location(location)),
+        metric,
+        clusters=clusters,
+        paired=paired,
+        by_rank=failures == "slowest",
+    )
+
+
+def _claim(
+    samples: list[NDArray[np.float64]],
+    design: Design,
+    metric: str,
+    *,
+    clusters: tuple[object, object] | None,
+    paired: bool,
+    by_rank: bool,
+) -> Claim:
+    """Choose the procedure for two samples."""
+    first, second = samples
+    if clusters is not None and paired:
+        message = "`clusters` is given together with `paired`; allowed: one of the two"
+        raise UsageError(message, hint="give one value per run, e.g. its mean, in pairs")
     if paired:
-        return _paired_claim(first, second, limits, metric)
-    test = ratio_test(first, second, limits)
+        return _paired_claim(first, second, design, metric)
+    if clusters is not None:
+        first, second = (
+            _run_means(values, labels, name)
+            for values, labels, name in zip(samples, _pair(clusters), "ab", strict=True)
+        )
+    margin, is_series = design.margin, clusters is None
+    if by_rank:
+        return claim_of_ranks(first, second, margin, metric, is_series=is_series)
+    test = ratio_test(first, second, margin, is_series=is_series)
     # Two one-sided tests at 5 % each are the interval at 90 %: Schuirmann (1987).
-    narrow = ratio_test(first, second, Margin(margin, 2 * level - 1))
-    verdict = verdict_of(test, test.p_different, test.p_equivalent, level)
-    return claim_of_test(test, verdict, limits, metric, (narrow.low, narrow.high))
+    narrow = ratio_test(first, second, Margin(margin.relative, 2 * margin.level - 1), is_series=is_series)
+    verdict = verdict_of(test, test.p_different, test.p_equivalent, margin.level)
+    return claim_of_test(test, verdict, margin, metric, (narrow.low, narrow.high))
+
+
+def _pair(clusters: object) -> tuple[object, object]:
+    if isinstance(clusters, tuple | list) and len(clusters) == 2:  # noqa: PLR2004 - two samples
+        return clusters[0], clusters[1]
+    message = "`clusters` is one column, but there are two samples"
+    raise UsageError(message, hint="give a pair: `clusters=(runs_of_a, runs_of_b)`")
+
+
+def _run_means(values: NDArray[np.float64], labels: object, name: str) -> NDArray[np.float64]:
+    codes = labels_of(labels, f"clusters of {name}", values.size)
+    units = group_units("run", codes, values).values
+    return np.array([math.inf if np.isinf(unit).any() else mean(unit) for unit in units])
 
 
 def _paired_claim(
-    first: NDArray[np.float64], second: NDArray[np.float64], margin: Margin, metric: str
+    first: NDArray[np.float64], second: NDArray[np.float64], design: Design, metric: str
 ) -> Claim:
     if first.size != second.size:
         message = f"paired samples have {first.size} and {second.size} values; they must be as many"
         raise AnalysisError(message)
-    is_usable = np.isfinite(first) & np.isfinite(second) & (first > 0) & (second > 0)
-    design = Design(margin, location=Location.TYPICAL)
-    look = fixed_look(design, np.log(second[is_usable] / first[is_usable]))
-    return claim_of_look(look, design, ("a", "b"), metric)
+    failed = np.isinf(first), np.isinf(second)
+    differences = np.zeros(first.size)
+    is_measured = ~(failed[0] | failed[1])
+    differences[is_measured] = np.log(second[is_measured] / first[is_measured])
+    differences += FAILED_LOG * (failed[1].astype(float) - failed[0].astype(float))
+    claim = claim_of_look(fixed_look(design, differences), design, ("a", "b"), metric)
+    if depends_on_order(differences):
+        drift = "the differences of the pairs change in the order in which they were measured"
+        claim = replace(claim, objections=(*claim.objections, drift))
+    counts = int(failed[0].sum()), int(failed[1].sum())
+    if any(counts):
+        claim = replace(claim, mean_ratio=math.nan)
+    return finite_claim(claim, counts)
 
 
 def _command(side: Any) -> tuple[str, ...] | None:
@@ -127,7 +218,8 @@ def _command(side: Any) -> tuple[str, ...] | None:
     return None
 
 
-def _sample(side: Any, name: str) -> NDArray[np.float64]:
+def _sample(side: Any, name: str, failures: str) -> NDArray[np.float64]:
+    """Read a sample; a failed run is infinite."""
     try:
         values = np.asarray(side, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -136,4 +228,34 @@ def _sample(side: Any, name: str) -> NDArray[np.float64]:
     if values.ndim != 1:
         message = f"`{name}` has shape {values.shape}; allowed: one dimension"
         raise AnalysisError(message, hint="give one number per run")
+    if failures == "slowest":
+        values = np.where(np.isnan(values), math.inf, values)
+    _refuse(
+        values,
+        name,
+        (values <= 0),
+        "not positive",
+        hint="times, CPU times and sizes are larger than 0: find out what these values are",
+    )
+    if failures == "refuse":
+        _refuse(
+            values,
+            name,
+            ~np.isfinite(values),
+            "not finite",
+            hint='for failed runs give `failures="slowest"`: each is then slower than every other; otherwise '
+            "remove them and say how many were removed",
+        )
     return values
+
+
+def _refuse(
+    values: NDArray[np.float64], name: str, is_bad: NDArray[np.bool_], what: str, *, hint: str
+) -> None:
+    bad = np.flatnonzero(is_bad)
+    if bad.size:
+        message = (
+            f"`{name}` has {bad.size} values of {values.size} that are {what}, the first"
+            f" ({values[bad[0]]:g}) at position {bad[0]} (from 0)"
+        )
+        raise AnalysisError(message, hint=hint, code=f"analysis.{what.replace(' ', '-')}")

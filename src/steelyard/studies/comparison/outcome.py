@@ -196,7 +196,7 @@ def _warnings(found: Comparison, notes: Sequence[str]) -> Iterable[str]:
     for contender in found.contenders:
         yield from sample_remarks(found, contender.number)
     for claim in found.claims:
-        yield from claim_remarks(claim)
+        yield from claim.remarks
 
 
 def sample_remarks(found: Comparison, number: int) -> Iterable[str]:
@@ -226,14 +226,4 @@ def sample_remarks(found: Comparison, number: int) -> Iterable[str]:
         yield (
             f"short: runs of `{contender.name}` take less than 1 ms; much of it is the kernel's work to "
             "start a program"
-        )
-
-
-def claim_remarks(claim: Claim) -> Iterable[str]:
-    """Give what must be known of a claim beside its sentence."""
-    if not claim.low <= claim.mean_ratio <= claim.high and math.isfinite(claim.mean_ratio):
-        yield (
-            f"mean: by the ratio of geometric means `{claim.contender}` differs by "
-            f"{100 * (claim.mean_ratio - 1):+.1f} % from `{claim.baseline}`: outliers, or another shape "
-            "of the distribution; `--location mean` judges by it"
         )

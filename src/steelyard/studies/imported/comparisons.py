@@ -22,6 +22,10 @@ WORKLOAD: Final = "workload"
 MOST_LEVELS: Final = 20
 """A factor of more levels is a size, not a choice; its levels are not compared with the first."""
 FEW_RUNS: Final = "too few runs on a side for a verdict: import at least 5 runs (or files) of each"
+IN_TURN: Final = (
+    "the sides were measured one after the other: what changed in between looks like a difference of them;"
+    " import at least 5 files (or blocks), each with both sides"
+)
 _OPPOSITE: Final = {Verdict.SLOWER: Verdict.FASTER, Verdict.FASTER: Verdict.SLOWER}
 Pair = tuple[str, "Sample", "Sample"]
 
@@ -88,13 +92,13 @@ def _finding(pair: Pair, test: RatioTest, p_values: tuple[float, float]) -> Find
     ratio = Estimate(
         finite(test.ratio),
         "ratio",
-        f"Welch on the logarithms of {level_of(first, second)} means",
+        f"{test.words} on the logarithms of {level_of(first, second)} means",
         finite(test.low),
         finite(test.high),
         None if finite(test.low) is None else 0.95,
         min(test.units),
         int(first.values.size + second.values.size),
-        guaranteed=not test.is_descriptive,
+        guaranteed=test.is_guaranteed and first.is_mixed_with(second),
     )
     return finding(
         "comparison",
@@ -114,8 +118,16 @@ def _finding(pair: Pair, test: RatioTest, p_values: tuple[float, float]) -> Find
             ("value",),
             "ratio of means, second over first",
         ),
-        warnings=[FEW_RUNS] if test.is_descriptive else [],
+        warnings=_warnings(first, second, test),
     )
+
+
+def _warnings(first: Sample, second: Sample, test: RatioTest) -> list[str]:
+    """Say why the comparison may miss its level."""
+    if test.is_descriptive:
+        return [FEW_RUNS]
+    in_turn = [] if first.is_mixed_with(second) else [IN_TURN]
+    return [*in_turn, *(f"not guaranteed: {reason}" for reason in test.objections)]
 
 
 def _names(family: str, first: Sample, second: Sample) -> tuple[str, str]:

@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy import special
 
-from steelyard import _native
-from steelyard.analyse.describe import mean, standard_deviation
-from steelyard.analyse.equivalence import FEWEST_UNITS
-from steelyard.analyse.interval import Resampling, Statistic, bootstrap_intervals
-from steelyard.analyse.warm_up import find_outliers
+from steelyard.analyse.describe import mean
+from steelyard.analyse.estimate import interval
 from steelyard.model import Estimate
+from steelyard.studies.analysis_parts import finite
 from steelyard.studies.imported.samples import level_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from steelyard.studies.imported.samples import Sample
 
 LEVEL: Final = 0.95
-LONG_SERIES: Final = 30
-DEPENDENT_SHARE: Final = 0.7
-ENOUGH_EFFECTIVE: Final = 50
-RARE: Final = 5
-FEWEST_RESAMPLED: Final = 5
 RESAMPLES: Final = 2000
 
 
 def location_of(sample: Sample, seed: int) -> Estimate:
-    """Give the mean of a cell with its interval.
+    """Give the mean of a cell with its interval: that of `steelyard.interval`.
 
-    Blocks (at least 5), else runs, are the units of a t interval of their means. With one run, or with a
-    series of units that depend on each other, the values are a series: bootstrap-t if they look independent,
-    a t interval with the effective sample size if not. An interval that is not sure to keep its level is
-    marked.
+    Blocks (at least 5), else runs, are the independent units; with one run the values are a series.
 
     Parameters
     ----------
@@ -48,62 +34,33 @@ def location_of(sample: Sample, seed: int) -> Estimate:
     Returns
     -------
     Estimate
-        In the unit of the sample; without limits for fewer than 2 values.
+        In the unit of the sample; without limits for fewer than 2 values. Marked where the interval may miss
+        its level, by the one rule of `steelyard.analyse.guarantee`.
 
     References
     ----------
     .. [1] Kalibera & Jones (2013): the unit is the highest random level.
-    .. [2] Geyer (1992), section 3.3: effective size by the initial positive sequence.
     """
-    values = sample.values
-    level = level_of(sample)
-    units = sample.means(level) if len(sample.runs) > 1 else values
-    is_one_run = len(sample.runs) == 1
-    size = _native.effective_size(units) if units.size > 1 else 1.0
-    depends = units.size >= LONG_SERIES and size < DEPENDENT_SHARE * units.size
-    if units.size < 2:  # noqa: PLR2004 - one value has no interval
-        method, limits = "one value", (math.nan, math.nan)
-    elif depends:
-        method, limits = "t interval with the effective sample size", _t_limits(units, size)
-    elif is_one_run and units.size >= FEWEST_RESAMPLED:
-        method, limits = "bootstrap-t of the iterations", _bootstrap_t(units, seed, sample.cell)
-    else:
-        what = "iterations" if is_one_run else f"{level} means"
-        method, limits = f"t interval of {what}", _t_limits(units, float(units.size))
-    low, high = (value if math.isfinite(value) else None for value in limits)
-    return Estimate(
-        value=mean(units),
-        unit=sample.unit,
-        method=method,
-        low=low,
-        high=high,
-        level=None if low is None else LEVEL,
-        units=len(sample.runs) if level == "run" or is_one_run else units.size,
-        measurements=int(values.size),
-        guaranteed=_is_guaranteed(sample, units, size),
+    values, level, is_one_run = sample.values, level_of(sample), len(sample.runs) == 1
+    labels = sample.labels(level)
+    count = int(np.unique(labels).size)
+    units = values.size if is_one_run else count
+    if units < 2:  # noqa: PLR2004 - one value has no interval
+        return Estimate(
+            mean(values), sample.unit, "one value", units=1, measurements=values.size, guaranteed=False
+        )
+    found = interval(
+        values, clusters=None if is_one_run else labels, level=LEVEL, resamples=RESAMPLES, seed=seed
     )
-
-
-def _is_guaranteed(sample: Sample, units: NDArray[np.float64], size: float) -> bool:
-    """Tell whether the interval keeps its level for data of this kind and size."""
-    rare = 0 < len(find_outliers(units)) < RARE
-    if len(sample.runs) == 1:
-        return size >= ENOUGH_EFFECTIVE and not rare
-    values_per_unit = sample.values.size / units.size
-    is_mean_of_many = units.size >= FEWEST_UNITS and values_per_unit >= FEWEST_UNITS
-    return (is_mean_of_many or size >= ENOUGH_EFFECTIVE) and not rare
-
-
-def _t_limits(units: NDArray[np.float64], size: float) -> tuple[float, float]:
-    if size <= 1:
-        return math.nan, math.nan
-    half = float(special.stdtrit(size - 1, (1 + LEVEL) / 2)) * standard_deviation(units) / math.sqrt(size)
-    centre = mean(units)
-    return centre - half, centre + half
-
-
-def _bootstrap_t(values: NDArray[np.float64], seed: int, cell: int) -> tuple[float, float]:
-    if np.ptp(values) == 0:
-        return float(values[0]), float(values[0])
-    resampling = Resampling(seed=seed, cell=cell, resamples=RESAMPLES, level=LEVEL)
-    return bootstrap_intervals(values, resampling, (Statistic.MEAN,))[Statistic.MEAN].studentised
+    low = finite(found.low)
+    return Estimate(
+        value=found.estimate,
+        unit=sample.unit,
+        method=f"{found.method}, of iterations" if is_one_run else f"{found.method} ({level}s)",
+        low=low,
+        high=finite(found.high),
+        level=None if low is None else LEVEL,
+        units=len(sample.runs) if level == "run" else count,
+        measurements=int(values.size),
+        guaranteed=found.guaranteed,
+    )

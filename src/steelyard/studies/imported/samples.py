@@ -79,6 +79,15 @@ class Sample:
         labels = np.array(self.blocks)
         return np.array([mean(np.concatenate(self._of_block(label))) for label in dict.fromkeys(labels)])
 
+    def labels(self, level: str) -> NDArray[np.int64]:
+        """Give the unit of a level, ``block`` or ``run``, of each value."""
+        numbers = self.blocks if level == "block" else range(len(self.runs))
+        return np.repeat(np.array(numbers, dtype=np.int64), [run.size for run in self.runs])
+
+    def is_mixed_with(self, other: Sample) -> bool:
+        """Whether both were measured in the same blocks, enough of them: then what drifts falls on both."""
+        return len(set(self.blocks) & set(other.blocks)) >= FEWEST_UNITS
+
     def _of_block(self, block: int) -> list[NDArray[np.float64]]:
         return [run for run, label in zip(self.runs, self.blocks, strict=True) if label == block]
 

@@ -138,13 +138,13 @@ def ratio_estimate(test: RatioTest, level: float) -> Estimate:
     return Estimate(
         finite(test.ratio),
         "ratio",
-        "Welch's t on the logarithms of run values",
+        f"{test.words} on the logarithms of run values",
         low,
         high,
         None if low is None else level,
         units=min(test.units),
         measurements=sum(test.units),
-        guaranteed=not test.is_descriptive,
+        guaranteed=test.is_guaranteed,
     )
 
 

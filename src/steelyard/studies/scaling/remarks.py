@@ -64,12 +64,13 @@ def _identical(recorded: Recorded, options: AnalysisOptions) -> Finding:
             "ratio": Estimate(
                 finite(test.ratio),
                 "ratio",
-                "Welch on the logarithms of the trials",
+                f"{test.words} on the logarithms of the trials",
                 low,
                 finite(test.high),
                 None if low is None else 0.95,
                 min(test.units),
                 sum(test.units),
+                guaranteed=test.is_guaranteed,
             )
         },
         evidence=of_trials(recorded.twin, "ratio of two identical cells"),

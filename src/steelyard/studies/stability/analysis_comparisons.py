@@ -197,13 +197,13 @@ def _estimates(each: Comparison, margin: Margin) -> dict[str, Estimate]:
     found["ratio"] = Estimate(
         finite(each.test.ratio),
         "ratio",
-        "welch-log-ratio, second over first",
+        f"{each.test.method}, second over first",
         finite(each.test.low),
         finite(each.test.high),
         None if finite(each.test.low) is None else margin.level,
         min(each.test.units),
         measurements,
-        guaranteed=not each.test.is_descriptive and not _shares_batches(each),
+        guaranteed=each.test.is_guaranteed and not _shares_batches(each),
     )
     return found
 

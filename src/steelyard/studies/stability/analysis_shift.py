@@ -172,5 +172,5 @@ def _estimate(test: RatioTest, matched: Sequence[Matched]) -> Estimate:
         None if low is None else 0.95,
         min(test.units),
         sum(cell.values().size for pair in matched for cell in pair),
-        guaranteed=not test.is_descriptive,
+        guaranteed=test.is_guaranteed,
     )

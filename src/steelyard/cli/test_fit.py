@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -90,3 +91,72 @@ def test_numbers_of_breaks_are_compared_in_json(file: Path, capsys: pytest.Captu
     errors = [row["error"] for row in counts["rows"]]
     assert [row["breaks"] for row in counts["rows"]] == list(range(5))
     assert errors[0] > errors[1]
+
+
+@pytest.fixture
+def spiky(tmp_path: Path) -> Path:
+    """Give a line of which 3 % of the points take 10 to 1000 times as long."""
+    generator = np.random.default_rng(1)
+    size = np.round(10 ** generator.uniform(1, 4.5, 800))
+    time = (245 + 0.267 * size) * generator.lognormal(0, 0.05, 800)
+    is_far = generator.random(800) < 0.03
+    time[is_far] *= 10 + 20 * generator.pareto(1.2, int(is_far.sum()))
+    path = tmp_path / "spiky.csv"
+    rows = "".join(f"{x:g},{y:.6g}\n" for x, y in zip(size, time, strict=True))
+    path.write_text("size,time\n" + rows)
+    return path
+
+
+@pytest.mark.parametrize("words", [["--search"], []])
+def test_the_curve_that_is_believed_is_printed_before_least_squares(
+    spiky: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    assert execute(["fit", str(spiky), "--x", "size", "--y", "time", *words]) == 0
+    text = capsys.readouterr().out
+    curve = re.search(r"^Curve: time = (\S+) \+ (\S+) size \(robust", text, re.MULTILINE)
+    assert curve is not None
+    assert float(curve[1]) == pytest.approx(245, rel=0.03)
+    assert float(curve[2]) == pytest.approx(0.267, rel=0.03)
+    assert text.index("Curve: ") < text.index("Coefficients:")
+    why = re.search(r"^Least squares lies up to .* above it .*points of 800 .* pull", text, re.MULTILINE)
+    assert why is not None
+
+
+@pytest.mark.parametrize("words", [["--search"], [], ["--breaks", "1000"]])
+def test_the_robust_curve_in_json_is_not_least_squares(
+    spiky: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    assert execute(["fit", str(spiky), "--x", "size", "--y", "time", "--json", *words]) == 0
+    for piece in json.loads(capsys.readouterr().out)["pieces"]:
+        robust, plain = piece["robust"], [row["estimate"] for row in piece["coefficients"]]
+        assert robust["base"] == pytest.approx(245, rel=0.05)
+        assert robust["slope"] == pytest.approx(0.267, rel=0.2)
+        assert abs(plain[1] / 0.267 - 1) > 0.5
+        assert abs(robust["least_squares_difference"]) > 0.5
+        assert "beyond three scales" in robust["reason"]
+
+
+def test_a_power_law_has_its_robust_curve(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    generator = np.random.default_rng(2)
+    size = np.round(10 ** generator.uniform(1, 5, 400))
+    time = 3 * size**0.7 * generator.lognormal(0, 0.03, 400)
+    time[generator.random(400) < 0.1] *= 30
+    rows = "".join(f"{x:g},{y:.6g}\n" for x, y in zip(size, time, strict=True))
+    (tmp_path / "p.csv").write_text("x,y\n" + rows)
+    assert execute(["fit", str(tmp_path / "p.csv"), "--x", "x", "--y", "y", "--log", "--json"]) == 0
+    (piece,) = json.loads(capsys.readouterr().out)["pieces"]
+    assert piece["robust"]["slope"] == pytest.approx(0.7, abs=0.01)
+    assert piece["robust"]["base"] == pytest.approx(3, rel=0.05)
+
+
+def test_where_both_curves_agree_nothing_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = "".join(f"{x},{5 + 2 * x + x % 3 * 0.01}\n" for x in range(1, 60))
+    (tmp_path / "l.csv").write_text("x,y\n" + rows)
+    assert execute(["fit", str(tmp_path / "l.csv"), "--x", "x", "--y", "y"]) == 0
+    text = capsys.readouterr().out
+    assert "Curve: y = 5.0" in text
+    assert "Least squares lies" not in text
+    (tmp_path / "few.csv").write_text("x,y\n1,2\n2,4\n3,7\n4,7\n5,9\n6,9\n")
+    words = ["fit", str(tmp_path / "few.csv"), "--x", "x", "--y", "y", "--breaks", "4", "--json"]
+    assert execute(words) == 0
+    assert [piece["robust"] for piece in json.loads(capsys.readouterr().out)["pieces"]] == [None, None]

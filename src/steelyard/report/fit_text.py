@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from steelyard.analyse.pieces import PieceKind
 from steelyard.analyse.residuals import diagnose, lack_of_fit, rivals
+from steelyard.analyse.robust_curve import robust_curve
 from steelyard.report.noise_text import noise_content, noise_lines, plots_content
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from steelyard.analyse.break_count import BreakCounts
     from steelyard.analyse.pieces import Breakpoint, Piece, SegmentedModel
     from steelyard.analyse.residuals import Diagnostics
+    from steelyard.analyse.robust_curve import RobustCurve
 
 _SUSPICIOUS_P = 0.01
 
@@ -69,6 +72,7 @@ def fit_lines(view: FitView) -> Iterator[str]:
     for number, piece in enumerate(model.pieces):
         yield ""
         yield f"== {_range_text(view, number)}: {piece.kind.value}, {_plural(piece.model.count, 'point')}"
+        yield from _curve_lines(view, piece)
         yield from piece.model.summary(_call(view, number, piece)).rstrip("\n").split("\n")
         yield ""
         yield from _diagnosis_lines(view, number, piece)
@@ -115,6 +119,28 @@ def _counts_line(counts: BreakCounts, *, is_share: bool) -> str:
 def _range_text(view: FitView, number: int) -> str:
     piece = view.model.pieces[number]
     return f"{view.names[0]} {piece.low:g} to {piece.high:g}"
+
+
+def _curve_lines(view: FitView, piece: Piece) -> Iterator[str]:
+    """Give the curve to believe before least squares, and where and why the two differ."""
+    found = robust_curve(piece, is_proportional=view.model.is_proportional)
+    if not found.is_searched:
+        return
+    x, y = view.names
+    law = {
+        PieceKind.CONSTANT: f"{found.base:.6g}",
+        PieceKind.LINE: f"{found.base:.6g} {'-' if found.slope < 0 else '+'} {abs(found.slope):.6g} {x}",
+        PieceKind.POWER: f"{found.base:.6g} {x}^{found.slope:.6g}",
+    }[piece.kind]
+    judged = "; breaks and noise are judged by it" if piece.is_robust else ""
+    yield f"Curve: {y} = {law} (robust: single far points cannot move it{judged})"
+    if found.reason:
+        side = "above" if found.difference > 0 else "below"
+        yield (
+            f"Least squares lies up to {abs(found.difference):.3g} times the curve {side} it"
+            if abs(found.difference) >= 1
+            else f"Least squares lies up to {abs(found.difference):.1%} {side} it"
+        ) + f" (at {x} = {found.at:g}): {found.reason}. Believe the curve"
 
 
 def _call(view: FitView, number: int, piece: Piece) -> str:
@@ -223,7 +249,7 @@ def _piece_content(view: FitView, number: int) -> dict[str, object]:
         "low": piece.low,
         "high": piece.high,
         "points": fit.count,
-        "robust": {"base": _number(piece.base), "slope": _number(piece.slope)},
+        "robust": _robust_content(robust_curve(piece, is_proportional=view.model.is_proportional)),
         "formula": fit.formula,
         "coefficients": [_clean(dict(zip(keys, row, strict=True))) for row in zip(*columns, strict=True)],
         "sigma": _number(fit.sigma),
@@ -241,6 +267,20 @@ def _piece_content(view: FitView, number: int) -> dict[str, object]:
         "residuals": fit.residuals.tolist(),
         "fitted": fit.fitted.tolist(),
         "leverage": fit.leverage.tolist(),
+    }
+
+
+def _robust_content(found: RobustCurve) -> dict[str, object] | None:
+    """Give the robust curve, and how least squares differs from it; null where there is none."""
+    if not found.is_searched:
+        return None
+    return {
+        "base": _number(found.base),
+        "slope": _number(found.slope),
+        "least_squares_difference": _number(found.difference),
+        "at": found.at,
+        "far_points": found.far,
+        "reason": found.reason,
     }
 
 

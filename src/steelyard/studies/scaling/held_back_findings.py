@@ -38,7 +38,7 @@ SMALL_LOSS: Final = 0.10
 """Share of the workers' time that may be lost while the workers count as what sets the pace."""
 
 FULL: Final = 0.95
-"""Share of the cores that threads must want, on average, for the cores to count as used up."""
+"""Share of the cores that threads must want, on average, for the cores to count as used up by a crowd."""
 
 IRRELEVANT_DEPTH: Final = frozenset({"depth does not matter", "deeper is slower"})
 FEWEST: Final = 2
@@ -150,9 +150,11 @@ def _cause(gains: Gains, recorded: Recorded, workers: int) -> str:
     if int(np.isfinite(gains.possible).sum()) < FEWEST:
         return UNDECIDED
     if recorded.cores is not None and workers + 1 > recorded.cores:
+        # A worker per core and a dispatcher that needs next to none are no crowd: the workers set the pace.
+        most = FULL * recorded.cores if workers > recorded.cores else recorded.cores + SMALL_LOSS
         low, high = limits_of(resampled_medians(gains.demand, recorded.draws))
-        if high >= FULL * recorded.cores:
-            return CORES if low >= FULL * recorded.cores else UNDECIDED
+        if high >= most:
+            return CORES if low >= most else UNDECIDED
     least, most = limits_of(resampled_medians(1 - 1 / gains.possible, recorded.draws))
     if least <= SMALL_LOSS:
         return WORKERS if most <= SMALL_LOSS else UNDECIDED

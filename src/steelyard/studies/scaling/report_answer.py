@@ -102,7 +102,7 @@ def cards(findings: FindingSet) -> tuple[CardGroup, ...]:
 
 def _peaks(findings: FindingSet) -> Iterator[Finding]:
     """Give the peaks of the largest packets at the deepest queues."""
-    peaks = findings.of("peak")
+    peaks = list(findings.of("peak"))
     for name in ("depth", "mean_work"):
         largest = max((int(each.subject[name]) for each in peaks), default=0)
         peaks = [each for each in peaks if int(each.subject[name]) == largest]

@@ -156,6 +156,9 @@ def test_more_threads_than_cores_that_all_want_one_are_held_back_by_the_cores() 
     busy = cell(1.0, (4.0,) * 4, 32)
     assert verdicts(busy, cores=4) == [CORES]
     assert verdicts(busy, cores=5) == [WORKERS]
+    # A dispatcher that needs next to no core leaves the workers theirs.
+    assert verdicts(cell(0.05, (4.0,) * 4, 32), cores=4) == [WORKERS]
+    assert verdicts(cell(0.05, (4.0,) * 4, 32), cores=3) == [CORES]
     waiting = cell(4.0, (4.0,) * 4, 32)
     assert verdicts(waiting, cores=4) == [DISPATCHER]
     assert verdicts(busy, cores=None) == [WORKERS]

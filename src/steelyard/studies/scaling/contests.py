@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from steelyard.analyse.speedup import limits_of, median_of, ratio_of_medians, resampled_medians
+from steelyard.analyse.speedup import median_of, ratio_of_medians
 from steelyard.record.importers.packets import LOCKS
-from steelyard.studies.analysis_parts import finding, finite
-from steelyard.studies.scaling.estimates import BLOCKS, number, of_trials, ratio_estimate
+from steelyard.studies.analysis_parts import finding
+from steelyard.studies.scaling.estimates import BLOCKS, median_estimate, number, of_trials, ratio_estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from steelyard.analyse.speedup import Ratio
-    from steelyard.model import Estimate, Finding
+    from steelyard.model import Finding
     from steelyard.studies.scaling.options import ScalingOptions
     from steelyard.studies.scaling.recorded import CellTrials, Recorded
 
@@ -94,14 +94,14 @@ def _contest(
 ) -> Finding:
     ratio, verdict = judged
     estimates = {
-        "rate": _median(cell.values, cell.unit, recorded, cell.trials),
+        "rate": median_estimate(cell.values, cell.unit, recorded.draws),
         "of_fastest": ratio_estimate(ratio, f"median rate over that of the fastest lock, {BLOCKS}"),
         "unfairness": number(
             cell.unevenness("thread_sections"),
             "ratio",
             "sd of the sections per thread over their mean, median of the trials",
         ),
-        "cores_used": _median(_cores_used(cell), "ratio", recorded, cell.trials),
+        "cores_used": median_estimate(_cores_used(cell), "ratio", recorded.draws),
     }
     if alone is not None and alone is not cell and cell.levels["strategy"] == COUNTER:
         slowdown = ratio_of_medians(alone.values, cell.values, recorded.draws)
@@ -124,11 +124,3 @@ def _cores_used(cell: CellTrials) -> np.ndarray:
     empty = np.full(cell.values.size, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(cell.metrics.get("cpu", empty) / cell.metrics.get("wall", empty))
-
-
-def _median(values: np.ndarray, unit: str, recorded: Recorded, trials: int) -> Estimate:
-    limits = limits_of(resampled_medians(values, recorded.draws)) if trials > 1 else (math.nan, math.nan)
-    value = finite(median_of(values))
-    return number(
-        math.nan if value is None else value, unit, f"median of the trials, {BLOCKS}", limits, trials
-    )

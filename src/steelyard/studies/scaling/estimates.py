@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
+from steelyard.analyse.speedup import limits_of, median_of, resampled_medians
 from steelyard.model import Estimate, Evidence
 from steelyard.studies.analysis_parts import MEASUREMENTS, RUNS, finite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from numpy.typing import NDArray
 
     from steelyard.analyse.speedup import Ratio
     from steelyard.studies.scaling.recorded import CellTrials
@@ -71,6 +76,23 @@ def number(
         trials,
         guaranteed=False,
     )
+
+
+def median_estimate(values: NDArray[np.float64], unit: str, draws: NDArray[np.int64]) -> Estimate:
+    """Give the median of the trials; with an interval from two on.
+
+    Parameters
+    ----------
+    values : ndarray
+        Shape (blocks,); NaN where a block has no trial.
+    unit : str
+        Of the values.
+    draws : ndarray
+        Shape (resamples, blocks).
+    """
+    trials = int(np.isfinite(values).sum())
+    limits = limits_of(resampled_medians(values, draws)) if trials > 1 else (math.nan, math.nan)
+    return number(median_of(values), unit, f"median of the trials, {BLOCKS}", limits, trials)
 
 
 def of_trials(cells: Iterable[CellTrials | None], statistic: str) -> Evidence:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from steelyard.analyse.bottleneck import Gains, pipeline_gains
-from steelyard.analyse.speedup import limits_of, median_of, ratio_of_medians, resampled_medians
+from steelyard.analyse.speedup import limits_of, ratio_of_medians, resampled_medians
 from steelyard.studies.analysis_parts import finding, finite
-from steelyard.studies.scaling.estimates import BLOCKS, number, of_trials
+from steelyard.studies.scaling.estimates import BLOCKS, median_estimate, number, of_trials
 from steelyard.studies.scaling.strategy_findings import SURE, contender_of, smaller_packets
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _held_back(
         verdict = HAND_OVER
 
     def share(values: Vector) -> Estimate:
-        return _median(100 * values, "percent", recorded, cell.trials)
+        return median_estimate(100 * values, "percent", recorded.draws)
 
     unevenness = finite(cell.unevenness("worker_packets"))
     return finding(
@@ -130,10 +130,10 @@ def _held_back(
             "least_idle": share(waiting.workers.min(axis=1)),
             "most_idle": share(waiting.workers.max(axis=1)),
             **{
-                role: _median(getattr(gains, role), "ratio", recorded, cell.trials)
+                role: median_estimate(getattr(gains, role), "ratio", recorded.draws)
                 for role in ("queues", "imbalance", "dispatcher")
             },
-            "demand": _median(gains.demand, "cores", recorded, cell.trials),
+            "demand": median_estimate(gains.demand, "cores", recorded.draws),
             **({} if dealt is None else {"of_ceiling": dealt}),
         },
         facts={
@@ -206,15 +206,3 @@ def _of_ceiling(cell: CellTrials, recorded: Recorded) -> Estimate | None:
     ratio = ratio_of_medians(cell.values, ceiling.values, recorded.draws)
     method = f"median rate over the largest on smaller packets, {BLOCKS}"
     return number(ratio.value, "ratio", method, (ratio.low, ratio.high), ratio.trials)
-
-
-def _median(values: Vector, unit: str, recorded: Recorded, trials: int) -> Estimate:
-    limits = limits_of(resampled_medians(values, recorded.draws))
-    has_interval = trials >= FEWEST
-    return number(
-        median_of(values),
-        unit,
-        f"median of the trials, {BLOCKS}",
-        limits if has_interval else (np.nan, np.nan),
-        trials,
-    )

@@ -10,7 +10,7 @@ import numpy as np
 from steelyard.analyse.speedup import median_of, ratio_of_medians
 from steelyard.studies.analysis_parts import finding
 from steelyard.studies.scaling.curves import listed, within_cores
-from steelyard.studies.scaling.estimates import BLOCKS, number, of_trials, ratio_estimate
+from steelyard.studies.scaling.estimates import BLOCKS, median_estimate, number, of_trials, ratio_estimate
 from steelyard.studies.scaling.recorded import OUTSIDE_CPU, OUTSIDE_WALL
 
 if TYPE_CHECKING:
@@ -103,9 +103,10 @@ def _judge(curve: Curve, growth: Estimate, recorded: Recorded) -> str:
 
 def _thread_count(curve: Curve, growth: Estimate, recorded: Recorded) -> Finding:
     fitting = within_cores(curve, recorded)
-    used = [cores_used(point.cell) for point in (fitting[0], fitting[-1])]
     few, most = (
-        number(math.nan if each is None else median_of(each), "cores", "CPU over wall time") for each in used
+        median_estimate(used, "cores", recorded.draws)
+        for used in (cores_used(point.cell) for point in (fitting[0], fitting[-1]))
+        if used is not None
     )
     return finding(
         "thread_count",

@@ -196,11 +196,12 @@ class Recorded:
 
     @property
     def start_ns(self) -> float | None:
-        """What a run takes beside its own work, as threads that share nothing show it; if measured."""
+        """What a run takes beside its work at least, as threads that share nothing show it; if measured."""
         alone = next((cell for cell in self.machine if cell.workers == 1), None)
         if alone is None or OUTSIDE_WALL not in alone.metrics:
             return None
-        return median_of(alone.metrics[OUTSIDE_WALL] - alone.metrics["wall"])
+        extra = alone.metrics[OUTSIDE_WALL] - alone.metrics["wall"]
+        return float(np.nanmin(extra)) if np.isfinite(extra).any() else None
 
     def machine_speedup(self, workers: int) -> Ratio | None:
         """Give how much faster threads that share nothing are together than one of them, if measured."""

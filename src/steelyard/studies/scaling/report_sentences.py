@@ -33,16 +33,16 @@ PHRASING: Final = Phrasing(
             "{verdict}[; threads that share nothing reach {estimates.machine:rounded} here]",
         },
         "thread_count": {
-            "more workers use no more cores": "the program uses {estimates.most.value:number} cores with "
-            "{facts.most_workers:workers} and {estimates.fewest.value:number} with {facts.fewest_workers}: "
+            "more workers use no more cores": "the program uses {estimates.most:rounded} with "
+            "{facts.most_workers:workers} and {estimates.fewest:rounded} with {facts.fewest_workers}: "
             "either it ignores the number of workers, or its workers wait for each other all the time; no "
             "law is fitted",
-            "*": "the program uses {estimates.most.value:number} cores with {facts.most_workers:workers} "
-            "and {estimates.fewest.value:number} with {facts.fewest_workers}: {verdict}",
+            "*": "the program uses {estimates.most:rounded} with {facts.most_workers:workers} "
+            "and {estimates.fewest:rounded} with {facts.fewest_workers}: {verdict}",
         },
         "short_runs": {
             "*": "runs with workers {facts.workers} are too short to judge: the shortest take "
-            "{estimates.shortest}, and starting a process takes {estimates.start}, more than "
+            "{estimates.shortest}, and starting a process takes at least {estimates.start}, more than "
             "{facts.start_percent:percent}; give the program more to do",
         },
         "peak": {

@@ -5,12 +5,22 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from steelyard.analyse.scalability import serial_fraction
 from steelyard.analyse.speedup import median_of, ratio_of_medians
 from steelyard.model import Estimate
 from steelyard.studies.analysis_parts import finding, finite
 from steelyard.studies.scaling.curves import within_cores
-from steelyard.studies.scaling.estimates import BLOCKS, mapped, number, of_runs, of_trials, ratio_estimate
+from steelyard.studies.scaling.estimates import (
+    BLOCKS,
+    mapped,
+    median_estimate,
+    number,
+    of_runs,
+    of_trials,
+    ratio_estimate,
+)
 from steelyard.studies.scaling.program_findings import TOO_SHORT, cores_used, is_short
 from steelyard.studies.scaling.recorded import IDENTITY
 from steelyard.studies.scaling.strategy_findings import contender_of
@@ -70,9 +80,9 @@ def _speedup(curve: Curve, point: Point, recorded: Recorded, margin: float) -> F
         "shy": mapped(speedup, -100 / workers, 100.0, "percent"),
         "efficiency": mapped(speedup, 1 / workers, 0.0, "ratio"),
     }
-    estimates["cores_used"] = number(
-        math.nan if used is None else median_of(used), "cores", "CPU time over wall time of a run"
-    )
+    if used is None:
+        used = np.full(point.cell.values.size, np.nan)
+    estimates["cores_used"] = median_estimate(used, "cores", recorded.draws)
     estimates["serial_fraction"] = _serial_fraction(point)
     estimates["machine"] = _machine(point)
     if point.baseline is not None:

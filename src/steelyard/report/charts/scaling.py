@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 from steelyard.report.charts.parts import (
@@ -27,7 +28,10 @@ PANEL_HEIGHT: Final = 240
 
 
 def speedup_curves(
-    colours: Mapping[str, str], menus: Mapping[str, Sequence[str]], panels: Sequence[str]
+    colours: Mapping[str, str],
+    menus: Mapping[str, Sequence[str]],
+    panels: Sequence[str],
+    workers: Sequence[int],
 ) -> dict[str, Json]:
     """Give speed-up over workers, one panel per mean work, with the ideal line and the cores.
 
@@ -38,7 +42,9 @@ def speedup_curves(
     menus : mapping
         Options by field of the data: ``load``, ``depth``.
     panels : sequence of str
-        Titles of the panels, in order.
+        Titles of the panels of every option, in order; as many are shown as an option has.
+    workers : sequence of int
+        Numbers of workers, for the axis.
 
     Returns
     -------
@@ -49,7 +55,7 @@ def speedup_curves(
     """
     chosen: list[Json] = [only_chosen(field, f"chosen_{field}") for field in menus]
     params: list[Json] = [selector(f"chosen_{field}", field, options) for field, options in menus.items()]
-    axis: Json = {"tickMinStep": 1, "format": "d"}
+    axis: Json = {"values": list(workers), "format": "d"}
     x: Json = numeric("workers", "workers") | {"axis": axis}
     scale: dict[str, Json] = {"zero": True}
     colour, shape = coloured("contender", colours), shaped("contender", list(colours))
@@ -81,8 +87,8 @@ def speedup_curves(
             "x": x,
             "y": numeric("low", "speed-up", **scale),
             "y2": {"field": "high"},
-            "color": coloured("contender", colours),
-            "opacity": faded_unless_selected(0.15),
+            "color": colour,
+            "fillOpacity": {"value": 0.15},
         },
     }
     limits: dict[str, Json] = {
@@ -116,14 +122,15 @@ def speedup_curves(
             ],
         },
     }
+    shown = max(len(panels) // math.prod(map(len, menus.values())), 1)
     return {
         "$schema": SCHEMA,
         "data": {"name": "speedups"},
-        "usermeta": {"panels": len(panels), "columns": min(len(panels), 2)},
+        "usermeta": {"panels": shown, "columns": min(shown, 2)},
         "params": params,
         "transform": chosen,
         "facet": {"field": "panel", "type": "nominal", "title": None, "sort": list(panels)},
-        "columns": min(len(panels), 2),
+        "columns": min(shown, 2),
         "spec": {
             "width": PANEL_WIDTH,
             "height": PANEL_HEIGHT,
@@ -132,23 +139,21 @@ def speedup_curves(
     }
 
 
-def overhead_bars(colours: Mapping[str, str], depths: Sequence[str], works: Sequence[str]) -> dict[str, Json]:
-    """Give the overhead of an idle lock by mean work, a bar per lock, with a line at one.
+def overhead_bars(colours: Mapping[str, str], works: Sequence[str]) -> dict[str, Json]:
+    """Give the overhead of an idle lock by mean work, a bar per lock and depth, with a line at one.
 
     Parameters
     ----------
     colours : mapping
-        Colour of each lock.
-    depths : sequence of str
-        Options of the menu.
+        Colour of each lock at each depth.
     works : sequence of str
         Order of the horizontal axis.
 
     Returns
     -------
     dict
-        Reads the dataset ``overheads``: ``depth, mean_work, lock, overhead, low, high, verdict``; a missing
-        limit is null.
+        Reads the dataset ``overheads``: ``mean_work, lock, overhead, low, high, verdict``; ``lock`` names the
+        depth too, and a missing limit is null.
     """
     x: dict[str, Json] = {
         "field": "mean_work",
@@ -164,8 +169,6 @@ def overhead_bars(colours: Mapping[str, str], depths: Sequence[str], works: Sequ
         "data": {"name": "overheads"},
         "height": 260,
         "width": 820,
-        "params": [selector("chosen_depth", "Depth of the queues", depths)],
-        "transform": [only_chosen("depth", "chosen_depth")],
         "layer": [
             {
                 "mark": {"type": "bar"},

@@ -37,6 +37,7 @@ def speedup_figure(findings: FindingSet) -> Figure | None:
     }
     rows = [_row(finding, menus) for finding in chosen]
     panels = sorted({str(row["panel"]) for row in rows}, key=_panel_order)
+    workers = sorted({int(row["workers"] or 0) for row in rows})
     names = list(dict.fromkeys(str(row["contender"]) for row in rows))
     cores = chosen[0].facts["cores"]
     rows += _ideal(rows, cores if isinstance(cores, int) else None)
@@ -47,7 +48,7 @@ def speedup_figure(findings: FindingSet) -> Figure | None:
         "line stands at the number of cores, to its right workers share them. Strokes and bands are 95 % "
         "intervals of each number of workers.",
         alternative="Lines of speed-up over workers with the ideal line, a panel per mean work",
-        spec=speedup_curves(assign_colours(names, {}), menus, panels),
+        spec=speedup_curves(assign_colours(names, {}), menus, panels, workers),
         datasets={"speedups": dataset(rows)},
         panel_width=PANEL_WIDTH,
     )
@@ -68,7 +69,7 @@ def _row(finding: Finding, menus: dict[str, list[str]]) -> Row:
     speedup, shy = finding.estimates["speedup"], finding.estimates["shy"]
     return {
         **{name: of[name] for name in menus},
-        "panel": f"W = {of['mean_work']}" if "mean_work" in of else PROGRAM,
+        "panel": _panel(of),
         "contender": contender_of(of) if "strategy" in of else PROGRAM,
         "workers": int(of["workers"]),
         "speedup": speedup.value,
@@ -113,9 +114,8 @@ def overhead_figure(findings: FindingSet) -> Figure | None:
     """Give the bars of the overhead of an idle lock."""
     rows: list[Row] = [
         {
-            "depth": finding.subject["depth"],
             "mean_work": finding.subject["mean_work"],
-            "lock": finding.subject["lock"],
+            "lock": f"{finding.subject['lock']}, depth {finding.subject['depth']}",
             "overhead": finding.estimates["overhead"].value,
             "low": finding.estimates["overhead"].low,
             "high": finding.estimates["overhead"].high,
@@ -127,7 +127,6 @@ def overhead_figure(findings: FindingSet) -> Figure | None:
     if not rows:
         return None
     locks = list(dict.fromkeys(str(row["lock"]) for row in rows))
-    depths = sorted({str(row["depth"]) for row in rows}, key=int, reverse=True)
     works = sorted({str(row["mean_work"]) for row in rows}, key=int)
     return Figure(
         id="lock_overhead",
@@ -136,13 +135,20 @@ def overhead_figure(findings: FindingSet) -> Figure | None:
         "1 the "
         "lock costs nothing; strokes are 95 % intervals.",
         alternative="Bars of the overhead of an idle lock by mean work, with a line at one",
-        spec=overhead_bars(assign_colours(locks, {}), depths, works),
+        spec=overhead_bars(assign_colours(locks, {}), works),
         datasets={"overheads": dataset(rows)},
     )
 
 
+def _panel(subject: dict[str, str]) -> str:
+    """Name a panel by all that tells it from others: a picture has no menus."""
+    if "mean_work" not in subject:
+        return PROGRAM
+    return f"W = {subject['mean_work']}, {subject['load']}, depth {subject['depth']}"
+
+
 def _panel_order(title: str) -> int:
-    digits = title.rpartition(" ")[2]
+    digits = title.partition(",")[0].rpartition(" ")[2]
     return int(digits) if digits.isdecimal() else 0
 
 

@@ -18,6 +18,7 @@ from steelyard.studies.scaling.program_findings import program_findings
 from steelyard.studies.scaling.recommendations import UNDECIDED, recommendation_findings
 from steelyard.studies.scaling.recorded import RESPONSES, CellTrials, LostCell, Recorded
 from steelyard.studies.scaling.report_answer import cards
+from steelyard.studies.scaling.report_figures import speedup_figure
 from steelyard.studies.scaling.speedup_findings import speedup_findings
 from steelyard.studies.scaling.strategy_findings import (
     choice_findings,
@@ -344,6 +345,18 @@ def test_one_trial_of_each_strategy_recommends_nothing() -> None:
     data = recorded(*cells)
     assert [each.verdict for each in recommendation_findings(data, MARGIN)] == ["descriptive"]
     assert [each.verdict for each in choice_findings(data, MARGIN)] == ["descriptive"]
+
+
+def test_a_picture_names_the_depth_and_the_load_of_every_panel() -> None:
+    cells = [cell("LockFree", p, 99.0 * p, depth=depth) for p in (1, 2) for depth in ("8", "32")]
+    data = recorded(*serial(1, 2), *cells)
+    figure = speedup_figure(
+        FindingSet("scaling", "", 1, {}, tuple(speedup_findings(curves(data), data, MARGIN)))
+    )
+    assert figure is not None
+    panels = set(figure.datasets["speedups"].columns["panel"])
+    assert panels == {"W = 1000, uniform, depth 8", "W = 1000, uniform, depth 32"}
+    assert figure.spec["columns"] == 1
 
 
 @pytest.mark.parametrize(

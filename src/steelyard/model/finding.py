@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FINDINGS_SCHEMA: Final = "steelyard/findings/1"
+OF_SOURCE: Final = "source_"
+"""Begin of the claims about what the source of a study printed: they say nothing of a result of ours."""
+
 LATER_FIELDS: Final[dict[str, int]] = {}
 """Fields of findings and estimates that came after the first schema, with the number of the schema of each.
 
@@ -125,6 +128,10 @@ class FindingSet:
     def of(self, claim: str) -> tuple[Finding, ...]:
         """Give the findings of one kind of claim, in order."""
         return tuple(finding for finding in self.findings if finding.claim == claim)
+
+    def own(self) -> tuple[Finding, ...]:
+        """Give what is said of this result, without what is said of the study's source."""
+        return tuple(finding for finding in self.findings if not finding.claim.startswith(OF_SOURCE))
 
     def write(self, path: Path) -> None:
         """Write as JSON; the file is whole or absent."""

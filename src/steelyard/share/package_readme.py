@@ -21,9 +21,9 @@ _SHOWN_VERDICTS: Final = 30
 
 
 def verdict_counts(findings: FindingSet) -> dict[str, int]:
-    """Count the findings by verdict, the most frequent first; descriptive ones are left out."""
+    """Count what is said of the result by verdict, the most frequent first; descriptive ones are left out."""
     counts: dict[str, int] = {}
-    for finding in findings.findings:
+    for finding in findings.own():
         if finding.verdict != "descriptive":
             counts[finding.verdict] = counts.get(finding.verdict, 0) + 1
     ranked = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
@@ -64,7 +64,7 @@ def readme(story: Story, findings: FindingSet, statement: Statement) -> str:
         "",
         f"Authors: {_line(authors)}. Date: {story.published}. Licence: {licence}.",
         "",
-        f"Findings: {len(findings.findings)}; verdicts: {verdicts}.",
+        f"Findings: {len(findings.own())}; verdicts: {verdicts}.{_of_source(findings)}",
         "",
         "## What to do with it",
         "",
@@ -118,6 +118,15 @@ _CONTENT: Final = {
     "ro-crate-metadata.json": "the same for machines (RO-Crate 1.1, Process Run Crate 0.5)",
     "manifest-sha256.txt": "hash of every file; `sha256sum -c manifest-sha256.txt`",
 }
+
+
+def _of_source(findings: FindingSet) -> str:
+    count = len(findings.findings) - len(findings.own())
+    return (
+        f" Beside them, {count} about what the source of the study printed, not counted here."
+        if count
+        else ""
+    )
 
 
 def _line(text: str) -> str:

@@ -12,6 +12,7 @@ from urllib.parse import quote
 from pydantic import TypeAdapter, ValidationError
 
 from steelyard.errors import DataError, SteelyardError, unwritable
+from steelyard.model.finding import OF_SOURCE
 from steelyard.record.seal import hash_file
 from steelyard.share.crate import CRATE_NAME, RESULT
 from steelyard.share.entry_names import fault_of_name, quoted, require_names
@@ -51,9 +52,9 @@ class Listed:
     byte_count : int
         Of the file.
     findings : int
-        How many.
+        How many are about the result; those about the study's source are not counted.
     verdicts : dict
-        How often each is given.
+        How often each is given in them.
     is_confirmed : bool or None
         Whether every finding was computed again and confirmed when the index was made; ``None``: not tried.
     """
@@ -151,7 +152,8 @@ def _told(
     root = entities["./"]
     authors = root["author"] if isinstance(root["author"], list) else [root["author"]]
     verdicts: dict[str, int] = {}
-    for finding in findings["findings"]:
+    own = [each for each in findings["findings"] if not str(each["claim"]).startswith(OF_SOURCE)]
+    for finding in own:
         if finding["verdict"] != "descriptive":
             verdicts[str(finding["verdict"])] = verdicts.get(str(finding["verdict"]), 0) + 1
     return Listed(
@@ -166,7 +168,7 @@ def _told(
         plan_id=str(plan["id"]),
         sha256=hash_file(path),
         byte_count=path.stat().st_size,
-        findings=len(findings["findings"]),
+        findings=len(own),
         verdicts=dict(sorted(verdicts.items(), key=lambda each: (-each[1], each[0]))),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +22,7 @@ from steelyard.share.package_check import opened_result
 from steelyard.share.rerun import newly_missing, said_of
 from steelyard.studies.execution import PLAN_NAME, default_result, holds_plan
 from steelyard.studies.repetition import COMPARISON, repeat, require_repeatable
+from steelyard.studies.rerun_places import Places, places_of
 
 if TYPE_CHECKING:
     from steelyard.model import Plan
@@ -29,11 +31,34 @@ RESULTS = Path("steelyard-results")
 _YES = "yes"
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Where:
+    """Where the study of a package is executed; without it on this machine.
+
+    Parameters
+    ----------
+    devices
+        TOML file of devices for a package of the replication study (docs/reference/devices.md), named like
+        those in `devices.toml` of the package. Without it, devices that were parts of a host are parts of
+        this one; other hosts are those of somebody else, and are never contacted.
+    hostfile
+        Two hosts of yours for a package that was measured between two hosts.
+    """
+
+    devices: Path | None = None
+    hostfile: Path | None = None
+
+
+_HERE = Where()
+
+
 def rerun(
     package: Path,
     *,
     out: Path | None = None,
     margin: str = "5%",
+    places: Where = _HERE,
     yes: Annotated[bool, Parameter(name=["--yes", "-y"], negative="")] = False,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> int:
@@ -55,6 +80,8 @@ def rerun(
         New result folder; `steelyard-results/STUDY-DATE-N` by default.
     margin
         Largest difference that counts as agreement of a cell, as in `5%`.
+    places
+        Devices or hosts of yours.
     yes
         Execute it without being asked; what would be executed is shown all the same.
     as_json
@@ -65,6 +92,10 @@ def rerun(
     See what a package would execute here, and decide::
 
         steelyard rerun theirs.zip
+
+    Repeat it on devices of yours::
+
+        steelyard rerun theirs.zip --devices mine.toml
 
     Repeat it in a container without asking::
 
@@ -79,10 +110,11 @@ def rerun(
             message = f"`{result}` holds a study already"
             raise UsageError(message, hint="give another folder with --out", code="usage.folder-in-use")
         note_missing_figures()
-        _ask(package, plan, is_agreed=yes)
+        chosen = places_of(plan, places.devices, places.hostfile)
+        _ask(package, plan, chosen, is_agreed=yes)
         try:
             with interruptible():
-                _repeat(plan, result)
+                _repeat(plan, result, chosen)
         except KeyboardInterrupt as error:
             message = f"interrupted; everything finished so far is in `{result}`"
             raise InterruptedByUser(message, hint=f"steelyard verify {shlex.quote(str(result))}") from error
@@ -92,10 +124,10 @@ def rerun(
         return lay_over((theirs, result), (str(package), str(result)), allowed, as_json=as_json)
 
 
-def _ask(package: Path, plan: Plan, *, is_agreed: bool) -> None:
+def _ask(package: Path, plan: Plan, places: Places, *, is_agreed: bool) -> None:
     """Show what would be executed, and go on only if somebody wants it."""
     sys.stderr.write(f"`{package}` comes from somebody else; repeating it executes what it asks for\n")
-    sys.stderr.writelines(f"{line}\n" for line in said_of(plan))
+    sys.stderr.writelines(f"{line}\n" for line in said_of(plan, places.said))
     if is_agreed:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -111,9 +143,9 @@ def _ask(package: Path, plan: Plan, *, is_agreed: bool) -> None:
         )
 
 
-def _repeat(plan: Plan, result: Path) -> None:
+def _repeat(plan: Plan, result: Path, places: Places) -> None:
     with choose_progress() as progress:
-        repeat(plan, result, progress, ("steelyard", *sys.argv[1:]))
+        repeat(plan, result, progress, ("steelyard", *sys.argv[1:]), places)
     if plan.study != COMPARISON:
         from steelyard.cli.report import write_files  # noqa: PLC0415 - start-up time
 

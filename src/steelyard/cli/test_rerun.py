@@ -2,17 +2,21 @@ from __future__ import annotations
 
 import json
 import shlex
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from steelyard.cli import execute
+from steelyard.errors import SteelyardError, UsageError
 from steelyard.model.cell import Cell, Execution
 from steelyard.model.plan import Plan, read_plan
+from steelyard.run.devices.device import Device
+from steelyard.run.devices.device_file import read_devices
+from steelyard.share.complete_result import left_out
+from steelyard.share.package_texts import devices_file, study_file
 from steelyard.share.rerun import newly_missing, said_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from steelyard.studies.repetition import _options
+from steelyard.studies.rerun_places import Places, places_of
 
 
 @pytest.fixture(scope="module")
@@ -102,3 +106,90 @@ def test_cells_that_this_machine_cannot_execute_are_named() -> None:
         "0: no container here",
         "1: the plan for this machine has no such cell",
     ]
+
+
+DEVICES = {
+    "here": {"kind": "local", "storages": {"H1": "~/.cache/steelyard/storage", "H2": "memory"}},
+    "D1": {"kind": "played", "cpus": [0], "cpu_percent": 50, "storages": {"H1": "memory"}},
+    "D3": {"kind": "ssh", "host": "eve@evil.example", "ssh_options": ["-oProxyCommand=evil"]},
+}
+
+
+def plan_on(path: Path, *names: str) -> Plan:
+    """Give a plan of a study that was given a file of devices, by a path of its author."""
+    devices = {name: Device.from_document(name, DEVICES[name]).document() for name in ("here", *names)}
+    request = json.dumps({"devices": str(path), "blocks": 5})
+    return Plan(
+        "replication", 1, {}, (), (), 1, {"request": request, "devices": json.dumps(devices)}
+    ).freeze()
+
+
+def test_the_devices_of_a_package_are_in_it_and_not_their_path(tmp_path: Path) -> None:
+    plan = plan_on(tmp_path / "secret" / "lab.toml", "D1", "D3")
+    text = devices_file(plan)
+    assert text is not None
+    (tmp_path / "devices.toml").write_text(text)
+    found = read_devices(tmp_path / "devices.toml")
+    assert list(found) == ["D1", "D3"]
+    assert found["D3"].ssh_options == ("-oProxyCommand=evil",)
+    assert found["D1"] == Device.from_document("D1", DEVICES["D1"])
+    asked = study_file(plan)
+    assert asked is not None
+    assert 'devices = "devices.toml"' in asked
+    assert "secret" not in asked
+
+
+def test_hosts_of_a_stranger_are_never_contacted_though_his_path_exists_here(tmp_path: Path) -> None:
+    path = tmp_path / "lab.toml"
+    path.write_text('[devices.D3]\nkind = "ssh"\nhost = "other"\n')
+    with pytest.raises(UsageError) as error:
+        places_of(plan_on(path, "D1", "D3"), None, None)
+    assert "`eve@evil.example` (D3)" in error.value.message
+    assert "--devices FILE" in str(error.value.hint)
+
+
+def test_own_devices_are_shown_whole_before_anybody_agrees(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.toml"
+    mine.write_text(
+        '[devices.D1]\nkind = "local"\n\n[devices.D3]\nkind = "ssh"\nhost = "me@lab"\n'
+        'ssh_options = ["-p", "22 22"]\nstorages = { card = "/media/card" }\n'
+    )
+    places = places_of(plan_on(tmp_path / "lab.toml", "D1", "D3"), mine, None)
+    said = "\n".join(said_of(plan_on(tmp_path / "x", "D1"), places.said))
+    assert "device D3: another host, by `ssh -p '22 22' me@lab`" in said
+    assert "writes to `/media/card`" in said
+    assert "evil" not in said
+    assert places.laid(tmp_path / "r") == {"devices": str(mine)}
+
+
+def test_parts_of_a_host_are_parts_of_this_one(tmp_path: Path) -> None:
+    places = places_of(plan_on(tmp_path / "lab.toml", "D1"), None, None)
+    assert places.said == ("device D1: played, CPUs (0,), CPU % 50, writes to `memory`",)
+    (path,) = places.laid(tmp_path / "r").values()
+    assert read_devices(Path(path)) == {"D1": Device.from_document("D1", DEVICES["D1"])}
+    assert "devices.toml" in left_out(tmp_path / "r")
+    assert _options(plan_on(tmp_path / "lab.toml", "D1"), places.laid(tmp_path / "r")).devices == str(path)
+
+
+def test_places_that_a_study_does_not_have_are_named(tmp_path: Path) -> None:
+    plain = plan_of(("true",), request=json.dumps({"blocks": 5}))
+    assert places_of(plain, None, None) == Places()
+    with pytest.raises(UsageError, match="`--devices` says nothing to the study"):
+        places_of(plain, tmp_path / "mine.toml", None)
+    between = plan_of(("true",), request=json.dumps({"hostfile": str(tmp_path / "hosts")}))
+    (tmp_path / "hosts").write_text("evil-a\nevil-b\n")
+    with pytest.raises(UsageError, match="which are not yours"):
+        places_of(between, None, None)
+    (tmp_path / "mine").write_text("me@one\ntwo\n")
+    assert [each.partition(",")[0] for each in places_of(between, None, tmp_path / "mine").said] == [
+        "host `me@one`",
+        "host `two`",
+    ]
+
+
+@pytest.mark.parametrize("devices", ["[]", "{", '{"D1": 1}', '{"D1": {"kind": "evil"}}', '{"a b": {}}'])
+def test_a_plan_with_devices_that_are_none_is_an_error_and_no_bug(devices: str) -> None:
+    request = json.dumps({"devices": "x", "blocks": 5})
+    plan = Plan("replication", 1, {}, (), (), 1, {"request": request, "devices": devices}).freeze()
+    with pytest.raises(SteelyardError):
+        places_of(plan, None, None)

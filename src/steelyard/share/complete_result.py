@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 LEFT_OUT: Final = {
     "logs": "what launchers and isolation technologies said; it may name users and hosts",
+    "devices.toml": "follows from the plan, and stands beside the result",
     "ledger.sqlite.lock": "holds nothing",
     "ledger.sqlite-shm": "holds nothing",
     "ledger.sqlite-wal": "holds nothing",

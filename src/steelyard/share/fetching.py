@@ -188,7 +188,7 @@ class _Https(urllib.request.HTTPSHandler):
 
     def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
         """Open a connection that is watched."""
-        return self.do_open(self._kind, req, context=self._context)
+        return self.do_open(self._kind, req)
 
 
 class _SameKind(urllib.request.HTTPRedirectHandler):

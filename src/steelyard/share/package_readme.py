@@ -105,6 +105,7 @@ _CONTENT: Final = {
     f"{RESULT}plan.json": "what was executed, in which order, by which commands",
     f"{RESULT}": "raw data, provenance, findings, tables, figures, `report.html`",
     "study.toml": "the study file that asks for the same, where the plan keeps a request",
+    "devices.toml": "devices of the study: hosts, limits, storages, where a file named them",
     "workloads/": "sources of the workloads that the commands name",
     "scripts/": "what builds them, where a study needs more than its own compiler",
     "Containerfile": "recipe of a container with the programs that are needed, each by its hash",

@@ -6,6 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Final
 
+from steelyard.errors import DataError
+from steelyard.run.devices.device import Device
 from steelyard.share.crate import keywords
 
 if TYPE_CHECKING:
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
 
 CITATION_NAME: Final = "CITATION.cff"
 STUDY_FILE_NAME: Final = "study.toml"
+DEVICES_NAME: Final = "devices.toml"
+HERE: Final = "here"
+"""Name under which a study knows the host as it is, where no device of a file is this host."""
+
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -106,7 +112,32 @@ def study_file(plan: Plan) -> str | None:
     request = request_of(plan)
     if request is None:
         return None
+    if request.get("devices") is not None:
+        request["devices"] = DEVICES_NAME  # the path there says nothing here
     return "\n".join(_table((), request)).lstrip("\n") + "\n"
+
+
+def devices_file(plan: Plan) -> str | None:
+    """Write the file of devices that a study was given; ``None`` where it was given none.
+
+    The plan keeps what was in the file. A device of the study itself, the host as it is, is left out.
+    """
+    if (request_of(plan) or {}).get("devices") is None:
+        return None
+    try:
+        devices = json.loads(str(plan.options.get("devices")))
+        own = json.loads(json.dumps({HERE: Device(HERE).document()}))
+        tables = {name: _stated(each) for name, each in devices.items() if own.get(name) != each}
+    except (ValueError, AttributeError, RecursionError) as error:
+        message = "the plan does not say which devices its study had"
+        raise DataError(message, hint="give the result as it was recorded", code="data.devices") from error
+    return "\n".join(_table((), {"devices": tables})).lstrip("\n") + "\n"
+
+
+def _stated(device: Mapping[str, object]) -> dict[str, object]:
+    """Give what a file says of a device: without what is empty, or follows from its kind."""
+    empty: tuple[object, ...] = (None, "", [], {})
+    return {key: value for key, value in device.items() if key != "is_played" and value not in empty}
 
 
 def _table(path: tuple[str, ...], content: Mapping[str, object]) -> Iterator[str]:

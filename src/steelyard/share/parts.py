@@ -15,8 +15,10 @@ from steelyard.share.crate import CRATE_NAME, PREVIEW_NAME, RESULT, Story, crate
 from steelyard.share.package_readme import LICENCE_NAME, README_NAME, preview, readme
 from steelyard.share.package_texts import (
     CITATION_NAME,
+    DEVICES_NAME,
     STUDY_FILE_NAME,
     citation,
+    devices_file,
     licence,
     request_of,
     study_file,
@@ -113,9 +115,10 @@ def _texts(result: Path, story: Story, statement: Statement) -> Iterator[tuple[s
     yield ENVIRONMENT_NAME, environment(result, story.plan, story.provenance, statement.licences)
     yield RECIPE_NAME, recipe(story.plan, story.provenance, statement)
     yield from ((name, locked(name)) for name in (INSTALLER_NAME, REQUIREMENTS_NAME))
-    request = study_file(story.plan)
-    if request is not None:
-        yield STUDY_FILE_NAME, request
+    for name, made in ((STUDY_FILE_NAME, study_file), (DEVICES_NAME, devices_file)):
+        text = made(story.plan)
+        if text is not None:
+            yield name, text
 
 
 def _text_of_study(plan: Plan, key: str) -> str | None:

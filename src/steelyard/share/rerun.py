@@ -13,7 +13,7 @@ from steelyard.share.entry_names import quoted, visible
 from steelyard.share.package_texts import study_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from steelyard.model import Cell, Plan
 
@@ -21,7 +21,7 @@ _SHOWN_COMMANDS: Final = 40
 _PLACES: Final = ("{work}", "{workloads}")
 
 
-def said_of(plan: Plan) -> Iterator[str]:
+def said_of(plan: Plan, places: Iterable[str] = ()) -> Iterator[str]:
     """Say what the plan of a package executes, and with which rights it would be here.
 
     A study is planned anew on this machine from its request; the request is shown whole, because it may name
@@ -31,6 +31,8 @@ def said_of(plan: Plan) -> Iterator[str]:
     ----------
     plan : Plan
         Of the package.
+    places : iterable of str
+        Where it would be executed, if not on this machine alone: one device or host each.
     """
     size = f"{len(plan.batches)} batches of {len(plan.cells)} cells"
     yield f"study {quoted(plan.study)}, seed {plan.seed}, {size}"
@@ -44,6 +46,7 @@ def said_of(plan: Plan) -> Iterator[str]:
         yield f"  {count} x {visible(command)}"
     if len(commands) > _SHOWN_COMMANDS:
         yield f"  and {len(commands) - _SHOWN_COMMANDS} more, all in `result/plan.json` of the package"
+    yield from (f"on {visible(place)}" for place in places)
     isolations = sorted({cell.execution.isolation for cell in plan.cells if cell.execution is not None})
     yield f"isolation: {', '.join(map(visible, isolations)) or 'none'}"
     yield from _rights(plan, isolations)

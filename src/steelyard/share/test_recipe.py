@@ -8,6 +8,7 @@ import subprocess
 import zipfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ def plan_of(study: str) -> Plan:
     return Plan(study, 1, {}, (), (), 1, {}).freeze()
 
 
-def written(study: str = "stability", statement: Statement | None = None, **facts: object) -> list[str]:
+def written(study: str = "stability", statement: Statement | None = None, **facts: Any) -> list[str]:
     provenance = replace(Provenance(study, "id", 1, versions=VERSIONS), **facts)
     return recipe(plan_of(study), provenance, statement or Statement()).splitlines()
 
@@ -73,7 +74,7 @@ def test_the_interpreter_is_the_one_that_recorded_the_result() -> None:
         {"host": {"cpu_model": "x \\"}},
     ],
 )
-def test_what_a_provenance_says_is_never_executed(facts: dict[str, object]) -> None:
+def test_what_a_provenance_says_is_never_executed(facts: dict[str, Any]) -> None:
     plain, forged = written(), written(**facts)
     kept = [line for line in forged if not line.startswith("#")]
     assert len(kept) == len([line for line in plain if not line.startswith("#")])
@@ -141,7 +142,7 @@ def test_an_image_without_digest_is_refused(image: str, tmp_path: Path) -> None:
         {"wheel": {"name": "steelyard-1.whl"}},
     ],
 )
-def test_a_statement_that_would_be_executed_is_refused(changed: dict[str, object], tmp_path: Path) -> None:
+def test_a_statement_that_would_be_executed_is_refused(changed: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "about.json").write_text(replace(Statement(), **changed).text())
     with pytest.raises(DataError, match="that no recipe installs"):
         read_statement(tmp_path)

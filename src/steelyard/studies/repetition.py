@@ -22,12 +22,14 @@ from steelyard.studies.registry import FollowedStudy, study
 from steelyard.studies.request import differing_keys
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from pydantic import BaseModel
 
     from steelyard.model import Plan
     from steelyard.run.progress import Progress
+    from steelyard.studies.rerun_places import Places
 
 COMPARISON: Final = "compare"
 _NOT_IN_PLAN: Final = (
@@ -93,17 +95,20 @@ def _require_plain_comparison(result: Path, plan: Plan) -> None:
         raise CapabilityError(message, hint=hint, code="capability.program")
 
 
-def _options(plan: Plan) -> BaseModel:
+def _options(plan: Plan, files: Mapping[str, str] | None = None) -> BaseModel:
     chosen = study(plan.study)
     try:
-        return chosen.options.model_validate(frozen(json.loads(str(plan.options["request"]))))
-    except (ValueError, ValidationError) as error:
+        asked = {**json.loads(str(plan.options["request"])), **(files or {})}
+        return chosen.options.model_validate(frozen(asked))
+    except (ValueError, TypeError, ValidationError) as error:
         message = f"the request of the package is none of the study `{plan.study}` of this version"
         hint = "use the version of Steelyard that `environment.json` of the package names"
         raise DataError(message, hint=hint, code="data.request") from error
 
 
-def repeat(theirs: Plan, result: Path, progress: Progress, command_line: tuple[str, ...]) -> None:
+def repeat(
+    theirs: Plan, result: Path, progress: Progress, command_line: tuple[str, ...], places: Places
+) -> None:
     """Execute the study of a plan here, analyse it and write its report.
 
     Parameters
@@ -116,6 +121,8 @@ def repeat(theirs: Plan, result: Path, progress: Progress, command_line: tuple[s
         Told how far it is, and what is missing here.
     command_line : tuple of str
         For the provenance.
+    places : Places
+        Devices or hosts on which it is executed; see `places_of`.
 
     Raises
     ------
@@ -128,9 +135,8 @@ def repeat(theirs: Plan, result: Path, progress: Progress, command_line: tuple[s
     chosen = study(theirs.study)
     for line in differing_keys(str(theirs.options["request"]), chosen.request(_options(theirs))):
         progress.note(f"this version of Steelyard asks otherwise: {line}")
-    execute_study(
-        Assignment(chosen, _options(theirs), result, resume=False, command_line=command_line), progress
-    )
+    options = _options(theirs, places.laid(result))
+    execute_study(Assignment(chosen, options, result, resume=False, command_line=command_line), progress)
     chosen.analyse(result)
     if isinstance(chosen, FollowedStudy) and chosen.follow(result):
         chosen.analyse(result)

@@ -54,7 +54,8 @@ class How:
     Parameters
     ----------
     anonymous
-        Refuse a package that names the user or the host.
+        Replace names and ids of the host by a pseudonym, and refuse a package that names users, other hosts,
+        addresses or keys all the same.
     unchecked
         Do not compute every finding again first; the package says so.
     wheel

@@ -4,19 +4,28 @@ import errno
 import hashlib
 import json
 import os
+import sqlite3
 import subprocess
 import zipfile
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from steelyard.cli import execute
 from steelyard.errors import DataError
+from steelyard.model.cell import Cell, Execution
+from steelyard.model.plan import Plan
 from steelyard.record.claim import claimed
+from steelyard.record.provenance import Provenance, read_provenance
+from steelyard.share.anonymous import private_texts
 from steelyard.share.archive import part_of_file, part_of_text, write_archive
 from steelyard.share.checksums import MANIFEST_NAME
 from steelyard.share.crate import CRATE_NAME
+from steelyard.share.private_names import private_names
 from steelyard.share.unpack import unpack
 
 ABOUT = """
@@ -185,6 +194,78 @@ def test_a_package_that_names_its_user_is_refused_as_anonymous(
     assert not (tmp_path / "r.zip").exists()
     assert execute(words) == 0
     assert "the package names `sleep`" in capsys.readouterr().err
+
+
+def texts_of(package: Path, folder: Path) -> str:
+    """Give everything that a package says, its tables decoded."""
+    said = []
+    for path in sorted(unpacked(package, folder).rglob("*")):
+        if path.suffix == ".parquet":
+            table = pq.read_table(path)
+            said += [str(table.schema.metadata), str(table.select([0]).num_rows), str(table.to_pydict())]
+        elif path.is_file():
+            said.append(path.read_bytes().decode("latin-1"))
+    return "\n".join(said)
+
+
+def test_an_anonymous_package_holds_no_id_of_its_host(result: Path, tmp_path: Path) -> None:
+    provenance = read_provenance(result)
+    before = {path: path.read_bytes() for path in result.rglob("*") if path.is_file()}
+    ids = {provenance.host_id, str(provenance.host["machine_id_hash"])}
+    assert execute(["pack", str(result), "-o", str(tmp_path / "plain.zip"), "--unchecked"]) == 0
+    assert all(each[:12] in texts_of(tmp_path / "plain.zip", tmp_path / "plain") for each in ids)
+    words = ["pack", str(result), "-o", str(tmp_path / "r.zip"), "--anonymous", "--unchecked"]
+    assert execute(words) == 0
+    said = texts_of(tmp_path / "r.zip", tmp_path / "r")
+    assert not any(each[:12] in said for each in ids)
+    assert execute(["verify", str(tmp_path / "r.zip")]) == 0
+    assert {path: path.read_bytes() for path in result.rglob("*") if path.is_file()} == before
+    assert "names and ids of the host" in (tmp_path / "r" / "README.md").read_text()
+    assert len(read_provenance(tmp_path / "r" / "result").host_id) == 16
+
+
+DEVICES = {
+    "D1": {"kind": "played", "cpus": [0], "storages": {"H1": "/srv/x"}},
+    "ada-laptop": {
+        "kind": "ssh",
+        "host": "ada@lab7",
+        "address": "192.168.1.17",
+        "ssh_options": [
+            "-i",
+            "/keys/lab_key",
+            "-oIdentityFile=~/.ssh/id_lab",
+            "-J",
+            "eve@jump.example",
+            "-p",
+            "22",
+        ],
+    },
+}
+
+
+def test_what_a_plan_says_of_people_hosts_addresses_and_keys_is_known() -> None:
+    request = json.dumps({"devices": "/data/labs/mine.toml"})
+    command = ("sh", "-c", "ssh bob@far.example -i /home/carol/.ssh/id_ed25519 image@sha256:00")
+    cell = Cell(0, {"cell": "0"}, Execution("bare", command))
+    options = {"devices": json.dumps(DEVICES), "request": request}
+    plan = Plan("replication", 1, {}, (cell,), (), 1, options).freeze()
+    provenance = Provenance("replication", plan.id, 1, host_id="0a1b", host={"hostname": "desk"})
+    assert private_texts(plan, provenance) == {
+        "ada-laptop", "ada", "lab7", "192.168.1.17", "/keys/lab_key", "~/.ssh/id_lab", "eve", "jump.example",
+        "/data/labs/mine.toml", "bob", "far.example", "/home/carol/.ssh/id_ed25519", "carol", "0a1b", "desk",
+    }  # fmt: skip
+
+
+def test_names_are_found_in_tables_and_ledgers(tmp_path: Path) -> None:
+    words = ["x" * 900 + " ada lovelace"] * 500
+    pq.write_table(pa.table({"n": range(500), "w": words}), tmp_path / "t.parquet", compression="zstd")
+    with closing(sqlite3.connect(tmp_path / "l.sqlite", isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE run (outcome TEXT)")
+        connection.execute("INSERT INTO run VALUES (?)", ("y" * 4090 + " Ada " + "y" * 9000,))
+    parts = [part_of_file(name, tmp_path / name) for name in ("t.parquet", "l.sqlite")]
+    found = private_names(parts, ["ada", "bob"])
+    assert {file for files in found.values() for file in files} == {"t.parquet", "l.sqlite"}
+    assert {name.casefold() for name in found} == {"ada"}
 
 
 def test_two_packages_are_compared_cell_by_cell(package: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -108,7 +109,7 @@ def test_cells_that_this_machine_cannot_execute_are_named() -> None:
     ]
 
 
-DEVICES = {
+DEVICES: dict[str, dict[str, Any]] = {
     "here": {"kind": "local", "storages": {"H1": "~/.cache/steelyard/storage", "H2": "memory"}},
     "D1": {"kind": "played", "cpus": [0], "cpu_percent": 50, "storages": {"H1": "memory"}},
     "D3": {"kind": "ssh", "host": "eve@evil.example", "ssh_options": ["-oProxyCommand=evil"]},
@@ -168,7 +169,9 @@ def test_parts_of_a_host_are_parts_of_this_one(tmp_path: Path) -> None:
     (path,) = places.laid(tmp_path / "r").values()
     assert read_devices(Path(path)) == {"D1": Device.from_document("D1", DEVICES["D1"])}
     assert "devices.toml" in left_out(tmp_path / "r")
-    assert _options(plan_on(tmp_path / "lab.toml", "D1"), places.laid(tmp_path / "r")).devices == str(path)
+    assert _options(plan_on(tmp_path / "lab.toml", "D1"), places.laid(tmp_path / "r")).model_dump()[
+        "devices"
+    ] == str(path)
 
 
 def test_places_that_a_study_does_not_have_are_named(tmp_path: Path) -> None:

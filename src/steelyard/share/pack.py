@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from steelyard.errors import DataError, UsageError
 from steelyard.share.about import About
+from steelyard.share.anonymous import REPLACED, WHY_REPLACED, anonymous_copy, ids_of, private_texts
 from steelyard.share.archive import UNWATCHED, write_archive
 from steelyard.share.complete_result import left_alone, left_out, require_complete
 from steelyard.share.parts import package_parts
-from steelyard.share.private_names import private_names
+from steelyard.share.private_names import names_here, private_names
 from steelyard.share.recipe import BASE_IMAGE, IMAGE
 from steelyard.share.statement import Statement, installed_licences, installed_wheel, wheel_of
 from steelyard.share.verify import examine
+from steelyard.share.workload_sources import is_ours
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +36,8 @@ class Packing:
     is_checked : bool
         Whether every finding is computed again first.
     is_anonymous : bool
-        Whether a package is refused that names its user.
+        Whether names and ids of the host are replaced, and a package is refused that names people, other
+        hosts, addresses or keys all the same.
     wheel : Path or None
         Wheel of Steelyard that the package carries for its container.
     base_image : str
@@ -99,10 +103,14 @@ def pack(result: Path, package: Path, packing: Packing | None = None, watcher: W
         message = f"`{how.base_image}` does not name an image by its digest"
         hint = f"for example {BASE_IMAGE}"
         raise UsageError(message, hint=hint, code="usage.image")
-    with left_alone(result):
-        _, provenance = require_complete(result)
+    with left_alone(result), ExitStack() as stack:
+        plan, provenance = require_complete(result)
         not_compared = _confirmed(result) if how.is_checked else []
-        absent = left_out(result)
+        absent, private = left_out(result), private_texts(plan, provenance)
+        packed = result
+        if how.is_anonymous:
+            packed = stack.enter_context(anonymous_copy(result))
+            absent[REPLACED] = WHY_REPLACED
         statement = Statement(
             how.about.model_dump(mode="json", exclude_unset=True),
             is_checked=how.is_checked,
@@ -112,12 +120,13 @@ def pack(result: Path, package: Path, packing: Packing | None = None, watcher: W
             carries_wheel=how.wheel is not None,
             base_image=how.base_image,
         )
-        parts = list(package_parts(result, statement, how.wheel))
-        private = private_names(parts)
-        if how.is_anonymous and private:
-            raise _named(result, private)
+        parts = list(package_parts(packed, statement, how.wheel))
+        wanted = {*names_here(), *private} - (frozenset() if how.is_anonymous else ids_of(provenance))
+        named = private_names([part for part in parts if not is_ours(part.name)], sorted(wanted))
+        if how.is_anonymous and named:
+            raise _named(result, named)
         write_archive(package, parts, watcher)
-    return Packed(len(parts), sum(part.byte_count for part in parts), absent, private, not_compared)
+    return Packed(len(parts), sum(part.byte_count for part in parts), absent, named, not_compared)
 
 
 def _wheel(how: Packing, provenance: Provenance) -> dict[str, str] | None:
@@ -142,7 +151,7 @@ def _named(result: Path, private: dict[str, tuple[str, ...]]) -> DataError:
     shown = "; ".join(f"`{name}` in {', '.join(files[:3])}" for name, files in private.items())
     message = f"`{result}` is not packed: it names its user or host: {shown}"
     hint = (
-        "paths are part of what was executed and cannot be taken out: execute the study as a user and in a "
-        "folder whose names say nothing, or leave out `--anonymous`"
+        "paths, commands and devices are what was executed and cannot be taken out: execute the study as "
+        "a user, in a folder, and on devices whose names say nothing, or leave out `--anonymous`"
     )
     return DataError(message, hint=hint, code="data.private")

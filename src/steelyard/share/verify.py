@@ -119,7 +119,7 @@ def examine(result: Path) -> Verification:
     with tempfile.TemporaryDirectory(prefix="steelyard-verify-") as folder:
         copy = Path(folder)
         _copy_raw(result, copy)
-        fresh = _study(plan.study).analyse(copy)
+        fresh = analyse_again(copy, plan)
         _compare_findings(stored, fresh, found)
         found.problems.extend(_compare_tables(result, copy))
         found.problems.extend(_compare_written(result, copy))
@@ -145,6 +145,20 @@ def changed_text(shown: str, given: str) -> str:
 def _study(name: str) -> _Analysing:
     study: _Analysing = _entry(name).load()
     return study
+
+
+def analyse_again(result: Path, plan: Plan) -> FindingSet:
+    """Compute the findings of a result folder by the analysis of its study."""
+    return _study(plan.study).analyse(result)
+
+
+def page_of(result: Path, plan: Plan) -> Page | None:
+    """Build the page of a result folder; ``None`` where its study has no report here."""
+    name = f"{_entry(plan.study).module}.report"
+    if find_spec(name) is None:
+        return None
+    page: Page = import_module(name).build(result)
+    return page
 
 
 def _entry(name: str) -> EntryPoint:
@@ -302,11 +316,10 @@ def _compare_report(result: Path, plan: Plan, found: Verification) -> None:
     path = result / _REPORT
     if not path.exists() and not (result / "figures").exists():
         return
-    name = f"{_entry(plan.study).module}.report"
-    if find_spec(name) is None:
+    page = page_of(result, plan)
+    if page is None:
         found.problems.append(f"`{_REPORT}` cannot be checked: the study `{plan.study}` has no report here")
         return
-    page: Page = import_module(name).build(result)
     shown = _text(path) if path.exists() else ""
     template = released_template_of(shown)
     compare_figures(result, page, found, is_older=template is not None)

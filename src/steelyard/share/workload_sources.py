@@ -25,6 +25,11 @@ SCRIPTS: Final = "scripts/"
 """Folder of the scripts that build them; they look for the sources in the folder beside theirs."""
 
 
+def is_ours(name: str) -> bool:
+    """Whether a file of a package comes with Steelyard, whoever packs it."""
+    return name.startswith((WORKLOADS, SCRIPTS, "wheels/")) or name in {"installer.txt", "requirements.txt"}
+
+
 def _packed_name(name: str) -> str:
     folder, _, rest = name.partition("/")
     return f"{SCRIPTS}{rest}" if folder == "build" else f"{WORKLOADS}{name}"

@@ -246,6 +246,7 @@ class TailValues(TypedDict):
     exceedances: int
     shape: float
     scale: float
+    shape_limits: tuple[float, float]
     errors: tuple[float, float]
     anderson_darling: float
     p_value: float

@@ -18,6 +18,7 @@ from fixtures.communication_traces import (
 )
 from steelyard.analyse.cost_curve import envelope, fit_curve
 from steelyard.analyse.median_line import predict
+from steelyard.analyse.noise import pareto_tail
 from steelyard.errors import AnalysisError
 from steelyard.record.trace import Operation, Trace
 from steelyard.studies.communication.call_costs import call_costs
@@ -175,7 +176,55 @@ def test_a_planted_law_is_named_and_a_heavy_tail_found():
     low, high = (float(each) for each in text.split("[")[1].split("]")[0].split(", "))
     assert low <= 1.5 <= high
     modes = np.where(generator.random(4000) < 0.4, light, 2.5 * light)
-    assert law_of(modes).startswith("none fits, nearest")
+    assert law_of(modes).startswith("two modes: 4")
+    uneven = np.where(generator.random(4000) < 0.5, generator.uniform(1, 1.2, 4000), light)
+    assert law_of(uneven).startswith("none fits, nearest")
+
+
+BODIES = {
+    "normal": lambda generator, count: 1 + 0.05 * generator.standard_normal(count),
+    "gamma": lambda generator, count: 0.9 + generator.gamma(2.0, 0.05, count),
+    "lognormal": lambda generator, count: 0.95 + generator.lognormal(-3.0, 0.6, count),
+}
+DELAYS = {
+    "added, long": lambda body, delay: body + 20 * delay,
+    "added, short": lambda body, delay: body + delay,
+    "in their place": lambda body, delay: 1.5 * delay,
+}
+
+
+@pytest.mark.parametrize("name", list(BODIES))
+@pytest.mark.parametrize("kind", list(DELAYS))
+def test_one_delay_in_a_hundred_is_found_as_a_heavy_tail(name, kind):
+    found = right = 0
+    for seed in range(50):
+        generator = np.random.default_rng([4, seed])
+        body = BODIES[name](generator, 10_000)
+        delay = generator.random(body.size) ** (-1 / 1.5)
+        tail = pareto_tail(np.where(generator.random(body.size) < 0.01, DELAYS[kind](body, delay), body))
+        assert tail is not None
+        found += tail.is_heavy
+        right += tail.is_heavy and tail.shape.low <= 1 / 1.5 <= tail.shape.high
+    assert found >= 45
+    # The interval holds 90 %; the place of the threshold was chosen.
+    assert right >= 0.7 * found
+
+
+def test_a_body_with_a_heavy_tail_and_its_law_reach_the_simulator():
+    generator = np.random.default_rng(8)
+    body = 0.9 + generator.gamma(2.0, 0.05, 12_000)
+    rare = 20 * generator.random(body.size) ** (-1 / 1.5)
+    ratio = np.where(generator.random(body.size) < 0.01, body + rare, body)
+    (found,) = noise_classes(np.full(body.size, 100.0), ratio)
+    assert found.law.startswith("99")
+    assert "gamma" in found.law
+    assert found.tail is not None
+    assert found.tail.share == pytest.approx(0.01, abs=0.004)
+    # Of the largest in a thousand a table of 401 quantiles knows two points.
+    truth = 1 + 20 * 0.1 ** (-1 / 1.5)
+    assert found.tail.quantile(0.999) == pytest.approx(truth, rel=0.35)
+    (none,) = noise_classes(np.full(body.size, 100.0), body)
+    assert none.tail is None
 
 
 def test_noise_classes_keep_quantiles_and_move_to_switches():

@@ -104,6 +104,7 @@ pub(crate) fn pareto_tail<'py>(
     found.set_item("exceedances", tail.exceedances)?;
     found.set_item("shape", tail.shape)?;
     found.set_item("scale", tail.scale)?;
+    found.set_item("shape_limits", tail.shape_limits)?;
     found.set_item("errors", tail.errors)?;
     found.set_item("anderson_darling", tail.fitness.0)?;
     found.set_item("p_value", tail.fitness.1)?;

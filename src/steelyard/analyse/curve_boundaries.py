@@ -12,7 +12,7 @@ from steelyard import _native
 from steelyard.analyse.cost_curve import MEANT, search_pieces
 from steelyard.analyse.median_line import CUT, evaluate, median_piece
 from steelyard.analyse.mixture_zone import zone_end
-from steelyard.analyse.segments import SegmentOptions
+from steelyard.analyse.segments import Replicates, SegmentOptions, seen_points
 from steelyard.model.cost_model import Boundary
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def judge_boundaries(
             low, high = windows[number]
             here = np.repeat(np.arange(low, high), times[low:high])
             steps[number].append(_step(x[here], y[here], end))
-    intervals = _intervals(x, y, ends, plan.seed)
+    intervals = boundary_intervals(x, y, ends, plan.seed)
     return tuple(
         _evidence(
             data,
@@ -165,19 +165,33 @@ def _is_near(one: float, other: float) -> bool:
     return abs(math.log(max(one, 1.0) / max(other, 1.0))) <= NEAR
 
 
-def _intervals(x: Vector, y: Vector, ends: Sequence[float], seed: int) -> list[tuple[float, float]]:
-    """Give the interval of each boundary, the others kept; an end without sizes beyond it has none."""
-    places = np.searchsorted(x, np.asarray(ends), side="right")
-    inside = [number for number, place in enumerate(places) if 0 < place < x.size]
-    starts = [float(x[places[number]]) for number in inside]
-    if len(set(starts)) < len(starts):
+def boundary_intervals(x: Vector, y: Vector, ends: Sequence[float], seed: int) -> list[tuple[float, float]]:
+    """Give the 95 % interval of each boundary, the others kept, as `fit_segments` does.
+
+    Parameters
+    ----------
+    x, y : ndarray
+        Shape (n,), as `sorted_costs` gives them.
+    ends : sequence of float
+        Largest size of each piece but the last, ascending.
+
+    Returns
+    -------
+    list of tuple of float
+        The largest size surely before, and the smallest surely beyond; an end without sizes of its own on
+        either side has no more than itself.
+    """
+    sizes, costs, _ = seen_points(np.maximum(x, 1.0), y, Replicates.AUTO)
+    places = np.searchsorted(sizes, np.asarray(ends), side="right")
+    inside = [number for number, place in enumerate(places) if 0 < place < sizes.size]
+    starts = [float(sizes[places[number]]) for number in inside]
+    if not starts or len(set(starts)) < len(starts):
         return [(end, end) for end in ends]
-    shifted = np.maximum(x, 1.0)
     found = _native.break_intervals(
-        shifted,
-        y,
+        sizes,
+        costs,
         SegmentOptions(floor=0.0),
-        [max(start, 1.0) for start in starts],
+        starts,
         resamples=INTERVAL_RESAMPLES,
         level=LEVEL,
         seed=seed,

@@ -135,11 +135,13 @@ class ParetoTail:
     share : float
         Their part of all.
     shape, scale : LawParameter
-        A shape above 0 is heavier than exponential; from 1/2 on the variance is infinite, from 1 on the mean.
+        Limits of the shape hold 90 %, from its likelihood, so that the lower one alone is surely below it at
+        95 %. A shape above 0 is heavier than exponential; from 1/2 on the variance is infinite, from 1 on the
+        mean.
     anderson_darling, p_value : float
         Test of the tail by parametric bootstrap.
     holds : bool
-        Whether the tail is not refuted at 10 %.
+        Whether the tail is not refuted at 5 %.
     """
 
     threshold: float
@@ -369,14 +371,13 @@ def _tail(sample: Vector, options: dict[str, int]) -> ParetoTail | None:
     found = _native.pareto_tail(sample, **options)
     if found is None:
         return None
-    shape, scale = found["shape"], found["scale"]
-    shape_reach, scale_error = (_Z_95 * found["errors"][0], found["errors"][1] / scale)
+    scale_error = found["errors"][1] / found["scale"]
     return ParetoTail(
         threshold=found["threshold"],
         exceedances=found["exceedances"],
         share=found["exceedances"] / sample.size,
-        shape=LawParameter("shape", shape, shape - shape_reach, shape + shape_reach),
-        scale=_positive("scale", scale, scale_error),
+        shape=LawParameter("shape", found["shape"], *found["shape_limits"]),
+        scale=_positive("scale", found["scale"], scale_error),
         anderson_darling=found["anderson_darling"],
         p_value=found["p_value"],
         holds=found["holds"],

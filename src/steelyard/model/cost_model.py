@@ -81,6 +81,38 @@ class Boundary:
 
 
 @dataclass(frozen=True, slots=True)
+class TailLaw:
+    """A heavy tail of noise: P(ratio > threshold + y) = share (1 + shape y / scale)^(-1 / shape).
+
+    Parameters
+    ----------
+    share : float
+        Of the messages, beyond the threshold.
+    threshold, scale : float
+        Ratios; positive.
+    shape : float
+        Above 0; one over the index. From 1 on the mean is infinite.
+    """
+
+    share: float
+    threshold: float
+    shape: float
+    scale: float
+
+    def quantile(self, probability: float) -> float:
+        """Give the ratio below which a share of all messages lies, from `1 - share` on.
+
+        Examples
+        --------
+        >>> tail = TailLaw(share=0.01, threshold=2.0, shape=0.5, scale=1.0)
+        >>> tail.quantile(0.99), round(tail.quantile(0.9975), 3)
+        (2.0, 4.0)
+        """
+        left = max(1.0 - probability, 1e-300) / self.share
+        return self.threshold + self.scale * (left**-self.shape - 1.0) / self.shape
+
+
+@dataclass(frozen=True, slots=True)
 class NoiseClass:
     """The noise of messages with sizes in (low, high]: measured time over the curve.
 
@@ -94,6 +126,8 @@ class NoiseClass:
         Hill's index of the largest 2 %; smaller is heavier.
     law : str
         Law that fits, or why none does.
+    tail : TailLaw or None
+        Law of the largest ratios where they have a heavy tail; it holds there instead of the quantiles.
     """
 
     low: float
@@ -101,6 +135,7 @@ class NoiseClass:
     quantiles: tuple[float, ...]
     tail_index: float | None
     law: str
+    tail: TailLaw | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,6 +142,43 @@ fn two_modes_follow_no_law() {
     }
 }
 
+/// One value of a hundred is followed by a delay of Pareto's law with index 1.5: whether the tail is surely heavy, whether its
+/// limits hold the index.
+fn rare_delays(count: usize, seed: u64, unit: f64) -> (bool, bool) {
+    let mut generator = stream(seed, 1, 5);
+    let values: Vec<f64> = draw(&LAWS[0], count, seed)
+        .into_iter()
+        .map(|value| {
+            let (hit, u) = (open_uniform(&mut generator), open_uniform(&mut generator));
+            if hit < 0.01 { value + unit * libm::pow(u, -1.0 / 1.5) } else { value }
+        })
+        .collect();
+    let tail = pareto_tail(&values, &QUICK).expect("finite").expect("long enough");
+    let (low, high) = tail.shape_limits;
+    (tail.holds && low > 0.0, low <= 1.0 / 1.5 && 1.0 / 1.5 <= high)
+}
+
+#[test]
+fn rare_heavy_delays_are_found_behind_a_light_body() {
+    for (count, unit, least) in [(5000, 20.0, 43), (10_000, 20.0, 46), (10_000, 1.0, 46), (10_000, 5.0, 46)] {
+        let found: Vec<(bool, bool)> = (0..50).map(|seed| rare_delays(count, seed, unit)).collect();
+        let heavy = found.iter().filter(|each| each.0).count();
+        let right = found.iter().filter(|each| each.0 && each.1).count();
+        assert!(heavy >= least && 10 * right >= 8 * heavy, "{count} {unit}: {heavy} of 50 found, {right} right");
+    }
+}
+
+#[test]
+fn a_light_law_has_no_heavy_tail() {
+    let exponential = Law { kind: LawKind::Weibull, shift: 0.0, shape: 1.0, scale: 2.0 };
+    let heavy = (0..100).filter(|&seed| {
+        let tail = pareto_tail(&draw(&exponential, 3000, seed), &QUICK).expect("finite").expect("long enough");
+        tail.holds && tail.shape_limits.0 > 0.0
+    });
+    // One of twenty is claimed at the level of the limits.
+    assert!(heavy.count() <= 11);
+}
+
 #[test]
 fn a_pareto_tail_is_found_above_the_body() {
     // Uniform body, Pareto of exponent 2 above 1: its excesses follow shape 1/2, scale 1/2.
@@ -157,9 +194,9 @@ fn a_pareto_tail_is_found_above_the_body() {
     assert!((tail.shape - 0.5).abs() < 3.0 * tail.errors.0, "{tail:?}");
     let light = draw(&Law { kind: LawKind::Weibull, shift: 0.0, shape: 1.0, scale: 2.0 }, 5000, 4);
     let tail = pareto_tail(&light, &PLAN).expect("finite").expect("long enough");
-    assert!(tail.holds && tail.exceedances == 1000, "{tail:?}");
+    assert!(tail.holds && tail.exceedances > 500, "{tail:?}");
     assert!(tail.shape.abs() < 3.0 * tail.errors.0 && (tail.scale / 2.0 - 1.0).abs() < 0.2, "{tail:?}");
-    assert_eq!(pareto_tail(&light[..100], &PLAN).expect("finite"), None);
+    assert_eq!(pareto_tail(&light[..70], &PLAN).expect("finite"), None);
     assert!(pareto_tail(&[f64::NAN], &PLAN).is_err());
 }
 

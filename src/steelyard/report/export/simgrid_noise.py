@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from steelyard.model.cost_model import CostModel
+    from steelyard.model.cost_model import CostModel, TailLaw
     from steelyard.report.export.simgrid_files import Version
     from steelyard.report.export.simgrid_model import SimGridModel
 
@@ -31,10 +31,21 @@ _FACTORS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class NoiseTable:
-    """Ratios of measured time to model for messages above `above` bytes, at equidistant probabilities."""
+    """Ratios of measured time to model for messages above `above` bytes.
+
+    Parameters
+    ----------
+    above : int
+        Bytes.
+    quantiles : tuple of float
+        At equidistant probabilities.
+    tail : TailLaw or None
+        Law of the largest ratios, in their place.
+    """
 
     above: int
     quantiles: tuple[float, ...]
+    tail: TailLaw | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +82,7 @@ def to_noise(model: CostModel, *, seed: int) -> SimGridNoise:
             msg = f"noise class {place + 1} of the model `{name}` lacks two positive, finite quantiles"
             raise DataError(msg, hint="export without noise", code="data.cost-model")
         low = -1 if each.low is None else math.floor(each.low)
-        tables.append(NoiseTable(-1 if place == 0 else low, each.quantiles))
+        tables.append(NoiseTable(-1 if place == 0 else low, each.quantiles, each.tail))
     return SimGridNoise(tuple(tables), seed)
 
 
@@ -96,7 +107,8 @@ def noise_source(simgrid: SimGridModel, noise: SimGridNoise, version: Version = 
         "SECTIONS": _rows((lat.above, lat.value, bw.value) for lat, bw in sections),
         "OVERHEADS": _rows((each.above, each.base_s, each.slope_s_per_byte) for each in simgrid.send),
         "TABLES": ",\n".join(
-            f"    {{{table.above}, {{{', '.join(map(repr, table.quantiles))}}}}}" for table in noise.tables
+            f"    {{{table.above}, {{{', '.join(map(repr, table.quantiles))}}}, {_tail(table)}}}"
+            for table in noise.tables
         ),
         "OPTIONS": ",\n".join(f'    "{name}:{value}"' for name, value in configured.items()),
         "FIRST": HOST_NAMES[0],
@@ -106,6 +118,12 @@ def noise_source(simgrid: SimGridModel, noise: SimGridNoise, version: Version = 
     for name, value in values.items():
         text = text.replace(f"@{name}@", value)
     return text
+
+
+def _tail(table: NoiseTable) -> str:
+    tail = table.tail
+    numbers = (0.0, 0.0, 1.0, 0.0) if tail is None else (tail.share, tail.threshold, tail.shape, tail.scale)
+    return f"{{{', '.join(map(repr, numbers))}}}"
 
 
 def build_noise_library(

@@ -10,10 +10,12 @@ SOURCE_TEXT: Final = r"""// SimGrid platform of the cost model @NAME@ with its n
 //   smpirun -np 2 -platform ./@LIBRARY@ -hostfile hosts --cfg=@PRECISION@:1e-12 ./program
 //
 // Each message takes the model's time multiplied by a ratio that is drawn from the quantiles of its
-// size. The ratios were measured on round trips, so a message that answers one of the same size at
-// once takes over its ratio. STEELYARD_SEED in the environment chooses other draws.
+// size, the largest ones from a Pareto law where a heavy tail was found. The ratios were measured on
+// round trips, so a message that answers one of the same size at once takes over its ratio.
+// STEELYARD_SEED in the environment chooses other draws.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -40,7 +42,8 @@ constexpr double envelope  = 16;  // bytes SMPI adds to a message
 constexpr double least     = 1e-9;  // s, what is left of a transfer that the send outlasts
 
 struct Row { double above, first, second; };
-struct Table { double above; std::vector<double> quantiles; };
+struct Tail { double share, threshold, shape, scale; };
+struct Table { double above; std::vector<double> quantiles; Tail tail; };
 
 // Above which size with envelope, factor of latency, factor of bandwidth.
 const std::vector<Row> sections = {
@@ -48,7 +51,8 @@ const std::vector<Row> sections = {
 // Above which size, what a send costs: seconds and seconds per byte.
 const std::vector<Row> overheads = {
 @OVERHEADS@};
-// Above which size, measured time over model at equidistant probabilities.
+// Above which size, measured time over model at equidistant probabilities, and the law of the largest
+// ratios: their share (0: none), threshold, shape and scale.
 const std::vector<Table> tables = {
 @TABLES@};
 const std::vector<std::string> settings = {
@@ -95,13 +99,20 @@ public:
       from_ = to_ = nullptr;
       return ratio_;
     }
-    const std::vector<double>& quantiles = of(tables, size - envelope).quantiles;
-    double place = uniform() * static_cast<double>(quantiles.size() - 1);
+    const Table& table = of(tables, size - envelope);
+    const std::vector<double>& quantiles = table.quantiles;
+    const Tail& tail = table.tail;
+    double drawn = uniform();
+    double place = drawn * static_cast<double>(quantiles.size() - 1);
     auto below = static_cast<std::size_t>(place);
     double part = place - static_cast<double>(below);
     size_ = size;
     from_ = from;
     to_ = to;
+    if (1 - drawn < tail.share) {
+      double power = std::pow((1 - drawn) / tail.share, -tail.shape);
+      return ratio_ = tail.threshold + tail.scale * (power - 1) / tail.shape;
+    }
     return ratio_ = quantiles[below] * (1 - part) + quantiles[below + 1] * part;
   }
 };

@@ -17,7 +17,7 @@ from steelyard.studies.analysis_options import AnalysisOptions, read_options
 from steelyard.studies.analysis_parts import finding
 from steelyard.studies.communication.cells import cell_records
 from steelyard.studies.communication.fitted import Fitted
-from steelyard.studies.communication.link_findings import link_findings
+from steelyard.studies.communication.link_findings import frame_places, link_findings
 from steelyard.studies.communication.model_files import model_file, write_models
 from steelyard.studies.communication.model_findings import model_findings
 from steelyard.studies.communication.model_fit import FitOptions, model_of
@@ -106,17 +106,17 @@ def _fits(record: CellRecord, runs: Sequence[RecordedRun], plan: Plan) -> Iterat
         members = record.fitted(state)
         traces = [run.trace for run in members if run.trace is not None]
         try:
-            model, details = model_of(traces, _known_before(facts, plan))
+            model, details = model_of(traces, _known_before(facts, members[0], plan))
         except AnalysisError:
             continue  # too few round trips: the runs behind it are named among those that ended early
         model = replace(model, state=state)
         yield Fitted(model, details, members, model_file(members[0].levels, state))
 
 
-def _known_before(facts: TransportFacts, plan: Plan) -> FitOptions:
+def _known_before(facts: TransportFacts, run: RecordedRun, plan: Plan) -> FitOptions:
     return FitOptions(
         seed=plan.seed,
-        known=facts.places(),
+        known=(*facts.places(), *frame_places(run)),
         asynchronous_bytes=facts.bytes_of("asynchronous"),
         detached_bytes=facts.bytes_of("detached"),
     )

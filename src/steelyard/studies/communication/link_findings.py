@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from steelyard.analyse.cost_curve import KnownPlace
 from steelyard.model import Estimate, Evidence
+from steelyard.run.transport.link_truth import IPV4_HEADER_BYTES, TCP_HEADER_BYTES, TIMESTAMPS_BYTES
 from steelyard.studies.analysis_parts import finding
 from steelyard.studies.communication.model_findings import LEVEL, NORMAL_95
 from steelyard.studies.communication.size_text import size_range
@@ -21,6 +23,11 @@ if TYPE_CHECKING:
 
 CLOSE_PERCENT: Final = 1.0
 """A fitted bandwidth is that of the link if it lies within so many percent of the truth."""
+
+FRAME_HEADERS: Final = IPV4_HEADER_BYTES + TCP_HEADER_BYTES
+
+LIBRARY_HEADER: Final = 96
+"""Bytes that a library may put before a message, at most."""
 
 
 def link_findings(fitted: Fitted) -> Iterator[Finding]:
@@ -103,6 +110,16 @@ def link_facts(run: RecordedRun) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def frame_places(run: RecordedRun) -> tuple[KnownPlace, ...]:
+    """Give where messages no longer fit into one frame of the link: up to a header of the library below."""
+    truth = link_facts(run).get("truth") or {}
+    mtu = truth.get("mtu_bytes")
+    if not isinstance(mtu, int) or mtu <= FRAME_HEADERS + LIBRARY_HEADER:
+        return ()
+    payload = float(mtu - FRAME_HEADERS - (TIMESTAMPS_BYTES if truth.get("has_timestamps") else 0))
+    return (KnownPlace("payload of a full frame", payload - LIBRARY_HEADER, payload, is_measured=False),)
 
 
 def _accounting(truth: dict[str, Any]) -> str:

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from steelyard.analyse.modes import two_modes
 from steelyard.analyse.noise import noise_model, pareto_tail
 from steelyard.analyse.quantile_table import hill_index, quantile_table
-from steelyard.model.cost_model import NoiseClass
+from steelyard.model.cost_model import NoiseClass, TailLaw
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from steelyard.analyse.noise import ParetoTail
+    from steelyard.analyse.noise import NoiseModel, ParetoTail
 
     Vector = NDArray[np.float64]
 
@@ -29,7 +30,7 @@ FEWEST: Final = 100
 FOR_A_LAW: Final = 500
 """Messages of a class that laws are fitted to, evenly spaced in time: enough to refute most wrong ones."""
 
-FOR_A_TAIL: Final = 5000
+FOR_A_TAIL: Final = 20_000
 """Messages of a class that the tail is fitted to."""
 
 _NEAR: Final = 2.0
@@ -77,12 +78,15 @@ def noise_classes(
     found = []
     for number, (low, high) in enumerate(zip((-1.0, *edges), (*edges, None), strict=True)):
         here = ratio[place == number]
-        found.append(NoiseClass(low, high, quantile_table(here), hill_index(here), law_of(here, seed=seed)))
+        law, tail = described(here, seed=seed)
+        found.append(NoiseClass(low, high, quantile_table(here), hill_index(here), law, tail))
     return tuple(found)
 
 
 def law_of(ratio: Vector, *, seed: int = 0) -> str:
     """Say which law ratios follow, if any, and which tail they have.
+
+    Where no law fits them all, two modes are looked for, then a body before a heavy tail.
 
     Examples
     --------
@@ -90,31 +94,63 @@ def law_of(ratio: Vector, *, seed: int = 0) -> str:
     >>> law_of(0.9 + generator.lognormal(-2.3, 0.5, 1500)).split(" (")[0]
     'lognormal'
     """
-    model = noise_model(ratio[:: -(-ratio.size // FOR_A_LAW)], lowest=0.0, seed=seed)
+    return described(ratio, seed=seed)[0]
+
+
+def described(ratio: Vector, *, seed: int = 0) -> tuple[str, TailLaw | None]:
+    """Give the law of ratios in words, and the law of their tail where it is heavy."""
+    model = noise_model(_some(ratio, FOR_A_LAW), lowest=0.0, seed=seed)
     if model.reason:
-        return f"none named: {model.reason}"
+        return f"none named: {model.reason}", None
+    tail = pareto_tail(_some(ratio, FOR_A_TAIL), seed=seed)
+    is_heavy = tail is not None and tail.is_heavy
+    name = _law_text(model) if model.chosen is not None else _mixture_text(ratio, tail, model, seed)
+    return f"{name}; {_tail_text(tail)}", _tail_law(tail) if is_heavy else None
+
+
+def _some(ratio: Vector, most: int) -> Vector:
+    """Give at most so many values, evenly spaced in time."""
+    return ratio[:: -(-ratio.size // most)]
+
+
+def _tail_law(tail: ParetoTail | None) -> TailLaw | None:
+    if tail is None:
+        return None
+    return TailLaw(tail.share, tail.threshold, tail.shape.estimate, tail.scale.estimate)
+
+
+def _law_text(model: NoiseModel) -> str:
     chosen = model.chosen
-    if chosen is not None:
-        values = ", ".join(f"{each.name} {each.estimate:.3g}" for each in chosen.parameters)
-        name = f"{chosen.kind.value} ({values})"
-        alike = [law.kind.value for law in model.alike]
-        name += f", not told from {' or '.join(alike)}" if alike else ""
-    else:
-        nearest = model.nearest
-        name = (
-            f"none fits, nearest {nearest.kind.value} (off by {nearest.distance:.2f} of the distribution)"
-            if nearest is not None
-            else "none fits"
+    if chosen is None:
+        return ""
+    values = ", ".join(f"{each.name} {each.estimate:.3g}" for each in chosen.parameters)
+    alike = [law.kind.value for law in model.alike]
+    return f"{chosen.kind.value} ({values})" + (f", not told from {' or '.join(alike)}" if alike else "")
+
+
+def _mixture_text(ratio: Vector, tail: ParetoTail | None, model: NoiseModel, seed: int) -> str:
+    """Say what the values are made of where no law fits them all."""
+    modes = two_modes(ratio)
+    if modes is not None:
+        return "two modes: " + " and ".join(
+            f"{100 * each.share:.0f} % around {each.middle:.3g} (lognormal, shape {each.spread:.2g})"
+            for each in modes
         )
-    tail = pareto_tail(ratio[:: -(-ratio.size // FOR_A_TAIL)], seed=seed)
-    return f"{name}; {_tail_text(tail)}"
+    if tail is not None and tail.is_heavy:
+        body = noise_model(_some(ratio[ratio <= tail.threshold], FOR_A_LAW), lowest=0.0, seed=seed)
+        if body.chosen is not None:
+            return f"{100 * (1 - tail.share):.3g} % {_law_text(body)}"
+    nearest = model.nearest
+    if nearest is None:
+        return "none fits"
+    return f"none fits, nearest {nearest.kind.value} (off by {nearest.distance:.2f} of the distribution)"
 
 
 def _tail_text(tail: ParetoTail | None) -> str:
     if tail is None:
         return "too few values for a tail"
     if not tail.holds:
-        return "no Pareto tail"
+        return "the largest follow no Pareto law"
     shape = tail.shape
     if not tail.is_heavy:
         return f"tail not surely heavier than exponential (shape {shape.estimate:.2f})"

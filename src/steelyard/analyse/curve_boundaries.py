@@ -44,7 +44,7 @@ WINDOW: Final = 300
 LEVEL: Final = 0.95
 """Of the intervals."""
 
-INTERVAL_RESAMPLES: Final = 400
+INTERVAL_RESAMPLES: Final = 200
 
 _FEWEST: Final = 12
 

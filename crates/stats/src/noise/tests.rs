@@ -164,7 +164,10 @@ fn rare_heavy_delays_are_found_behind_a_light_body() {
         let found: Vec<(bool, bool)> = (0..50).map(|seed| rare_delays(count, seed, unit)).collect();
         let heavy = found.iter().filter(|each| each.0).count();
         let right = found.iter().filter(|each| each.0 && each.1).count();
-        assert!(heavy >= least && 10 * right >= 8 * heavy, "{count} {unit}: {heavy} of 50 found, {right} right");
+        assert!(
+            heavy >= least && 10 * right >= 8 * heavy,
+            "{count} {unit}: {heavy} of 50 found, {right} right"
+        );
     }
 }
 
@@ -172,7 +175,8 @@ fn rare_heavy_delays_are_found_behind_a_light_body() {
 fn a_light_law_has_no_heavy_tail() {
     let exponential = Law { kind: LawKind::Weibull, shift: 0.0, shape: 1.0, scale: 2.0 };
     let heavy = (0..100).filter(|&seed| {
-        let tail = pareto_tail(&draw(&exponential, 3000, seed), &QUICK).expect("finite").expect("long enough");
+        let tail =
+            pareto_tail(&draw(&exponential, 3000, seed), &QUICK).expect("finite").expect("long enough");
         tail.holds && tail.shape_limits.0 > 0.0
     });
     // One of twenty is claimed at the level of the limits.

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from steelyard.errors import DataError
-from steelyard.model.cost_model import NoiseClass
+from steelyard.model.cost_model import NoiseClass, TailLaw
 from steelyard.report.export.simgrid import to_simgrid
 from steelyard.report.export.simgrid_noise import noise_source, to_noise
 from steelyard.report.export.test_cost_models import MODEL, with_noise
@@ -42,3 +42,14 @@ def test_the_first_table_begins_below_zero_bytes() -> None:
 def test_a_model_without_usable_noise_is_refused(noise: tuple[NoiseClass, ...], part: str) -> None:
     with pytest.raises(DataError, match=part):
         to_noise(replace(MODEL, noise=noise), seed=1)
+
+
+def test_a_heavy_tail_is_drawn_from_its_law_and_not_from_the_table() -> None:
+    tail = TailLaw(share=0.01, threshold=3.0, shape=0.66, scale=14.0)
+    heavy = replace(NOISY, noise=(replace(NOISY.noise[0], tail=tail), *NOISY.noise[1:]))
+    first, *others = to_noise(heavy, seed=1).tables
+    assert first.tail == tail
+    assert {table.tail for table in others} == {None}
+    text = noise_source(to_simgrid(heavy), to_noise(heavy, seed=1))
+    assert "{0.01, 3.0, 0.66, 14.0}" in text
+    assert text.count("{0.0, 0.0, 1.0, 0.0}") == len(others)

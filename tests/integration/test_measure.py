@@ -138,6 +138,35 @@ def test_every_technology_measures_a_program_in_the_callers_folder(
         )
 
 
+CONTAINERS = [each for each in NAMES if each.values[0] in {"docker", "podman", "nspawn", "crun", "runc"}]
+DAEMON = (
+    f"( ( {PROGRAMS}/steelyard-work spin --ms 80; : > /tmp/done ) & ); "
+    "while [ ! -e /tmp/done ]; do sleep 0.01; done"
+)
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_a_container_is_measured_and_limited_by_control_groups_of_the_host(
+    name: str, measured: Measure
+) -> None:
+    probed = technology(name).probe()
+    if not probed.available:
+        pytest.skip(f"{name} does not work here: {probed.reason}")
+    # Nobody waits for the daemon, so that only a group knows what it used.
+    found = measured("--isolation", name, "--", "sh", "-c", DAEMON)
+    assert found["cpu_ns"] >= 80_000_000
+    assert found["peak_memory_bytes"] > 0
+    words, command, status, limit = LIMITS["memory"]
+    found = measured("--isolation", name, *words, "--", "python3", "-c", command[-1], code=4)
+    assert (found["status"], found["limit"]) == (status, limit)
+    assert found["peak_memory_bytes"] <= 66 << 20
+    # Burners whose parent waits for none of them.
+    burners = "for i in 1 2 3 4; do sh -c 'while :; do :; done' & done; while :; do sleep 0.01; done"
+    found = measured("--isolation", name, "--cpu-time", "200ms", "--", "sh", "-c", burners, code=4)
+    assert (found["status"], found["limit"]) == ("cpu_timeout", "cpu_time")
+    assert 200_000_000 <= found["cpu_ns"] <= 200_000_000 * 1.01 + 30_000_000
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
@@ -317,7 +346,7 @@ def test_a_program_that_the_sandboxs_user_may_not_reach_says_who_and_where(
 
 
 def test_the_memory_that_users_expect_is_shown_first(capfd: pytest.CaptureFixture[str]) -> None:
-    assert execute(["measure", "--", "sleep", "0.01"]) == 0
+    assert execute(["measure", "--", PYTHON, "-c", "pass"]) == 0
     lines = [line for line in capfd.readouterr().out.splitlines() if line.startswith("peak memory")]
     process, tree = lines
     assert process.startswith("peak memory, process")

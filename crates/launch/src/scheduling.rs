@@ -35,19 +35,33 @@ pub(crate) fn take_precedence() -> bool {
     false
 }
 
+/// How a process that is about to end comes before others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Precedence {
+    /// At once, but the kernel may give its group no more of such time in this second.
+    RealTime,
+    /// Soon.
+    Nice,
+}
+
 /// Gives a process that is about to end the CPU before others, with all of its threads, as far as this user may.
-pub(crate) fn give_precedence(pid: libc::pid_t) {
+pub(crate) fn give_precedence(pid: libc::pid_t, how: Precedence) {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let numbers = threads.filter_map(|thread| thread.file_name().to_str()?.parse().ok());
+    let numbers = threads.filter_map(|thread| thread.file_name().to_str()?.parse::<libc::pid_t>().ok());
     // SAFETY: asks only.
     let lowest = unsafe { libc::sched_get_priority_min(libc::SCHED_FIFO) };
-    let parameter = libc::sched_param { sched_priority: lowest };
-    for thread in numbers.take(MOST_THREADS) {
+    let set = |thread, policy, priority| {
+        let parameter = libc::sched_param { sched_priority: priority };
         // SAFETY: the parameter is valid for the call.
-        if unsafe { libc::sched_setscheduler(thread, libc::SCHED_FIFO, &raw const parameter) } < 0 {
-            // SAFETY: no pointers are passed.
-            unsafe { libc::setpriority(libc::PRIO_PROCESS, thread.cast_unsigned(), -20) };
+        unsafe { libc::sched_setscheduler(thread, policy, &raw const parameter) >= 0 }
+    };
+    for thread in numbers.take(MOST_THREADS) {
+        if how == Precedence::RealTime && set(thread, libc::SCHED_FIFO, lowest) {
+            continue;
         }
+        set(thread, libc::SCHED_OTHER, 0);
+        // SAFETY: no pointers are passed.
+        unsafe { libc::setpriority(libc::PRIO_PROCESS, thread.cast_unsigned(), -20) };
     }
 }
 

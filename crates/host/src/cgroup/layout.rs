@@ -1,9 +1,16 @@
 use std::collections::BTreeSet;
 use std::fmt;
+use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use super::CgroupError;
 use super::file::read_text;
+
+/// Where the maker of a container offers groups of the host to the launcher in it: a folder for each hierarchy,
+/// named after its controllers (`cpu+cpuacct`), or the version 2 one's name. What stands in `/proc` is then
+/// the container's and not asked.
+const OFFERED: &str = "steelyard/cgroup";
+const OFFERED_UNIFIED: &str = "unified";
 
 /// Which generations of control groups a host offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,6 +132,9 @@ impl Layout {
     ///
     /// [`CgroupError::Read`] when procfs is not there.
     pub fn discover(root: &Path) -> Result<Self, CgroupError> {
+        if let Some(offered) = Self::offered(root) {
+            return Ok(offered);
+        }
         let memberships = read_text(&root.join("proc/self/cgroup"))?;
         let mounts = read_text(&root.join("proc/self/mountinfo"))?;
         let mut layout = Self { root: root.to_owned(), ..Self::default() };
@@ -132,6 +142,27 @@ impl Layout {
             layout.take(&mount, &memberships);
         }
         Ok(layout)
+    }
+
+    /// The groups that a container's maker offers; `None` where nobody does.
+    fn offered(root: &Path) -> Option<Self> {
+        let mut folders: Vec<PathBuf> =
+            fs::read_dir(root.join(OFFERED)).ok()?.flatten().map(|entry| entry.path()).collect();
+        folders.sort();
+        let mut layout = Self { root: root.to_owned(), ..Self::default() };
+        for folder in folders {
+            let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let controllers = Controller::among(&Controller::V1, &name.replace('+', ","));
+            let mut hierarchy = Hierarchy { mount: folder.clone(), group: folder, controllers };
+            if name == OFFERED_UNIFIED {
+                let words = read_text(&hierarchy.group.join("cgroup.controllers")).unwrap_or_default();
+                hierarchy.controllers = Controller::among(&Controller::V2, &words);
+                layout.v2 = Some(hierarchy);
+            } else if !hierarchy.controllers.is_empty() {
+                layout.v1.push(hierarchy);
+            }
+        }
+        (layout.kind() != LayoutKind::None).then_some(layout)
     }
 
     fn take(&mut self, mount: &Mount<'_>, memberships: &str) {
@@ -216,7 +247,25 @@ pub(crate) fn relative_group(mounted_root: &str, own: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
+
+    #[test]
+    fn offered_groups_come_before_those_of_the_container() {
+        let root = tempfile::tempdir().unwrap();
+        assert_eq!(Layout::offered(root.path()), None);
+        for name in ["cpu+cpuacct", "memory", "unified", "unknown"] {
+            fs::create_dir_all(root.path().join(OFFERED).join(name)).unwrap();
+        }
+        fs::write(root.path().join(OFFERED).join("unified/cgroup.controllers"), "hugetlb\n").unwrap();
+        // Without any file in `/proc`.
+        let layout = Layout::discover(root.path()).unwrap();
+        assert_eq!(layout.kind(), LayoutKind::Hybrid);
+        let found: Vec<_> = layout.v1.iter().map(|one| one.controllers.clone()).collect();
+        assert_eq!(
+            found,
+            [BTreeSet::from([Controller::Cpu, Controller::Cpuacct]), BTreeSet::from([Controller::Memory])]
+        );
+        assert!(layout.v1[1].group.ends_with("steelyard/cgroup/memory"));
+    }
 
     fn fake(cgroup: &str, mountinfo: &str) -> (tempfile::TempDir, Layout) {
         let root = tempfile::tempdir().unwrap();

@@ -20,7 +20,7 @@ const SHARES: (&str, &str) = ("262144", "1024");
 /// Real-time time per second of a group in a kernel that gives it to groups.
 const REAL_TIME: &str = "cpu.rt_runtime_us";
 /// What a run that is being ended gets of it [us].
-const LAST_REAL_TIME_US: u32 = 50_000;
+const LAST_REAL_TIME_US: u32 = 100_000;
 const UNLIMITED_BYTES: &str = "-1";
 const UNLIMITED_TASKS: &str = "max";
 

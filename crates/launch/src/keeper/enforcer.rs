@@ -24,10 +24,12 @@ use crate::board::SharedBoard;
 use crate::clock::monotonic_ns;
 use crate::error::{During, LaunchError};
 use crate::perf::Counter;
-use crate::scheduling::{give_precedence, take_precedence};
+use crate::scheduling::{Precedence, give_precedence, take_precedence};
 
 /// What is forked while a run is being ended is ended this much later.
 const NEXT_BLOW: Duration = Duration::from_millis(1);
+/// What has not died by then waits for its group's real-time time, which may be a second away.
+const LAST_BLOW_IN_REAL_TIME: u32 = 4;
 /// A group that is empty but for what is buried is looked at this much later.
 const NEXT_LOOK_AT_THE_DEAD: Duration = Duration::from_millis(20);
 /// Somebody else reads the stamps: that takes microseconds, unless that thread lost its CPU meanwhile.
@@ -85,7 +87,8 @@ pub(super) struct Charge {
     pub(super) counter: Arc<Counter>,
     /// Why the run is being ended.
     pub(super) cause: Option<Cause>,
-    pub(super) is_struck: bool,
+    /// How often it was struck.
+    pub(super) blows: u32,
 }
 
 /// The thread, and what it shares with the keeper.
@@ -204,7 +207,8 @@ impl Charge {
             stamped_ns => stamped_ns.ok().flatten(),
         };
         let is_past = |called_ns: &u64| now_ns.saturating_sub(*called_ns) > MOST_PATIENCE_NS;
-        let start_ns = stamped_ns.or_else(|| self.board.exec_ns().filter(is_past));
+        let called_ns = self.board.exec_ns().filter(is_past).filter(|_| self.start.may_be_missed());
+        let start_ns = stamped_ns.or(called_ns);
         let wall = self.limits.wall_time_ns.map(|limit_ns| match start_ns {
             Some(start_ns) => limit_ns.saturating_sub(now_ns.saturating_sub(start_ns)),
             // The program has not begun, so its time has not either.
@@ -298,9 +302,12 @@ impl Charge {
     fn strike(&mut self) -> Duration {
         end_process(&self.pidfd);
         let is_left = self.grip.end();
-        if !std::mem::replace(&mut self.is_struck, true) {
-            // Its number is its own until the keeper takes it over.
-            give_precedence(self.board.pid());
+        self.blows = self.blows.saturating_add(1);
+        // Its number is its own until the keeper takes it over.
+        match self.blows {
+            1 => give_precedence(self.board.pid(), Precedence::RealTime),
+            LAST_BLOW_IN_REAL_TIME => give_precedence(self.board.pid(), Precedence::Nice),
+            _ => {}
         }
         if is_left { NEXT_BLOW } else { NEXT_LOOK_AT_THE_DEAD }
     }
@@ -354,7 +361,7 @@ mod tests {
             kernel_memory_limit: None,
             counter: Arc::new(Counter::open(Event::TASK_CLOCK, pid)),
             cause: None,
-            is_struck: false,
+            blows: 0,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::sys::ptrace;
 use nix::sys::signal::{Signal, kill};
@@ -143,8 +144,8 @@ impl Stamper {
         match self {
             Self::Tracepoints(watch) => StartOf::Tracepoints(Arc::clone(watch)),
             Self::Perf(ring) => StartOf::Perf(Arc::clone(ring)),
-            // A tracer's stamps are its thread's; the child's own is earlier by the kernel's work.
-            Self::Ptrace(_) | Self::SharedMemory => StartOf::Board,
+            Self::Ptrace(tracer) => StartOf::Tracer(Arc::clone(&tracer.start_ns)),
+            Self::SharedMemory => StartOf::Board,
         }
     }
 
@@ -184,6 +185,8 @@ impl Stamper {
 pub(super) enum StartOf {
     Tracepoints(Arc<ExecWatch>),
     Perf(Arc<ExecRing>),
+    /// 0 until the tracer lets the program begin.
+    Tracer(Arc<AtomicU64>),
     Board,
 }
 
@@ -193,9 +196,16 @@ impl StartOf {
         let stamps = match self {
             Self::Tracepoints(watch) => watch.try_drain(),
             Self::Perf(ring) => ring.try_drain(),
+            // ORDERING: the stamp alone is read.
+            Self::Tracer(start_ns) => return Ok(Some(start_ns.load(Ordering::Relaxed)).filter(|ns| *ns != 0)),
             Self::Board => return Ok(board.exec_ns()),
         };
         stamps.map(|stamps| stamps.start_ns).ok_or(BeingRead)
+    }
+
+    /// Whether a program may have begun that is not known to have: on a CPU that nobody watches.
+    pub(super) const fn may_be_missed(&self) -> bool {
+        !matches!(self, Self::Tracer(_))
     }
 }
 
@@ -208,19 +218,21 @@ pub(super) struct BeingRead;
 pub(super) struct Tracer {
     pid: Pid,
     stamps: Stamps,
+    start_ns: Arc<AtomicU64>,
 }
 
 impl Tracer {
     fn attach(pid: i32) -> nix::Result<Self> {
         let pid = Pid::from_raw(pid);
         ptrace::seize(pid, ptrace::Options::PTRACE_O_TRACEEXEC | ptrace::Options::PTRACE_O_TRACEEXIT)?;
-        Ok(Self { pid, stamps: Stamps::default() })
+        Ok(Self { pid, stamps: Stamps::default(), start_ns: Arc::default() })
     }
 
     fn take(&mut self, status: WaitStatus) -> bool {
         match status {
             WaitStatus::PtraceEvent(_, _, libc::PTRACE_EVENT_EXEC) => {
-                self.stamps.start_ns.get_or_insert_with(monotonic_ns);
+                let start_ns = *self.stamps.start_ns.get_or_insert_with(monotonic_ns);
+                self.start_ns.store(start_ns, Ordering::Relaxed);
                 let _ = ptrace::cont(self.pid, None);
                 false
             }

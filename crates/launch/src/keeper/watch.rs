@@ -69,7 +69,7 @@ impl Launcher {
             kernel_memory_limit: self.kernel_memory_limit,
             counter: Arc::clone(&watched.counters.task_clock),
             cause: None,
-            is_struck: false,
+            blows: 0,
         })
     }
 

@@ -11,6 +11,7 @@ from steelyard.errors import CapabilityError, RunError
 from steelyard.run.isolation.attempt import attempt, first_line, installed
 from steelyard.run.isolation.contained import Contained, comma_list
 from steelyard.run.isolation.interface import Availability, Document
+from steelyard.run.isolation.offered_groups import offer_groups, offered_mounts, withdraw_groups
 from steelyard.run.isolation.root_view import make_skeleton, site_mounts, skeleton_archive
 from steelyard.run.isolation.serving import serve_command
 from steelyard.run.isolation.trial import try_worker
@@ -36,6 +37,8 @@ BUILDER_OPTIONS: Final = [
     *("--mount", "type=bind,source=/sys/fs/cgroup,target=/sys/fs/cgroup"),
 ]
 REPAIR: Final = "sudo apt-get install docker.io"
+# KERNEL: version 2 lets no process into a group from outside of its namespace.
+CGROUP_OPTIONS: Final = ["--cgroupns", "host"]
 
 
 class DockerEngine:
@@ -191,6 +194,8 @@ class Docker(Contained):
     def prepare(self, site: Site) -> None:
         """Start the engine and import the image, once."""
         self.engine.image()
+        if not self.privileged:
+            offer_groups(site)
 
     def wrap(self, site: Site) -> list[str]:
         """Give the ``docker run`` command."""
@@ -207,6 +212,11 @@ class Docker(Contained):
             command += ["--cpuset-mems", comma_list(site.memory_nodes)]
         if self.privileged:
             command += BUILDER_OPTIONS
+        else:
+            command += CGROUP_OPTIONS
+            for mount in offered_mounts(site):
+                # `--mount` splits at commas, which names of hierarchies have.
+                command += ["--volume", f"{mount.source}:{mount.target}"]
         return [*command, self.engine.image(), *serve_command(site.session.launcher)]
 
     def inside(self, spec: Document, site: Site) -> Document:
@@ -224,6 +234,7 @@ class Docker(Contained):
     def tear_down(self, site: Site) -> None:
         """Remove the container, should it still be there."""
         attempt([*self.engine.client, "rm", "--force", site.name], timeout_s=30)
+        withdraw_groups(site)
 
     def close(self, session: Session) -> None:
         """End the engine."""

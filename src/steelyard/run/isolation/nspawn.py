@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from steelyard.run.isolation.attempt import first_line, installed
 from steelyard.run.isolation.contained import Contained
 from steelyard.run.isolation.interface import Availability
+from steelyard.run.isolation.offered_groups import offer_groups, offered_mounts, withdraw_groups
 from steelyard.run.isolation.root_view import site_mounts, skeleton
 from steelyard.run.isolation.serving import serve_command
 from steelyard.run.isolation.trial import try_worker
@@ -35,6 +36,12 @@ class Nspawn(Contained):
             return Availability.no("`systemd-nspawn` is not installed", REPAIR)
         return try_worker(self, first_line(["systemd-nspawn", "--version"]), REPAIR)
 
+    def prepare(self, site: Site) -> None:
+        """Make the groups of the worker's runs, and in the root where they are mounted."""
+        offer_groups(site)
+        for mount in offered_mounts(site, has_namespace=True):
+            (skeleton(site.session) / str(mount.target)[1:]).mkdir(parents=True, exist_ok=True)
+
     def wrap(self, site: Site) -> list[str]:
         """Give the ``systemd-nspawn`` command."""
         command = ["systemd-nspawn", "--quiet", f"--directory={skeleton(site.session)}", "--read-only"]
@@ -48,13 +55,14 @@ class Nspawn(Contained):
         command += ["--resolv-conf=off"]
         if site.cpus is not None:
             command.append(f"--cpu-affinity={','.join(map(str, site.cpus))}")
-        for mount in site_mounts(site):
+        for mount in [*site_mounts(site), *offered_mounts(site, has_namespace=True)]:
             option = "--bind" if mount.writable else "--bind-ro"
             command.append(f"{option}={mount.source}:{mount.target}")
         return [*command, *serve_command(site.session.launcher)]
 
     def tear_down(self, site: Site) -> None:
         """Remove the folder nspawn leaves when it runs without a service manager."""
+        withdraw_groups(site)
         with suppress(OSError):
             (PROPAGATE / _machine_name(site)).rmdir()
 

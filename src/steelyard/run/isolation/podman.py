@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from steelyard.run.isolation.attempt import attempt, first_line, installed
 from steelyard.run.isolation.contained import Contained, comma_list
 from steelyard.run.isolation.interface import Availability
+from steelyard.run.isolation.offered_groups import offer_groups, offered_mounts, withdraw_groups
 from steelyard.run.isolation.root_view import site_mounts, skeleton
 from steelyard.run.isolation.serving import serve_command
 from steelyard.run.isolation.trial import try_worker
@@ -38,13 +39,19 @@ class Podman(Contained):
                 return Availability.no(f"`{program}` is not installed", REPAIR)
         return try_worker(self, first_line(["podman", "--version"]), REPAIR)
 
+    def prepare(self, site: Site) -> None:
+        """Make the groups of the worker's runs."""
+        offer_groups(site)
+
     def wrap(self, site: Site) -> list[str]:
         """Give the ``podman run`` command."""
         command = [*podman_client(site.session.folder), "run", "--interactive", "--rm", "--name", site.name]
         command += ["--network", "none", "--log-driver", "none", "--cgroup-parent", f"/{site.session.key}"]
         for limit in LIMITS:
             command += ["--ulimit", limit]
-        for mount in site_mounts(site):
+        # KERNEL: version 2 lets no process into a group from outside of its namespace.
+        command += ["--cgroupns", "host"]
+        for mount in [*site_mounts(site), *offered_mounts(site)]:
             rights = "rw" if mount.writable else "ro"
             command += ["--volume", f"{mount.source}:{mount.target}:{rights}"]
         command += ["--cpu-shares", str(MAXIMAL_SHARES)]
@@ -61,6 +68,7 @@ class Podman(Contained):
             [*podman_client(site.session.folder), "rm", "--force", "--time", "0", "--ignore", site.name],
             timeout_s=30,
         )
+        withdraw_groups(site)
 
     def close(self, session: Session) -> None:
         """Forget the private storage."""

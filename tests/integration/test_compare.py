@@ -283,6 +283,23 @@ def test_runs_may_be_isolated(isolation: str, compared: Compare) -> None:
     assert found["terms"]["isolation"] == isolation
 
 
+def test_the_budget_is_counted_from_the_start_of_the_process(here: Path) -> None:
+    """What a user waits for: importing, the launcher and the first look at the machine are part of it."""
+    budget_s = 6.0
+    words = ["--no-record", "--json", *ENDLESS, "--budget", f"{budget_s}s", FAST, FAST]
+    with environment() as env:
+        began_s = time.monotonic()
+        process = start(words, env, stdout=subprocess.PIPE)
+        output, _ = process.communicate(timeout=60)
+    waited_s = time.monotonic() - began_s
+    found = json.loads(output)
+    assert process.returncode in {0, 1}
+    assert 0 < found["startup_s"] < found["elapsed_s"]
+    # Beside load a block may take longer than the blocks before it.
+    assert found["elapsed_s"] <= max(budget_s, 1.5 * found["startup_s"])
+    assert waited_s - found["elapsed_s"] < 0.5 * waited_s, "what is not counted is what follows"
+
+
 def test_exports_hold_every_run(compared: Compare, here: Path) -> None:
     exports = [word for form in ("json", "csv", "md") for word in ("--export", form, f"x.{form}")]
     found = compared("--no-record", *exports, FAST, SLOW, code=1)

@@ -7,6 +7,7 @@ import io
 import os
 import shlex
 import sys
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
@@ -23,10 +24,34 @@ if TYPE_CHECKING:
 
 _SUCCESS = 0
 _INTERRUPTED = 130
+_START_FIELD = 19
+"""Of `/proc/PID/stat` behind the name: when the process was started, in ticks since boot (proc(5), 22)."""
+
+
+class _Process:
+    """When this process was started, where it executes one command line and nothing else."""
+
+    began_s: float | None = None
+
+
+def began_s() -> float | None:
+    """Give when the user began to wait, on the monotonic clock [s]; ``None`` inside another program."""
+    return _Process.began_s
+
+
+def _age_s() -> float:
+    """Give the time since this process was started [s]; 0 where the system does not say it."""
+    try:
+        with open("/proc/self/stat", encoding="utf-8", errors="replace") as file:  # noqa: PTH123 - start-up time
+            started_s = int(file.read().rpartition(")")[2].split()[_START_FIELD]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return 0.0
+    return max(time.clock_gettime(time.CLOCK_BOOTTIME) - started_s, 0.0)
 
 
 def main() -> NoReturn:
     """Run the command line and leave with its exit code."""
+    _Process.began_s = time.monotonic() - _age_s()
     _name_output_in_errors()
     raise SystemExit(execute(sys.argv[1:]))
 

@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from steelyard.analyse.equivalence import Margin
 from steelyard.analyse.looks import Extent
 from steelyard.analyse.sequential import Location
+from steelyard.cli import began_s
 from steelyard.cli.amounts import parse_cpus, parse_duration_ns, parse_share
 from steelyard.cli.fail_on import Answer, FailOn, FailOnOption
 from steelyard.cli.figure_note import note_missing_figures
@@ -87,7 +88,7 @@ class ExtentOptions:
     runs_max
         Runs of each command at most.
     budget
-        Time at most, as in `60s`; 60 s by default, and then at least `--runs-min` runs.
+        Time at most from start to answer, as in `60s`; 60 s by default, and then at least `--runs-min` runs.
     seed
         Of the random order inside each block.
     """
@@ -260,7 +261,12 @@ def compare(
     with interruptible(), contextlib.ExitStack() as stack:
         watcher = stack.enter_context(LiveLine(sys.stderr)) if sys.stderr.isatty() else Unwatched()
         found = compare_commands(
-            request, terms, result, watcher=watcher, command_line=("steelyard", *sys.argv[1:])
+            request,
+            terms,
+            result,
+            watcher=watcher,
+            command_line=("steelyard", *sys.argv[1:]),
+            began_s=began_s(),
         )
     _publish(found, keep)
     if found.end == "interrupted":

@@ -128,6 +128,25 @@ class Claim:
             return f"nothing is known about `{self.contender}` against `{self.baseline}`: no run of both"
         return f"{self._statement()} ({', '.join(self._conditions())})"
 
+    @property
+    def times_faster(self) -> str:
+        """How many times as much the slower side takes, as other tools say it; empty where neither is."""
+        if self.verdict not in {Verdict.SLOWER, Verdict.FASTER}:
+            return ""
+        names = [f"`{self.contender}`", f"`{self.baseline}`"]
+        ratio, low, high = self.ratio, self.low, self.high
+        if self.verdict is Verdict.SLOWER:
+            names.reverse()
+        else:
+            ratio, low, high = (1 / value if value > 0 else math.inf for value in (ratio, high, low))
+        how = {
+            "wall": "ran {} times faster than",
+            "cpu": "used {} times less CPU time than",
+            "memory": "used {} times less memory than",
+        }[self.metric]
+        limits = f" ({low:.3g} to {high:.3g})" if math.isfinite(high) else ""
+        return f"{names[0]} {how.format(f'{ratio:.3g}')} {names[1]}{limits}"
+
     def as_dict(self) -> dict[str, Any]:
         """Give JSON values; what does not exist is null."""
         numbers = {name: _finite(getattr(self, name)) for name in ("ratio", "low", "high", "mean_ratio")}
@@ -137,6 +156,7 @@ class Claim:
             "metric": self.metric,
             "verdict": str(self.verdict),
             "sentence": self.sentence,
+            "times_faster": self.times_faster or None,
             **numbers,
             "level": self.level,
             "equivalence_low": _finite(self.narrow[0]),

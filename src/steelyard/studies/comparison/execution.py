@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Final
@@ -20,7 +21,7 @@ from steelyard.run.preparation import Wishes, machine_prepared
 from steelyard.run.resident import resident
 from steelyard.run.secrecy import without_secrets
 from steelyard.studies.comparison.launch import Launches
-from steelyard.studies.comparison.measuring import Measuring
+from steelyard.studies.comparison.measuring import BudgetClock, Measuring
 from steelyard.studies.comparison.outcome import Measured, conclude
 from steelyard.studies.comparison.recorder import Recorder
 from steelyard.studies.comparison.terms import draw_plan
@@ -40,6 +41,11 @@ if TYPE_CHECKING:
 
 PATIENCE: Final = Patience(window_s=0.2, pause_s=0.3, bound_s=2.0)
 """Somebody waits for the answer: a machine that stays busy is measured as it is, and the answer says so."""
+
+CLOSING_CPU_S: Final = 0.3
+"""CPU time of tables, findings and text behind the last run."""
+CLOSING_SHARE: Final = 0.25
+MOST_SLOWDOWN: Final = 10.0
 
 WAITING_SHARE: Final = 0.1
 """Part of the budget that the first wait for a quiet machine may take; each later one takes half of it."""
@@ -80,6 +86,7 @@ def compare_commands(
     *,
     watcher: Watcher | None = None,
     command_line: Sequence[str] = (),
+    began_s: float | None = None,
 ) -> Comparison:
     """Measure commands until it is settled how they compare.
 
@@ -95,6 +102,9 @@ def compare_commands(
         Told after each block.
     command_line : sequence of str
         For the provenance.
+    began_s : float or None
+        When this process was started, which is when the budget began, on the monotonic clock [s]; the call
+        begins it unless given.
 
     Raises
     ------
@@ -107,6 +117,8 @@ def compare_commands(
     DataError
         If the folder cannot be written.
     """
+    cpu_before_s = 0.0 if began_s is not None else time.process_time()
+    began_s = time.monotonic() if began_s is None else began_s
     terms.check()
     entrants = commands.field()
     plan = draw_plan(entrants, terms)
@@ -118,7 +130,13 @@ def compare_commands(
             resident(terms.isolation, shown=terms.shown, is_fed=terms.input is not None)
         )
         machine = stack.enter_context(
-            machine_prepared(Wishes(patience=_patience(terms), lock_patience_s=0.0, calibrates=False))
+            machine_prepared(
+                Wishes(
+                    patience=_patience(terms, time.monotonic() - began_s),
+                    lock_patience_s=0.0,
+                    calibrates=False,
+                )
+            )
         )
         ledger, launches = None, Launches(worker, terms)
         if result is not None:
@@ -128,7 +146,10 @@ def compare_commands(
             ledger = stack.enter_context(Ledger(result / LEDGER_NAME, plan.id))
             stack.callback(_end, result, provenance, machine, notes)
         recorder = stack.enter_context(Recorder(ledger, machine.gate))
-        measuring = Measuring(plan, entrants, terms, launches, recorder)
+        cpu_s = time.process_time() - cpu_before_s
+        closing_s = _closing_s(time.monotonic() - began_s, cpu_s, terms.extent.budget_s)
+        clock = BudgetClock(began_s, closing_s)
+        measuring = Measuring(plan, entrants, terms, launches, recorder, clock)
         measured = _measure(measuring, watcher or Unwatched(), result, plan)
         if measuring.is_interrupted:
             worker.close(patience_s=0)
@@ -155,7 +176,8 @@ def _measure(measuring: Measuring, watcher: Watcher, result: Path | None, plan: 
     if keeper is not None:
         keeper.keep(measuring, measuring.end, elapsed_s)
     contenders, duels = measuring.entrants.contenders, tuple(measuring.duels)
-    return Measured(measuring.terms, contenders, tuple(measuring.runs), duels, measuring.end, elapsed_s)
+    runs = tuple(measuring.runs)
+    return Measured(measuring.terms, contenders, runs, duels, measuring.end, elapsed_s, measuring.startup_s)
 
 
 def _write_findings(result: Path) -> None:
@@ -164,9 +186,19 @@ def _write_findings(result: Path) -> None:
     analyse(result)
 
 
-def _patience(terms: Terms) -> Patience:
-    """Wait for a quiet machine for a part of a small budget only."""
-    return replace(PATIENCE, bound_s=min(PATIENCE.bound_s, WAITING_SHARE * terms.extent.budget_s))
+def _closing_s(elapsed_s: float, cpu_s: float, budget_s: float) -> float:
+    """Give the time to keep for what follows the last run [s].
+
+    Beside load it takes as much longer than its CPU time as everything before has taken.
+    """
+    slowdown = min(max(elapsed_s / cpu_s, 1.0), MOST_SLOWDOWN) if cpu_s > 0 else 1.0
+    return min(CLOSING_CPU_S * slowdown, CLOSING_SHARE * budget_s)
+
+
+def _patience(terms: Terms, elapsed_s: float) -> Patience:
+    """Wait for a quiet machine for a part of what is left of a small budget only."""
+    left_s = max(terms.extent.budget_s - elapsed_s, 0.0)
+    return replace(PATIENCE, bound_s=min(PATIENCE.bound_s, WAITING_SHARE * left_s))
 
 
 def _clock_remarks() -> list[str]:

@@ -41,6 +41,8 @@ _COLUMNS: Final = (
     "exit_code",
     "wall_ns",
     "cpu_ns",
+    "cpu_user_ns",
+    "cpu_system_ns",
     "peak_memory_bytes",
     "flags",
 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import shutil
+import statistics
 import time
 from typing import TYPE_CHECKING, Final, Self
 
@@ -84,7 +86,11 @@ def expected_left_s(measuring: Measuring) -> float | None:
 def _known(duel: Duel) -> str:
     look = duel.known
     if look is None or look.low <= 0:
-        return "?"
+        return (
+            f"{signed_percent(math.exp(statistics.median(duel.differences)))} so far"
+            if duel.differences
+            else "?"
+        )
     verdict = f" {look.verdict}" if not duel.is_open else ""
     return (
         f"{signed_percent(look.ratio)} ({signed_percent(look.low)} to {signed_percent(look.high)}){verdict}"

@@ -6,6 +6,7 @@ import statistics
 import time
 from collections import deque
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from steelyard.analyse.sequential import Design, SequentialComparison
@@ -34,6 +35,22 @@ class Watcher(Protocol):
         """Say that a block is over."""
 
 
+@dataclass(frozen=True, slots=True)
+class BudgetClock:
+    """What a budget of time is spent by.
+
+    Parameters
+    ----------
+    began_s : float
+        When the user began to wait, on the monotonic clock [s].
+    closing_s : float
+        Time that is kept for what follows the last run [s].
+    """
+
+    began_s: float
+    closing_s: float = 0.0
+
+
 class Measuring:
     """Executes a plan block by block; a block holds each command of an open comparison once.
 
@@ -49,10 +66,18 @@ class Measuring:
         Executes a run.
     recorder : Recorder
         Keeps it.
+    clock : BudgetClock or None
+        What the budget is spent by; it begins now unless given.
     """
 
     def __init__(
-        self, plan: Plan, entrants: Field, terms: Terms, launches: Launches, recorder: Recorder
+        self,
+        plan: Plan,
+        entrants: Field,
+        terms: Terms,
+        launches: Launches,
+        recorder: Recorder,
+        clock: BudgetClock | None = None,
     ) -> None:
         self.terms = terms
         self.entrants = entrants
@@ -60,6 +85,7 @@ class Measuring:
         self.blocks = 0
         self.is_interrupted = False
         self.is_spent = False
+        self.startup_s = 0.0
         design = Design(terms.margin, len(entrants.pairs), terms.location)
         self.duels = [
             Duel(baseline, contender, SequentialComparison(design), next_look=terms.extent.blocks_min)
@@ -68,14 +94,14 @@ class Measuring:
         self._plan = plan
         self._launches = launches
         self._recorder = recorder
-        self._began_s = time.monotonic()
+        self._clock = clock or BudgetClock(time.monotonic())
         self._block_s: deque[float] = deque(maxlen=_REMEMBERED_BLOCKS)
         self._latest: dict[int, float] = {}
 
     @property
     def elapsed_s(self) -> float:
-        """Time since the begin, warm-up and waiting included [s]."""
-        return time.monotonic() - self._began_s
+        """Time since the begin, start-up, warm-up and waiting included [s]."""
+        return time.monotonic() - self._clock.began_s
 
     @property
     def end(self) -> str:
@@ -103,6 +129,7 @@ class Measuring:
             From the gate.
         """
         contenders = self.entrants.contenders
+        self.startup_s = self.elapsed_s
         try:
             for contender in contenders:
                 execute_line(contender.hooks.setup, "--setup")
@@ -165,7 +192,7 @@ class Measuring:
     def _judge(self) -> None:
         extent = self.terms.extent
         elapsed_s = self.elapsed_s
-        self.is_spent = extent.is_spent(self.blocks, elapsed_s, self.block_s)
+        self.is_spent = extent.is_spent(self.blocks, elapsed_s, self.block_s + self._clock.closing_s)
         fraction = 1.0 if self.is_spent else extent.fraction(self.blocks, elapsed_s)
         for duel in self.duels:
             if not duel.is_open:

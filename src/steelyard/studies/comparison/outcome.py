@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Any, Final
 from steelyard.run.shell_syntax import shell_syntax
 from steelyard.studies.comparison.claim import Claim, claim_of_look
 from steelyard.studies.comparison.contender import SHELL
-from steelyard.studies.comparison.sample import OUTLIER_MADS, Run, Summary, summarise, values_of
+from steelyard.studies.comparison.sample import (
+    OUTLIER_MADS,
+    Run,
+    Summary,
+    slow_first_run,
+    summarise,
+    values_of,
+)
 from steelyard.studies.comparison.terms import MEASURE
+from steelyard.units import NS_PER_S, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -51,6 +59,8 @@ class Comparison:
         Why it ended: ``settled``, ``spent``, ``interrupted``, or ``failed`` or ``open`` (killed).
     result : Path or None
         Result folder.
+    startup_s : float
+        Part of the time before the first run [s]; 0 where it is not known any more.
     """
 
     terms: Terms
@@ -63,6 +73,7 @@ class Comparison:
     elapsed_s: float
     end: str
     result: Path | None = None
+    startup_s: float = 0.0
 
     @property
     def has_regression(self) -> bool:
@@ -78,6 +89,7 @@ class Comparison:
             "has_regression": self.has_regression,
             "end": self.end,
             "elapsed_s": self.elapsed_s,
+            "startup_s": self.startup_s,
             "claims": [
                 claim.as_dict() | {"looks": [list(look) for look in looks]}
                 for claim, looks in zip(self.claims, self.looks, strict=True)
@@ -136,6 +148,8 @@ class Measured:
         Why it ended.
     elapsed_s : float
         Time it took [s].
+    startup_s : float
+        Part of it before the first run [s].
     """
 
     terms: Terms
@@ -144,6 +158,7 @@ class Measured:
     duels: tuple[Duel, ...]
     end: str
     elapsed_s: float
+    startup_s: float = 0.0
 
 
 def conclude(measured: Measured, notes: Sequence[str], result: Path | None) -> Comparison:
@@ -183,6 +198,7 @@ def conclude(measured: Measured, notes: Sequence[str], result: Path | None) -> C
         elapsed_s=measured.elapsed_s,
         end=measured.end,
         result=result,
+        startup_s=measured.startup_s,
     )
     return replace(found, warnings=tuple(_warnings(found, notes)))
 
@@ -194,9 +210,25 @@ def _warnings(found: Comparison, notes: Sequence[str]) -> Iterable[str]:
         if sign is not None:
             yield f"shell: `{sign}` in `{contender.text}` is passed on as it stands; `--shell` is for a shell"
     for contender in found.contenders:
+        yield from _first_run_remarks(found, contender)
         yield from sample_remarks(found, contender.number)
     for claim in found.claims:
         yield from claim.remarks
+
+
+def _first_run_remarks(found: Comparison, contender: Contender) -> Iterable[str]:
+    """Say where the first run took far longer than the others: caches were cold, or a server was started."""
+    slow = slow_first_run(found.runs, contender.number)
+    if slow is None:
+        return
+    first, usual, counts = slow
+    took = f"took {format_seconds(first / NS_PER_S)}, the others {format_seconds(usual / NS_PER_S)}"
+    if counts:
+        advice = f"`--warmup {found.terms.warmup + 1}` leaves it out"
+        yield f"first: the first run of `{contender.name}` {took}; it counts; {advice}"
+    else:
+        advice = "does not count, as warm-up; `--prepare` can make every run a cold one"
+        yield f"first: the first run of `{contender.name}` {took}; it {advice}"
 
 
 def sample_remarks(found: Comparison, number: int) -> Iterable[str]:

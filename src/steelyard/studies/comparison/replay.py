@@ -38,6 +38,8 @@ _COLUMNS = (
     "exit_code",
     "wall_ns",
     "cpu_ns",
+    "cpu_user_ns",
+    "cpu_system_ns",
     "peak_memory_bytes",
     "flags",
     "start_ns",
@@ -134,6 +136,8 @@ def _runs(rows: Sequence[Mapping[str, Any]], count: int, terms: Terms) -> Iterat
             cpu_ns=row["cpu_ns"],
             peak_memory_bytes=row["peak_memory_bytes"],
             flags=list(row["flags"] or []),
+            cpu_user_ns=row["cpu_user_ns"],
+            cpu_system_ns=row["cpu_system_ns"],
         )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from steelyard.analyse.describe import mad, mean, quantile, standard_deviation
+from steelyard.analyse.equivalence import FEWEST_UNITS
 from steelyard.analyse.interval import MAD_SCALE
 from steelyard.studies.comparison.terms import MEASURE
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+SLOW_FIRST: Final = 1.5
+"""How many times as long as usual a first run must take to be spoken of: own choice."""
 OUTLIER_MADS: Final = 10
 """A run beyond so many median absolute deviations above the median is labelled, and stays."""
 
@@ -40,6 +43,8 @@ class Run:
         ``None`` where it could not be measured.
     flags : list of str
         Remarks; nothing is removed because of one.
+    cpu_user_ns, cpu_system_ns : int or None
+        What the CPU time consists of.
     """
 
     contender: int
@@ -52,6 +57,8 @@ class Run:
     cpu_ns: int | None
     peak_memory_bytes: int | None
     flags: list[str] = field(default_factory=list)
+    cpu_user_ns: int | None = None
+    cpu_system_ns: int | None = None
 
     @classmethod
     def of(cls, outcome: Mapping[str, Any], place: tuple[int, int, int], phase: str) -> Run:
@@ -81,6 +88,8 @@ class Run:
             cpu_ns=value("cpu_ns"),
             peak_memory_bytes=value("peak_memory_bytes"),
             flags=list(outcome["flags"]),
+            cpu_user_ns=value("cpu_user_ns"),
+            cpu_system_ns=value("cpu_system_ns"),
         )
 
 
@@ -117,6 +126,8 @@ class Summary:
         Runs by remark.
     outliers : int
         Runs beyond `OUTLIER_MADS`; they count like any other.
+    user_ns, system_ns : float
+        Mean CPU time in the program and in the kernel for it [ns]; NaN where it was not measured.
     """
 
     count: int
@@ -128,6 +139,8 @@ class Summary:
     spread: float
     flags: dict[str, int]
     outliers: int
+    user_ns: float = np.nan
+    system_ns: float = np.nan
 
 
 def is_outlier(values: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -173,4 +186,39 @@ def summarise(values: NDArray[np.float64], runs: Sequence[Run]) -> Summary:
         spread=mad(values) / median if size and median > 0 else np.nan,
         flags=dict(sorted(flags.items())),
         outliers=int(is_outlier(values).sum()) if size else 0,
+        user_ns=_mean_of(runs, "cpu_user_ns"),
+        system_ns=_mean_of(runs, "cpu_system_ns"),
     )
+
+
+def _mean_of(runs: Sequence[Run], quantity: str) -> float:
+    known = [value for run in runs if (value := getattr(run, quantity)) is not None]
+    return mean(np.array(known, dtype=np.float64)) if known else np.nan
+
+
+def slow_first_run(runs: Sequence[Run], contender: int) -> tuple[float, float, bool] | None:
+    """Give the wall time of the first run of a command where it stands apart from all others.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Of all commands in order of execution, warm-up included.
+    contender : int
+        Number of the command.
+
+    Returns
+    -------
+    tuple or None
+        Time of the first run and median of the others [ns], and whether the first one counts (was no
+        warm-up); ``None`` where it is not longer than all others, beyond `OUTLIER_MADS` and half as long
+        again, or where there are fewer than 5 others.
+    """
+    of_command = [run for run in runs if run.contender == contender and run.wall_ns]
+    if len(of_command) <= FEWEST_UNITS:
+        return None
+    first, others = of_command[0], np.array([run.wall_ns for run in of_command[1:]], dtype=np.float64)
+    longest, usual = float(first.wall_ns or 0), quantile(others, 0.5)
+    is_apart = longest > max(float(others.max()), SLOW_FIRST * usual)
+    if not is_apart or longest <= usual + OUTLIER_MADS * mad(others) / MAD_SCALE:
+        return None
+    return longest, usual, first.phase == MEASURE

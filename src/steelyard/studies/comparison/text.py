@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from steelyard.studies.comparison.sample import Summary
 
 NAME_WIDTH: Final = 40
+STARTUP_SHARE: Final = 0.2
+"""Part of the time from which on it is said how much passed before the first run."""
 _HEADS: Final = ("median", "spread", "least", "most", "runs")
 
 
@@ -43,6 +45,8 @@ def _lines(found: Comparison) -> Iterable[str]:
     yield from (claim.sentence for claim in found.claims)
     yield ""
     yield from table_lines(found)
+    yield ""
+    yield from ranking_lines(found)
     if found.warnings:
         yield ""
         yield from (f"warning: {warning}" for warning in found.warnings)
@@ -70,6 +74,34 @@ def table_lines(found: Comparison) -> Iterable[str]:
         ).rstrip()
 
 
+def ranking_lines(found: Comparison) -> Iterable[str]:
+    """Give the commands by their medians, with the figures that users of other tools look for.
+
+    The order describes the sample; what is sure about a pair, its sentence says, and what else can be said of
+    the same interval: how many times faster a command ran.
+    """
+    metric = str(found.terms.metric)
+    pairs = [pair for pair in zip(found.contenders, found.summaries, strict=True) if pair[1].count]
+    ranked = sorted(pairs, key=lambda pair: pair[1].median)
+    if not ranked:
+        return
+    names = [short(contender.name, NAME_WIDTH) for contender, _ in ranked]
+    width = max(len("by median"), *map(len, names))
+    heads = ("times least", "mean", "sd", "user", "system")
+    yield f"   {'by median':<{width}}" + "".join(f"{head:>12}" for head in heads)
+    least = ranked[0][1].median
+    for rank, (name, (_, summary)) in enumerate(zip(names, ranked, strict=True), start=1):
+        cells = (
+            f"{summary.median / least:.3g}" if least > 0 else "-",
+            written(summary.mean, metric),
+            written(summary.sd, metric),
+            written(summary.user_ns, "cpu"),
+            written(summary.system_ns, "cpu"),
+        )
+        yield f"{rank:>2} {name:<{width}}" + "".join(f"{cell:>12}" for cell in cells)
+    yield from (claim.times_faster for claim in found.claims if claim.times_faster)
+
+
 def flags_text(summary: Summary) -> str:
     """Give the remarks on the runs of a command, with how many runs have each."""
     return ", ".join(f"{count} {flag.replace('_', ' ')}" for flag, count in summary.flags.items())
@@ -86,13 +118,18 @@ ENDS: Final = {
 
 def closing_lines(found: Comparison) -> Iterable[str]:
     """Say why it ended, and what would settle what is not."""
-    yield f"{ENDS[found.end]} after {found.elapsed_s:.1f} s; seed {found.terms.seed}"
-    yield from (remaining_text(claim, found.elapsed_s) for claim in found.claims if not claim.is_settled)
+    startup_s = found.startup_s
+    is_much = startup_s > STARTUP_SHARE * found.elapsed_s
+    share = f", {startup_s:.1f} s of them before the first run" if is_much else ""
+    yield f"{ENDS[found.end]} after {found.elapsed_s:.1f} s{share}; seed {found.terms.seed}"
+    for claim in found.claims:
+        if not claim.is_settled:
+            yield remaining_text(claim, found.elapsed_s, startup_s)
     if found.result is not None:
         yield f"recorded in {found.result}"
 
 
-def remaining_text(claim: Claim, elapsed_s: float) -> str:
+def remaining_text(claim: Claim, elapsed_s: float, startup_s: float = 0.0) -> str:
     """Say what would settle a claim that is not settled.
 
     A comparison is not resumed, so what counts is how large a new one must be.
@@ -102,7 +139,9 @@ def remaining_text(claim: Claim, elapsed_s: float) -> str:
     claim : Claim
         Not settled.
     elapsed_s : float
-        Time that its runs took [s].
+        Time that it took [s].
+    startup_s : float
+        Part of it before the first run [s].
     """
     if claim.further_runs is None:
         return f"`{claim.contender}`: no reasonable number of runs settles it at this spread"
@@ -111,7 +150,7 @@ def remaining_text(claim: Claim, elapsed_s: float) -> str:
     text = f"`{claim.contender}`: {total} runs of each side would probably settle it if the spread stays"
     if not runs or elapsed_s <= 0:
         return text
-    options = f"--budget {_rounded_up(elapsed_s * total / runs)}s"
+    options = f"--budget {_rounded_up(startup_s + (elapsed_s - startup_s) * total / runs)}s"
     if total > Extent().blocks_max:
         options += f" --runs-max {_rounded_up(total)}"
     return f"{text}: {options}"

@@ -1,7 +1,8 @@
-"""The report in a terminal: the answer, its warnings, the key tables."""
+"""The report in a terminal: the verdict in a line, the key tables, the answer in words, its warnings."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from rich import box
@@ -21,6 +22,9 @@ LONGEST_NOTE: Final = 40
 KEY_ROWS: Final = 8
 """Rows of a key table shown; the page and the CSV file have all."""
 
+_CLAUSE_END: Final = re.compile(r" \(|[,;.] ")
+_MORE: Final = " ..."
+
 _TONES: Final = {
     "higher": "dark_orange3",
     "slower": "dark_orange3",
@@ -35,7 +39,9 @@ _TONES: Final = {
 
 
 def print_summary(page: Page, stream: IO[str], places: tuple[tuple[str, str], ...] = ()) -> None:
-    """Print the summary of a report, the answer first, 80 columns wide, readable without colour.
+    """Print the summary of a report, 80 columns wide, readable without colour.
+
+    The first line is the verdict, then come the key tables, then the whole answer in words.
 
     Parameters
     ----------
@@ -49,12 +55,18 @@ def print_summary(page: Page, stream: IO[str], places: tuple[tuple[str, str], ..
     console = Console(
         file=stream, width=min(WIDTH, Console(file=stream).width), highlight=False, emoji=False, markup=False
     )
-    for statement in page.answer:
-        _print_statement(console, statement)
+    said = verdict_line(page, console.width)
+    if said:
+        console.print(Text(said, style="bold"))
     for table in page.tables():
         if table.is_key:
             console.print()
             _print_table(console, table)
+    in_words = [statement for statement in page.answer if statement.text != said or statement.warnings]
+    if in_words:
+        console.print()
+    for statement in in_words:
+        _print_statement(console, statement)
     for notice in page.notices:
         console.print()
         console.print(Text(notice.title, style="bold"))
@@ -64,6 +76,25 @@ def print_summary(page: Page, stream: IO[str], places: tuple[tuple[str, str], ..
     console.print(Text(_about(page, console.width), style="dim"))
     for name, place in places:
         console.print(Text(f"{name}: {place}"), soft_wrap=True)
+
+
+def verdict_line(page: Page, width: int) -> str:
+    """Give the first statement of the answer in one line; dots stand where it goes on below.
+
+    Parameters
+    ----------
+    page : Page
+        The report.
+    width : int
+        Characters of a line.
+    """
+    text = page.answer[0].text if page.answer else ""
+    if len(text) <= width:
+        return text
+    room = width - len(_MORE)
+    ends = [match.start() for match in _CLAUSE_END.finditer(text) if room // 2 <= match.start() <= room]
+    words = text[: room + 1].rpartition(" ")[0] or text[:room]
+    return (text[: ends[-1]] if ends else words).rstrip(" ,;:") + _MORE
 
 
 def _about(page: Page, width: int) -> str:

@@ -19,10 +19,10 @@ from steelyard.studies.imported.study import STUDY
 from steelyard.studies.report_frame import with_named_findings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from steelyard.model.finding import FindingSet
+    from steelyard.model.finding import Finding, FindingSet
     from steelyard.record.provenance import Provenance
     from steelyard.report.page import Block
     from steelyard.report.sentence import Statement
@@ -87,13 +87,11 @@ def _about(provenance: Provenance | None) -> Iterator[tuple[str, str]]:
 
 def _answer(findings: FindingSet) -> Iterator[Statement]:
     cells, compared = findings.of("cell"), findings.of("comparison")
-    counts = Counter(finding.verdict for finding in cells)
-    listed = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
-    yield plain(f"{len(cells)} samples (a cell and a metric); their series: {listed}.")
     if compared:
-        verdicts = Counter(finding.verdict for finding in compared)
-        listed = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
-        yield plain(f"{len(compared)} comparisons with the first alternative: {listed}.")
+        comparisons = f"{len(compared)} comparison{'s' * (len(compared) != 1)}"
+        yield plain(f"{comparisons} with the first alternative: {_counted(compared)}.")
+    samples = f"{len(cells)} sample{'s' * (len(cells) != 1)}"
+    yield plain(f"{samples} (a cell and a metric); their series: {_counted(cells)}.")
     yield from PHRASING.say_all(compared[:MOST_SENTENCES])
     published = findings.of("published_value")
     if published:
@@ -102,6 +100,11 @@ def _answer(findings: FindingSet) -> Iterator[Statement]:
             f"{agreeing} of {len(published)} numbers that the tool published follow from its raw values "
             "to a relative 1e-9."
         )
+
+
+def _counted(findings: Sequence[Finding]) -> str:
+    counts = Counter(finding.verdict for finding in findings)
+    return ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
 
 
 def _sections(findings: FindingSet, provenance: Provenance | None) -> Iterator[Section]:

@@ -7,7 +7,7 @@ import math
 import sys
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path  # noqa: TC003 - cyclopts reads annotations at run time
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
@@ -17,6 +17,9 @@ from steelyard.record.importers.foreign_importer import ForeignImporter
 from steelyard.record.importers.interface import ImportSummary, importer
 from steelyard.record.importers.reading import ReadOptions
 from steelyard.record.importers.table import ROWS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 _TABLE: Final = "csv"
 _WITHOUT_UNIT: Final = (_TABLE, "plogp")
@@ -132,10 +135,12 @@ def import_results(  # noqa: PLR0913 - the options of a command line
         summary = found.import_files(files, out, options)
     else:
         packets.added_to(form, ReadOptions())
-        if len(files) > 1 or table != _NO_TABLE or unit:
-            message = f"the format `{form}` takes one file, and no option of tables"
+        several: Callable[[Sequence[Path], Path], ImportSummary] | None = getattr(found, "import_files", None)
+        if (several is None and len(files) > 1) or table != _NO_TABLE or unit:
+            count = "one file" if several is None else "files"
+            message = f"the format `{form}` takes {count}, and no option of tables"
             raise UsageError(message, hint=f"steelyard import {form} FILE --out DIR")
-        summary = found.import_file(files[0], out)
+        summary = found.import_file(files[0], out) if several is None else several(files, out)
     if as_json:
         sys.stdout.write(json.dumps(asdict(summary), default=str) + "\n")
     else:

@@ -63,7 +63,7 @@ def test_an_unknown_format_is_wrong_usage(tmp_path: Path, capsys: pytest.Capture
     [
         (["hyperfine"], "no file is given"),
         (["hyperfine", "t.csv", "--unit", "ms"], "`--unit` for `csv` and `plogp`"),
-        (["recodex", "t.csv", "t.csv"], "takes one file"),
+        (["recodex", "t.csv", "--unit", "ms"], "takes files, and no option of tables"),
         (["csv", "t.csv", "--column", "value"], "is not of the form ROLE=COLUMN"),
     ],
 )

@@ -32,7 +32,7 @@ class Alternatives(StrEnum):
     """Nothing: the factors are sizes of messages."""
 
 
-def _together(refused: Sequence[DataError]) -> DataError:
+def refused_together(refused: Sequence[DataError]) -> DataError:
     """Give one error that names what is wrong in all files."""
     if len(refused) == 1:
         return refused[0]
@@ -100,7 +100,7 @@ class ForeignImporter:
             except DataError as error:
                 refused.append(error)
         if refused:
-            raise _together(refused)
+            raise refused_together(refused)
         if not any(run.sections for file in read for run in file.content.runs):
             listed = ", ".join(f"`{path}`" for path in paths)
             message = f"{listed}: no value in the file"

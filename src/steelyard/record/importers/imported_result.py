@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import groupby
@@ -55,12 +57,15 @@ class ImportedRun:
         Launch of the worker.
     printed : dict
         Digits of each metric as the file has them [s].
+    block : int
+        Number of its file.
     """
 
     levels: Levels
     worker_label: str
     iteration: int
     printed: dict[str, str]
+    block: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +93,14 @@ class Design:
 
 
 def write_imported(
-    result: Path, runs: Sequence[ImportedRun], *, design: Design, origin: Origin, notes: Sequence[str] = ()
+    result: Path,
+    runs: Sequence[ImportedRun],
+    *,
+    design: Design,
+    origins: Sequence[Origin],
+    notes: Sequence[str] = (),
 ) -> ImportSummary:
-    """Write a result folder from imported runs.
+    """Write a result folder from imported runs; each file is a block.
 
     Raises
     ------
@@ -98,9 +108,11 @@ def write_imported(
         If the folder holds something else, or cannot be written.
     """
     by_cell: dict[Levels, list[ImportedRun]] = {}
+    members: dict[tuple[Levels, int], list[ImportedRun]] = {}
     for run in runs:
         by_cell.setdefault(run.levels, []).append(run)
-    plan, remarks = _plan(by_cell, design, origin)
+        members.setdefault((run.levels, run.block), []).append(run)
+    plan, remarks = _plan(by_cell, design, origins)
     require_free(result, plan)
     all_notes = (*notes, *remarks)
     measurements = sum(len(run.printed) for run in runs)
@@ -109,20 +121,19 @@ def write_imported(
         plan.write(result / "plan.json")
     except OSError as error:
         raise unwritable(result, error, "give another folder with --out") from error
-    generation = hashlib.sha256(f"{plan.id} {origin.sha256}".encode()).hexdigest()
+    generation = hashlib.sha256(f"{plan.id} {plan.options['origin_sha256']}".encode()).hexdigest()
     with ResultTables(result, plan, generation) as tables:
         for batch in sorted(plan.batches, key=lambda each: each.cell):
-            cell = plan.cells[batch.cell]
-            members = by_cell[tuple(cell.levels.values())]
-            for row, measured in _rows(plan, batch, members):
+            levels = tuple(plan.cells[batch.cell].levels.values())
+            for row, measured in _rows(plan, batch, members[levels, batch.block]):
                 tables.add(row, measured)
-    write_provenance(result, _provenance(plan, origin, all_notes))
+    write_provenance(result, _provenance(plan, origins, all_notes))
     seal_tables(result)
     missing = sum(cell.missing is not None for cell in plan.cells)
     return ImportSummary(
         result,
         plan.study,
-        origin.form,
+        origins[0].form,
         len(plan.cells) - missing,
         missing,
         len(runs),
@@ -131,9 +142,11 @@ def write_imported(
     )
 
 
-def _provenance(plan: Plan, origin: Origin, notes: Sequence[str]) -> Provenance:
-    command = ("steelyard", "import", origin.importer, origin.file_name)
-    return end_session(replace(begin_provenance(plan, command), origin=origin, notes=tuple(notes)))
+def _provenance(plan: Plan, origins: Sequence[Origin], notes: Sequence[str]) -> Provenance:
+    command = ("steelyard", "import", origins[0].importer, *(origin.file_name for origin in origins))
+    several = tuple(origins) if len(origins) > 1 else ()
+    begun = begin_provenance(plan, command)
+    return end_session(replace(begun, origin=origins[0], origins=several, notes=tuple(notes)))
 
 
 def require_free(result: Path, plan: Plan) -> None:
@@ -153,7 +166,7 @@ def require_free(result: Path, plan: Plan) -> None:
 
 
 def _plan(
-    by_cell: Mapping[Levels, list[ImportedRun]], design: Design, origin: Origin
+    by_cell: Mapping[Levels, list[ImportedRun]], design: Design, origins: Sequence[Origin]
 ) -> tuple[Plan, list[str]]:
     factors = _factors(list(by_cell), design)
     crossing = 1
@@ -178,15 +191,32 @@ def _plan(
         )
         for number, (levels, missing) in enumerate(combinations)
     )
-    present = [cell.number for cell in cells if cell.missing is None]
+    held = {levels: sorted({run.block for run in runs}) for levels, runs in by_cell.items()}
+    present = [
+        (block, cell.number)
+        for cell in cells
+        if cell.missing is None
+        for block in held[tuple(cell.levels.values())]
+    ]
+    digest = origins[0].sha256
+    several: dict[str, str] = {}
+    if len(origins) > 1:
+        digest = hashlib.sha256(" ".join(origin.sha256 for origin in origins).encode()).hexdigest()
+        labels = [origin.file_name for origin in origins]
+        several = {"block_labels": json.dumps(labels, ensure_ascii=False)}
     plan = Plan(
         study=design.study,
         seed=1,
         factors={column: _distinct(cell.levels[column] for cell in cells) for column in design.columns},
         cells=cells,
-        batches=tuple(Batch(number, 0, cell) for number, cell in enumerate(present)),
-        blocks=1,
-        options={**design.options, "origin": origin.importer, "origin_sha256": origin.sha256},
+        batches=tuple(Batch(number, block, cell) for number, (block, cell) in enumerate(present)),
+        blocks=len(origins),
+        options={
+            **design.options,
+            "origin": origins[0].importer,
+            "origin_sha256": digest,
+            **several,
+        },
     )
     return plan.freeze(), notes
 
@@ -225,12 +255,13 @@ def _execution(levels: Mapping[str, str], runs: Sequence[ImportedRun]) -> Execut
     setup = levels.get("setup_type", "")
     kinds = {"parallel-synth-cpu": NeighbourKind.CPU, "parallel-synth-memcpy": NeighbourKind.MEMCPY}
     neighbours = Neighbours(kinds[setup], size - 1) if setup in kinds else None
-    labels = {run.worker_label for run in runs}
+    launches = Counter((run.worker_label, run.block) for run in runs)
+    labels = {label for label, _ in launches}
     return Execution(
         isolation=levels.get("isolation", ""),
         command=(levels.get("workload", ""),),
         workers=len(labels) if setup != "parallel-homogenous" else size,
-        iterations=max(sum(run.worker_label == label for run in runs) for label in labels),
+        iterations=max(launches.values()),
         affinity=Affinity(levels.get("affinity", "none")),
         neighbours=neighbours,
     )

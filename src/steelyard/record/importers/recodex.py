@@ -11,16 +11,18 @@ import csv
 import hashlib
 import io
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import DataError
 from steelyard.model import Affinity
+from steelyard.record.importers.foreign_importer import refused_together
 from steelyard.record.importers.imported_result import Design, ImportedRun, Levels, write_imported
 from steelyard.record.importers.problem_list import ProblemList
 from steelyard.record.provenance import Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from steelyard.record.importers.interface import ImportSummary
@@ -101,14 +103,42 @@ class RecodexImporter:
     description = "nine-column timings of the ReCodEx evaluation (no header), or program against isolate"
 
     def import_file(self, path: Path, result: Path) -> ImportSummary:
-        """Read a file and write plan, tables and provenance.
+        """Read a file and write plan, tables and provenance."""
+        return self.import_files([path], result)
+
+    def import_files(self, paths: Sequence[Path], result: Path) -> ImportSummary:
+        """Read files, each of which is a block, and write plan, tables and provenance.
+
+        Parameters
+        ----------
+        paths : sequence of Path
+            At least one, all of one form; their order is the order of the blocks.
+        result : Path
+            Folder to write.
 
         Raises
         ------
         DataError
-            If the file cannot be read or is damaged; the first 20 problems are listed, each with
-            its line and what was expected, and nothing is written.
+            If a file cannot be read or is damaged, or they are of two forms; the first 20 kinds of problems
+            of each are listed with their lines and what was expected, and nothing is written.
         """
+        read, refused = [], []
+        for block, path in enumerate(paths):
+            try:
+                read.append(self._read(path, block))
+            except DataError as error:
+                refused.append(error)
+        if refused:
+            raise refused_together(refused)
+        origins = [origin for origin, _, _ in read]
+        for path, origin in zip(paths, origins, strict=True):
+            if origin.form != origins[0].form:
+                message = f"`{paths[0]}` is of the form {origins[0].form}, `{path}` of {origin.form}"
+                raise DataError(message, hint="import each form into a folder of its own", code="data.import")
+        runs = [run for _, found, _ in read for run in found]
+        return write_imported(result, runs, design=DESIGN, origins=origins, notes=read[0][2])
+
+    def _read(self, path: Path, block: int) -> tuple[Origin, list[ImportedRun], tuple[str, ...]]:
         content = _read(path)
         rows = list(_rows(path, content))
         if not rows:
@@ -118,7 +148,7 @@ class RecodexImporter:
         runs, notes = _read_paired(path, rows[1:]) if is_paired else (_read_nine(path, rows), ())
         form = "program-against-isolate" if is_paired else "nine-columns"
         origin = Origin(self.name, form, path.name, hashlib.sha256(content).hexdigest(), len(content))
-        return write_imported(result, runs, design=DESIGN, origin=origin, notes=notes)
+        return origin, [replace(run, block=block) for run in runs], notes
 
 
 _NINE: Final = f"nine columns without header: {', '.join(COLUMNS)}; metric is one of {', '.join(METRICS)}"

@@ -13,6 +13,7 @@ from steelyard.record.export_csv import CsvFormat, export_csv
 from steelyard.record.importers.interface import importer
 from steelyard.record.importers.recodex import IMPORTER, join_setup, split_setup
 from steelyard.record.provenance import read_provenance
+from steelyard.record.seal import altered_tables
 from steelyard.record.tables import read_measurements, read_runs
 
 RECOVERED = Path(__file__).resolve().parents[5] / "shared/data/stability"
@@ -239,3 +240,58 @@ def test_the_recovered_pairs_keep_the_grid_of_the_outside_clock(tmp_path: Path) 
     assert sum(digits.endswith("0") for digits in program) < 0.2 * len(program)
     plan = json.loads((tmp_path / "result" / "plan.json").read_text(encoding="utf-8"))
     assert len(plan["factors"]["workload"]) == 6
+
+
+ROW = "bare,single,1,cpu-0,exp,8,{iteration},wall,{value}\n"
+
+
+def nine(path: Path, values: list[float]) -> Path:
+    path.write_text("".join(ROW.format(iteration=at, value=value) for at, value in enumerate(values)))
+    return path
+
+
+def test_each_of_several_files_is_a_block(tmp_path: Path) -> None:
+    files = [nine(tmp_path / f"{name}.csv", [value, value]) for name, value in (("b", 1.5), ("a", 2.5))]
+    summary = IMPORTER.import_files(files, tmp_path / "r")
+    assert (summary.cells, summary.runs, summary.measurements) == (1, 4, 4)
+    plan = read_plan(tmp_path / "r" / "plan.json")
+    assert plan.blocks == 2
+    assert json.loads(str(plan.options["block_labels"])) == ["b.csv", "a.csv"], "in the order given"
+    assert plan.cells[0].execution is not None
+    assert plan.cells[0].execution.iterations == 2
+    blocks = {run["run_id"]: run["block"] for run in read_runs(tmp_path / "r").to_pylist()}
+    rows = read_measurements(tmp_path / "r").to_pylist()
+    assert sorted((blocks[row["run_id"]], row["value"]) for row in rows) == [
+        (0, 1.5),
+        (0, 1.5),
+        (1, 2.5),
+        (1, 2.5),
+    ]
+    origins = read_provenance(tmp_path / "r").origins
+    assert [origin.file_name for origin in origins] == ["b.csv", "a.csv"]
+    assert altered_tables(tmp_path / "r") == []
+
+
+def test_one_file_gives_what_it_always_gave(tmp_path: Path) -> None:
+    path = nine(tmp_path / "a.csv", [1.0, 2.0])
+    IMPORTER.import_file(path, tmp_path / "one")
+    IMPORTER.import_files([path], tmp_path / "list")
+    assert (tmp_path / "one" / "plan.json").read_bytes() == (tmp_path / "list" / "plan.json").read_bytes()
+    assert "block_labels" not in read_plan(tmp_path / "one" / "plan.json").options
+
+
+def test_what_is_wrong_with_several_files_is_said_at_once(tmp_path: Path) -> None:
+    good, bad, worse = nine(tmp_path / "g.csv", [1.0]), tmp_path / "b.csv", tmp_path / "absent.csv"
+    bad.write_text("x\n")
+    with pytest.raises(DataError) as caught:
+        IMPORTER.import_files([good, bad, worse], tmp_path / "r")
+    assert "line 1: 1 column; expected 9" in caught.value.message
+    assert "absent.csv` cannot be read" in caught.value.message
+    assert not (tmp_path / "r").exists()
+
+
+def test_files_of_two_forms_are_refused(tmp_path: Path) -> None:
+    paired = tmp_path / "p.csv"
+    paired.write_text("metric,workload,program_seconds,isolate_seconds\ncpu,exp,1.0,1.1\n")
+    with pytest.raises(DataError, match="of the form nine-columns"):
+        IMPORTER.import_files([nine(tmp_path / "g.csv", [1.0]), paired], tmp_path / "r")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from steelyard.analyse.estimate import interval
 from steelyard.cli import execute
 from steelyard.model.finding import read_findings
 from steelyard.share.verify import verify
@@ -90,6 +91,33 @@ def test_slower_equivalent_and_too_few_are_told_apart(tmp_path: Path) -> None:
     assert ratio.low < 1.1 < ratio.high
 
 
+def test_commands_that_ran_one_after_the_other_are_not_guaranteed(tmp_path: Path) -> None:
+    rng = np.random.default_rng(17)
+
+    def files(count: int, launches: int) -> list[str]:
+        times = [np.exp(0.01 * rng.standard_normal((2, launches))) for _ in range(count)]
+        return [
+            hyperfine(tmp_path / f"h{count}-{place}.json", base=both[0], new=1.1 * both[1])
+            for place, both in enumerate(times)
+        ]
+
+    (in_turn,) = analysed(tmp_path / "one", "hyperfine", *files(1, 40)).of("comparison")
+    assert in_turn.verdict == "slower"
+    assert not in_turn.estimates["ratio"].guaranteed
+    assert any("one after the other" in warning for warning in in_turn.warnings)
+    (mixed,) = analysed(tmp_path / "six", "hyperfine", *files(6, 5)).of("comparison")
+    assert mixed.estimates["ratio"].guaranteed, mixed.warnings
+    assert mixed.warnings == ()
+
+
+def test_few_launches_against_many_are_relabelled(tmp_path: Path) -> None:
+    rng = np.random.default_rng(19)
+    times = {"old": np.exp(0.05 * rng.standard_normal(60)), "new": np.exp(0.05 * rng.standard_normal(5))}
+    (found,) = analysed(tmp_path / "r", "hyperfine", hyperfine(tmp_path / "h.json", **times)).of("comparison")
+    assert "relabelling" in found.estimates["ratio"].method
+    assert found.verdict == "inconclusive"
+
+
 def test_more_operations_per_time_are_faster(tmp_path: Path) -> None:
     rows = [f"{size},{run},{rate}" for size, rate in (("a", 100), ("b", 200)) for run in range(6)]
     (tmp_path / "t.csv").write_text("\n".join(["size,run,value", *rows]), encoding="utf-8")
@@ -98,7 +126,7 @@ def test_more_operations_per_time_are_faster(tmp_path: Path) -> None:
     assert (finding.subject["first"], finding.subject["second"], finding.verdict) == ("a", "b", "faster")
 
 
-def test_the_interval_of_a_cell_is_the_t_interval_of_its_runs(tmp_path: Path) -> None:
+def test_the_interval_of_a_cell_is_of_its_runs_and_holds_that_of_student(tmp_path: Path) -> None:
     rng = np.random.default_rng(11)
     values = 10 + rng.standard_normal((8, 1)) + 0.1 * rng.standard_normal((8, 20))
     rows = [f"{run},{value!r}" for run in range(8) for value in values[run].tolist()]
@@ -107,7 +135,14 @@ def test_the_interval_of_a_cell_is_the_t_interval_of_its_runs(tmp_path: Path) ->
     means = values.mean(axis=1)
     low, high = stats.t.interval(0.95, 7, means.mean(), means.std(ddof=1) / np.sqrt(8))
     mean = cell.estimates["mean"]
-    assert (mean.value, mean.low, mean.high) == pytest.approx((means.mean(), low, high), rel=1e-12)
+    found = interval(values.ravel(), clusters=np.repeat(np.arange(8), 20), resamples=2000, seed=0)
+    assert mean.value == pytest.approx(means.mean(), rel=1e-12)
+    assert mean.low is not None
+    assert mean.high is not None
+    assert mean.low <= low * (1 + 1e-12)
+    assert mean.high >= high * (1 - 1e-12)
+    assert mean.high - mean.low < 2 * (high - low)
+    assert (mean.method, found.method) == ("wider of clusters (runs)", "wider of clusters")
     assert (mean.units, mean.measurements, mean.guaranteed) == (8, 160, True)
 
 

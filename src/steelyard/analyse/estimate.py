@@ -25,6 +25,9 @@ MOST_DRAWS: Final = 20_000_000_000
 MOST_RESAMPLES: Final = 10_000_000
 """All replicates are kept: about 1 GB at this number."""
 
+_SMALL_SHARE: Final = 0.01
+"""What comes more rarely goes without saying."""
+
 SEEDS: Final = 2**64
 """Seeds are whole numbers of 64 bits."""
 
@@ -87,7 +90,11 @@ class IntervalEstimate:
             f"{subject} {self.estimate:.6g}, {100 * self.level:g} % interval {self.low:.6g} to"
             f" {self.high:.6g} ({self.method}, n = {sizes})"
         )
-        return sentence if self.guaranteed else f"{sentence}; not guaranteed: {self.reason}"
+        if not self.guaranteed:
+            return f"{sentence}; not guaranteed: {self.reason}"
+        if self.statistic == "mean" and self.unseen_share > _SMALL_SHARE:
+            return f"{sentence}; nothing is said of what comes in fewer than {self.unseen_share:.1%} of cases"
+        return sentence
 
     def __str__(self) -> str:
         return self.text

@@ -80,11 +80,11 @@ class Relabelling:
         self, first: NDArray[np.float64], second: NDArray[np.float64], family: Family = Family.SHIFT
     ) -> None:
         self._family = family
-        centre = mean(first) if family is Family.SHIFT else 0.0
-        self._offset = mean(second) - centre if family is Family.SHIFT else mean(second) / mean(first)
-        # Rounding stays far below the spread where both samples lie about 0, whatever their shift.
-        moved = second - mean(second) if family is Family.SHIFT else second / self._offset
-        first = first - centre
+        self._mean = mean(first)
+        self._offset = mean(second) - self._mean if family is Family.SHIFT else mean(second) / self._mean
+        # Rounding stays far below the spread where both samples lie about 0, whatever their places.
+        moved = second - self._offset if family is Family.SHIFT else second / self._offset
+        first, moved = first - self._mean, moved - self._mean
         self._sizes = (first.size, second.size)
         self._sign = 1.0 if second.size <= first.size else -1.0
         places, self._is_listed = _dealings(first.size + second.size, min(self._sizes))
@@ -101,7 +101,6 @@ class Relabelling:
         self._error = math.sqrt(
             standard_deviation(first) ** 2 / first.size + standard_deviation(moved) ** 2 / second.size
         )
-        self._mean = mean(first) if family is Family.SCALE else 1.0
 
     @property
     def estimate(self) -> float:
@@ -139,7 +138,7 @@ class Relabelling:
 
     def _limit(self, p_tail: float, p_of: Callable[[float], float], direction: float) -> float:
         """Go from the estimate until the test rejects, then halve the way between."""
-        inside, outside, step = 0.0, 0.0, max(self._error, 1e-12 * self._mean)
+        inside, outside, step = 0.0, 0.0, max(self._error, 1e-12 * abs(self._mean))
         for _ in range(_STEPS):
             outside += direction * step
             if p_of(self._effect(outside)) <= p_tail:
@@ -173,26 +172,21 @@ class Relabelling:
     def _statistics(self, effect: float) -> NDArray[np.float64]:
         """Welch's t, second less first, of every dealing after the effect is taken out."""
         first, second = self._of_first, self._of_second
+        # Each value of the second sample becomes factor * value + term.
         if self._family is Family.SHIFT:
-            term = effect - self._offset
-            sums = first[0] + second[0] - term * self._count
-            squares = first[1] + second[1] - 2 * term * second[0] + term * term * self._count
-            size = self._sizes[1]
-            total = self._all_first[0] + self._all_second[0] - term * size
-            total_squares = (
-                self._all_first[1] + self._all_second[1] - 2 * term * self._all_second[0] + term * term * size
-            )
+            factor, term = 1.0, self._offset - effect
         else:
             factor = self._offset / effect
-            sums, squares = first[0] + factor * second[0], first[1] + factor**2 * second[1]
-            total = self._all_first[0] + factor * self._all_second[0]
-            total_squares = self._all_first[1] + factor**2 * self._all_second[1]
+            term = (factor - 1) * self._mean
+        sums = first[0] + factor * second[0] + term * self._count
+        squares = first[1] + factor**2 * second[1] + 2 * factor * term * second[0] + term**2 * self._count
+        size, own, other = self._sizes[1], self._all_first, self._all_second
+        total = own[0] + factor * other[0] + term * size
+        total_squares = own[1] + factor**2 * other[1] + 2 * factor * term * other[0] + term**2 * size
         small, large = min(self._sizes), max(self._sizes)
-        one, other = (
-            _mean_and_error(sums, squares, small),
-            _mean_and_error(total - sums, total_squares - squares, large),
-        )
-        difference, error = one[0] - other[0], np.sqrt(one[1] + other[1])
+        chosen = _mean_and_error(sums, squares, small)
+        rest = _mean_and_error(total - sums, total_squares - squares, large)
+        difference, error = chosen[0] - rest[0], np.sqrt(chosen[1] + rest[1])
         scale = math.sqrt(total_squares / (small + large))
         with np.errstate(divide="ignore", invalid="ignore"):
             t = difference / error

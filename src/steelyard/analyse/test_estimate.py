@@ -161,6 +161,16 @@ def test_enough_data_are_guaranteed(options: dict[str, Any]) -> None:
     assert "not guaranteed" not in str(found)
 
 
+def test_what_may_not_have_come_is_said() -> None:
+    few = steelyard.interval(skewed(60))
+    assert few.unseen_share == pytest.approx(1 - 0.05 ** (1 / 60))
+    assert few.text.endswith("nothing is said of what comes in fewer than 4.9% of cases")
+    assert steelyard.interval(skewed(60), statistic="median").text.endswith("(exact, n = 60)")
+    assert steelyard.interval(skewed(400)).text.endswith("(wider, n = 400)")
+    runs = steelyard.interval(skewed(400), clusters=np.arange(400) // 40)
+    assert runs.unseen_share == pytest.approx(1 - 0.05 ** (1 / 10))
+
+
 def test_a_limit_that_does_not_exist_is_infinite() -> None:
     found = steelyard.interval([1.0, 2.0, 3.0], statistic="median")
     assert (found.low, found.high) == (-math.inf, math.inf)

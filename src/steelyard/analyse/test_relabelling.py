@@ -72,6 +72,8 @@ def test_units_and_sides_do_not_matter() -> None:
     low, high = Relabelling(first, second).limits(0.025)
     moved = Relabelling(1e6 + 3 * first, 1e6 + 3 * second).limits(0.025)
     assert moved == pytest.approx((3 * low, 3 * high), rel=1e-5)
+    near = Relabelling(1e9 + first, 1e9 + second, Family.SCALE).limits(0.025)
+    assert [1e9 * (ratio - 1) for ratio in near] == pytest.approx([low, high], abs=0.02)
     back = Relabelling(second, first).limits(0.025)
     assert back == pytest.approx((-high, -low), abs=0.15)
 

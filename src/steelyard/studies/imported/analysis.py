@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 
     from steelyard.model import Finding, Plan
 
-METHOD_VERSION: Final = 4
+METHOD_VERSION: Final = 5
 """Raised whenever a change of the analysis alters numbers.
 
 2: changes of the level of a series are confirmed by a test; two modes that take turns are none.
 4: launches that failed do not count.
+5: intervals and comparisons follow the one rule of `steelyard.analyse.guarantee`.
 """
 
 TABLES: Final = {"cell": "cells", "comparison": "comparisons", "published_value": "published"}

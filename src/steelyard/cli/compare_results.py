@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from steelyard.analyse.flips import FlippedClass
     from steelyard.report.differences import ChangedVerdict, Differences
 
-_PROGRAMS: Final = frozenset({"compare", "imported"})
-"""Studies whose cells are programs: how fast each is, is what two of their results are compared by."""
+_PROGRAMS: Final = frozenset({("compare", None), ("imported", "import"), ("stability", "import")})
+"""Studies and modes whose cells are programs: what their results are compared by is how fast each is."""
 CHANGED: Final = (FailOn.CHANGED,)
 
 
@@ -154,9 +154,12 @@ def _cells(
     folders: tuple[Path, Path], names: tuple[str, str], study: str, margin: float | None
 ) -> CellComparison | None:
     """Compare the cells where that says something: where asked for, or where they are programs."""
-    is_of_programs = study in _PROGRAMS and all((folder / "plan.json").exists() for folder in folders)
+    plans = [read_plan(path) for folder in folders if (path := folder / "plan.json").exists()]
+    is_of_programs = len(plans) == len(folders) and all(
+        (study, plan.options.get("mode")) in _PROGRAMS for plan in plans
+    )
     if margin is None and is_of_programs:
-        margin = float(str(read_plan(folders[0] / "plan.json").options.get("margin_percent", 2.0))) / 100
+        margin = float(str(plans[0].options.get("margin_percent", 2.0))) / 100
     if margin is None:
         return None
     cells = CellComparison.of(*folders, margin)

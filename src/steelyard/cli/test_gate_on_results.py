@@ -74,6 +74,26 @@ def test_without_a_margin_that_of_the_import_is_taken(
     assert "in no interval" in text, "one session of measuring after the other is said"
 
 
+def test_launches_of_recodex_files_are_units_and_their_workers_are_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sides = []
+    for name, ratio in (("b", 1.0), ("n", 1.1)):
+        times = [launches(ratio, ord(name) + worker) for worker in range(2)]
+        rows = [
+            f"bare,parallel-homogenous,2,w{worker},exp,8,{at},wall,{times[worker][at]:.9f}"
+            for worker in range(2)
+            for at in range(20)
+        ]
+        (tmp_path / f"{name}.csv").write_text("\n".join(rows), encoding="utf-8")
+        sides.append(analysed(tmp_path, name, "recodex", str(tmp_path / f"{name}.csv")))
+    capsys.readouterr()
+    assert execute(["compare-results", *sides, "--json"]) == 1
+    (cell,) = json.loads(capsys.readouterr().out)["cells"]
+    assert (cell["unit_level"], cell["ratio"]["repetitions"]) == ("launch", [20, 20])
+    assert cell["ratio"]["value"] == pytest.approx(1.1, rel=0.02)
+
+
 @pytest.mark.parametrize("count", [5, 8])
 def test_so_few_launches_that_nothing_is_sure_fail_where_it_is_asked_for(tmp_path: Path, count: int) -> None:
     times = np.exp(0.2 * np.linspace(-1, 1, count))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +24,7 @@ from steelyard.studies.imported.samples import read_samples
 from steelyard.units import NS_PER_S, is_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -36,6 +37,7 @@ _FAMILIES: Final = (("packets", "sections"), ("cpu", "wall"), ("outside-cpu", "o
 
 _COMPARISON: Final = "compare"
 _IMPORTED: Final = "imported"
+_IMPORT: Final = "import"
 _BYTES: Final = "bytes"
 _NS: Final = "ns"
 _PERCENTILES: Final = {"median": 50.0, "p99": 99.0}
@@ -43,6 +45,10 @@ _SUCCESS: Final = range(200, 300)
 
 Value = tuple[str, str, float]
 """Metric, unit, value of a run."""
+
+Place = tuple[int, int]
+"""Block and launch of a run."""
+Unit = TypeVar("Unit", int, Place)
 
 
 def cell_values(result: Path) -> tuple[CellValues, ...]:
@@ -70,16 +76,27 @@ def cell_values(result: Path) -> tuple[CellValues, ...]:
     if plan.study == _IMPORTED:
         return tuple(_imported(result, plan))
     twin = _twin(plan)
-    gathered: dict[tuple[int, str, str], dict[int, list[float]]] = {}
-    for cell, block, (metric, unit, value) in _values(result, plan):
+    gathered: dict[tuple[int, str, str], list[tuple[Place, float]]] = {}
+    for cell, place, (metric, unit, value) in _values(result, plan):
         if cell != twin and np.isfinite(value):
-            gathered.setdefault((cell, metric, unit), {}).setdefault(block, []).append(value)
+            gathered.setdefault((cell, metric, unit), []).append((place, value))
     found = []
-    for (cell, metric, unit), blocks in sorted(gathered.items(), key=lambda each: each[0][0]):
+    for (cell, metric, unit), values in sorted(gathered.items(), key=lambda each: each[0][0]):
         levels, operations = comparable_levels(plan.study, plan.cells[cell].levels)
-        values = np.array([np.mean(values) for _, values in sorted(blocks.items())]) / operations
-        found.append(CellValues(levels, metric, unit if operations == 1 else f"{unit} per operation", values))
+        blocks = _means([(block, value) for (block, _), value in values]) / operations
+        # Workers of one launch are executed side by side.
+        launches = _means(values) / operations if plan.options.get("mode") == _IMPORT else None
+        shown = unit if operations == 1 else f"{unit} per operation"
+        found.append(CellValues(levels, metric, shown, blocks, launches))
     return tuple(found)
+
+
+def _means(values: Iterable[tuple[Unit, float]]) -> NDArray[np.float64]:
+    """Give the mean of each unit, in the order of the units."""
+    units: dict[Unit, list[float]] = {}
+    for unit, value in values:
+        units.setdefault(unit, []).append(value)
+    return np.array([np.mean(found) for _, found in sorted(units.items(), key=itemgetter(0))])
 
 
 def _imported(result: Path, plan: Plan) -> Iterator[CellValues]:
@@ -99,9 +116,9 @@ def _twin(plan: Plan) -> int | None:
     return int(twin) if separator and twin.isdigit() else None
 
 
-def _values(result: Path, plan: Plan) -> Iterator[tuple[int, int, Value]]:
-    """Give cell, block and one value of each run."""
-    columns = ["run_id", "cell", "block", "batch", "attempt", "status", "peak_memory_bytes"]
+def _values(result: Path, plan: Plan) -> Iterator[tuple[int, Place, Value]]:
+    """Give cell, place and one value of each run."""
+    columns = ["run_id", "cell", "block", "batch", "attempt", "iteration", "status", "peak_memory_bytes"]
     runs = read_runs(result).select(columns).to_pylist()
     # `steelyard compare --ignore-failure` counts failed runs like any other.
     counts_all = plan.study == _COMPARISON and bool(plan.options.get("ignores_failure"))
@@ -109,7 +126,7 @@ def _values(result: Path, plan: Plan) -> Iterator[tuple[int, int, Value]]:
     if (result / TRACES_NAME).is_dir():
         for row in complete:
             folder = result / TRACES_NAME / files_name(row["batch"], row["attempt"])
-            yield from ((row["cell"], row["block"], value) for value in _of_files(folder))
+            yield from ((row["cell"], _place(row), value) for value in _of_files(folder))
         return
     metric = plan.options.get("metric")
     if plan.study == _COMPARISON:
@@ -117,15 +134,19 @@ def _values(result: Path, plan: Plan) -> Iterator[tuple[int, int, Value]]:
     if plan.study == _COMPARISON and metric == "memory":
         for row in complete:
             if row["peak_memory_bytes"] is not None:
-                yield row["cell"], row["block"], ("peak memory", _BYTES, float(row["peak_memory_bytes"]))
+                yield row["cell"], _place(row), ("peak memory", _BYTES, float(row["peak_memory_bytes"]))
         return
     families = ((f"outside-{metric}",),) if plan.study == _COMPARISON else _FAMILIES
     yield from _of_measurements(result, families, {row["run_id"]: row for row in complete})
 
 
+def _place(row: Mapping[str, int]) -> Place:
+    return row["block"], row["iteration"]
+
+
 def _of_measurements(
     result: Path, families: Sequence[tuple[str, ...]], runs: Mapping[str, Mapping[str, int]]
-) -> Iterator[tuple[int, int, Value]]:
+) -> Iterator[tuple[int, Place, Value]]:
     table = read_measurements(result).select(["run_id", "phase", "metric", "value", "unit"])
     table = table.filter(pc.equal(table["phase"], "measure"))
     present = set(pc.unique(table["metric"]).to_pylist())
@@ -138,7 +159,7 @@ def _of_measurements(
         if run is not None:
             is_seconds = row["unit"] == "s"
             value = row["value_mean"] * (NS_PER_S if is_seconds else 1)
-            yield run["cell"], run["block"], (row["metric"], _NS if is_seconds else row["unit"], value)
+            yield run["cell"], _place(run), (row["metric"], _NS if is_seconds else row["unit"], value)
 
 
 def _of_files(folder: Path) -> Iterator[Value]:

@@ -225,12 +225,15 @@ class _Pair:
         )
 
     def p_beyond(self, margin: Margin) -> float:
-        """Give the p-value that the ratio is within the margin: a one-sided test at its nearer limit."""
+        """Give the p-value that the ratio is within the margin: of the test at its nearer limit.
+
+        It is two-sided, because the data choose the limit: without a difference, either may be the nearer.
+        """
         bound = 1 + margin.relative
         if not self.test.ratio > 0 or 1 / bound <= self.test.ratio <= bound:
             return 1.0
         nearer = bound if self.test.ratio > bound else 1 / bound
-        return ratio_test(self.first * nearer, self.second, margin).p_different / 2
+        return ratio_test(self.first * nearer, self.second, margin).p_different
 
     def direction(self, margin: Margin) -> int:
         """Say which way the ratio surely goes by more than the margin: up 1, down -1, neither 0."""

@@ -82,3 +82,45 @@ def test_two_results_of_the_same_process_are_rarely_called_different() -> None:
     found = [each.agreement for each in agreements(sides[0], sides[1], MARGIN)]
     assert found.count(Agreement.MOVED) <= 2
     assert found.count(Agreement.FLIPPED) <= 2
+
+
+@pytest.mark.parametrize("spread", [0.1, 0.5, 1.5])
+@pytest.mark.parametrize("units", ["values", "launches"])
+def test_a_pair_of_the_same_process_is_rarely_called_moved(spread: float, units: str) -> None:
+    """One pair alone, as a gate has it: the margin is small beside the spread, and either may lie out."""
+    generator = np.random.default_rng(11)
+    moved = 0
+    for _ in range(400):
+        drawn = [np.exp(spread * generator.standard_normal(20)) for _ in range(2)]
+        sides = [
+            CellValues({}, "wall", "ns", one)
+            if units == "values"
+            else CellValues({}, "wall", "ns", one[:1], launches=one)
+            for one in drawn
+        ]
+        (found,) = agreements(sides[:1], sides[1:], Margin(0.02))
+        moved += found.agreement is Agreement.MOVED
+    assert moved <= 0.065 * 400, "5 %, and two standard errors of 400 pairs"
+
+
+def test_launches_are_units_only_where_repetitions_are_too_few() -> None:
+    few, many = np.array([1.0, 1.01]), np.array([1.0, 1.01, 0.99])
+    launches = np.linspace(0.99, 1.01, 20)
+    for first, second, level in ((few, many, "launch"), (many, many, "repetition"), (few, few, "launch")):
+        sides = [CellValues({}, "wall", "ns", values, launches=launches) for values in (first, second)]
+        assert agreements(sides[:1], sides[1:], MARGIN)[0].level == level
+    unknown = CellValues({}, "wall", "ns", few)
+    assert agreements([unknown], [unknown], MARGIN)[0].reason == "fewer than 3 repetitions on a side"
+
+
+def test_cells_are_found_whatever_the_order_of_their_factors() -> None:
+    first = CellValues({"a": "1", "b": "2"}, "wall", "ns", 1 + SPREAD)
+    second = CellValues({"b": "2", "a": "1"}, "wall", "ns", 1 + SPREAD)
+    assert [each.agreement for each in agreements([first], [second], MARGIN)] == [Agreement.AGREED]
+
+
+def test_values_that_have_no_ratio_are_said() -> None:
+    zeros = CellValues({}, "collections", "count", np.zeros(10))
+    (found,) = agreements([zeros], [zeros], MARGIN)
+    assert found.agreement is Agreement.UNDECIDED
+    assert found.reason == "20 values are not positive, and have no ratio"

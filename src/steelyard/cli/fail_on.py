@@ -26,7 +26,9 @@ class FailOn(StrEnum):
     """Something is different, surely, by more than the margin: faster too."""
 
 
-FailOnOption = Annotated[tuple[FailOn, ...], Parameter(negative="", consume_multiple=False)]
+FailOnOption = Annotated[
+    tuple[FailOn, ...], Parameter(negative="", consume_multiple=False, show_default=False)
+]
 
 
 @dataclass(frozen=True, slots=True)

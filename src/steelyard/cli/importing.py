@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _TABLE: Final = "csv"
 _WITHOUT_UNIT: Final = (_TABLE, "plogp")
 _DECIMALS: Final = (".", ",")
+_Text = Annotated[str, Parameter(show_default=False)]
+_Repeated = Annotated[tuple[str, ...], Parameter(negative="", consume_multiple=False, show_default=False)]
 _BINS: Final = "latency-bins"
 JOBS_START_S: Final = 11.0
 JOBS_STOP_S: Final = 30.0
@@ -63,14 +65,14 @@ class TableOptions:
         are left out and counted.
     """
 
-    column: Annotated[tuple[str, ...], Parameter(negative="", consume_multiple=False)] = ()
-    workload: str = ""
-    wide: str = ""
-    rows: str = ""
-    no_header: Annotated[bool, Parameter(negative="")] = False
+    column: _Repeated = ()
+    workload: _Text = ""
+    wide: _Text = ""
+    rows: _Text = ""
+    no_header: Annotated[bool, Parameter(negative="", show_default=False)] = False
     decimal: str = "."
-    comment: str = ""
-    missing: Annotated[tuple[str, ...], Parameter(negative="", consume_multiple=False)] = ()
+    comment: _Text = ""
+    missing: _Repeated = ()
 
 
 _NO_TABLE: Final = TableOptions()
@@ -82,7 +84,7 @@ def import_results(  # noqa: PLR0913 - the options of a command line
     *files: Path,
     out: Path,
     table: TableOptions = _NO_TABLE,
-    unit: str = "",
+    unit: _Text = "",
     jobs_start: float | None = None,
     jobs_stop: float | None = None,
     packets: PacketsFacts = NO_PACKETS_FACTS,

@@ -21,6 +21,7 @@ from steelyard.run.resident import (
     require_started,
     resident,
 )
+from steelyard.run.shell_syntax import shell_hint
 from steelyard.units import NS_PER_S
 
 Document = dict[str, Any]
@@ -192,6 +193,8 @@ def measure(
     if failed:
         said = (failed[0].get("standard_error") or {"text": ""})["text"]
         hint = environment_hint(said, spec["environment"], can_inherit=place.isolation == BARE)
+        if failed[0]["status"] == "launcher_failed":
+            hint = shell_hint(command[0])
         sys.stderr.write(f"hint: {hint}\n" if hint is not None else "")
     return FAILED if failed else 0
 

@@ -59,7 +59,10 @@ class ImportSummary:
 
 
 class Importer(Protocol):
-    """Turns one foreign file into a complete result folder."""
+    """Turns one foreign file into a complete result folder.
+
+    An importer of several files also has ``import_files(paths, result)``.
+    """
 
     @property
     def name(self) -> str:

@@ -78,6 +78,17 @@ def test_a_published_number_that_does_not_follow_is_said(tmp_path: Path) -> None
     assert finding.verdict == "differs"
 
 
+def test_a_published_number_of_all_launches_follows_from_failed_ones_too(tmp_path: Path) -> None:
+    path = tmp_path / "h.json"
+    result = {"command": "c", "times": [1.0, 2.0, 6.0], "exit_codes": [0, 0, 1], "mean": 3.0, "max": 6.0}
+    path.write_text(json.dumps({"results": [result]}), encoding="utf-8")
+    found = analysed(tmp_path / "r", "hyperfine", str(path))
+    assert {finding.verdict for finding in found.of("published_value")} == {"agrees"}
+    (cell,) = found.of("cell")
+    assert cell.estimates["mean"].value == 1.5e9
+    assert cell.warnings == ("failed launches left out: 1; they say how fast a program failed",)
+
+
 def test_slower_equivalent_and_too_few_are_told_apart(tmp_path: Path) -> None:
     rng = np.random.default_rng(7)
     base = np.exp(0.005 * rng.standard_normal((4, 40)))

@@ -42,8 +42,9 @@ if TYPE_CHECKING:
 PATIENCE: Final = Patience(window_s=0.2, pause_s=0.3, bound_s=2.0)
 """Somebody waits for the answer: a machine that stays busy is measured as it is, and the answer says so."""
 
-CLOSING_CPU_S: Final = 0.3
-"""CPU time of tables, findings and text behind the last run."""
+CLOSING_CPU_S: Final = 0.05
+RECORDED_CLOSING_CPU_S: Final = 0.15
+"""CPU time behind the last run, without and with a result folder: text alone, or tables and findings too."""
 CLOSING_SHARE: Final = 0.25
 MOST_SLOWDOWN: Final = 10.0
 
@@ -147,7 +148,9 @@ def compare_commands(
             stack.callback(_end, result, provenance, machine, notes)
         recorder = stack.enter_context(Recorder(ledger, machine.gate))
         cpu_s = time.process_time() - cpu_before_s
-        closing_s = _closing_s(time.monotonic() - began_s, cpu_s, terms.extent.budget_s)
+        closing_cpu_s = CLOSING_CPU_S if result is None else RECORDED_CLOSING_CPU_S
+        slowdown = _slowdown(time.monotonic() - began_s, cpu_s)
+        closing_s = min(closing_cpu_s * slowdown, CLOSING_SHARE * terms.extent.budget_s)
         clock = BudgetClock(began_s, closing_s)
         measuring = Measuring(plan, entrants, terms, launches, recorder, clock)
         measured = _measure(measuring, watcher or Unwatched(), result, plan)
@@ -186,13 +189,9 @@ def _write_findings(result: Path) -> None:
     analyse(result)
 
 
-def _closing_s(elapsed_s: float, cpu_s: float, budget_s: float) -> float:
-    """Give the time to keep for what follows the last run [s].
-
-    Beside load it takes as much longer than its CPU time as everything before has taken.
-    """
-    slowdown = min(max(elapsed_s / cpu_s, 1.0), MOST_SLOWDOWN) if cpu_s > 0 else 1.0
-    return min(CLOSING_CPU_S * slowdown, CLOSING_SHARE * budget_s)
+def _slowdown(elapsed_s: float, cpu_s: float) -> float:
+    """Give how many times its CPU time the work before the first run has taken, as all work here will."""
+    return min(max(elapsed_s / cpu_s, 1.0), MOST_SLOWDOWN) if cpu_s > 0 else 1.0
 
 
 def _patience(terms: Terms, elapsed_s: float) -> Patience:

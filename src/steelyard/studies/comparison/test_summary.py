@@ -16,7 +16,7 @@ from steelyard.analyse.sequential import Design, SequentialComparison
 from steelyard.studies.comparison.claim import Claim
 from steelyard.studies.comparison.contender import Contender
 from steelyard.studies.comparison.duel import Duel, difference_of
-from steelyard.studies.comparison.execution import CLOSING_SHARE, _closing_s
+from steelyard.studies.comparison.execution import MOST_SLOWDOWN, _slowdown
 from steelyard.studies.comparison.live import progress_text
 from steelyard.studies.comparison.measuring import BudgetClock, Measuring
 from steelyard.studies.comparison.outcome import Comparison, Measured, conclude
@@ -181,8 +181,8 @@ def test_the_budget_includes_what_passed_before_the_first_run_and_follows_the_la
 
 
 def test_what_follows_the_last_run_takes_longer_beside_load() -> None:
-    assert _closing_s(1.0, 1.0, 60.0) < _closing_s(4.0, 1.0, 60.0) < _closing_s(100.0, 0.1, 60.0) <= 3.0
-    assert _closing_s(100.0, 1.0, 2.0) == CLOSING_SHARE * 2.0
+    assert [_slowdown(*each) for each in ((1.0, 1.0), (4.0, 1.0), (0.5, 1.0), (1.0, 0.0))] == [1, 4, 1, 1]
+    assert _slowdown(1000.0, 1.0) == MOST_SLOWDOWN
 
 
 def test_the_time_of_the_start_is_said_and_not_multiplied() -> None:

@@ -53,7 +53,7 @@ def cell_finding(sample: Sample, *, seed: int, margin: float) -> Finding:
     count = int(values.size)
     warnings = [ONE_RUN] if len(sample.runs) == 1 and count > 1 else []
     if sample.failed:
-        warnings.append(f"{sample.failed} failed launches are left out: they say how fast a program failed")
+        warnings.append(f"failed launches left out: {sample.failed}; they say how fast a program failed")
     return finding(
         "cell",
         sample.subject,

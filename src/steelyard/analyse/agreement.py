@@ -124,6 +124,11 @@ class CellAgreement:
     direction: int = 0
 
     @property
+    def is_guaranteed(self) -> bool:
+        """Whether the interval keeps its level between sessions too, of which launches of one say nothing."""
+        return self.ratio is not None and self.ratio.is_guaranteed and self.level == REPETITION
+
+    @property
     def is_worse(self) -> bool:
         """Whether the second result is slower or larger by more than the margin, surely."""
         is_changed = self.agreement in {Agreement.MOVED, Agreement.FLIPPED}

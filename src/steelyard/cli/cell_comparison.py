@@ -155,6 +155,7 @@ def _said(cell: CellAgreement) -> str:
     units = cell.ratio.units
     kind = "launches" if cell.level == LAUNCH else "repetitions"
     reason = f"; {cell.reason}" if cell.reason not in {"", ACROSS} else ""
+    reason += "".join(f"; not guaranteed: {objection}" for objection in cell.ratio.objections)
     return f": second over first {_ratio(cell.ratio)}, {units[0]} and {units[1]} {kind}{reason}"
 
 
@@ -171,6 +172,7 @@ def _document(cell: CellAgreement) -> dict[str, Any]:
         "agreement": cell.agreement.value,
         "is_slower": cell.is_worse,
         "unit_level": cell.level,
+        "guaranteed": cell.is_guaranteed,
         "ratio": None if cell.ratio is None else _test_document(cell.ratio),
         "turned": [
             {

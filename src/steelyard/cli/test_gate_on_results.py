@@ -56,6 +56,7 @@ def test_launches_of_one_file_a_side_are_units(
     cells = {each["levels"]["workload"]: each for each in found["cells"]}
     assert cells["sort"]["ratio"]["repetitions"] == [20, 20]
     assert (cells["sort"]["unit_level"], cells["sum"]["agreement"]) == ("launch", "agreed")
+    assert cells["sort"]["guaranteed"] is False, "one session of measuring a side"
     assert found["exit_code"] == codes[1]
 
 
@@ -118,6 +119,7 @@ def test_files_are_units_where_there_are_enough(tmp_path: Path, capsys: pytest.C
     assert execute(["compare-results", *sides, "--json"]) == 0
     (cell,) = json.loads(capsys.readouterr().out)["cells"]
     assert (cell["unit_level"], cell["ratio"]["repetitions"]) == ("repetition", [4, 4])
+    assert cell["guaranteed"] is False, "four files are too few for that"
 
 
 def test_less_throughput_is_slower(tmp_path: Path) -> None:

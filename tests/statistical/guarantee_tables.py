@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from statistical.kinds import Drawn, Kind
     from steelyard.analyse.equivalence import RatioTest
 
-REPLICATES: Final = 400
+REPLICATES: Final = 200
 RESAMPLES: Final = 499
 SIZES: Final = (5, 10, 30, 60, 100, 300, 1000)
 SHAPES: Final = ((8, 5), (10, 10), (10, 100), (30, 1), (100, 1), (100, 10))

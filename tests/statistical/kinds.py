@@ -146,7 +146,13 @@ def kinds() -> tuple[Kind, ...]:
         {"text": "processes, half of the variance between", "draw": _processes, "mean": math.exp(0.02)},
         {"text": "processes, gamma of random scale", "draw": _scales, "mean": math.exp(0.02)},
         {"text": "processes in two layouts", "draw": _layouts, "mean": 1.1},
-        {"text": "processes, one in twenty 1.3 times as long", "draw": _slow_runs, "mean": 1.015},
+        {
+            "text": "processes, one in twenty 1.3 times as long",
+            "draw": partial(_normal, sd=0.02),
+            "mean": 1.0,
+            "rare": _slow_runs,
+            "rare_mean": 1.015,
+        },
     ]
     return tuple(
         Kind(number=number, has_processes=str(row["text"]).startswith("processes"), **row)  # type: ignore[arg-type]
@@ -250,6 +256,6 @@ def _layouts(rng: np.random.Generator, shape: Shape) -> Floats:
     return layout * (1 + 0.02 * rng.standard_normal(shape))
 
 
-def _slow_runs(rng: np.random.Generator, shape: Shape) -> Floats:
-    slow = np.where(rng.random((shape[0], 1)) < 0.05, 1.3, 1.0)
-    return slow * (1 + 0.02 * rng.standard_normal(shape))
+def _slow_runs(rng: np.random.Generator, values: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    slow = rng.random((values.shape[0], 1)) < 0.05
+    return np.where(slow, 1.3 * values, values), slow

@@ -12,6 +12,7 @@ from steelyard import _native
 from steelyard.analyse.describe import mean, standard_deviation
 from steelyard.analyse.equivalence import MOST_RELABELLED, MOST_UNEVEN, Margin, exponential, ratio_test
 from steelyard.analyse.guarantee import (
+    BATCHES,
     FEWEST_UNITS,
     FEWEST_VALUES,
     asymmetry,
@@ -39,9 +40,13 @@ LARGE: Final = 100_000
 """From here on the limits of the studentised bootstrap of a mean are Student's to about 1 % of their distance
 for the skewness of lognormal(0, 1), 6.2; first Edgeworth term: (2 z^2 + 1) skewness / (6 sqrt n) errors."""
 
-_ERRORS: Final = 0.7
+_ERRORS: Final = 1.0
 """Standard errors by which the correlation of neighbours may be larger than it looks: with 30 values a
 correlation of 0.5 is not seen in three of ten samples."""
+
+_LONG: Final = 60
+_FEW_PARTS: Final = 5
+"""Parts of a series of fewer than 60 values: of ten, each is too short to hold what neighbours share."""
 
 _FEW: Final = 500
 _LEANING: Final = 0.7
@@ -105,7 +110,7 @@ def _of_mean(
     elif not is_series or units.size < FEWEST_VALUES:
         yield _t_limits(units, float(units.size), level)
     if is_series and units.size >= FEWEST_VALUES:
-        parts = batch_means(units)
+        parts = batch_means(units, BATCHES if units.size >= _LONG else _FEW_PARTS)
         low, high = _t_limits(parts, float(parts.size), level)
         # The rest of the division makes the last part longer: the limits are about the mean of all.
         yield low + centre - mean(parts), high + centre - mean(parts)

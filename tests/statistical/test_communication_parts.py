@@ -76,16 +76,18 @@ BOOT = {"boot_id": "a-boot", "clock": "CLOCK_MONOTONIC"}
 
 def test_ends_of_one_boot_have_one_clock_and_exact_one_way_times():
     # A slow probe whose ways differ by 30 us: alone it would be off by as much.
-    plan = Plan(operations=3000, kinds=(Operation.STREAM, Operation.PINGPONG), has_noise=False, header=BOOT)
+    plan = Plan(operations=1500, kinds=(Operation.STREAM, Operation.PINGPONG), has_noise=False, header=BOOT)
     uneven = replace(plan, asymmetry_ns=30_000.0, offset_ns=-1e9)
     table, found = operations_of(planted_trace(SHARED_MEMORY, uneven))
     assert (found.model.is_shared, found.model.error_ns, found.withheld) == (True, 0.0, 0)
     streams = table.where(table.op == Operation.STREAM)
     truth = SHARED_MEMORY.curve(streams.size.astype(float))
     assert streams.one_way_s == pytest.approx(truth, abs=1.1e-9)
-    model, _ = model_of([planted_trace(SHARED_MEMORY, uneven)], FitOptions(resamples=2))
-    at = np.array([50.0, 1e4, 5e6])
-    assert predict(model.curves["one_way"], at) == pytest.approx(SHARED_MEMORY.curve(at), rel=0.02)
+    model, _ = model_of(
+        [planted_trace(SHARED_MEMORY, replace(uneven, has_noise=True))], FitOptions(resamples=1)
+    )
+    at = np.array([1e4, 1e5, 5e6])
+    assert predict(model.curves["one_way"], at) == pytest.approx(SHARED_MEMORY.curve(at), rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -105,8 +107,8 @@ def test_probes_are_believed_where_they_contradict_the_boot():
 
 
 def test_one_way_times_whose_shortest_are_withheld_have_no_curve():
-    plan = Plan(operations=3000, kinds=(Operation.STREAM, Operation.PINGPONG), offset_ns=5e8)
-    model, _ = model_of([planted_trace(TCP, plan)], FitOptions(resamples=2))
+    plan = Plan(operations=1000, kinds=(Operation.STREAM, Operation.PINGPONG), offset_ns=5e8)
+    model, _ = model_of([planted_trace(TCP, plan)], FitOptions(resamples=1))
     assert "one_way" not in model.curves
 
 

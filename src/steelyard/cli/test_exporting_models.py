@@ -129,6 +129,15 @@ def test_a_prediction_states_the_host_state_and_its_spread(
     assert "its spread is not part of the model" in text
 
 
+def test_sizes_on_either_side_of_a_switch_are_told_apart(
+    result: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(["predict", str(result), "--size", "65375,65376"]) == 0
+    text = capsys.readouterr().out
+    assert "65 375 B" in text
+    assert "65 376 B" in text
+
+
 def test_several_models_are_listed_and_one_is_chosen(two: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words in (["predict", str(two), "--size", "1"], ["export", "simgrid", str(two)]):
         error = error_of(words, 2, capsys)

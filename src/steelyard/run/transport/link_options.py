@@ -22,6 +22,11 @@ RATE_UNITS: Final[Mapping[str, int]] = {
     "gbit": 1_000_000_000,
 }
 """Bits per second, decimal as in tc."""
+STATED_UNITS: Final[Mapping[str, int]] = {
+    **{unit.replace("bit", "bps"): bits for unit, bits in RATE_UNITS.items()},
+    **RATE_UNITS,
+}
+"""The same as makers of networks write them."""
 TIME_UNITS: Final[Mapping[str, int]] = {"us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 """Nanoseconds."""
 SIZE_UNITS: Final[Mapping[str, int]] = {"b": 1, "kb": 1024, "mb": 1024 * 1024}
@@ -187,7 +192,7 @@ def parse_nominal(text: str) -> NominalLink:
             text, "it is neither `RATE,LATENCY` of the network that is there nor `rate=...` of one to make"
         )
     rate, latency = parts
-    bits = _stated(text, "the rate", re.sub(r"bps$|bit/s$", "bit", rate, flags=re.IGNORECASE), RATE_UNITS)
+    bits = _stated(text, "the rate", rate, STATED_UNITS)
     nanoseconds = _stated(text, "the latency", latency, {"ns": 1, **TIME_UNITS})
     return NominalLink(bits / 8, nanoseconds / 1e9)
 

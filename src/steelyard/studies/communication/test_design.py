@@ -10,9 +10,10 @@ from steelyard.errors import CapabilityError, UsageError
 from steelyard.model.plan import read_plan
 from steelyard.run.isolation.interface import Availability
 from steelyard.run.transport.interface import HERE, Invocation, Place, TraceOptions, Transport
+from steelyard.run.transport.link_options import NominalLink
 from steelyard.studies.communication.design import endpoints_command, plan, together
 from steelyard.studies.communication.options import CommunicationOptions, request_of, settle
-from steelyard.studies.communication.places import links_of
+from steelyard.studies.communication.places import links_of, nominal_of
 from steelyard.studies.communication.surroundings import furnished, options_of
 
 if TYPE_CHECKING:
@@ -150,3 +151,24 @@ def test_two_endpoints_end_with_the_status_that_says_most(zero: int, one: int, e
 
     command = together([Invocation(("sh", "-c", f"exit {status}")) for status in (zero, one)])
     assert subprocess.run(command, check=False).returncode == expected
+
+
+def test_a_stated_network_makes_no_link() -> None:
+    stated = settle(CommunicationOptions(link=("10Gbps,50us",)))
+    assert links_of(stated) == ("none",)
+    assert nominal_of(stated) == NominalLink(1.25e9, 5e-5)
+    assert nominal_of(settle(CommunicationOptions(link=("rate=1gbit",)))) is None
+
+
+@pytest.mark.parametrize(
+    ("links", "said"),
+    [
+        (("10Gbps,50us", "1Gbps,20us"), "states two networks"),
+        (("10Gbps,50furlongs",), "the latency is `50furlongs`"),
+        (("0Gbps,50us",), "the rate is `0Gbps`"),
+        (("10Gbps",), "neither `RATE,LATENCY`"),
+    ],
+)
+def test_a_network_that_is_stated_wrongly_is_refused(links: tuple[str, ...], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        links_of(settle(CommunicationOptions(link=links)))

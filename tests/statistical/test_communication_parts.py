@@ -178,7 +178,9 @@ def test_a_planted_law_is_named_and_a_heavy_tail_found():
     low, high = (float(each) for each in text.split("[")[1].split("]")[0].split(", "))
     assert low <= 1.5 <= high
     modes = np.where(generator.random(4000) < 0.4, light, 2.5 * light)
-    assert law_of(modes).startswith("two modes: 4")
+    lower, upper = (each.split(" (")[0] for each in law_of(modes).split("two modes: ")[1].split(" and "))
+    assert [float(each) for each in lower.split(" % around ")] == pytest.approx([40, 1.08], rel=0.05)
+    assert [float(each) for each in upper.split(" % around ")] == pytest.approx([60, 2.7], rel=0.05)
     uneven = np.where(generator.random(4000) < 0.5, generator.uniform(1, 1.2, 4000), light)
     assert law_of(uneven).startswith("none fits, nearest")
 

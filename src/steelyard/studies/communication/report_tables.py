@@ -131,11 +131,12 @@ def boundary_table(findings: FindingSet) -> Table | None:
         Column("at", "bytes", is_number=True),
         Column("95 % interval", "bytes"),
         Column(
-            "kind", explanation="a switch recurs in nine of ten resamples and has a step or a known cause"
+            "kind",
+            explanation="a switch lies at a measured limit, or has a step that recurs or is declared",
         ),
         Column("found again", is_number=True, explanation="part of the resamples with a boundary there"),
         Column("step", "ratio", is_number=True, explanation="cost right of it over cost left of it"),
-        Column("declared as", explanation="limit of the library that lies there"),
+        Column("known as", explanation="limit that was measured, or is declared, there"),
         Column("both ways", explanation="sizes at which messages follow either side"),
     )
     return _table("boundaries", "Boundaries of the curve of delays", columns, rows)

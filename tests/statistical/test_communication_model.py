@@ -107,6 +107,18 @@ def test_a_measured_threshold_is_the_boundary_that_the_costs_show_near_it(jump, 
         assert not [each for each in found if each.declared == "eager limit"]
 
 
+def test_known_places_next_to_each_other_are_one_boundary():
+    # As a library declares 64 KiB, of which its header is a part.
+    declared = [
+        KnownPlace(name, 62_000, 65_536, is_measured=False) for name in ("eager limit", "rendezvous limit")
+    ]
+    near = KnownPlace("asynchronous limit", 65_500, 65_500, is_measured=True)
+    for seed in range(4):
+        pieces = fit_curve(*limited(3.0, seed), known=(DETACHED, near, *declared))
+        ends = [piece.high for piece in pieces if piece.high is not None]
+        assert [end for end in ends if 60_000 < end < 70_000] == [65_480]
+
+
 def test_a_threshold_that_costs_nothing_is_no_boundary():
     kept = 0
     for seed in range(20):

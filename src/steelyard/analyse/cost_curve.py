@@ -288,6 +288,8 @@ def with_known(
         if at is None or at in kept:
             continue
         given = sorted([*kept, at])
+        if np.diff([0, *np.searchsorted(x, given, side="right"), x.size]).min() < FEWEST:
+            continue  # too few messages between two known places: the surer one is kept
         pieces = _searched_between(x, y, given, options)
         # A place in an interval was chosen among its sizes.
         is_exact = place.low == place.high

@@ -247,7 +247,9 @@ def _evidence(
     finite = np.array([each for each in steps if math.isfinite(each)])
     error = float(finite.std(ddof=1)) if finite.size > 2 else math.nan  # noqa: PLR2004 - a spread of two is none
     exact = next((each for each in known if each.is_measured and each.low == each.high == at), None)
-    near = [each for each in known if each.low * (1 - MEANT) <= at <= each.high * (1 + NEAR)]
+    # An exact place is a boundary itself, or the costs refute it.
+    ranges = [each for each in known if each.low < each.high]
+    near = [each for each in ranges if each.low * (1 - MEANT) <= at <= each.high * (1 + NEAR)]
     named = exact or min(near, key=lambda each: (not each.is_measured, abs(each.high - at)), default=None)
     is_step = abs(step) > max(SMALLEST_JUMP, SURE * error)
     is_switch = exact is not None or (is_step and (recurrence >= RECURRENT or named is not None))

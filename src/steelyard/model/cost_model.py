@@ -109,7 +109,7 @@ class TailLaw:
         (2.0, 4.0)
         """
         left = max(1.0 - probability, 1e-300) / self.share
-        return self.threshold + self.scale * (left**-self.shape - 1.0) / self.shape
+        return float(self.threshold + self.scale * (left**-self.shape - 1.0) / self.shape)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ WINDOW: Final = 300
 LEVEL: Final = 0.95
 """Of the intervals."""
 
-INTERVAL_RESAMPLES: Final = 200
+INTERVAL_RESAMPLES: Final = 100
 
 _FEWEST: Final = 12
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from statistical.break_shapes import EVERY, NOISES, Shape
-from steelyard.analyse.cost_curve import fit_curve, sorted_costs
+from steelyard.analyse.cost_curve import fit_curve
 from steelyard.analyse.curve_boundaries import boundary_intervals
+from steelyard.analyse.piece_search import sorted_costs
 from steelyard.analyse.segments import fit_segments
 
 if TYPE_CHECKING:

@@ -20,9 +20,11 @@ from fixtures.communication_traces import (
     planted_trace,
     replications,
 )
-from steelyard.analyse.cost_curve import CurveOptions, KnownPlace, fit_curve, sorted_costs
+from steelyard.analyse.cost_curve import fit_curve
 from steelyard.analyse.curve_boundaries import Resampling, judge_boundaries
+from steelyard.analyse.known_places import KnownPlace
 from steelyard.analyse.median_line import predict
+from steelyard.analyse.piece_search import CurveOptions, sorted_costs
 from steelyard.errors import AnalysisError
 from steelyard.model.cost_model import read_cost_model
 from steelyard.record.trace import Trace

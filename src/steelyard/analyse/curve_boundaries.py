@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from steelyard import _native
-from steelyard.analyse.cost_curve import MEANT, search_pieces
+from steelyard.analyse.known_places import MEANT
 from steelyard.analyse.median_line import CUT, evaluate, median_piece
 from steelyard.analyse.mixture_zone import zone_end
+from steelyard.analyse.piece_search import search_pieces
 from steelyard.analyse.segments import Replicates, SegmentOptions, seen_points
 from steelyard.model.cost_model import Boundary
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from steelyard.analyse.cost_curve import CurveOptions, KnownPlace
+    from steelyard.analyse.known_places import KnownPlace
+    from steelyard.analyse.piece_search import CurveOptions
     from steelyard.model.cost_model import BoundarySource, CostPiece
 
     Vector = NDArray[np.float64]

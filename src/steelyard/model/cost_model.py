@@ -105,8 +105,8 @@ class TailLaw:
         Examples
         --------
         >>> tail = TailLaw(share=0.01, threshold=2.0, shape=0.5, scale=1.0)
-        >>> tail.quantile(0.99), round(tail.quantile(0.9975), 3)
-        (2.0, 4.0)
+        >>> [round(tail.quantile(share), 3) for share in (0.99, 0.9975)]
+        [2.0, 4.0]
         """
         left = max(1.0 - probability, 1e-300) / self.share
         return float(self.threshold + self.scale * (left**-self.shape - 1.0) / self.shape)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from steelyard.analyse.cost_curve import FEWEST, fit_curve, fit_pieces, sorted_costs
+from steelyard.analyse.cost_curve import fit_curve
 from steelyard.analyse.curve_boundaries import NEAR
 from steelyard.analyse.median_line import evaluate, median_error, predict
+from steelyard.analyse.piece_search import FEWEST, fit_pieces, sorted_costs
 from steelyard.analyse.quantile_table import kolmogorov_distance
 from steelyard.analyse.replicated_difference import RunValues, replicated_difference, verdicts
 from steelyard.errors import AnalysisError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from steelyard.analyse.cost_curve import KnownPlace
+from steelyard.analyse.known_places import KnownPlace
 from steelyard.model import Estimate, Evidence
 from steelyard.run.transport.link_truth import IPV4_HEADER_BYTES, TCP_HEADER_BYTES, TIMESTAMPS_BYTES
 from steelyard.studies.analysis_parts import finding

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from steelyard.analyse.cost_curve import FEWEST, CurveOptions, envelope, fit_curve, sorted_costs
+from steelyard.analyse.cost_curve import envelope, fit_curve
 from steelyard.analyse.curve_boundaries import Resampling, judge_boundaries
 from steelyard.analyse.median_line import predict
+from steelyard.analyse.piece_search import FEWEST, CurveOptions, sorted_costs
 from steelyard.errors import AnalysisError
 from steelyard.model.cost_model import CostModel
 from steelyard.record.trace import Operation
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from steelyard.analyse.cost_curve import KnownPlace
     from steelyard.analyse.curve_boundaries import BoundaryEvidence
+    from steelyard.analyse.known_places import KnownPlace
     from steelyard.model.cost_model import CostPiece
     from steelyard.record.trace import Trace
     from steelyard.studies.communication.call_costs import CallCost

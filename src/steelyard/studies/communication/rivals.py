@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from steelyard.analyse.cost_curve import CurveOptions, fit_curve
+from steelyard.analyse.cost_curve import fit_curve
 from steelyard.analyse.linear import linear_model
 from steelyard.analyse.median_line import binned_medians, predict
+from steelyard.report.export.simgrid_defaults import default_simgrid, tuned_link
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from steelyard.analyse.cost_curve import KnownPlace
+    from steelyard.analyse.known_places import KnownPlace
+    from steelyard.analyse.piece_search import CurveOptions
+    from steelyard.run.transport.link_options import NominalLink
     from steelyard.studies.communication.operations import Operations
 
     Vector = NDArray[np.float64]
@@ -135,6 +138,35 @@ def simple_models(size: Vector, seconds: Vector) -> dict[str, Predictor]:
         "least-squares line": least_squares_line(size, seconds),
         "three least-squares lines": three_lines(size, seconds),
     }
+
+
+def user_predictions(
+    sizes: NDArray[np.int64], seen: tuple[Vector, Vector] | None, nominal: NominalLink | None
+) -> dict[str, Vector]:
+    """Predict half round trips as people do who have the name of a link, or the measurements and less time.
+
+    Parameters
+    ----------
+    sizes : ndarray
+        Shape (n,), bytes.
+    seen : tuple of ndarray or None
+        Sizes and half round trips that may be fitted to.
+    nominal : NominalLink or None
+        What the network is called.
+    """
+    found: dict[str, Vector] = {}
+    at = sizes.astype(np.float64)
+    if nominal is not None:
+        bandwidth, latency = nominal.bandwidth_bytes_per_s, nominal.latency_s
+        found["nominal"] = latency + at / bandwidth
+        as_is = default_simgrid("defaults", bandwidth_bytes_per_s=bandwidth, latency_s=latency)
+        found["defaults"] = as_is.half_round_trips(sizes)
+    if seen is not None:
+        found |= {name: model(at) for name, model in simple_models(*seen).items()}
+        bandwidth, latency = tuned_link(*measured_ends(*seen))
+        tuned = default_simgrid("tuned", bandwidth_bytes_per_s=bandwidth, latency_s=latency)
+        found["tuned-defaults"] = tuned.half_round_trips(sizes)
+    return found
 
 
 def prediction_error(model: str, predictor: Predictor, size: Vector, seconds: Vector) -> PredictionError:

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from steelyard.analyse.cost_curve import KnownPlace
+from steelyard.analyse.known_places import KnownPlace
 from steelyard.model import Estimate, Evidence
 from steelyard.studies.analysis_parts import finding
 

@@ -10,14 +10,11 @@ import numpy as np
 from steelyard.errors import AnalysisError, DataError
 from steelyard.record.trace import Operation
 from steelyard.report.export.simgrid import to_simgrid
-from steelyard.report.export.simgrid_defaults import default_simgrid, tuned_link
 from steelyard.report.export.simgrid_noise import to_noise
-from steelyard.studies.communication.rivals import measured_ends, simple_models
+from steelyard.studies.communication.rivals import user_predictions
 from steelyard.studies.communication.simulation import simgrid_version, simulate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     from steelyard.model.cost_model import CostModel
@@ -234,7 +231,7 @@ def validate(
     sizes = held_out.sizes
     errors = [
         prediction_errors(name, "half_round_trip", sizes, held_out.half_round_trips_s, predicted)
-        for name, predicted in _rivals(sizes, seen, nominal).items()
+        for name, predicted in user_predictions(sizes, _known(seen), nominal).items()
     ]
     gaps: list[float] = []
     for profile in _profiles(model):
@@ -329,24 +326,10 @@ def _profiles(model: CostModel) -> tuple[Profile, ...]:
     return ("rtt", "os") if knows_threshold and model.curves.get("send") else ("rtt",)
 
 
-def _rivals(
-    sizes: NDArray[np.int64], seen: HeldOut | None, nominal: NominalLink | None
-) -> Mapping[str, Vector]:
-    """Predict as people do who have the name of a link, or the same measurements and less time."""
-    found: dict[str, Vector] = {}
-    at = sizes.astype(np.float64)
-    if nominal is not None:
-        bandwidth, latency = nominal.bandwidth_bytes_per_s, nominal.latency_s
-        found["nominal"] = latency + at / bandwidth
-        as_is = default_simgrid("defaults", bandwidth_bytes_per_s=bandwidth, latency_s=latency)
-        found["defaults"] = as_is.half_round_trips(sizes)
-    if seen is not None and len(seen.sizes) >= _FEWEST_OPERATIONS:
-        known = seen.sizes.astype(np.float64)
-        found |= {name: model(at) for name, model in simple_models(known, seen.half_round_trips_s).items()}
-        bandwidth, latency = tuned_link(*measured_ends(known, seen.half_round_trips_s))
-        tuned = default_simgrid("tuned", bandwidth_bytes_per_s=bandwidth, latency_s=latency)
-        found["tuned-defaults"] = tuned.half_round_trips(sizes)
-    return found
+def _known(seen: HeldOut | None) -> tuple[Vector, Vector] | None:
+    if seen is None or len(seen.sizes) < _FEWEST_OPERATIONS:
+        return None
+    return seen.sizes.astype(np.float64), seen.half_round_trips_s
 
 
 def _noise_distances(model: CostModel, held_out: HeldOut, seed: int) -> tuple[NoiseDistance, ...]:

@@ -147,9 +147,9 @@ fn tail_above(ascending: &[f64], wanted: usize) -> Option<ParetoTail> {
 fn limit(shape: f64) -> f64 {
     let last = LIMITS.len() - 1;
     let right = LIMITS.iter().position(|&(known, _)| known >= shape).unwrap_or(last).max(1);
-    let ((low, left), (high, beyond)) = (LIMITS[right - 1], LIMITS[right]);
-    let share = ((shape - low) / (high - low)).clamp(0.0, 1.0);
-    left + share * (beyond - left)
+    let ((low, below), (high, above)) = (LIMITS[right - 1], LIMITS[right]);
+    let part = ((shape - low) / (high - low)).clamp(0.0, 1.0);
+    below + part * (above - below)
 }
 
 /// The tail with its p-value and the limits of its shape.

@@ -6,7 +6,7 @@ use nix::errno::Errno;
 
 use super::claim::Claim;
 use super::file::{read_text, write_text};
-use super::grip::{Grip, open_to_write};
+use super::grip::{Hold, open_to_write};
 use super::kill::processes;
 use super::leaf::WEIGHTS;
 use super::removal::{KEEPER, remove_tree};
@@ -78,9 +78,9 @@ impl UnifiedBase {
         write_text(&file, if is_maximal { WEIGHTS.0 } else { WEIGHTS.1 })
     }
 
-    pub(super) fn add_to(&self, grip: &mut Grip) {
+    pub(super) fn add_to(&self, hold: &mut Hold) {
         let weight = open_to_write(&self.claim.path.join("cpu.weight"));
-        grip.shares.extend(weight.map(|file| (file, WEIGHTS.0.to_owned())));
+        hold.shares.extend(weight.map(|file| (file, WEIGHTS.0.to_owned())));
     }
 
     /// The group `steelyard-<owner>`.

@@ -1,10 +1,12 @@
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use steelyard_model::Source;
 
 use super::file::KeptFile;
+use super::grip::Hold;
 use super::readings::Sample;
 use super::{
     CgroupError, Controller, Grip, GroupLimits, Hierarchy, Layout, LayoutKind, Leaf, ResidentGroups,
@@ -193,19 +195,16 @@ impl Groups {
         sample
     }
 
-    /// A hold on the run in `leaf`, or in the version 1 groups where there is none. The `residents` of these are
-    /// no part of it. Empty on a host without groups.
+    /// A hold on the runs of a batch, but for their leaves. The `residents` are no part of it. Empty on a host
+    /// without groups.
     #[must_use]
-    pub fn grip(&self, leaf: Option<&Leaf>, residents: &[u32]) -> Grip {
-        let mut grip = Grip::default();
-        self.resident.add_to(&mut grip, residents);
+    pub fn grip(&self, residents: &[u32]) -> Grip {
+        let mut hold = Hold::default();
+        self.resident.add_to(&mut hold, residents);
         if let Some(base) = &self.base {
-            base.add_to(&mut grip);
+            base.add_to(&mut hold);
         }
-        if let Some(leaf) = leaf {
-            leaf.add_to(&mut grip);
-        }
-        grip
+        Grip { residents: Arc::new(hold), leaf: None }
     }
 
     /// Lets the next run fork, and gives it the share of the CPU that it is to have, after a run was ended by its

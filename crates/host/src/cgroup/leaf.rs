@@ -2,11 +2,12 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use steelyard_model::Source;
 
 use super::file::{KeptFile, io_bytes, keyed, number, pressure_ns, read_text, write_text};
-use super::grip::{Grip, KernelMemory, Usage, open_to_write};
+use super::grip::{Hold, KernelMemory, Usage, open_to_write};
 use super::kill::{kill_unified, processes};
 use super::readings::Sample;
 use super::removal::{remove_empty, remove_tree};
@@ -23,6 +24,7 @@ pub struct Leaf {
     directory: File,
     controllers: BTreeSet<Controller>,
     files: Files,
+    hold: OnceLock<Arc<Hold>>,
     is_removed: bool,
 }
 
@@ -57,7 +59,14 @@ impl Leaf {
         fs::create_dir(&path).map_err(|source| CgroupError::Create { path: path.clone(), source })?;
         let directory = File::open(&path).map_err(|source| CgroupError::read(&path, source))?;
         let files = Files::open(&path, controllers);
-        Ok(Self { path, directory, controllers: controllers.clone(), files, is_removed: false })
+        Ok(Self {
+            path,
+            directory,
+            controllers: controllers.clone(),
+            files,
+            hold: OnceLock::new(),
+            is_removed: false,
+        })
     }
 
     /// The descriptor for `CLONE_INTO_CGROUP`.
@@ -178,23 +187,32 @@ impl Leaf {
         processes(&self.path)
     }
 
-    /// What is in this group is all of the run, so it replaces what the others would do.
-    pub(super) fn add_to(&self, grip: &mut Grip) {
+    /// What is in this group is all of the run.
+    pub(super) fn hold(&self) -> Arc<Hold> {
+        Arc::clone(self.hold.get_or_init(|| Arc::new(self.open_hold())))
+    }
+
+    fn open_hold(&self) -> Hold {
         let open = |name: &str| open_to_write(&self.path.join(name));
-        // KERNEL: `cgroup.kill` came with 5.14.
-        grip.kill = open("cgroup.kill");
-        grip.process_limits = if grip.kill.is_some() { None } else { open("pids.max") }.into_iter().collect();
-        grip.freezer = open("cgroup.freeze").map(|file| (file, "1", "0"));
-        grip.members = Some((self.path.clone(), Vec::new()));
-        grip.shares.extend(open("cpu.weight").map(|file| (file, WEIGHTS.0.to_owned())));
         let read = |name: &str| KeptFile::open_to_read(self.path.join(name));
-        if self.has(Controller::Memory) {
-            grip.memory = read("memory.current");
+        let has_memory = self.has(Controller::Memory);
+        // KERNEL: `cgroup.kill` came with 5.14.
+        let kill = open("cgroup.kill");
+        Hold {
+            usage: read("cpu.stat").map(|file| Usage::Keyed(file, "usage_usec")),
+            memory: has_memory.then(|| read("memory.current")).flatten(),
             // KERNEL: the line came with 5.18.
-            grip.kernel_memory = read("memory.stat").map(|file| KernelMemory::Keyed(file, "kernel"));
+            kernel_memory: has_memory
+                .then(|| read("memory.stat"))
+                .flatten()
+                .map(|file| KernelMemory::Keyed(file, "kernel")),
+            process_limits: if kill.is_some() { None } else { open("pids.max") }.into_iter().collect(),
+            freezer: open("cgroup.freeze").map(|file| (file, "1", "0")),
+            members: Some((self.path.clone(), Vec::new())),
+            shares: open("cpu.weight").map(|file| (file, WEIGHTS.0.to_owned())).into_iter().collect(),
+            kill,
+            ..Hold::default()
         }
-        let usage = read("cpu.stat");
-        grip.usage = usage.map(|file| Usage::Keyed(file, "usage_usec")).or(grip.usage.take());
     }
 
     /// Ends everything in it and waits until nothing is left.

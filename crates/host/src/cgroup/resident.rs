@@ -8,7 +8,7 @@ use steelyard_model::Source;
 
 use super::claim::Claim;
 use super::file::{KeptFile, blkio_bytes, number, read_text, write_text};
-use super::grip::{Grip, KernelMemory, Usage, open_to_write};
+use super::grip::{Hold, KernelMemory, Usage, open_to_write};
 use super::kill::{kill_legacy, processes};
 use super::readings::Sample;
 use super::removal::remove_tree;
@@ -130,7 +130,7 @@ impl ResidentGroups {
         Ok(())
     }
 
-    /// Sets what [`Grip::end`] changes to what it is between two runs.
+    /// Sets what [`Grip::end`](super::Grip::end) changes to what it is between two runs.
     pub(super) fn relax(&self, is_maximal_weight: bool) -> Result<(), CgroupError> {
         if let Some(group) = self.group(Controller::Pids) {
             write_text(&group.join("pids.max"), &self.process_limit)?;
@@ -143,19 +143,19 @@ impl ResidentGroups {
         Ok(())
     }
 
-    pub(super) fn add_to(&self, grip: &mut Grip, residents: &[u32]) {
+    pub(super) fn add_to(&self, hold: &mut Hold, residents: &[u32]) {
         let open = |controller, name: &str| open_to_write(&self.group(controller)?.join(name));
         let read = |controller, name: &str| KeptFile::open_to_read(self.group(controller)?.join(name));
-        grip.usage = read(Controller::Cpuacct, "cpuacct.usage").map(Usage::Number);
-        grip.oom_control = read(Controller::Memory, "memory.oom_control");
-        grip.memory = read(Controller::Memory, "memory.usage_in_bytes");
-        grip.kernel_memory = read(Controller::Memory, "memory.kmem.usage_in_bytes").map(KernelMemory::Number);
-        grip.process_limits.extend(open(Controller::Pids, "pids.max"));
-        grip.freezer = open(Controller::Freezer, "freezer.state").map(|file| (file, "FROZEN", "THAWED"));
-        grip.members = self.tree_group().map(|group| (group, residents.to_vec()));
-        grip.shares.extend(open(Controller::Cpu, "cpu.shares").map(|file| (file, SHARES.0.to_owned())));
+        hold.usage = read(Controller::Cpuacct, "cpuacct.usage").map(Usage::Number);
+        hold.oom_control = read(Controller::Memory, "memory.oom_control");
+        hold.memory = read(Controller::Memory, "memory.usage_in_bytes");
+        hold.kernel_memory = read(Controller::Memory, "memory.kmem.usage_in_bytes").map(KernelMemory::Number);
+        hold.process_limits.extend(open(Controller::Pids, "pids.max"));
+        hold.freezer = open(Controller::Freezer, "freezer.state").map(|file| (file, "FROZEN", "THAWED"));
+        hold.members = self.tree_group().map(|group| (group, residents.to_vec()));
+        hold.shares.extend(open(Controller::Cpu, "cpu.shares").map(|file| (file, SHARES.0.to_owned())));
         let runtime_us = self.real_time_us.max(LAST_REAL_TIME_US).to_string();
-        grip.shares.extend(open(Controller::Cpu, REAL_TIME).map(|file| (file, runtime_us)));
+        hold.shares.extend(open(Controller::Cpu, REAL_TIME).map(|file| (file, runtime_us)));
     }
 
     fn limit_memory(&self, memory_bytes: Option<u64>) -> Result<(), CgroupError> {

@@ -7,7 +7,7 @@ use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::getppid;
-use steelyard_host::cgroup::{GroupLimits, Groups, Layout};
+use steelyard_host::cgroup::{Grip, GroupLimits, Groups, Layout};
 use steelyard_model::{Limits, Placement, RunOutcome, RunSpec, SchedulingPolicy};
 
 use super::arm::Armed;
@@ -106,6 +106,8 @@ pub(super) struct Batch {
     pub(super) cpus: Vec<u32>,
     /// Sees every run begin and end.
     pub(super) watch: SharedWatch,
+    /// What its runs are ended by.
+    pub(super) grip: Grip,
     armed: Option<Armed>,
 }
 
@@ -211,7 +213,8 @@ impl Launcher {
         let cpus = spec.placement.cpus.clone().unwrap_or_else(allowed_cpus);
         let watch = watch_programs(&self.watch, &cpus);
         self.steal.watch(cpus.clone());
-        let mut batch = Batch { spec: spec.clone(), degraded, cpus, watch, armed: None };
+        let grip = self.groups.grip(&self.residents);
+        let mut batch = Batch { spec: spec.clone(), degraded, cpus, watch, grip, armed: None };
         batch.armed = Some(self.arm(&batch, spec.first_iteration)?);
         self.batch = Some(batch);
         Ok(())

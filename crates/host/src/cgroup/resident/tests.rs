@@ -94,8 +94,9 @@ fn a_grip_lets_nothing_be_forked_and_is_relaxed_afterwards() {
     }
     let read = |group: &Path, name: &str| fs::read_to_string(group.join(name)).unwrap();
     groups.apply(&GroupLimits { process_count: Some(5), ..GroupLimits::default() }).unwrap();
-    let mut grip = Grip::default();
-    groups.add_to(&mut grip, &[]);
+    let mut hold = Hold::default();
+    groups.add_to(&mut hold, &[]);
+    let grip = crate::cgroup::Grip { residents: std::sync::Arc::new(hold), leaf: None };
     // Plain files are written from where the last write ended.
     for (group, name) in [(&pids, "pids.max"), (&cpu, "cpu.shares"), (&cpu, "cpu.rt_runtime_us")] {
         fs::write(group.join(name), "").unwrap();

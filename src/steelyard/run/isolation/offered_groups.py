@@ -25,8 +25,6 @@ OFFERED: Final = Path("/steelyard/cgroup")
 
 UNIFIED: Final = "unified"
 WANTED: Final = frozenset({"cpu", "cpuacct", "memory", "pids", "freezer", "cpuset", "blkio"})
-MOST: Final = {"cpu.shares": "262144", "cpu.weight": "10000"}
-"""Shares of the CPU, as those of a group on the host. SOURCE: kernel, MAX_SHARES and CGROUP_WEIGHT_MAX."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +81,7 @@ def offer_groups(site: Site) -> None:
                 group.mkdir(exist_ok=True)
             except OSError:
                 break
-            _furnish(group, site)
+            _bind(group, site)
 
 
 def offered_mounts(site: Site, *, has_namespace: bool = False) -> list[Mount]:
@@ -124,11 +122,12 @@ def _hand_down(group: Path) -> None:
                 (group / "cgroup.subtree_control").write_text(f"+{controller}", encoding="ascii")
 
 
-def _furnish(group: Path, site: Site) -> None:
-    for name, most in MOST.items():
-        if (group / name).exists():
-            with suppress(OSError):
-                (group / name).write_text(most, encoding="ascii")
+def _bind(group: Path, site: Site) -> None:
+    """Bind a group to the CPUs of its worker.
+
+    Its share of the CPU stays the usual one: the launcher lives in the engine's group, and must not
+    be kept from ending a run by the run's.
+    """
     # A new version 1 cpuset is empty and takes no process; the engine binds the container itself.
     bound = {"cpuset.cpus": site.cpus, "cpuset.mems": site.memory_nodes}
     for name, numbers in bound.items():

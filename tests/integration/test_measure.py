@@ -145,6 +145,7 @@ DAEMON = (
 )
 
 
+@pytest.mark.long("starts an engine, and three containers of each kind")
 @pytest.mark.parametrize("name", CONTAINERS)
 def test_a_container_is_measured_and_limited_by_control_groups_of_the_host(
     name: str, measured: Measure

@@ -199,6 +199,18 @@ def test_what_an_author_says_is_carried_into_every_text(
     assert all(f"`{name}` does not follow" in said for name in ("CITATION.cff", "README.md", CRATE_NAME))
 
 
+def test_what_a_package_holds_never_commands_the_terminal(
+    forged: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = forged / "result" / "findings.json"
+    path.write_text(path.read_text().replace("steelyard/findings/1", "\\u001b[2J"))
+    hashes_made_again(forged)
+    assert execute(["verify", str(forged)]) == 5
+    said = capsys.readouterr().err
+    assert r"\x1b[2J" in said
+    assert "\x1b" not in said
+
+
 @pytest.mark.parametrize("content", ["[]", "{}", "[" * 100_000, '{"schema": "steelyard/about/9"}', "\xff"])
 def test_an_unreadable_statement_is_an_error_and_no_bug(
     forged: Path, content: str, capsys: pytest.CaptureFixture[str]

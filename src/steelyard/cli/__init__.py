@@ -248,10 +248,14 @@ def _fail(error: SteelyardError, words: Sequence[str]) -> int:
 
 
 def _show(error: SteelyardError, words: Sequence[str]) -> None:
-    paragraph = "\n".join(line for line in error.message.splitlines() if line.strip())
+    from steelyard.share.entry_names import visible  # noqa: PLC0415 - start-up time
+
+    # What a foreign file holds may stand in a message, and must not command the terminal.
+    lines = [visible(line.expandtabs()) for line in error.message.splitlines() if line.strip()]
     split = find_verb(words)
     hint = error.hint or f"steelyard {'' if split is None else f'{split[0]} '}--help"
-    sys.stderr.write(f"error: {paragraph}\n\nhint: {_next_step(hint, words)}\n")
+    shown = "\n".join(visible(line.expandtabs()) for line in _next_step(hint, words).splitlines())
+    sys.stderr.write("error: " + "\n".join(lines) + f"\n\nhint: {shown}\n")
     sys.stderr.flush()
 
 

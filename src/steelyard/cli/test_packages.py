@@ -247,7 +247,7 @@ def test_what_a_plan_says_of_people_hosts_addresses_and_keys_is_known() -> None:
     request = json.dumps({"devices": "/data/labs/mine.toml"})
     command = ("sh", "-c", "ssh bob@far.example -i /home/carol/.ssh/id_ed25519 image@sha256:00")
     cell = Cell(0, {"cell": "0"}, Execution("bare", command))
-    options = {"devices": json.dumps(DEVICES), "request": request}
+    options: dict[str, str | int | float | bool | None] = {"devices": json.dumps(DEVICES), "request": request}
     plan = Plan("replication", 1, {}, (cell,), (), 1, options).freeze()
     provenance = Provenance("replication", plan.id, 1, host_id="0a1b", host={"hostname": "desk"})
     assert private_texts(plan, provenance) == {

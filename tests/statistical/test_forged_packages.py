@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import zipfile
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +17,8 @@ from steelyard import __version__
 from steelyard.cli import execute
 from steelyard.share.checksums import MANIFEST_NAME
 from steelyard.share.crate import CRATE_NAME
+from steelyard.share.parts import result_parts
+from steelyard.share.statement import read_statement
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,7 +104,7 @@ def test_an_untouched_package_is_confirmed_and_says_what_only_its_author_can(
     said = json.loads(capsys.readouterr().out)
     assert (said["problems"], said["not_compared"]) == ([], [])
     assert any("authors" in each for each in said["said"])
-    assert any(each.startswith("`wheels/") for each in said["said"])
+    assert any("steelyard-0.1.0-cp311" in each and "executes" in each for each in said["said"])
     assert not (forged / "result" / "notes.html").exists()
 
 
@@ -186,6 +189,21 @@ def test_forged_metadata_is_named(forged: Path, capsys: pytest.CaptureFixture[st
         assert f"`{CRATE_NAME}` does not follow from the result" in capsys.readouterr().out
         root[key] = kept
         (forged / CRATE_NAME).write_text(json.dumps(crate))
+
+
+def test_what_a_container_would_execute_is_named_though_only_its_author_can_say_it(
+    forged: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever packs a result again can choose image and wheel, and every text follows from them."""
+    other = f"evil.example/x@sha256:{'0' * 64}"
+    statement = replace(read_statement(forged), base_image=other)
+    for part in result_parts(forged / "result", statement):
+        if isinstance(part.content, bytes):
+            (forged / part.name).write_bytes(part.content)
+    hashes_made_again(forged)
+    assert execute(["verify", str(forged)]) == 0
+    said = capsys.readouterr().err
+    assert f"`Containerfile`: its base image `{other}`, which its container executes" in said
 
 
 def test_what_an_author_says_is_carried_into_every_text(

@@ -22,7 +22,7 @@ from steelyard.share.checksums import MANIFEST_NAME, compare_manifest, files_of,
 from steelyard.share.crate import CRATE_NAME, CRATE_PROFILE, PREVIEW_NAME, PROCESS_PROFILE, RESULT
 from steelyard.share.entry_names import quoted, refused
 from steelyard.share.parts import describing_parts, result_parts
-from steelyard.share.recipe import WHEELS
+from steelyard.share.recipe import BASE_IMAGE, RECIPE_NAME, WHEELS
 from steelyard.share.statement import STATEMENT_NAME, read_statement
 from steelyard.share.unpack import unpack
 from steelyard.share.verify import Verification, changed_text, examine
@@ -31,6 +31,8 @@ from steelyard.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from steelyard.share.statement import Statement
 
 _LARGEST_CRATE_BYTES: Final = 256 << 20
 _SMALLEST_MEMORY_BYTES: Final = 4 << 30
@@ -223,7 +225,6 @@ def compare_parts(folder: Path, result: Path, found: Verification) -> None:
     if statement.wheel is not None and statement.carries_wheel:
         name = f"{WHEELS}{statement.wheel['name']}"
         given[name] = Part(name, folder / name, statement.wheel["sha256"], 0)
-        found.said.append(f"`{name}`, which its container installs")
     given |= {part.name: part for part in describing_parts(result, statement, present)}
     is_other = statement.packed_with != __version__
     unlike = []
@@ -245,11 +246,19 @@ def compare_parts(folder: Path, result: Path, found: Verification) -> None:
         found.not_compared.append(
             f"{len(unlike)} sources in `{WORKLOADS}`: they are of Steelyard {theirs}, this is {__version__}"
         )
-    said = ", ".join(sorted(statement.about)) or "nothing"
-    found.said.append(f"`{STATEMENT_NAME}`: who packed it, licences of packages, and of its author: {said}")
-    found.said.append(
-        f"`{RESULT}{PROVENANCE_NAME}` and the raw data: host, versions, and what was measured there"
-    )
+    found.said.extend(_said(statement))
+
+
+def _said(statement: Statement) -> Iterator[str]:
+    """Name what only the author of a package can say, what its container executes first."""
+    if statement.base_image != BASE_IMAGE:
+        yield f"`{RECIPE_NAME}`: its base image {quoted(statement.base_image)}, which its container executes"
+    if statement.wheel is not None:
+        name, sha256 = statement.wheel["name"], statement.wheel["sha256"]
+        yield f"`{RECIPE_NAME}`: Steelyard as {quoted(name)} of hash {sha256}, which its container executes"
+    keys = ", ".join(sorted(statement.about)) or "nothing"
+    yield f"`{STATEMENT_NAME}`: who packed it, licences of packages, and of its author: {keys}"
+    yield f"`{RESULT}{PROVENANCE_NAME}` and the raw data: host, versions, and what was measured there"
 
 
 def _fault_of_part(given: Part, path: Path) -> str | None:

@@ -1,4 +1,4 @@
-"""Record the page template of this version, and keep a package of it in `tests/fixtures/packages`.
+"""Record the page template of this version, and keep packages of it in `tests/fixtures/packages`.
 
 What is kept of a release is never written again: later versions must confirm it. Until the version in
 Cargo.toml is released, execute this after every change of the template, the analysis or the package's texts.
@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from fixtures.kept_package import PACKAGES, build_result  # noqa: E402 - from the folder of tests
+from fixtures.kept_package import BUILT, PACKAGES  # noqa: E402 - from the folder of tests
 from steelyard import __version__  # noqa: E402 - after it
 from steelyard.cli import execute  # noqa: E402
 from steelyard.share.page_content import released_entry  # noqa: E402
@@ -29,14 +29,14 @@ def main() -> None:
     known[__version__] = released_entry()
     TEMPLATES.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     PACKAGES.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        result = build_result(Path(folder) / "result")
-        package = Path(folder) / "kept.zip"
-        for words in (["analyse", result], ["report", result], ["pack", result, "-o", package]):
-            code = execute([str(word) for word in words])
-            if code:
-                raise SystemExit(code)
-        shutil.move(package, PACKAGES / f"steelyard-{__version__}.zip")
+    for study, build in BUILT.items():
+        with tempfile.TemporaryDirectory() as folder:
+            result, package = build(Path(folder) / "result"), Path(folder) / "kept.zip"
+            for words in (["analyse", result], ["report", result], ["pack", result, "-o", package]):
+                code = execute([str(word) for word in words])
+                if code:
+                    raise SystemExit(code)
+            shutil.move(package, PACKAGES / f"steelyard-{__version__}-{study}.zip")
 
 
 if __name__ == "__main__":

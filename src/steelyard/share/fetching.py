@@ -7,30 +7,24 @@ import http.client
 import os
 import shlex
 import stat
-import time
 import urllib.error
 import urllib.request
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import partial
-from io import BufferedIOBase, BufferedReader, RawIOBase
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Final
 from urllib.parse import quote, urljoin, urlsplit
 
 from steelyard import __version__
 from steelyard.errors import DataError, UsageError, unwritable
 from steelyard.share.archive import UNWATCHED
 from steelyard.share.entry_names import quoted
+from steelyard.share.pace import PACE, Allowance, Pace, WatchedHttp, WatchedHttps
 from steelyard.share.repository import INDEX_NAME, LARGEST_INDEX_BYTES, choose, read_index
 from steelyard.share.unpack import require_room
-from steelyard.units import format_bytes
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Iterator
+    from io import BufferedIOBase, BufferedReader
     from pathlib import Path
-
-    from _typeshed import WriteableBuffer
 
     from steelyard.share.archive import Watcher
     from steelyard.share.repository import Listed
@@ -41,154 +35,6 @@ _PARTIAL: Final = 206
 _NOT_THERE: Final = 416
 _REDIRECTS: Final = range(300, 400)
 _HINT: Final = "repeat the command; what was fetched so far is kept and continued"
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How slow a server may be: one byte now and then would hold a program for ever.
-
-    Parameters
-    ----------
-    window_s : float
-        Within so many seconds an answer begins, and in any so many `slowest_bytes` arrive [s].
-    slowest_bytes : int
-        4 KiB a second in the default window; a modem of 1994 was as fast.
-    index_s : float
-        Within so many seconds the whole index is there [s].
-    surplus_bytes : int
-        What an answer may have beyond its content: headers, and marks between its chunks.
-    """
-
-    window_s: float = 30.0
-    slowest_bytes: int = 120 << 10
-    index_s: float = 120.0
-    surplus_bytes: int = 4 << 20
-
-
-PACE: Final = Pace()
-
-
-class _Allowance:
-    """What one answer may still take, from its first byte to its last.
-
-    Parameters
-    ----------
-    content_bytes : int
-        The most that its content may have.
-    total_s : float or None
-        Time for all of it [s].
-    pace : Pace
-        How slow it may be.
-    """
-
-    def __init__(self, content_bytes: int, total_s: float | None, pace: Pace) -> None:
-        now = time.monotonic()
-        self._pace = pace
-        self._window_end = now + pace.window_s
-        self._end = None if total_s is None else now + total_s
-        self._in_window = 0
-        self._left = content_bytes + content_bytes // 4 + pace.surplus_bytes
-
-    def wait_s(self) -> float:
-        """Give how long the next bytes may take [s].
-
-        Raises
-        ------
-        TimeoutError
-            If the server was too slow so far.
-        """
-        now = time.monotonic()
-        if self._end is not None and now >= self._end:
-            message = "the server was too slow: the whole took longer than it may"
-            raise TimeoutError(message)
-        if now >= self._window_end:
-            if self._in_window < self._pace.slowest_bytes:
-                rate = f"{format_bytes(self._pace.slowest_bytes)} in {self._pace.window_s:g} s"
-                message = f"the server was too slow: {format_bytes(self._in_window)}, and {rate} is the least"
-                raise TimeoutError(message)
-            self._in_window, self._window_end = 0, now + self._pace.window_s
-        return max(min(self._window_end, self._end or self._window_end) - now, 0.001)
-
-    def took(self, byte_count: int) -> None:
-        """Take note of bytes that arrived, of which kind ever."""
-        self._in_window += byte_count
-        self._left -= byte_count
-        if self._left < 0:
-            message = "the server sends more than the answer can have"
-            raise http.client.HTTPException(message)
-
-
-class _Watched(RawIOBase):
-    """The bytes of a connection, none of which is waited for longer than is left.
-
-    Parameters
-    ----------
-    connection : socket.socket
-        Where they come from.
-    allowance : _Allowance
-        What is left.
-    """
-
-    def __init__(self, connection: socket.socket, allowance: _Allowance) -> None:
-        self._socket = connection
-        self._kept_open = connection.makefile("rb", buffering=0)
-        self._allowance = allowance
-
-    def readable(self) -> bool:
-        """Say yes."""
-        return True
-
-    def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """Read what there is."""
-        while True:
-            self._socket.settimeout(self._allowance.wait_s())
-            with suppress(TimeoutError):
-                count = self._socket.recv_into(buffer)
-                break
-        self._allowance.took(count)
-        return count
-
-    def close(self) -> None:
-        """Close it."""
-        self._kept_open.close()
-        super().close()
-
-
-class _Answer(http.client.HTTPResponse):
-    """An answer that is watched from its first byte on."""
-
-    def __init__(self, sock: socket.socket, *args: Any, allowance: _Allowance, **kwargs: Any) -> None:
-        super().__init__(sock, *args, **kwargs)
-        self.fp.close()
-        self.fp = BufferedReader(_Watched(sock, allowance))
-
-
-def _watched_connection(
-    kind: type[http.client.HTTPConnection], allowance: _Allowance, *args: Any, **kwargs: Any
-) -> http.client.HTTPConnection:
-    connection = kind(*args, **kwargs)
-    connection.response_class = partial(_Answer, allowance=allowance)  # type: ignore[assignment]
-    return connection
-
-
-class _Http(urllib.request.HTTPHandler):
-    def __init__(self, allowance: _Allowance) -> None:
-        super().__init__()
-        self._kind = partial(_watched_connection, http.client.HTTPConnection, allowance)
-
-    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        """Open a connection that is watched."""
-        return self.do_open(self._kind, req)
-
-
-class _Https(urllib.request.HTTPSHandler):
-    def __init__(self, allowance: _Allowance) -> None:
-        super().__init__()
-        self._kind = partial(_watched_connection, http.client.HTTPSConnection, allowance)
-
-    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        """Open a connection that is watched."""
-        return self.do_open(self._kind, req)
 
 
 class _SameKind(urllib.request.HTTPRedirectHandler):
@@ -255,7 +101,7 @@ def fetch_index(place: str, pace: Pace = PACE) -> tuple[Listed, ...]:
         If there is no index, or it cannot be used.
     """
     source = f"{_base(place)}{INDEX_NAME}"
-    allowance = _Allowance(LARGEST_INDEX_BYTES, pace.index_s, pace)
+    allowance = Allowance(LARGEST_INDEX_BYTES, pace.index_s, pace)
     with _reading(place, INDEX_NAME, 0, allowance) as (file, _):
         content = file.read(LARGEST_INDEX_BYTES + 1)
     if len(content) > LARGEST_INDEX_BYTES:
@@ -327,7 +173,7 @@ def _continue(place: str, listed: Listed, part: Path, watcher: Watcher, pace: Pa
             return
         lacking = listed.byte_count - done
         require_room(part.parent, (lacking,), place)
-        with _reading(place, listed.name, done, _Allowance(listed.byte_count, None, pace)) as (file, begin):
+        with _reading(place, listed.name, done, Allowance(listed.byte_count, None, pace)) as (file, begin):
             done = into.seek(begin)
             into.truncate()
             while chunk := file.read1(min(_CHUNK_BYTES, listed.byte_count - done + 1)):  # what came is kept
@@ -356,9 +202,7 @@ def _base(place: str) -> str:
 
 
 @contextmanager
-def _reading(
-    place: str, name: str, begin: int, allowance: _Allowance
-) -> Iterator[tuple[BufferedIOBase, int]]:
+def _reading(place: str, name: str, begin: int, allowance: Allowance) -> Iterator[tuple[BufferedIOBase, int]]:
     """Read a file of a repository from a byte on; also gives where the answer really begins."""
     if not is_address(place):
         with _reading_folder(place, name) as file:
@@ -410,13 +254,13 @@ def _continues(answer: http.client.HTTPResponse, begin: int) -> bool:
     return bool(begin) and answer.status == _PARTIAL and said.startswith(f"bytes {begin}-")
 
 
-def _opener(allowance: _Allowance) -> urllib.request.OpenerDirector:
+def _opener(allowance: Allowance) -> urllib.request.OpenerDirector:
     """Give what opens http and https and nothing else: no files, no ftp, no data in addresses."""
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler(),
-        _Http(allowance),
-        _Https(allowance),
+        WatchedHttp(allowance),
+        WatchedHttps(allowance),
         urllib.request.HTTPDefaultErrorHandler(),
         urllib.request.HTTPErrorProcessor(),
         _SameKind(),

@@ -63,24 +63,15 @@ fn a_run_reports_every_worker_and_source() {
     assert_eq!(report.len(), 6 + 3 * 3 + 2 * 2);
 }
 
-/// Shares of the run in which the dispatcher waited for room, and the worker for packets.
-fn idle_shares(line: &str) -> [f64; 2] {
-    let (_, report) = measured(line);
-    #[expect(clippy::cast_precision_loss, reason = "times are far below 2^53")]
-    let value = |name: &str| report[&(name.to_owned(), 0)].0 as f64;
-    ["dispatcher_idle", "worker_idle"].map(|name| value(name) / value("wall"))
-}
-
 #[test]
-fn idle_time_tells_who_waits_for_whom() {
-    // An empty packet takes longer to draw than to process, a large one a hundred times shorter. On one core
-    // each waits while the other works, whatever they do.
-    if std::thread::available_parallelism().unwrap().get() > 1 {
-        let [dispatcher, worker] = idle_shares("parallel 100 1 1 t 1 1024 n L");
-        assert!(worker > 2.0 * dispatcher, "small packets: {dispatcher} {worker}");
+fn only_a_dispatcher_that_met_a_full_queue_has_waited() {
+    for (depth, must_wait) in [(1, true), (2000, false)] {
+        let (_, report) = measured(&format!("parallel 1000 1 25 t 1 {depth} n L correct"));
+        let value = |name: &str| report[&(name.to_owned(), 0)].0;
+        assert_eq!(value("dispatcher_idle") > 0, value("full_waits") > 0, "depth {depth}");
+        assert!(must_wait || value("full_waits") == 0, "depth {depth}");
+        assert!(value("dispatcher_idle") <= value("wall") && value("worker_idle") > 0, "depth {depth}");
     }
-    let [dispatcher, worker] = idle_shares("parallel 100 1 20000 t 1 32 n L");
-    assert!(dispatcher > 0.9 && worker < 0.1, "large packets: {dispatcher} {worker}");
 }
 
 #[test]

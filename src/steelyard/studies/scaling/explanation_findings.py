@@ -15,6 +15,7 @@ from steelyard.studies.scaling.estimates import BLOCKS, NO_TRIALS, mapped, numbe
 from steelyard.studies.scaling.generator import median_balance_bound
 from steelyard.studies.scaling.held_back_findings import held_back_findings
 from steelyard.studies.scaling.strategy_findings import (
+    HOME_ONLY,
     INCONCLUSIVE,
     LOCK_FREE,
     judge_rate,
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
     from steelyard.studies.scaling.recorded import CellTrials, Recorded
 
 EXPONENTIAL: Final = "exponential"
-HOME_ONLY: Final = frozenset({LOCK_FREE, "HomeQueue"})
-"""Strategies in which a worker takes from its own queue alone."""
-
 PUBLISHED_TRIALS: Final = 11
 """SOURCE: trials of the source's exponential experiments; trial s of them draws its means with seed s."""
 

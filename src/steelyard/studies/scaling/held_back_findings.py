@@ -11,7 +11,7 @@ from steelyard.analyse.bottleneck import Gains, pipeline_gains
 from steelyard.analyse.speedup import limits_of, ratio_of_medians, resampled_medians
 from steelyard.studies.analysis_parts import finding, finite
 from steelyard.studies.scaling.estimates import BLOCKS, median_estimate, number, of_trials
-from steelyard.studies.scaling.strategy_findings import SURE, contender_of, smaller_packets
+from steelyard.studies.scaling.strategy_findings import HOME_ONLY, SURE, contender_of, smaller_packets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -41,6 +41,7 @@ FULL: Final = 0.95
 """Share of the cores that threads must want, on average, for the cores to count as used up by a crowd."""
 
 IRRELEVANT_DEPTH: Final = frozenset({"depth does not matter", "deeper is slower"})
+DEPTH_BINDS: Final = "depth binds"
 FEWEST: Final = 2
 """Trials without which nothing is judged."""
 
@@ -56,6 +57,15 @@ class _Waiting:
     def gains(self) -> Gains:
         return pipeline_gains(self.dispatcher, self.workers)
 
+    def late(self, strategy: str) -> Vector:
+        """Give the share of each trial by which waits exceed what they can be with nobody woken late.
+
+        While a queue is full, whoever takes from it does not wait: its own worker, or every worker.
+        """
+        if strategy in HOME_ONLY:
+            return np.asarray(self.dispatcher + self.workers.sum(axis=1) - self.workers.shape[1])
+        return np.asarray(self.dispatcher + self.workers.mean(axis=1) - 1)
+
 
 def held_back_findings(
     found: Iterable[Curve], recorded: Recorded, depths: Iterable[Finding]
@@ -68,6 +78,10 @@ def held_back_findings(
     it has dealt faster elsewhere, and queues whose depth was changed without effect, are no cause: what then
     takes the time is the hand-over.
 
+    A queue is never full and empty at once. Where dispatcher and workers together waited for longer than that
+    allows, somebody was woken late, by a busy machine if not by the pipeline; queues are then the cause only
+    where deeper ones were measured and are faster.
+
     Parameters
     ----------
     found : iterable of Curve
@@ -77,10 +91,9 @@ def held_back_findings(
     depths : iterable of Finding
         What other depths changed.
     """
-    without_effect = {
-        tuple(each.subject[name] for name in ("load", "mean_work", "workers", "contender"))
+    by_place = {
+        tuple(each.subject[name] for name in ("load", "mean_work", "workers", "contender")): each
         for each in depths
-        if each.verdict in IRRELEVANT_DEPTH
     }
     for curve in found:
         for point in curve.points:
@@ -88,7 +101,7 @@ def held_back_findings(
             if waiting is not None:
                 levels = point.cell.levels
                 place = (levels["load"], levels["mean_work"], levels["workers"], contender_of(levels))
-                yield _held_back(curve, point, waiting, recorded, is_deep=place in without_effect)
+                yield _held_back(curve, point, waiting, recorded, by_place.get(place))
 
 
 def _waiting(cell: CellTrials) -> _Waiting | None:
@@ -103,7 +116,7 @@ def _waiting(cell: CellTrials) -> _Waiting | None:
 
 
 def _held_back(
-    curve: Curve, point: Point, waiting: _Waiting, recorded: Recorded, *, is_deep: bool
+    curve: Curve, point: Point, waiting: _Waiting, recorded: Recorded, depth: Finding | None
 ) -> Finding:
     cell = point.cell
     gains = waiting.gains
@@ -111,10 +124,10 @@ def _held_back(
     verdict = _cause(gains, recorded, point.workers)
     if verdict == IMBALANCE:
         verdict = _uneven(cell, waiting, recorded)
-    if (verdict == DISPATCHER and dealt is not None and dealt.high is not None and dealt.high < 1) or (
-        verdict == QUEUES and is_deep
-    ):
+    if verdict == DISPATCHER and dealt is not None and dealt.high is not None and dealt.high < 1:
         verdict = HAND_OVER
+    if verdict == QUEUES:
+        verdict = _queues(cell, waiting, recorded, depth)
 
     def share(values: Vector) -> Estimate:
         return median_estimate(100 * values, "percent", recorded.draws)
@@ -174,6 +187,19 @@ def _largest(parts: dict[str, Vector]) -> str:
         return SEVERAL
     surest = max(parts, key=lambda name: float(np.mean(parts[name] == largest)))
     return surest if float(np.mean(parts[surest] == largest)) >= SURE else UNDECIDED
+
+
+def _queues(cell: CellTrials, waiting: _Waiting, recorded: Recorded, depth: Finding | None) -> str:
+    """Say whether queues are too shallow, or what passes through them is handed over late."""
+    if depth is not None and depth.verdict in IRRELEVANT_DEPTH:
+        return HAND_OVER
+    is_faster_deeper = (
+        depth is not None
+        and depth.verdict == DEPTH_BINDS
+        and int(cell.levels["depth"]) < int(str(depth.facts["deep"]))
+    )
+    _, late = limits_of(resampled_medians(waiting.late(cell.levels["strategy"]), recorded.draws))
+    return QUEUES if is_faster_deeper or late <= SMALL_LOSS else UNDECIDED
 
 
 def _uneven(cell: CellTrials, waiting: _Waiting, recorded: Recorded) -> str:

@@ -8,13 +8,13 @@ from steelyard.report.page import Pairs, Section
 from steelyard.studies.report_blocks import listed, present
 from steelyard.studies.report_repeat import repeat_section
 from steelyard.studies.scaling import report_tables as tables
-from steelyard.studies.scaling.explanation_findings import HOME_ONLY
 from steelyard.studies.scaling.packets import UNIFORM
 from steelyard.studies.scaling.recommendations import FITTING
 from steelyard.studies.scaling.report_answer import recommendations
 from steelyard.studies.scaling.report_figures import overhead_figure, speedup_figure
 from steelyard.studies.scaling.report_sentences import PHRASING
 from steelyard.studies.scaling.report_tables import table_of
+from steelyard.studies.scaling.strategy_findings import HOME_ONLY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

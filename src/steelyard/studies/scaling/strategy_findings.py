@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 LOCK_FREE: Final = "LockFree"
 HOME_QUEUE: Final = "HomeQueue"
+HOME_ONLY: Final = frozenset({LOCK_FREE, HOME_QUEUE})
+"""Strategies in which a worker takes from its own queue alone."""
+
 WITHOUT_DISPATCHER: Final = "leader/followers"
 NO_LOCK: Final = "none"
 COSTS: Final = "the lock costs"

@@ -112,6 +112,7 @@ def verdicts(*cells: CellTrials, cores: int | None = 64, depths: tuple[str, ...]
             {name: each.levels[name] for name in ("load", "mean_work", "workers")}
             | {"contender": "LockFree"},
             verdict,
+            facts={"deep": 512, "shallow": 1},
         )
         for each, verdict in zip(cells, depths, strict=False)
     ]
@@ -177,6 +178,18 @@ def test_a_depth_that_changed_nothing_is_no_cause() -> None:
     shallow = cell(1.0, (2.0, 2.0), 1, scatter=1.0)
     assert verdicts(shallow, depths=("depth binds",)) == [QUEUES]
     assert verdicts(shallow, depths=("depth does not matter",)) == [HAND_OVER]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_waits_that_contradict_each_other_are_no_shallow_queue(workers: int) -> None:
+    busy = cell(0.1, (1.0 * workers,) * workers, 32)
+    # Others use the cores: whoever is woken gets one much later, whatever the queues hold.
+    wall = busy.metrics["wall"]
+    busy.metrics["dispatcher_idle"][:] = 0.95 * wall
+    busy.parts["worker_idle"][:] = 0.9 * wall[:, None]
+    assert verdicts(busy) == [UNDECIDED]
+    assert verdicts(busy, depths=("depth binds",)) == [QUEUES]
+    assert verdicts(busy, depths=("depth does not matter",)) == [HAND_OVER]
 
 
 def test_a_cause_is_what_gains_alone_and_not_what_would_bind_next() -> None:

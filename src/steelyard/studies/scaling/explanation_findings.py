@@ -13,7 +13,7 @@ from steelyard.studies.analysis_parts import finding, finite
 from steelyard.studies.scaling.curves import within_cores
 from steelyard.studies.scaling.estimates import BLOCKS, NO_TRIALS, mapped, number, of_trials, ratio_estimate
 from steelyard.studies.scaling.generator import median_balance_bound
-from steelyard.studies.scaling.held_back_findings import held_back_findings
+from steelyard.studies.scaling.held_back_findings import DEPTH_BINDS, held_back_findings
 from steelyard.studies.scaling.strategy_findings import (
     HOME_ONLY,
     INCONCLUSIVE,
@@ -44,6 +44,13 @@ CONTRADICTS: Final = "contradicts the bound"
 ONE_SOURCE: Final = "one source: nothing to balance"
 BINDS: Final = "the dispatcher binds"
 LEAVES_ROOM: Final = "the dispatcher leaves room"
+DEPTHS: Final = {
+    "faster": DEPTH_BINDS,
+    "slower": "deeper is slower",
+    "equivalent": "depth does not matter",
+}
+"""What a deeper queue's rate says, by its verdict."""
+
 LINE_FROM: Final = 200
 """Mean work from which one worker, not the dispatcher, sets the pace in the source's first experiment."""
 
@@ -217,31 +224,28 @@ def _bound(ceiling: CellTrials, peak: Point, serial: float, recorded: Recorded) 
 
 
 def _depth(recorded: Recorded, margin: float) -> Iterator[Finding]:
-    """Compare the deepest queues with the shallowest, all else equal."""
+    """Compare the deepest queues with each shallower depth, all else equal."""
     by_rest: dict[tuple[str, ...], dict[int, CellTrials]] = {}
     for place, there in places(recorded).items():
         load, work, depth, workers = place
         for name, cell in there.items():
             by_rest.setdefault((load, work, workers, name), {})[int(depth)] = cell
     for (load, work, workers, name), depths in by_rest.items():
-        if len(depths) < 2:  # noqa: PLR2004 - one depth
-            continue
-        shallow, deep = min(depths), max(depths)
-        ratio = ratio_of_medians(depths[deep].values, depths[shallow].values, recorded.draws)
-        estimate = ratio_estimate(ratio, f"median rate at the deeper over the shallower queue, {BLOCKS}")
-        yield finding(
-            "depth",
-            {"load": load, "mean_work": work, "workers": workers, "contender": name},
-            {
-                "faster": "depth binds",
-                "slower": "deeper is slower",
-                "equivalent": "depth does not matter",
-            }.get(word := judge_rate(estimate, margin), word),
-            estimates={"gain": estimate},
-            facts={
-                "shallow": shallow,
-                "deep": deep,
-                "oversubscribed": recorded.is_oversubscribed(int(workers)),
-            },
-            evidence=of_trials((depths[deep], depths[shallow]), "rate over depth"),
-        )
+        deep = max(depths)
+        for shallow in sorted(depths.keys() - {deep}):
+            ratio = ratio_of_medians(depths[deep].values, depths[shallow].values, recorded.draws)
+            estimate = ratio_estimate(ratio, f"median rate at the deeper over the shallower queue, {BLOCKS}")
+            subject = {"load": load, "mean_work": work, "depth": str(shallow), "workers": workers}
+            word = judge_rate(estimate, margin)
+            yield finding(
+                "depth",
+                {**subject, "contender": name},
+                DEPTHS.get(word, word),
+                estimates={"gain": estimate},
+                facts={
+                    "shallow": shallow,
+                    "deep": deep,
+                    "oversubscribed": recorded.is_oversubscribed(int(workers)),
+                },
+                evidence=of_trials((depths[deep], depths[shallow]), "rate over depth"),
+            )

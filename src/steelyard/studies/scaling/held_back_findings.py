@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -91,17 +92,17 @@ def held_back_findings(
     depths : iterable of Finding
         What other depths changed.
     """
-    by_place = {
-        tuple(each.subject[name] for name in ("load", "mean_work", "workers", "contender")): each
-        for each in depths
-    }
+    by_place: dict[tuple[str, ...], dict[int, Finding]] = defaultdict(dict)
+    for each in depths:
+        place = tuple(each.subject[name] for name in ("load", "mean_work", "workers", "contender"))
+        by_place[place][int(each.subject["depth"])] = each
     for curve in found:
         for point in curve.points:
             waiting = _waiting(point.cell)
             if waiting is not None:
                 levels = point.cell.levels
                 place = (levels["load"], levels["mean_work"], levels["workers"], contender_of(levels))
-                yield _held_back(curve, point, waiting, recorded, by_place.get(place))
+                yield _held_back(curve, point, waiting, recorded, by_place[place])
 
 
 def _waiting(cell: CellTrials) -> _Waiting | None:
@@ -116,7 +117,7 @@ def _waiting(cell: CellTrials) -> _Waiting | None:
 
 
 def _held_back(
-    curve: Curve, point: Point, waiting: _Waiting, recorded: Recorded, depth: Finding | None
+    curve: Curve, point: Point, waiting: _Waiting, recorded: Recorded, depths: dict[int, Finding]
 ) -> Finding:
     cell = point.cell
     gains = waiting.gains
@@ -127,7 +128,7 @@ def _held_back(
     if verdict == DISPATCHER and dealt is not None and dealt.high is not None and dealt.high < 1:
         verdict = HAND_OVER
     if verdict == QUEUES:
-        verdict = _queues(cell, waiting, recorded, depth)
+        verdict = _queues(cell, waiting, recorded, depths)
 
     def share(values: Vector) -> Estimate:
         return median_estimate(100 * values, "percent", recorded.draws)
@@ -189,15 +190,14 @@ def _largest(parts: dict[str, Vector]) -> str:
     return surest if float(np.mean(parts[surest] == largest)) >= SURE else UNDECIDED
 
 
-def _queues(cell: CellTrials, waiting: _Waiting, recorded: Recorded, depth: Finding | None) -> str:
+def _queues(cell: CellTrials, waiting: _Waiting, recorded: Recorded, depths: dict[int, Finding]) -> str:
     """Say whether queues are too shallow, or what passes through them is handed over late."""
-    if depth is not None and depth.verdict in IRRELEVANT_DEPTH:
+    deeper = depths.get(int(cell.levels["depth"]))
+    # The deepest queues are compared with the next shallower ones: these may have been deep enough.
+    nearest = deeper or depths.get(max(depths, default=0))
+    if nearest is not None and nearest.verdict in IRRELEVANT_DEPTH:
         return HAND_OVER
-    is_faster_deeper = (
-        depth is not None
-        and depth.verdict == DEPTH_BINDS
-        and int(cell.levels["depth"]) < int(str(depth.facts["deep"]))
-    )
+    is_faster_deeper = deeper is not None and deeper.verdict == DEPTH_BINDS
     _, late = limits_of(resampled_medians(waiting.late(cell.levels["strategy"]), recorded.draws))
     return QUEUES if is_faster_deeper or late <= SMALL_LOSS else UNDECIDED
 

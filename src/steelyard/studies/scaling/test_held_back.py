@@ -109,7 +109,7 @@ def verdicts(*cells: CellTrials, cores: int | None = 64, depths: tuple[str, ...]
     contrasts = [
         finding(
             "depth",
-            {name: each.levels[name] for name in ("load", "mean_work", "workers")}
+            {name: each.levels[name] for name in ("load", "mean_work", "depth", "workers")}
             | {"contender": "LockFree"},
             verdict,
             facts={"deep": 512, "shallow": 1},

@@ -11,7 +11,7 @@ from steelyard.analyse.speedup import median_of, ratio_of_medians
 from steelyard.studies.analysis_parts import finding
 from steelyard.studies.scaling.curves import listed, within_cores
 from steelyard.studies.scaling.estimates import BLOCKS, median_estimate, number, of_trials, ratio_estimate
-from steelyard.studies.scaling.recorded import OUTSIDE_CPU, OUTSIDE_WALL
+from steelyard.studies.scaling.rates import OUTSIDE_CPU, OUTSIDE_WALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

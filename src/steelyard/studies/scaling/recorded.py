@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import signal
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -14,11 +13,13 @@ import polars as pl
 from steelyard.analyse.speedup import draw_blocks, median_of, ratio_of_medians
 from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
 from steelyard.record.tables import read_measurements, read_runs
+from steelyard.studies.scaling.lost_cells import LostCell, lost_cells
 from steelyard.studies.scaling.published import CORES, FILES
-from steelyard.units import NS_PER_MS, NS_PER_S
+from steelyard.studies.scaling.rates import OUTSIDE_WALL, RESPONSES, Response
+from steelyard.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -27,13 +28,10 @@ if TYPE_CHECKING:
     from steelyard.model import Plan
 
     Vector = NDArray[np.float64]
-    Metrics = Mapping[str, float]
 
 SERIAL: Final = "serial"
 """Level of the factor ``strategy``, or ``program``, of the program that others are compared with."""
 
-OUTSIDE_WALL: Final = "outside-wall"
-OUTSIDE_CPU: Final = "outside-cpu"
 SPEEDUP: Final = "speedup"
 MACHINE: Final = "machine"
 """Level of the factor ``strategy``, or ``program``, of threads that share nothing: what the cores give."""
@@ -120,28 +118,6 @@ class CellTrials:
             return median_of(parts.std(axis=1, ddof=1) / parts.mean(axis=1))
 
 
-@dataclass(frozen=True, slots=True)
-class LostCell:
-    """A cell of which no run was completed.
-
-    Parameters
-    ----------
-    number : int
-        Number of the cell.
-    levels : dict
-        Its factor levels.
-    ending : str
-        How its runs ended, in words.
-    runs : int
-        Number of them.
-    """
-
-    number: int
-    levels: dict[str, str]
-    ending: str
-    runs: int
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Recorded:
     """A result folder as its analysis sees it.
@@ -216,50 +192,6 @@ class Recorded:
         return self.cores is not None and workers > self.cores
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
-    """How the rate of a run follows from its metrics.
-
-    Parameters
-    ----------
-    needs : tuple of str
-        Metrics it is made of.
-    unit, words : str
-        Unit of the rate, and where it comes from.
-    rate : callable
-        From metrics to the rate.
-    """
-
-    needs: tuple[str, ...]
-    unit: str
-    words: str
-    rate: Callable[[Metrics], float]
-
-
-RESPONSES: Final = (
-    Response(
-        ("packets", "wall"),
-        "packets/ms",
-        "packets finished before the stop flag over the program's own time",
-        lambda of: of["packets"] * NS_PER_MS / of["wall"] if of["wall"] > 0 else math.nan,
-    ),
-    Response(
-        ("operations", "wall"),
-        "ops/s",
-        "operations over the program's own time",
-        lambda of: of["operations"] * NS_PER_S / of["wall"] if of["wall"] > 0 else math.nan,
-    ),
-    Response(("rate",), "", "the rate that the program reports", lambda of: of["rate"]),
-    Response(
-        (OUTSIDE_WALL,),
-        "1/s",
-        "one over the wall time of the run, seen from outside",
-        lambda of: NS_PER_S / of[OUTSIDE_WALL] if of[OUTSIDE_WALL] > 0 else math.nan,
-    ),
-)
-"""Ways to a rate, the best first; all runs of a result take the first that all of them offer."""
-
-
 def read_recorded(result: Path, plan: Plan, resamples: int) -> Recorded:
     """Read the tables of a result folder.
 
@@ -294,40 +226,12 @@ def read_recorded(result: Path, plan: Plan, resamples: int) -> Recorded:
         draws=draw_blocks(plan.blocks, resamples=resamples, seed=plan.seed),
         hashes=hashes,
         response=response,
-        lost=_lost(runs, plan, pair),
+        lost=lost_cells(
+            runs,
+            plan,
+            lambda cell: cell.number not in pair[1:] and kind_of(cell.levels) not in {*NO_PACKETS, SERIAL},
+        ),
     )
-
-
-def _lost(runs: pl.DataFrame, plan: Plan, pair: tuple[int, ...]) -> tuple[LostCell, ...]:
-    found = []
-    for (number,), group in runs.group_by("cell", maintain_order=True):
-        levels = plan.cells[int(str(number))].levels
-        is_asked = number not in pair[1:] and kind_of(levels) not in {*NO_PACKETS, SERIAL}
-        if not is_asked or (group["status"] == "completed").any():
-            continue
-        columns = ("status", "exit_code", "signal", "limit")
-        endings = Counter(ending_of(*row) for row in group.select(columns).iter_rows())
-        words = ", ".join(ending for ending, _ in endings.most_common())
-        found.append(LostCell(int(str(number)), levels, words, group.height))
-    return tuple(sorted(found, key=lambda cell: cell.number))
-
-
-def ending_of(status: str, exit_code: int | None, number: int | None, limit: str | None) -> str:
-    """Say how a run ended that was not completed.
-
-    Examples
-    --------
-    >>> ending_of("signalled", None, 11, None), ending_of("nonzero_exit", 3, None, None)
-    ('ended by SIGSEGV', 'ended with exit code 3')
-    >>> ending_of("wall_timeout", None, None, "wall_time")
-    'ended by wall timeout'
-    """
-    if status == "nonzero_exit" and exit_code is not None:
-        return f"ended with exit code {exit_code}"
-    if number is not None and limit is None:
-        known = {each.value: each.name for each in signal.Signals}
-        return f"ended by {known.get(number, f'signal {number}')}"
-    return f"ended by {status.replace('_', ' ')}"
 
 
 def kind_of(levels: Mapping[str, str]) -> str:

@@ -14,7 +14,7 @@ from steelyard.record.tables import read_runs
 from steelyard.studies.analysis_parts import RUNS, finding, finite
 from steelyard.studies.quiet_machine import quiet_machine
 from steelyard.studies.scaling.estimates import of_trials
-from steelyard.studies.scaling.recorded import ending_of
+from steelyard.studies.scaling.lost_cells import ending_of
 from steelyard.studies.scaling.strategy_findings import contender_of
 
 if TYPE_CHECKING:

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
     from steelyard.model import Finding
     from steelyard.studies.scaling.curves import Curve, Point
-    from steelyard.studies.scaling.recorded import LostCell, Recorded
+    from steelyard.studies.scaling.lost_cells import LostCell
+    from steelyard.studies.scaling.recorded import Recorded
 
 STATED_METHOD: Final = "speed-up as the file states it"
 IDEAL: Final = "ideal"

@@ -14,9 +14,11 @@ from steelyard.studies.scaling.curves import curves, within_cores
 from steelyard.studies.scaling.explanation_findings import explanation_findings
 from steelyard.studies.scaling.fit_findings import OPEN, fit_findings
 from steelyard.studies.scaling.hypotheses import Hypothesis, answered, written
+from steelyard.studies.scaling.lost_cells import LostCell
 from steelyard.studies.scaling.program_findings import program_findings
+from steelyard.studies.scaling.rates import RESPONSES
 from steelyard.studies.scaling.recommendations import UNDECIDED, recommendation_findings
-from steelyard.studies.scaling.recorded import RESPONSES, CellTrials, LostCell, Recorded
+from steelyard.studies.scaling.recorded import CellTrials, Recorded
 from steelyard.studies.scaling.report_answer import cards
 from steelyard.studies.scaling.report_figures import speedup_figure
 from steelyard.studies.scaling.speedup_findings import speedup_findings

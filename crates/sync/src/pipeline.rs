@@ -12,6 +12,7 @@ use steelyard_work::Stopwatch;
 
 use crate::lock::with_lock;
 use crate::strategy::{BatchHome, Exchange, HomeQueue, LockFree, Order, SharedQueue, Stealing, Sweep};
+use crate::wait::Habit;
 use crate::{End, Load, LockKind, Outcome, Share, Strategy, SyncError};
 use crew::Crew;
 use dispatch::dispatch;
@@ -106,14 +107,16 @@ fn execute<E: Exchange>(load: &Load, settings: &Settings, exchange: E) -> Result
             .map(|worker| {
                 scope.spawn(move || {
                     pin::apply(&settings.cpus, worker + 1);
+                    let habit = Habit::after_an_offer();
                     crew.arrive();
                     // SAFETY: each worker is one thread, and the exchange is used in this run only.
-                    unsafe { work(exchange, crew, worker, load.sources as usize) }
+                    unsafe { work(exchange, crew, worker, load.sources as usize, habit) }
                 })
             })
             .collect();
         pin::apply(&settings.cpus, 0);
         pin::sharpen_timers();
+        let habit = Habit::after_an_offer();
         crew.arrive();
         let watch = Stopwatch::start();
         let timer = match load.end {
@@ -121,7 +124,7 @@ fn execute<E: Exchange>(load: &Load, settings: &Settings, exchange: E) -> Result
             End::Packets(_) => None,
         };
         // SAFETY: nothing else dispatches to this exchange.
-        let dispatched = unsafe { dispatch(&mut sources, exchange, crew, load.packet_limit()) };
+        let dispatched = unsafe { dispatch(&mut sources, exchange, crew, load.packet_limit(), habit) };
         let shares: Vec<Share> = workers.into_iter().map(join).collect();
         (dispatched, shares, timer.map_or_else(|| watch.elapsed(), join))
     });

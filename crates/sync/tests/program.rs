@@ -84,6 +84,33 @@ fn waiting_for_a_sleeper_leaves_the_cores_alone() {
     }
 }
 
+/// Packets that one worker finishes in a tenth of a second.
+fn packets() -> f64 {
+    text(&execute("parallel 100 1 200 t 1 32 n L").stdout).trim().parse().unwrap()
+}
+
+/// Whoever offers its core on a busy machine waits for a slice of each of the others; the pipeline did hardly
+/// anything else there, a thousandth of its work.
+#[test]
+fn a_busy_machine_takes_its_share_and_not_more() {
+    let alone = packets();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let mut beside: Vec<f64> = std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().unwrap().get() {
+            scope.spawn(|| {
+                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let counts = (0..5).map(|_| packets()).collect();
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        counts
+    });
+    beside.sort_by(f64::total_cmp);
+    assert!(beside[2] > 0.03 * alone, "{beside:?} beside as many busy threads as cores, {alone} without");
+}
+
 #[test]
 fn exit_codes_are_2_for_usage_and_1_for_a_closed_descriptor() {
     let wrong = execute("parallel 10 1 25 t 1 8 n A");

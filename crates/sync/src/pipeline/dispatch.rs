@@ -29,10 +29,11 @@ pub(super) unsafe fn dispatch<E: Exchange>(
     exchange: &E,
     crew: &Crew,
     limit: Option<u64>,
+    habit: Habit,
 ) -> Dispatched {
     let mut done = Dispatched::default();
     let mut quiet = 0;
-    let mut alarm = Alarm::new();
+    let mut alarm = Alarm::new(habit);
     let dense = exchange.depth().div_ceil(2);
     'rounds: while limit != Some(done.packets) {
         for source in 0..sources.count() {
@@ -109,8 +110,8 @@ impl Alarm {
     /// Spinning is not free either: two cores of a virtual machine may be two threads of one.
     const WORTH_SLEEPING: Duration = Duration::from_micros(40);
 
-    fn new() -> Self {
-        Self { last: Self::SHORTEST, habit: Habit::default() }
+    fn new(habit: Habit) -> Self {
+        Self { last: Self::SHORTEST, habit }
     }
 
     /// Waits until half of a queue is free, so that going on pays for more than one packet and the two
@@ -126,15 +127,22 @@ impl Alarm {
         let is_short = patience == Patience::CROWDED || self.last < Self::WORTH_SLEEPING;
         if is_short && patience.wait_as_before(&mut self.habit, has_room) {
             // A wait that an offer of the core has ended tells how long others had it, not the queue.
-            if !self.habit.offers_first() {
+            if !self.habit.offered() {
                 self.last = start.elapsed().clamp(Self::SHORTEST, Self::LONGEST);
             }
             return;
         }
         crew.lend_core();
+        if self.habit.is_among_strangers() {
+            // How long half of the queue takes cannot be learnt while others have the cores.
+            while !has_room() {
+                crew.sleep_for_room(queue, None, has_room);
+            }
+            return;
+        }
         while !has_room() {
             let nap = (self.last * 3 / 4).saturating_sub(start.elapsed()).max(self.last / 8);
-            crew.sleep_for_room(queue, nap.clamp(Self::SHORTEST, Self::LONGEST), has_room);
+            crew.sleep_for_room(queue, Some(nap.clamp(Self::SHORTEST, Self::LONGEST)), has_room);
         }
         // Sleeping too long must not make the next sleep longer: what counts is how long half of the queue
         // takes. A queue that has run out says only that sleeping was wrong.

@@ -14,15 +14,19 @@ const FEWEST_LOOKS: usize = 8;
 /// # Safety
 ///
 /// It is called once for each worker of an exchange.
-pub(super) unsafe fn work<E: Exchange>(exchange: &E, crew: &Crew, worker: usize, sources: usize) -> Share {
+pub(super) unsafe fn work<E: Exchange>(
+    exchange: &E,
+    crew: &Crew,
+    worker: usize,
+    sources: usize,
+    mut habit: Habit,
+) -> Share {
     // SAFETY: passed on to the caller.
     let mut seat = unsafe { exchange.seat(worker) };
     let mut share = Share::new(sources);
-    let low = exchange.depth() / 4;
-    let is_low = |queue| exchange.len(queue) <= low;
-    let looks = low.clamp(1, FEWEST_LOOKS);
+    let depth = exchange.depth();
+    let looks = (depth / 4).clamp(1, FEWEST_LOOKS);
     let mut unseen = 0;
-    let mut habit = Habit::default();
     let mut idle_since: Option<Instant> = None;
     loop {
         let was_closed = crew.is_closed();
@@ -33,7 +37,7 @@ pub(super) unsafe fn work<E: Exchange>(exchange: &E, crew: &Crew, worker: usize,
             unseen += 1;
             if unseen == looks {
                 unseen = 0;
-                crew.look_for_dispatcher(is_low);
+                crew.look_for_dispatcher(|queue| exchange.len(queue), depth);
             }
             let fingerprint = packet.fingerprint();
             // A packet counts if it was finished before the flag.
@@ -49,7 +53,7 @@ pub(super) unsafe fn work<E: Exchange>(exchange: &E, crew: &Crew, worker: usize,
             share.idle += since.elapsed();
             return share;
         }
-        crew.look_for_dispatcher(is_low);
+        crew.look_for_dispatcher(|queue| exchange.len(queue), depth);
         wait_for_work(exchange, crew, worker, (&seat, &mut habit));
     }
 }

@@ -2,7 +2,13 @@
 
 For each mean work and number of workers, every program executes once per round, in an order that rotates;
 a ratio is the median over rounds of what two programs did in the same round, so that a machine that is
-slower for a while slows both. Then: the slowdown of more workers than cores, and the locks.
+slower for a while slows both. Its limits are the least and the largest of these ratios: they contain the
+median ratio with probability 1 - 2^(1 - rounds). Where they contain 1, nothing is claimed.
+
+Push and pull are compared apart: with a dispatcher, a source need not let workers draw from it; without one,
+every core works. The best of ours is chosen on rounds of its own, which no ratio uses.
+
+Then: the slowdown of more workers than cores, and the locks.
 
 Options: ``--rounds N`` (default 7), ``--ms M`` length of one execution (default 200).
 """
@@ -30,7 +36,10 @@ OURS = {
     "shared queue": "n M",
     "leader/followers": "b F",
 }
-PEERS = ("crossbeam", "crossbeam-shared", "std", "rayon-bridge", "rayon-rounds")
+PULL = "leader/followers"
+"""Ours whose workers draw packets themselves; it sends workers beyond the cores away."""
+PEERS = ("crossbeam", "crossbeam-batches", "crossbeam-shared", "std", "rayon-rounds", "mutex", "rayon-bridge")
+PULL_PEERS = ("mutex", "rayon-bridge")
 LOCKS = "tbkspgacm"
 
 
@@ -85,13 +94,27 @@ def interleaved(commands: dict[str, list[str]], rounds: int) -> dict[str, list[f
 
 
 def ratio(one: list[float], other: list[float]) -> float:
-    return statistics.median(a / b for a, b in zip(one, other, strict=True))
+    return statistics.median(ratios(one, other))
+
+
+def ratios(one: list[float], other: list[float]) -> list[float]:
+    return [a / b for a, b in zip(one, other, strict=True)]
+
+
+def against(ours: str, peer: str, found: dict[str, list[float]]) -> str:
+    """Say how one of ours does beside a peer, and claim no more than the rounds show."""
+    shares = ratios(found[ours], found[peer])
+    low, high = min(shares), max(shares)
+    verdict = "ahead" if low > 1 else "BEHIND" if high < 1 else "undecided"
+    return f"{ours} / {peer}: {statistics.median(shares):.2f} ({low:.2f} to {high:.2f}) {verdict}"
 
 
 def compare(tools: tuple[str, str, str | None], rounds: int, ms: int) -> None:
     for workers in (1, 2):
         for mean in MEANS:
             commands = programs(tools, mean, workers, ms)
+            ours = {name: commands[name] for name in OURS}
+            chosen = {name: statistics.median(counts) for name, counts in interleaved(ours, rounds).items()}
             commands["limit"] = [tools[0], "rate", str(mean)]
             found = interleaved(commands, rounds)
             limit = [rate * workers * ms / 1000 for rate in found.pop("limit")]
@@ -100,16 +123,17 @@ def compare(tools: tuple[str, str, str | None], rounds: int, ms: int) -> None:
                 per_ms = statistics.median(counts) / ms
                 to_serial, to_limit = ratio(counts, found["serial"]), ratio(counts, limit)
                 print(f"  {name:18} {per_ms:10.1f} {to_serial:8.3f} {to_limit:8.3f}")
-            best = max(OURS, key=lambda name: statistics.median(found[name]))
-            rivals = {name: found[name] for name in found if name not in OURS and name != "serial"}
-            for name, counts in rivals.items():
-                ours, free = ratio(found[best], counts), ratio(found["LockFree"], counts)
-                verdict = "ahead" if ours > 1 else "BEHIND"
-                print(f"  {best} / {name}: {ours:.2f} {verdict}; LockFree / {name}: {free:.2f}")
+            pushing = max((name for name in OURS if name != PULL), key=chosen.__getitem__)
+            for peer in (name for name in found if name not in OURS and name != "serial"):
+                if peer in PULL_PEERS:
+                    print(f"  pull: {against(PULL, peer, found)}")
+                else:
+                    contenders = dict.fromkeys((pushing, "LockFree"))
+                    print("  push: " + "; ".join(against(name, peer, found) for name in contenders))
             if workers == 1 and mean == MEANS[-1]:
-                shy = 100 * (1 - ratio(found[best], found["serial"]))
+                shy = 100 * (1 - ratio(found[pushing], found["serial"]))
                 free = 100 * (1 - ratio(found["LockFree"], found["serial"]))
-                print(f"  shy of ideal: {best} {shy:.2f} %, LockFree {free:.2f} %")
+                print(f"  shy of ideal: {pushing} {shy:.2f} %, LockFree {free:.2f} %")
 
 
 def oversubscribe(packets: str, rounds: int, ms: int) -> None:

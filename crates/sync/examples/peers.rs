@@ -4,6 +4,7 @@
 #![cfg(not(loom))]
 #![expect(clippy::print_stdout, clippy::expect_used, clippy::panic, reason = "a program for a benchmark")]
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::sync_channel;
 use std::thread::{self, Scope, ScopedJoinHandle};
@@ -12,6 +13,11 @@ use std::time::Duration;
 use crossbeam_channel::bounded;
 use rayon::prelude::*;
 use steelyard_sync::{Distribution, Packet, Sources};
+
+/// Packets in one message of `crossbeam-batches`.
+const BATCH: usize = 8;
+/// Packets that a worker of `mutex` draws in one turn.
+const TURN: usize = 16;
 
 struct Run {
     ms: u64,
@@ -37,11 +43,15 @@ fn main() {
         "{}",
         match kind.as_str() {
             "crossbeam" => run.channels(bounded, |sender, packet| sender.send(packet).is_ok()),
+            "crossbeam-batches" => run.batched_channels(),
             "crossbeam-shared" => run.shared_channel(),
+            "mutex" => run.mutex(),
             "std" => run.std_channels(),
             "rayon-bridge" => run.rayon_bridge(),
             "rayon-rounds" => run.rayon_rounds(),
-            _ => panic!("KIND: crossbeam, crossbeam-shared, std, rayon-bridge, rayon-rounds"),
+            _ => panic!(
+                "KIND: crossbeam, crossbeam-batches, crossbeam-shared, mutex, std, rayon-bridge, rayon-rounds"
+            ),
         }
     );
 }
@@ -97,6 +107,48 @@ impl Run {
             self.start_timer(scope);
             self.deal(|source, packet| send(&senders[source], packet));
             drop(senders);
+            total(workers)
+        })
+    }
+
+    /// As `channels`, several packets in each message; a channel holds as many packets.
+    fn batched_channels(&self) -> u64 {
+        thread::scope(|scope| {
+            let (senders, receivers): (Vec<_>, Vec<_>) =
+                (0..self.sources.count()).map(|_| bounded((self.depth / BATCH).max(1))).unzip();
+            let work = |receiver: crossbeam_channel::Receiver<[Packet; BATCH]>| {
+                scope.spawn(move || process(receiver.into_iter().flatten(), &self.stop))
+            };
+            let workers: Vec<_> = receivers.into_iter().map(work).collect();
+            self.start_timer(scope);
+            let mut batches = vec![[Packet::default(); BATCH]; senders.len()];
+            let mut dealt = 0;
+            self.deal(|source, packet| {
+                batches[source][dealt % BATCH] = packet;
+                // Sources are dealt from in turn, so all batches are full in the same round.
+                let is_full = dealt % BATCH + 1 == BATCH;
+                dealt += usize::from(source + 1 == senders.len());
+                !is_full || senders[source].send(batches[source]).is_ok()
+            });
+            drop(senders);
+            total(workers)
+        })
+    }
+
+    /// The generator under a mutex, from which workers draw in turn.
+    fn mutex(&self) -> u64 {
+        let generator = Mutex::new((self.sources.clone(), 0));
+        let draw = || {
+            let (sources, next) = &mut *generator.lock().expect("no worker panics");
+            std::array::from_fn::<_, TURN, _>(|_| {
+                *next = if *next + 1 < sources.count() { *next + 1 } else { 0 };
+                sources.next_packet(*next)
+            })
+        };
+        thread::scope(|scope| {
+            let work = || process(std::iter::repeat_with(draw).flatten(), &self.stop);
+            let workers = (0..self.workers).map(|_| scope.spawn(work)).collect();
+            self.start_timer(scope);
             total(workers)
         })
     }

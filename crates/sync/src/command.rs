@@ -34,7 +34,7 @@ Arguments:
   L   lock of a queue: `n` none, `t` TAS, `b` TTAS + backoff, `k` ticket, `s` std mutex,
       `p` pthread mutex, `g` parking_lot, `a` Anderson array, `c` CLH, `m` MCS
   S   strategy; H, A, R, Q and F need a lock, L, W and M take none and ignore L:
-      `L` LockFree: one worker per queue
+      `L` LockFree: one worker per queue; needs K = n
       `H` HomeQueue: one worker per queue, holds the lock until it has got a packet
       `A` Awesome: each worker goes round all queues and tries their locks
       `R` RandomQueue: as A, at random
@@ -42,7 +42,8 @@ Arguments:
       `W` work stealing: own queue first, then from others
       `M` one shared queue of n times D packets
       `B` batch dequeue: as A, up to half a queue at once; with L = `n` as L
-      `F` leader/followers: no dispatcher and no queues; workers draw half of D packets in turn under L
+      `F` leader/followers: no dispatcher and no queues; workers draw half of D packets in turn under L; needs
+          a source that workers may draw from; workers beyond the cores return at once
 
 Options:
   --workers K   worker threads, 1 to 1024; n if it is left out

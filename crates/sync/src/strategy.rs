@@ -35,7 +35,8 @@ pub enum Strategy {
     SharedQueue,
     /// As `Awesome`, up to half a queue at a time; without a lock as `LockFree`.
     BatchDequeue,
-    /// No dispatcher: workers draw packets in turn, each for itself.
+    /// No dispatcher: workers draw packets in turn, each for itself. The source must let workers draw from it:
+    /// one that pushes, or that belongs to one thread, does not. Workers beyond the cores return at once.
     LeaderFollowers,
 }
 

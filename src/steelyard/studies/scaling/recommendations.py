@@ -12,7 +12,7 @@ import numpy as np
 from steelyard.analyse.speedup import FEWEST_TRIALS, limits_of, median_of, resampled_medians
 from steelyard.studies.analysis_parts import finding
 from steelyard.studies.scaling.estimates import BLOCKS, FEW_TRIALS, NO_TRIALS, number, of_trials
-from steelyard.studies.scaling.strategy_findings import LOCK_FREE, Place, places
+from steelyard.studies.scaling.strategy_findings import LOCK_FREE, WITHOUT_DISPATCHER, Place, places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +32,13 @@ DESCRIPTIVE: Final = "descriptive"
 """Where there are no trials that could make anything certain."""
 
 SITUATION: Final = ("load", "depth", "crowd")
+
+NEEDS: Final = {
+    LOCK_FREE: "needs a worker for each source",
+    WITHOUT_DISPATCHER: "needs a source that workers may draw from themselves, and sends workers beyond the "
+    "cores away at once",
+}
+"""What a strategy asks of its user beyond a dispatcher, queues and workers."""
 
 
 def recommendation_findings(recorded: Recorded, margin: float) -> Iterator[Finding]:
@@ -115,6 +122,7 @@ def _recommend(
             "as_good": json.dumps(good, ensure_ascii=False),
             "as_good_text": ", ".join(good),
             "worst": names[last],
+            "needs": NEEDS.get(names[best].partition(" (")[0], ""),
             "is_lock_free": free == best,
             "scores": json.dumps({names[at]: float(score[at]) for at in map(int, order)}, ensure_ascii=False),
         },

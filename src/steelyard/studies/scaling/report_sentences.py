@@ -18,6 +18,7 @@ PHRASING: Final = Phrasing(
             "best rate on average over {facts.places} combinations, and {facts.worst} the lowest, "
             "{estimates.worst_score} of that ({estimates.worst_score:interval})",
             "*": "under {subject.load} load, {subject.crowd} (depth {subject.depth}), use {verdict}"
+            "[, which {facts.needs}]"
             "[ (not certainly slower: {facts.as_good_text})]; it has {estimates.score} of the best "
             "rate on average over {facts.places} combinations[, "
             "{estimates.over_lock_free:rounded_change} against LockFree "

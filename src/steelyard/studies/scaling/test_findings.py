@@ -21,6 +21,7 @@ from steelyard.studies.scaling.recommendations import UNDECIDED, recommendation_
 from steelyard.studies.scaling.recorded import CellTrials, Recorded
 from steelyard.studies.scaling.report_answer import cards
 from steelyard.studies.scaling.report_figures import speedup_figure
+from steelyard.studies.scaling.report_sentences import PHRASING
 from steelyard.studies.scaling.speedup_findings import speedup_findings
 from steelyard.studies.scaling.strategy_findings import (
     choice_findings,
@@ -276,6 +277,21 @@ def test_the_best_is_recommended_where_another_is_certainly_worse() -> None:
     assert [each.verdict for each in recommendation_findings(unsure, MARGIN)] == [UNDECIDED]
     (choice,) = choice_findings(sure, MARGIN)
     assert choice.facts["slowest"] == "LockFree"
+
+
+@pytest.mark.parametrize(
+    ("best", "needs"),
+    [
+        ("leader/followers", "needs a source that workers may draw from themselves"),
+        ("LockFree", "needs a worker for each source"),
+        ("Awesome", ""),
+    ],
+)
+def test_a_recommendation_says_what_its_strategy_needs(best: str, needs: str) -> None:
+    (found,) = recommendation_findings(recorded(cell(best, 2, 150.0), cell("HomeQueue", 2, 100.0)), MARGIN)
+    assert found.verdict == best
+    sentence = PHRASING.say(found).text
+    assert f"use {best}, which {needs}" in sentence if needs else "which" not in sentence
 
 
 def test_a_strategy_that_balances_exceeds_the_bound_of_the_heaviest_source() -> None:

@@ -22,9 +22,6 @@ pub(crate) struct Crew {
     cores: usize,
 }
 
-/// A bound on what an error in the protocol of waking would cost.
-const LONGEST_SLEEP: Duration = Duration::from_millis(10);
-
 /// A worker's only wish.
 const WORK: u32 = 1;
 
@@ -89,15 +86,10 @@ impl Crew {
     }
 
     /// Lets the dispatcher sleep until workers need more packets in `queue` or for a time at most, unless
-    /// `is_ready`. Without a time it is woken as soon as half of the queue is free.
-    pub(crate) fn sleep_for_room(
-        &self,
-        queue: usize,
-        longest: Option<Duration>,
-        is_ready: impl FnOnce() -> bool,
-    ) {
-        let wish = (u32::try_from(queue).unwrap_or(u32::MAX / 2) + 1) << 1 | u32::from(longest.is_none());
-        self.dispatcher.sleep_unless_for(wish, longest.unwrap_or(LONGEST_SLEEP), is_ready);
+    /// `is_ready`.
+    pub(crate) fn sleep_for_room(&self, queue: usize, longest: Duration, is_ready: impl FnOnce() -> bool) {
+        let wish = u32::try_from(queue).unwrap_or(u32::MAX - 1) + 1;
+        self.dispatcher.sleep_unless_for(wish, longest, is_ready);
     }
 
     /// How long a thread waits before it sleeps, given who else could use its core.
@@ -115,15 +107,14 @@ impl Crew {
         }
     }
 
-    /// Called by a worker every few packets and before it waits; `packets` says how many are in the queue for
-    /// which the dispatcher sleeps, which is woken when it is about to run out.
+    /// Called by a worker every few packets and before it waits; `is_low` says whether the queue for
+    /// which the dispatcher sleeps is about to run out.
     #[inline]
-    pub(crate) fn look_for_dispatcher(&self, packets: impl FnOnce(usize) -> usize, depth: usize) {
-        if let Some(wish) = self.dispatcher.wish() {
-            let enough = if wish & 1 == 1 { depth / 2 } else { depth / 4 };
-            if packets((wish >> 1) as usize - 1) <= enough {
-                self.dispatcher.ring();
-            }
+    pub(crate) fn look_for_dispatcher(&self, is_low: impl FnOnce(usize) -> bool) {
+        if let Some(wish) = self.dispatcher.wish()
+            && is_low(wish as usize - 1)
+        {
+            self.dispatcher.ring();
         }
     }
 

@@ -134,15 +134,16 @@ impl Alarm {
         }
         crew.lend_core();
         if self.habit.is_among_strangers() {
-            // How long half of the queue takes cannot be learnt while others have the cores.
+            // How long half of the queue takes cannot be learnt while others have the cores, and the clock
+            // would wake too early or too late: a worker wakes.
             while !has_room() {
-                crew.sleep_for_room(queue, None, has_room);
+                crew.sleep_for_room(queue, Self::LONGEST, has_room);
             }
             return;
         }
         while !has_room() {
             let nap = (self.last * 3 / 4).saturating_sub(start.elapsed()).max(self.last / 8);
-            crew.sleep_for_room(queue, Some(nap.clamp(Self::SHORTEST, Self::LONGEST)), has_room);
+            crew.sleep_for_room(queue, nap.clamp(Self::SHORTEST, Self::LONGEST), has_room);
         }
         // Sleeping too long must not make the next sleep longer: what counts is how long half of the queue
         // takes. A queue that has run out says only that sleeping was wrong.

@@ -24,8 +24,9 @@ pub(super) unsafe fn work<E: Exchange>(
     // SAFETY: passed on to the caller.
     let mut seat = unsafe { exchange.seat(worker) };
     let mut share = Share::new(sources);
-    let depth = exchange.depth();
-    let looks = (depth / 4).clamp(1, FEWEST_LOOKS);
+    let low = exchange.depth() / 4;
+    let is_low = |queue| exchange.len(queue) <= low;
+    let looks = low.clamp(1, FEWEST_LOOKS);
     let mut unseen = 0;
     let mut idle_since: Option<Instant> = None;
     loop {
@@ -37,7 +38,7 @@ pub(super) unsafe fn work<E: Exchange>(
             unseen += 1;
             if unseen == looks {
                 unseen = 0;
-                crew.look_for_dispatcher(|queue| exchange.len(queue), depth);
+                crew.look_for_dispatcher(is_low);
             }
             let fingerprint = packet.fingerprint();
             // A packet counts if it was finished before the flag.
@@ -53,7 +54,7 @@ pub(super) unsafe fn work<E: Exchange>(
             share.idle += since.elapsed();
             return share;
         }
-        crew.look_for_dispatcher(|queue| exchange.len(queue), depth);
+        crew.look_for_dispatcher(is_low);
         wait_for_work(exchange, crew, worker, (&seat, &mut habit));
     }
 }

@@ -108,7 +108,7 @@ fn a_busy_machine_takes_its_share_and_not_more() {
         counts
     });
     beside.sort_by(f64::total_cmp);
-    assert!(beside[2] > 0.03 * alone, "{beside:?} beside as many busy threads as cores, {alone} without");
+    assert!(beside[2] > 0.01 * alone, "{beside:?} beside as many busy threads as cores, {alone} without");
 }
 
 #[test]

@@ -16,7 +16,8 @@ from steelyard.cli import execute
 from steelyard.errors import DataError, UsageError
 from steelyard.record.seal import hash_file
 from steelyard.share import fetching
-from steelyard.share.fetching import Pace, fetch, fetch_index
+from steelyard.share.fetching import fetch, fetch_index
+from steelyard.share.pace import Pace
 from steelyard.share.repository import SCHEMA, index_page, list_lines
 
 if TYPE_CHECKING:

@@ -33,15 +33,17 @@ __all__ = [
     "kolmogorov_smirnov",
     "law_quantiles",
     "law_shares",
+    "level_change",
+    "level_looks",
     "linear_model",
     "linear_rows",
     "measure_split",
     "moment_bootstrap",
+    "newest_change",
     "noise_scale",
     "order_interval",
     "pareto_tail",
     "permutation_test",
-    "permuted_splits",
     "quantile",
     "quantile_bootstrap",
     "shift_interval",
@@ -131,7 +133,21 @@ def measure_split(values: NDArray[np.float64]) -> tuple[float, int, float, float
 def simulated_splits(
     length: int, draws: int, grid: NDArray[np.float64], *, seed: int
 ) -> NDArray[np.float64]: ...
-def permuted_splits(values: NDArray[np.float64], draws: int, *, seed: int) -> NDArray[np.float64]: ...
+def level_change(
+    values: NDArray[np.float64], runs: NDArray[np.float64], squares: NDArray[np.float64], largest: float
+) -> tuple[float, int, tuple[int, int], tuple[float, float, float], float, float, float]: ...
+def newest_change(
+    values: NDArray[np.float64], runs: NDArray[np.float64], squares: NDArray[np.float64], largest: float
+) -> tuple[float, int, tuple[int, int], tuple[float, float, float], float, float, float]: ...
+def level_looks(
+    values: NDArray[np.float64],
+    runs: NDArray[np.float64],
+    squares: NDArray[np.float64],
+    largest: float,
+    *,
+    first: int,
+    is_downward: bool = False,
+) -> NDArray[np.float64]: ...
 def noise_scale(values: NDArray[np.float64]) -> float: ...
 def autocorrelation(values: NDArray[np.float64], lags: int) -> NDArray[np.float64]: ...
 def effective_size(values: NDArray[np.float64]) -> float: ...

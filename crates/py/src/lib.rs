@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 mod host;
 mod interval;
 mod launch;
+mod levels;
 mod models;
 mod noise;
 mod schedule;
@@ -43,7 +44,10 @@ mod _native {
     use crate::tally::{CallRanks, CallTally};
 
     #[pymodule_export]
-    use crate::splits::{measure_split, permuted_splits, simulated_splits};
+    use crate::splits::{measure_split, simulated_splits};
+
+    #[pymodule_export]
+    use crate::levels::{level_change, level_looks, newest_change};
 
     #[pymodule_export]
     use crate::stats::{

@@ -37,17 +37,3 @@ pub(crate) fn simulated_splits<'py>(
     let rows: Vec<[f64; 4]> = found.iter().flatten().map(row).collect();
     PyArray1::from_slice(py, rows.as_flattened()).reshape([rows.len(), 4])
 }
-
-/// Sizes of the largest splits of random orders of the same values.
-#[pyfunction]
-#[pyo3(signature = (values, draws, *, seed))]
-pub(crate) fn permuted_splits<'py>(
-    py: Python<'py>,
-    values: PyReadonlyArray1<'py, f64>,
-    draws: usize,
-    seed: u64,
-) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let values = contiguous(&values);
-    let found = py.detach(|| steelyard_stats::permuted_splits(&values, draws, seed)).map_err(raise)?;
-    Ok(PyArray1::from_vec(py, found))
-}

@@ -16,6 +16,7 @@ mod error;
 mod interval;
 mod kolmogorov;
 mod lanes;
+mod level;
 mod linear;
 mod moment;
 mod noise;
@@ -50,6 +51,7 @@ pub use correlation::{autocorrelation, effective_size};
 pub use error::StatsError;
 pub use interval::{Interval, Intervals};
 pub use kolmogorov::{Kolmogorov, kolmogorov_smirnov};
+pub use level::{Effect, LevelChange, Results, level_change, level_looks, newest_change};
 pub use linear::{Intercept, LinearFit, LinearRows, fit_linear, linear_rows};
 pub use moment::{MomentIntervals, moment_bootstrap, moment_bootstrap_groups};
 pub use noise::{
@@ -68,7 +70,7 @@ pub use segment::{
 };
 pub use shift::{Shift, shift_interval};
 pub use special::{normal_cdf, normal_quantile};
-pub use split::{Split, measure_split, permuted_splits, simulated_splits};
+pub use split::{Split, measure_split, simulated_splits};
 pub use statistic::Statistic;
 pub use sum::{exact_sum, mean, standard_deviation};
 pub use tail::{f_upper, student_two_sided};

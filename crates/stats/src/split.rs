@@ -1,15 +1,13 @@
 //! The largest split of a series: how large it is, where, and how large it is by chance.
 //!
-//! Used by the test of changes in a history of results, whose description (`steelyard.analyse.history`) says which test is made
-//! of it. Values are brought into units of their noise and cut off around the median, so that an outlier of any size weighs
+//! Used to confirm the changes of a series of iterations (`steelyard.analyse.confirmed_changes`). Values are brought into units of their noise and cut off around the median, so that an outlier of any size weighs
 //! little; the noise comes from differences of neighbours, which a few changes of level cannot inflate.
 
 use rayon::prelude::*;
 
 use crate::error::StatsError;
-use crate::registers::Registers;
 use crate::sample::{check_values, real};
-use crate::stream::{Indices, STEP, stream};
+use crate::stream::stream;
 use crate::ziggurat::Normal;
 
 /// Fewest values of a segment: one value alone cannot be told from an outlier.
@@ -92,47 +90,6 @@ pub fn simulated_splits(
         })
         .collect();
     Ok(parts.chunks(streams.max(1)).map(<[Vec<Split>]>::concat).collect())
-}
-
-/// Gives the size of the largest split of random orders of the same values.
-///
-/// # Errors
-///
-/// If there are fewer than 6 values or one is not finite.
-pub fn permuted_splits(values: &[f64], draws: usize, seed: u64) -> Result<Vec<f64>, StatsError> {
-    check_values(values, FEWEST)?;
-    let mut measuring = Measuring::new(values.len());
-    measuring.scale(values);
-    let scaled = measuring.scaled;
-    let weights = measuring.weights;
-    let parts: Vec<Vec<f64>> = (0..draws.div_ceil(SERIES_PER_STREAM))
-        .into_par_iter()
-        .map(|chunk| {
-            let rounds = SERIES_PER_STREAM.min(draws - chunk * SERIES_PER_STREAM);
-            let mut words = Indices::new(&mut stream(seed, values.len() as u64, chunk), u32::MAX);
-            let mut places = vec![0_u32; values.len().next_multiple_of(STEP)];
-            let registers = Registers::widest();
-            let mut order = scaled.clone();
-            (0..rounds)
-                .map(|_| {
-                    words.fill(registers, &mut places);
-                    shuffle(&mut order, &places);
-                    largest(&order, &weights).0
-                })
-                .collect()
-        })
-        .collect();
-    Ok(parts.concat())
-}
-
-/// Fisher and Yates, from the front.
-fn shuffle(values: &mut [f64], words: &[u32]) {
-    let count = values.len();
-    for (place, word) in words[..count].iter().enumerate() {
-        let left = (count - place) as u64;
-        let other = place + ((u64::from(*word) * left) >> 32) as usize;
-        values.swap(place, other);
-    }
 }
 
 /// Gives size, place and centred sum of the first side of the largest split; the first of equal ones.

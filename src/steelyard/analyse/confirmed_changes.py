@@ -2,10 +2,10 @@
 
 `_native.change_points` proposes: it cuts where a penalised robust cost falls. Its noise comes from neighbours
 whose typical difference may be far too small: two modes that take turns at random, or iterations that depend
-on the ones before, look to it like many levels. So each proposal is confirmed by the test of a history
-(`largest_split`): is the largest split of a stretch larger than those of series without a change that are as
-dependent as this one may be? Where it is not, a proposal stays only if it is significant between its
-neighbours at a much smaller error.
+on the ones before, look to it like many levels. So each proposal is confirmed (`largest_split`): is the
+largest split of a stretch larger than those of series without a change that are as dependent as this one may
+be? Where it is not, a proposal stays only if it is significant between its neighbours at a much smaller
+error.
 """
 
 from __future__ import annotations

@@ -1,12 +1,15 @@
-"""Changes in a history of results: a test of the largest split that accounts for choosing it.
+"""Changes in a history of results, by evidence that looking again cannot raise.
 
-The statistic is the largest standardised difference of the two sides over all splits, of logarithms cut off
-at three times the noise around their median, so that an outlier of any size weighs little. Where results are
-known to be independent, every order of them is equally likely: the test is a permutation test of that
-statistic. Otherwise a result may depend on the one before, which makes large splits more likely. Then the
-statistic is divided by what the estimated autocorrelation adds, its distribution is simulated by first-order
-autoregressive series that pass through the same estimates, and of all autocorrelations that the data do not
-rule out the one with the largest p-value counts.
+The logarithm of a result's mean is a level, what the result differs by (each result depends on the one
+before: first-order autoregression), and the error of the mean of its runs. The spread of the runs inside the
+results is part of the likelihood, so that the two kinds of noise are told apart. The evidence for a change is
+the likelihood of a change, averaged over its place, its size and the parameters of the noise, over the
+likelihood of no change at those parameters, among all that are allowed for, that suit it best (native:
+``crates/stats/src/level.rs``).
+
+What the evidence must exceed is calibrated for somebody who looks after each new result: of 100 looks at a
+history without a change, one or more say *slower* in at most 5 % of histories, whatever the autocorrelation
+up to the one allowed for (`tests/statistical/test_history.py`). Later looks are spent ever less.
 """
 
 from __future__ import annotations
@@ -18,15 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from steelyard.analyse.equivalence import ratio_test
-from steelyard.analyse.largest_split import (
-    exceeding,
-    length_of_table,
-    measure_split,
-    null_table,
-    permutation_sizes,
-    shrinking,
-)
+from steelyard import _native
 from steelyard.analyse.multiplicity import benjamini_hochberg
 from steelyard.analyse.visible_change import visible_step
 from steelyard.errors import AnalysisError
@@ -38,22 +33,41 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-FEWEST_INDEPENDENT: Final = 6
-"""Fewest results in which a split could be significant at 5 % if they are independent."""
+SHORTEST: Final = 3
+"""Fewest results of a level: one or two may be outliers."""
 
-FEWEST: Final = 12
-"""Fewest results in which a change can be told from the wandering of dependent results."""
+FEWEST: Final = 2 * SHORTEST
+"""Fewest results in which a change can be found."""
 
 MOST_DEPENDENT: Final = 0.7
-"""Above this autocorrelation no change is claimed: a wandering series has levels without causes."""
+"""Autocorrelation allowed for by default, and at most: results that depend on each other more have levels
+without causes."""
 
 MOST: Final = 20_000
-"""Most results of a history; the tables of longer ones take more than some seconds."""
+"""Most results of a history; longer ones take more than some seconds."""
 
-SERIES_PER_TABLE: Final = 3000
-"""Simulated series; more where many series are corrected for, a third for more than 1000 results."""
+NOMINAL: Final = 0.05
+"""Error that the thresholds are calibrated for."""
 
-_LONG: Final = 1000
+# What the logarithm of the evidence of 20 results must exceed, by the autocorrelation allowed for.
+_ALLOWED: Final = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7)
+_THRESHOLDS: Final = (1.22, 1.1, 1.1, 1.0, 1.0, 0.9)
+
+# Longer histories must exceed more, so that most of the error is spent where changes are hardest to see.
+_FROM: Final = 20
+_GROWTH: Final = 5.0
+_LATE: Final = 100
+_LATE_GROWTH: Final = 1.5
+
+# So must shorter ones: a little where dependence can hardly be told from a change, much below 10 results.
+_EARLY_GROWTH: Final = 0.5
+_HARDLY_TOLD: Final = 0.3
+_FEW: Final = 10
+_OF_FEW: Final = 3.0
+
+_SUSPECT_DEPENDENCE: Final = 0.3
+_SUSPECT_LEVEL: Final = 0.8
+_SUSPECT_NEWEST: Final = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +77,41 @@ class HistoryOptions:
     Parameters
     ----------
     margin : float
-        Largest relative difference of neighbouring segments that counts as none.
+        Largest relative difference of neighbouring levels that counts as none.
     level : float
-        1 - level is the share of unchanged series that may be called changed.
+        1 - level is the share of unchanged series that are called slower at one or more of 100 looks.
     is_independent : bool
-        Whether the results are known not to depend on the ones before: a permutation test then.
+        Whether the results are known not to depend on the ones before.
+    autocorrelation : float
+        Largest autocorrelation of neighbouring results that is allowed for, in [0, 0.7].
     """
 
     margin: float = 0.02
     level: float = 0.95
     is_independent: bool = False
+    autocorrelation: float = MOST_DEPENDENT
+
+    @property
+    def allowed(self) -> float:
+        """Autocorrelation that is allowed for."""
+        return 0.0 if self.is_independent else self.autocorrelation
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What the runs inside each result say.
+
+    Parameters
+    ----------
+    runs : ndarray
+        Runs of each result, shape (n,), 1 or more.
+    squares : ndarray
+        Sum of squared deviations of the runs of a result from their mean, over the square of the mean, shape
+        (n,).
+    """
+
+    runs: Array
+    squares: Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +121,13 @@ class Change:
     Parameters
     ----------
     position : int
-        First result of the new level, from 0.
+        First result of the new level, from 0: the likeliest place.
     ratio, low, high : float
-        New level over old one (geometric means), with its interval given the place of the change.
+        New level over old one with its 95 % interval, over all places that the change may have.
     p_value : float
-        Of the split, corrected over series where it is a series' first.
+        Over all looks, corrected over series where it is a series' first: an upper bound.
+    places : tuple of int
+        First and last place that the change may have, with 95 %.
     """
 
     position: int
@@ -94,6 +135,7 @@ class Change:
     low: float
     high: float
     p_value: float
+    places: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +147,19 @@ class SeriesHistory:
     changes : tuple of Change
         In order; empty for a series without.
     p_value : float
-        Of the largest split of the whole series, corrected over series; 1 where nothing can be said.
+        Of a change of the whole series over all looks, corrected over series; 1 where nothing can be said.
     autocorrelation : float
-        Of neighbours, estimated from differences, in [0, 1).
+        Of neighbouring results, that suits the series best when its first change is taken into account.
     is_undecidable : bool
         Whether there are too few results, or they depend too much on each other.
     visible : float
         Smallest lasting relative change in the middle that would have been found in 8 of 10 such series;
         infinite where none would have been.
+    suspect : Change or None
+        What may be a new level and is not settled: the newest one or two results far from those before, or a
+        level that somebody who looks once would call changed. Its p-value is NaN.
+    between : float
+        Share of the noise that lies between results, likewise; the rest is the error of their means.
     """
 
     changes: tuple[Change, ...]
@@ -120,20 +167,28 @@ class SeriesHistory:
     autocorrelation: float
     is_undecidable: bool
     visible: float = math.inf
+    suspect: Change | None = None
+    between: float = 1.0
 
 
-def find_changes(series: Sequence[Array], options: HistoryOptions | None = None) -> list[SeriesHistory]:
+def find_changes(
+    series: Sequence[Array],
+    options: HistoryOptions | None = None,
+    inside: Sequence[Inside] | None = None,
+) -> list[SeriesHistory]:
     """Find the changes of many series; the first test of each is corrected over all.
 
-    A series whose largest split is significant is cut there, and both sides are tested in turn. Neighbouring
-    segments that differ by no more than the margin are joined again.
+    A series with enough evidence for a change is cut where it is likeliest, and both sides are searched in
+    turn. Neighbouring levels that differ by no more than the margin are joined again.
 
     Parameters
     ----------
     series : sequence of ndarray
         Shape (n_i,), positive and finite, oldest first: one value per result.
     options : HistoryOptions or None
-        Margin and level.
+        Margin, level, and the autocorrelation to allow for.
+    inside : sequence of Inside or None
+        What the runs inside the results say, in the order of `series`.
 
     Returns
     -------
@@ -147,12 +202,12 @@ def find_changes(series: Sequence[Array], options: HistoryOptions | None = None)
 
     References
     ----------
-    .. [1] Hawkins (1977), J. Am. Stat. Assoc. 72: the largest standardised difference over all splits.
-    .. [2] Matteson & James (2014), J. Am. Stat. Assoc. 109: hierarchical splitting with a permutation test of
-       the maximal statistic.
-    .. [3] Silvapulle (1996), J. Am. Stat. Assoc. 91: a nuisance parameter by its confidence set. Deviation:
-       the set's error is not added; the simulated rates hold without (tests).
-    .. [4] Benjamini & Hochberg (1995), J. R. Stat. Soc. B 57.
+    .. [1] Kass & Raftery (1995), J. Am. Stat. Assoc. 90: likelihood averaged over parameters.
+    .. [2] Ville (1939); Grünwald, de Heide & Koolen (2024), J. R. Stat. Soc. B 86: such a ratio cannot be
+       raised by looking again. Deviation: the threshold is calibrated by simulation, which is less than the
+       bound asks for.
+    .. [3] Vostrikova (1981), Soviet Math. Dokl. 24: binary segmentation, each cut tested.
+    .. [4] Wang & Ramdas (2022), J. R. Stat. Soc. B 84: the false discovery rate of such evidence.
 
     Examples
     --------
@@ -164,113 +219,193 @@ def find_changes(series: Sequence[Array], options: HistoryOptions | None = None)
     options = options or HistoryOptions()
     longest = max((values.size for values in series), default=0)
     if longest > MOST:
-        message = f"a series has {longest} results; at most {MOST} can be followed"
+        message = f"cannot follow {longest} results of a series: at most {MOST} are allowed"
         raise AnalysisError(message, hint="give the newest results only, or fewer blocks")
-    draws = _draws(len(series), longest)
-    # A change of one series alone must be significant among all of them.
-    error = (1 - options.level) / max(len(series), 1)
-    logs = [np.log(values) for values in series]
-    first = [_split(values, options, draws) for values in logs]
-    corrected = benjamini_hochberg([split.p_value for split in first])
-    found = []
-    for values, split, p_value in zip(logs, first, corrected, strict=True):
-        cuts: dict[int, float] = {}
-        if p_value <= 1 - options.level:
-            cuts[split.position] = p_value
-            _cut(values, (0, split.position), options, draws, cuts)
-            _cut(values, (split.position, values.size), options, draws, cuts)
-        changes = _relevant(values, cuts, split.autocorrelation, options)
-        visible = math.inf if changes else _visible(values, split, options, draws, error)
-        found.append(SeriesHistory(changes, p_value, split.autocorrelation, split.is_undecidable, visible))
-    return found
+    all_inside = inside or [Inside(np.ones(values.size), np.zeros(values.size)) for values in series]
+    stretches = [
+        _Stretch(np.log(values), each.runs, each.squares)
+        for values, each in zip(series, all_inside, strict=True)
+    ]
+    first = [_search(stretch, options) for stretch in stretches]
+    corrected = benjamini_hochberg([found.p_value for found in first])
+    return [
+        _follow(stretch, found, p_value, options, len(series))
+        for stretch, found, p_value in zip(stretches, first, corrected, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
-class _Split:
-    position: int
-    p_value: float
+class _Stretch:
+    """Some results in a row: logarithms, and what the runs inside say."""
+
+    logs: Array
+    runs: Array
+    squares: Array
+
+    def part(self, begin: int, end: int) -> _Stretch:
+        return _Stretch(self.logs[begin:end], self.runs[begin:end], self.squares[begin:end])
+
+    @property
+    def is_constant(self) -> bool:
+        return self.logs.size == 0 or bool(np.ptp(self.logs) == 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    position: int = 0
+    p_value: float = 1.0
     autocorrelation: float = 0.0
+    between: float = 1.0
+    noise: float = 0.0
+    places: tuple[int, int] = (0, 0)
+    effect: tuple[float, float, float] = (0.0, 0.0, 0.0)
     is_undecidable: bool = False
 
 
-def _visible(values: Array, split: _Split, options: HistoryOptions, draws: int, error: float) -> float:
+def threshold(size: int, allowed: float, error: float = NOMINAL) -> float:
+    """Give what the logarithm of the evidence of a history must exceed.
+
+    Parameters
+    ----------
+    size : int
+        Results of the history.
+    allowed : float
+        Autocorrelation allowed for, in [0, 0.7].
+    error : float
+        Largest share of unchanged histories that are called slower at one or more of 100 looks, in (0, 1).
+
+    Returns
+    -------
+    float
+        Own definition: calibrated by simulation.
+    """
+    base = float(np.interp(allowed, _ALLOWED, _THRESHOLDS))
+    base += _GROWTH * math.log(min(max(size, _FROM), _LATE) / _FROM)
+    base += _EARLY_GROWTH * min(allowed / _HARDLY_TOLD, 1.0) * math.log(_FROM / min(max(size, _FEW), _FROM))
+    base += _LATE_GROWTH * math.log(max(size, _LATE) / _LATE)
+    return base + (_OF_FEW if size < _FEW else 0.0) + math.log(NOMINAL / error)
+
+
+def _search(stretch: _Stretch, options: HistoryOptions) -> _Found:
+    """Look for a change of a stretch."""
+    size = stretch.logs.size
+    if size < FEWEST:
+        return _Found(is_undecidable=True)
+    if stretch.is_constant:
+        return _Found()
+    evidence, position, places, effect, rho, between, noise = _native.level_change(
+        stretch.logs, stretch.runs, stretch.squares, options.allowed
+    )
+    exceeded = evidence - threshold(size, options.allowed)
+    return _Found(
+        position=position,
+        p_value=min(1.0, NOMINAL * math.exp(-max(exceeded, -10.0))),
+        autocorrelation=rho,
+        between=between,
+        noise=noise,
+        places=places,
+        effect=effect,
+        is_undecidable=rho > options.allowed,
+    )
+
+
+def _follow(
+    stretch: _Stretch, found: _Found, p_value: float, options: HistoryOptions, count: int
+) -> SeriesHistory:
+    """Cut a series where it changes, and say what is suspect and what could have been seen."""
+    cuts: dict[int, float] = {}
+    if p_value <= 1 - options.level:
+        cuts[found.position] = p_value
+        _cut(stretch, (0, found.position), options, cuts)
+        _cut(stretch, (found.position, stretch.logs.size), options, cuts)
+    changes = _relevant(stretch, cuts, options)
+    begin = changes[-1].position if changes else 0
+    suspect = _suspect(stretch, begin, options, count)
+    visible = math.inf if changes or found.is_undecidable else _visible(stretch, found, options, count)
+    return SeriesHistory(
+        changes,
+        p_value,
+        found.autocorrelation,
+        found.is_undecidable,
+        visible=visible,
+        suspect=suspect,
+        between=found.between,
+    )
+
+
+def _visible(stretch: _Stretch, found: _Found, options: HistoryOptions, count: int) -> float:
     """Give the smallest lasting relative change that would have been seen, not below the margin."""
-    if split.is_undecidable:
-        return math.inf
-    if np.ptp(values) == 0:
+    if stretch.is_constant:
         return options.margin
-    rho = 0.0 if options.is_independent else min(math.ceil(10 * split.autocorrelation) / 10, MOST_DEPENDENT)
-    size = length_of_table(values.size)
-    step = visible_step(size, draws, rho, MOST_DEPENDENT, error, is_independent=options.is_independent)
-    if math.isinf(step):
-        return step
-    return max(math.expm1(step * measure_split(values).noise), options.margin)
+    # A change of one series alone must be significant among all of them.
+    least = threshold(stretch.logs.size, options.allowed, (1 - options.level) / count)
+    rho = min(round(found.autocorrelation, 1), options.allowed)
+    step = visible_step(stretch.logs.size, options.allowed, rho, round(found.between, 1), least)
+    return max(math.expm1(step * found.noise), options.margin) if math.isfinite(step) else step
 
 
-def _draws(series: int, longest: int) -> int:
-    """Give the number of simulated series: the smallest p-value must survive the correction."""
-    fewest = SERIES_PER_TABLE if longest <= _LONG else SERIES_PER_TABLE // 3
-    return min(max(fewest, 60 * series), 20_000)
-
-
-def _cut(
-    values: Array, bounds: tuple[int, int], options: HistoryOptions, draws: int, cuts: dict[int, float]
-) -> None:
-    """Cut a stretch at its largest split while that is significant."""
+def _cut(stretch: _Stretch, bounds: tuple[int, int], options: HistoryOptions, cuts: dict[int, float]) -> None:
+    """Cut a stretch where it changes most likely while there is enough evidence."""
     open_stretches = [bounds]
     while open_stretches:
         begin, end = open_stretches.pop()
-        split = _split(values[begin:end], options, draws)
-        if split.p_value <= 1 - options.level:
-            position = begin + split.position
-            cuts[position] = split.p_value
+        found = _search(stretch.part(begin, end), options)
+        if found.p_value <= 1 - options.level:
+            position = begin + found.position
+            cuts[position] = found.p_value
             open_stretches += [(begin, position), (position, end)]
 
 
-def _split(values: Array, options: HistoryOptions, draws: int) -> _Split:
-    """Test the largest split of a stretch."""
-    fewest = FEWEST_INDEPENDENT if options.is_independent else FEWEST
-    if values.size < fewest:
-        return _Split(0, 1.0, is_undecidable=True)
-    if np.ptp(values) == 0:
-        return _Split(0, 1.0)
-    found = measure_split(values)
-    if options.is_independent:
-        p_value = exceeding(permutation_sizes(values, draws), found.size)
-        return _Split(found.position, p_value)
-    table = null_table(length_of_table(values.size), draws)
-    autocorrelation = table.estimate(found)
-    if autocorrelation > MOST_DEPENDENT:
-        return _Split(found.position, 1.0, autocorrelation, is_undecidable=True)
-    return _Split(found.position, table.p_value(found), autocorrelation)
-
-
-def _relevant(
-    logs: Array, cuts: dict[int, float], autocorrelation: float, options: HistoryOptions
-) -> tuple[Change, ...]:
-    """Join segments that differ by no more than the margin, the least different first."""
+def _relevant(stretch: _Stretch, cuts: dict[int, float], options: HistoryOptions) -> tuple[Change, ...]:
+    """Join levels that differ by no more than the margin, the least different first."""
     bound = math.log1p(options.margin)
     positions = sorted(cuts)
     while positions:
         changes = [
-            _change(logs, bounds, cuts[bounds[1]], autocorrelation)
-            for bounds in zip([0, *positions[:-1]], positions, [*positions[1:], logs.size], strict=True)
+            _change(stretch, bounds, cuts[bounds[1]], options)
+            for bounds in zip(
+                [0, *positions[:-1]], positions, [*positions[1:], stretch.logs.size], strict=True
+            )
         ]
         least = min(changes, key=lambda change: abs(math.log(change.ratio)))
         if abs(math.log(least.ratio)) > bound:
             return tuple(changes)
-        positions.remove(least.position)
+        del positions[changes.index(least)]
     return ()
 
 
-def _change(logs: Array, bounds: tuple[int, int, int], p_value: float, autocorrelation: float) -> Change:
-    """Compare the segments on both sides of a cut; dependence widens the interval."""
+def _change(
+    stretch: _Stretch, bounds: tuple[int, int, int], p_value: float, options: HistoryOptions
+) -> Change:
+    """Measure the change of a stretch between its neighbours."""
     begin, middle, end = bounds
-    test = ratio_test(np.exp(logs[begin:middle]), np.exp(logs[middle:end]))
-    widening = 1 / float(shrinking(autocorrelation))
-    centre = math.log(test.ratio)
-    low, high = (math.exp(centre + widening * (math.log(limit) - centre)) for limit in (test.low, test.high))
-    return Change(middle, test.ratio, low, high, p_value)
+    part = stretch.part(begin, end)
+    _, position, places, effect, *_ = _native.level_change(
+        part.logs, part.runs, part.squares, options.allowed
+    )
+    if abs(begin + position - middle) > SHORTEST:  # neighbours were joined: the cut is kept
+        position, places = middle - begin, (min(places[0], middle - begin), max(places[1], middle - begin))
+    ratio, low, high = (math.exp(limit) for limit in effect)
+    return Change(begin + position, ratio, low, high, p_value, (begin + places[0], begin + places[1]))
+
+
+def _suspect(stretch: _Stretch, begin: int, options: HistoryOptions, count: int) -> Change | None:
+    """Give what may be a new level of the newest stretch, and is not settled."""
+    part = stretch.part(begin, stretch.logs.size)
+    if part.logs.size < FEWEST or part.is_constant:
+        return None
+    allowed = min(options.allowed, _SUSPECT_DEPENDENCE)
+    more = math.log(max(count, 1)) + math.log(NOMINAL / (1 - options.level))
+    newest = _native.newest_change(part.logs, part.runs, part.squares, options.allowed)
+    lasting = _native.level_change(part.logs, part.runs, part.squares, allowed)
+    for found, least in ((newest, _SUSPECT_NEWEST), (lasting, _SUSPECT_LEVEL)):
+        evidence, position, places, effect, *_ = found
+        if evidence >= least + more and abs(effect[0]) > math.log1p(options.margin):
+            ratio, low, high = (math.exp(limit) for limit in effect)
+            return Change(
+                begin + position, ratio, low, high, math.nan, (begin + places[0], begin + places[1])
+            )
+    return None
 
 
 def segments_of(history: SeriesHistory, size: int) -> list[tuple[int, int]]:
@@ -282,3 +417,47 @@ def segments_of(history: SeriesHistory, size: int) -> list[tuple[int, int]]:
     [(0, 3), (3, 8)]
     """
     return list(pairwise([0, *(change.position for change in history.changes), size]))
+
+
+def slowdown(
+    history: SeriesHistory, accepted: Sequence[int] = (), *, is_rate: bool, margin: float
+) -> float | None:
+    """Give how much slower the newest level is than the one it is held against.
+
+    That is the level that was accepted last, or the first; each faster level after it takes its place.
+
+    Parameters
+    ----------
+    history : SeriesHistory
+        What the series does.
+    accepted : sequence of int
+        Results whose level is accepted, from 0. A result that may belong to a level, because the place of the
+        change is not sure, counts for it.
+    is_rate : bool
+        Whether more is better.
+    margin : float
+        Largest relative difference that counts as none.
+
+    Returns
+    -------
+    float or None
+        Newest level over that level; ``None`` where it is not slower by more than the margin.
+
+    Examples
+    --------
+    >>> changes = (Change(10, 0.9, 0.89, 0.91, 0.01, (10, 10)), Change(20, 1.2, 1.19, 1.21, 0.01, (19, 21)))
+    >>> found = SeriesHistory(changes, 0.01, 0.0, False)
+    >>> slowdown(found, is_rate=False, margin=0.02), slowdown(found, [19], is_rate=False, margin=0.02)
+    (1.2, None)
+    """
+    newest_accepted = max(accepted, default=0)
+    since = [change for change in history.changes if change.places[0] > newest_accepted]
+    bound = math.log1p(margin)
+    cost = 0.0
+    for change in since:
+        step = math.log(change.ratio) * (-1 if is_rate else 1)
+        # A faster level is the one to hold, so that what is lost of it is seen.
+        cost = max(cost + step, 0.0) if step < 0 else cost + step
+    if cost <= bound:
+        return None
+    return math.exp(-cost if is_rate else cost)

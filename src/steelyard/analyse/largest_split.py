@@ -1,7 +1,7 @@
 """The largest split of a series: what is measured of it, and how large it is by chance.
 
-Used by `history`, whose description says which test is made of it, and to confirm the changes of a series of
-iterations (`warm_up`). Measuring and simulating are native (``crates/stats/src/split.rs``).
+Used to confirm the changes of a series of iterations (`warm_up`). Measuring and simulating are native
+(``crates/stats/src/split.rs``).
 """
 
 from __future__ import annotations
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
-
-SHORTEST: Final = 2
-"""Fewest results of a segment: one result alone cannot be told from an outlier."""
 
 RULED_OUT: Final = 0.1
 """An autocorrelation is ruled out if so rough a series is rarer than half of this by either estimate."""
@@ -71,19 +68,6 @@ def measure_split(values: Array) -> Measured:
         Shape (n,), n >= 6, finite, not constant.
     """
     return Measured(*_native.measure_split(values))
-
-
-def permutation_sizes(values: Array, draws: int) -> Array:
-    """Give the sizes of the largest splits of random orders of the same values, ascending.
-
-    Parameters
-    ----------
-    values : ndarray
-        Shape (n,), n >= 6, not constant.
-    draws : int
-        Random orders.
-    """
-    return np.sort(_native.permuted_splits(values, draws, seed=_SEED))
 
 
 def length_of_table(size: int) -> int:
@@ -145,12 +129,6 @@ def exceeding(ascending: Array, size: float) -> float:
     """Give the p-value of a size: the share of sizes by chance that are as large, itself counted."""
     above = ascending.size - int(np.searchsorted(ascending, size * (1 - 1e-9)))
     return (1 + above) / (1 + ascending.size)
-
-
-def critical(ascending: Array, error: float) -> float:
-    """Give the smallest size whose p-value is at most the error; infinite where so few draws show none."""
-    rarer = math.floor(error * (1 + ascending.size) * (1 + 1e-12)) - 1
-    return float(np.nextafter(ascending[ascending.size - 1 - rarer], math.inf)) if rarer >= 0 else math.inf
 
 
 def shrinking(autocorrelation: Array | float) -> Array:

@@ -44,6 +44,9 @@ class ResultSeries:
         Mean of the run means of each of them, shape (n,), positive.
     left_out : int
         Results whose value is not positive, or that lack the cell.
+    runs, squares : ndarray
+        Runs of each result, and the sum of the squared deviations of their means from the value, over its
+        square; shape (n,).
     """
 
     subject: dict[str, str]
@@ -51,6 +54,8 @@ class ResultSeries:
     labels: tuple[str, ...]
     values: NDArray[np.float64]
     left_out: int
+    runs: NDArray[np.float64]
+    squares: NDArray[np.float64]
 
     @property
     def is_rate(self) -> bool:
@@ -139,7 +144,9 @@ def _labels(text: str, count: int) -> list[str]:
 
 
 def _series(group: pl.DataFrame, labels: list[str]) -> ResultSeries:
-    values = group.group_by("block").agg(pl.col("value").mean()).sort("block")
+    value = pl.col("value")
+    squares = ((value - value.mean()).pow(2).sum() / value.mean().pow(2)).alias("squares")
+    values = group.group_by("block").agg(value.mean(), pl.len().alias("runs"), squares).sort("block")
     kept = values.filter(pl.col("value").is_finite() & (pl.col("value") > 0))
     places = kept["block"].to_list()
     return ResultSeries(
@@ -148,4 +155,6 @@ def _series(group: pl.DataFrame, labels: list[str]) -> ResultSeries:
         labels=tuple(labels[place] for place in places),
         values=kept["value"].to_numpy().astype(np.float64),
         left_out=len(labels) - len(places),
+        runs=kept["runs"].to_numpy().astype(np.float64),
+        squares=kept["squares"].to_numpy().astype(np.float64),
     )

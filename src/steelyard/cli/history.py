@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import math
+import shlex
 import sys
-from pathlib import Path  # noqa: TC003 - cyclopts reads the annotation
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
@@ -13,35 +16,64 @@ from cyclopts import Parameter
 from steelyard.cli.fail_on import Answer, FailOn, FailOnOption
 from steelyard.cli.figure_note import note_missing_figures
 from steelyard.errors import AnalysisError, UsageError
-from steelyard.report.history_page import direction_of, history_page, is_newest_slower, name_of
+from steelyard.report.history_page import Followed, direction_of, history_page, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from steelyard.analyse.history import Change, HistoryOptions, SeriesHistory
+    from steelyard.analyse.history import Change, HistoryOptions
     from steelyard.analyse.result_series import ResultSeries
-
-    Followed = tuple[ResultSeries, SeriesHistory]
+    from steelyard.record.accepted_levels import AcceptedLevel
 
 SLOWER: Final = (FailOn.SLOWER,)
 _FEWEST_FOLDERS_HINT: Final = "give result folders, oldest first, or one import of several files"
 
 
-def history(  # noqa: PLR0913 - the options of a command line
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Acceptance:
+    """Which levels are accepted.
+
+    Parameters
+    ----------
+    accept
+        Result whose level is accepted: it, and what is as slow after it, is no longer a failure. Recorded
+        with `--why`, the time and the user; with `--metric` for those metrics alone.
+    why
+        Reason of `--accept`.
+    by
+        Who accepts, the name of the user by default.
+    accepted
+        File of the accepted levels; `accepted-levels.json` beside the newest result by default.
+    """
+
+    accept: str | None = None
+    why: str | None = None
+    by: str | None = None
+    accepted: Path | None = None
+
+
+_NO_ACCEPTANCE: Final = Acceptance()
+
+
+def history(  # noqa: PLR0913 - options of one verb
     *directories: Path,
     metric: Annotated[tuple[str, ...], Parameter(consume_multiple=False)] = (),
     margin: float = 2.0,
     level: float = 95.0,
+    autocorrelation: float = 0.7,
     independent: Annotated[bool, Parameter(negative=())] = False,
     fail_on: FailOnOption = SLOWER,
+    acceptance: Acceptance = _NO_ACCEPTANCE,
     html: Path | None = None,
     json_: Annotated[bool, Parameter(name="--json", negative=())] = False,
 ) -> int:
     """Say where a history of results changes.
 
-    Leaves with exit code 1 if the newest level of a series is slower than the one before by more than the
-    margin; `--fail-on` chooses what else does. The test takes into account that the place of a change is
-    chosen, that results may depend on the ones before, and that there are many series.
+    Leaves with exit code 1 if the newest level of a series is slower by more than the margin than the level
+    to hold: the one that was accepted last, or the first, or a faster one after it; `--fail-on` chooses what
+    else does. The error is that of somebody who looks after each new result: of 100 looks at a history
+    without a change, one or more leave with 1 in at most 5 %.
 
     Parameters
     ----------
@@ -52,14 +84,16 @@ def history(  # noqa: PLR0913 - the options of a command line
     margin
         Largest difference that counts as none, in percent.
     level
-        100 less the percentage of unchanged series that may be called changed.
+        100 less the percentage of unchanged histories that may be called slower at one or more of 100 looks.
+    autocorrelation
+        Largest autocorrelation of neighbouring results to allow for, 0 to 0.7: less finds smaller changes.
     independent
-        The results are known not to depend on the ones before (machine rebooted or drawn anew each time):
-        finds smaller changes, and needs fewer results.
+        The results are known not to depend on the ones before (machine rebooted or drawn anew each time): as
+        `--autocorrelation 0`.
     fail_on
         What leaves with exit code 1: `slower` (the newest level of a series), `changed` (slower, or a series
-        changed anywhere and either way), `undecided` (slower, or a series is undecided); may be given several
-        times. `slower` by default.
+        changed anywhere and either way), `undecided` (slower, or a series is undecided or suspect); may be
+        given several times. `slower` by default.
     html
         Page to write, with a figure of each series.
     json_
@@ -70,16 +104,26 @@ def history(  # noqa: PLR0913 - the options of a command line
     Stop a pipeline when a benchmark has become slower by more than 5 %::
 
         steelyard history results/2026-* --margin 5
+
+    Accept a slower level, so that the pipeline goes on::
+
+        steelyard history results/2026-* --accept 2026-11-03 --why "checks every packet now"
     """
-    from steelyard.analyse.history import HistoryOptions, find_changes  # noqa: PLC0415 - start-up time
+    from steelyard.analyse.history import HistoryOptions, Inside, find_changes  # noqa: PLC0415 - start-up time
     from steelyard.analyse.result_series import read_series  # noqa: PLC0415 - start-up time
 
-    _check(directories, margin, level)
+    _check(directories, margin, level, autocorrelation)
     series = read_series(directories, metric)
     _require_several_results(series)
-    options = HistoryOptions(margin / 100, level / 100, independent)
-    found = find_changes([each.values for each in series], options)
-    followed = list(zip(series, found, strict=True))
+    options = HistoryOptions(margin / 100, level / 100, independent, autocorrelation)
+    accepted = _accepted(acceptance, directories, series, metric)
+    found = find_changes(
+        [each.values for each in series], options, [Inside(each.runs, each.squares) for each in series]
+    )
+    followed = [
+        Followed.of(one, two, _places(accepted, one), options.margin)
+        for one, two in zip(series, found, strict=True)
+    ]
     if html is not None:
         _write_page(html, followed, options.margin)
     if json_:
@@ -88,15 +132,16 @@ def history(  # noqa: PLR0913 - the options of a command line
             "margin_percent": margin,
             "level_percent": level,
             "is_independent": independent,
+            "autocorrelation_allowed": options.allowed,
             "series": [_as_json(each) for each in followed],
         }
         sys.stdout.write(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     else:
-        sys.stdout.writelines(f"{line}\n" for line in _as_text(followed, options))
+        sys.stdout.writelines(f"{line}\n" for line in _as_text(followed, options, directories))
     answer = Answer(
-        is_slower=any(is_newest_slower(each) for each in followed),
+        is_slower=any(each.slowdown is not None for each in followed),
         is_changed=any(each.changes for each in found),
-        is_undecided=any(each.is_undecidable for each in found),
+        is_undecided=any(each.is_undecidable or each.suspect is not None for each in found),
     )
     return answer.exit_code(fail_on)
 
@@ -125,7 +170,7 @@ def _write_page(path: Path, followed: list[Followed], margin: float) -> None:
     write_html(history_page(followed, margin), path)
 
 
-def _check(directories: tuple[Path, ...], margin: float, level: float) -> None:
+def _check(directories: tuple[Path, ...], margin: float, level: float, autocorrelation: float) -> None:
     if not directories:
         message = "no result folder is given"
         raise UsageError(message, hint=_FEWEST_FOLDERS_HINT)
@@ -135,39 +180,125 @@ def _check(directories: tuple[Path, ...], margin: float, level: float) -> None:
     if not 50 <= level <= 99.9:  # noqa: PLR2004 - as the text says
         message = f"`--level` is {level}; allowed: 50 to 99.9"
         raise UsageError(message, hint="give it in percent, e.g. 95", code="usage.range")
+    if not 0 <= autocorrelation <= 0.7:  # noqa: PLR2004 - as the text says
+        message = f"`--autocorrelation` is {autocorrelation}; allowed: 0 to 0.7"
+        hint = (
+            "results that depend on each other more have levels without causes; measure on a quieter machine"
+        )
+        raise UsageError(message, hint=hint, code="usage.range")
 
 
-def _verdict(found: SeriesHistory) -> str:
+def _accepted(
+    acceptance: Acceptance,
+    directories: tuple[Path, ...],
+    series: Sequence[ResultSeries],
+    metrics: tuple[str, ...],
+) -> list[AcceptedLevel]:
+    """Give the levels that are accepted, the one that is accepted now included and recorded."""
+    from steelyard.record.accepted_levels import (  # noqa: PLC0415 - start-up time
+        ACCEPTED_NAME,
+        AcceptedLevel,
+        add_accepted,
+        read_accepted,
+    )
+    from steelyard.record.clock import now_utc  # noqa: PLC0415 - start-up time
+
+    path = acceptance.accepted or Path(directories[-1]).absolute().parent / ACCEPTED_NAME
+    if acceptance.accept is None:
+        for option, value in (("--why", acceptance.why), ("--by", acceptance.by)):
+            if value is not None:
+                message = f"`{option}` says something about `--accept`, which is not given"
+                raise UsageError(message, hint="name the result of the level: `--accept RESULT`")
+        return read_accepted(path)
+    _require_result(acceptance.accept, series)
+    level = AcceptedLevel(
+        _printable("--accept", acceptance.accept),
+        _printable("--by", acceptance.by or _user()),
+        now_utc(),
+        _printable("--why", acceptance.why),
+        list(metrics),
+    )
+    add_accepted(path, level)
+    return read_accepted(path)
+
+
+def _require_result(name: str, series: Sequence[ResultSeries]) -> None:
+    known = list(dict.fromkeys(label for each in series for label in each.labels))
+    if name not in known:
+        newest = ", ".join(f"`{label}`" for label in known[-5:])
+        message = (
+            f"`--accept` names `{name}`, which is not a result of this history; the newest are: {newest}"
+        )
+        raise UsageError(message, hint="give the name of a result of the level, as the output prints it")
+
+
+def _printable(option: str, text: str | None) -> str:
+    from steelyard.record.accepted_levels import LONGEST_TEXT  # noqa: PLC0415 - start-up time
+
+    if text is None:
+        message = f"`--accept` needs `{option}`: the reason is recorded with the level"
+        raise UsageError(message, hint='e.g. --why "checks every packet now"')
+    if not (text.strip() and text.isprintable() and len(text) <= LONGEST_TEXT):
+        message = f"`{option}` cannot be recorded: allowed are 1 to {LONGEST_TEXT} printable characters"
+        raise UsageError(message, hint="say it in one line")
+    return text
+
+
+def _user() -> str | None:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a user id without a name
+        return "unknown"
+
+
+def _places(accepted: Sequence[AcceptedLevel], series: ResultSeries) -> list[int]:
+    """Give the results of a series whose level is accepted."""
+    names = {
+        level.result for level in accepted if not level.metrics or series.subject["metric"] in level.metrics
+    }
+    return [place for place, label in enumerate(series.labels) if label in names]
+
+
+def _verdict(followed: Followed) -> str:
+    found = followed.found
     if found.changes:
         return "changed"
+    if found.suspect is not None:
+        return "suspect"
     return "undecided" if found.is_undecidable else "no change"
 
 
 def _as_json(followed: Followed) -> dict[str, object]:
-    series, found = followed
+    series, found = followed.series, followed.found
     return {
         "subject": series.subject,
         "unit": series.unit,
         "results": list(series.labels),
         "values": series.values.tolist(),
+        "runs": [int(count) for count in series.runs],
         "left_out": series.left_out,
-        "verdict": _verdict(found),
+        "verdict": _verdict(followed),
         "p_value": found.p_value,
         "autocorrelation": found.autocorrelation,
+        "between_results_share": found.between,
         "visible_percent": _finite(100 * found.visible),
-        "is_newest_slower": is_newest_slower(followed),
-        "changes": [
-            {
-                "at": series.labels[change.position],
-                "position": change.position,
-                "direction": direction_of(series, change),
-                "ratio": change.ratio,
-                "low": _finite(change.low),
-                "high": _finite(change.high),
-                "p_value": change.p_value,
-            }
-            for change in found.changes
-        ],
+        "is_newest_slower": followed.slowdown is not None,
+        "accepted": [series.labels[place] for place in followed.accepted],
+        "changes": [_change_as_json(series, change) for change in found.changes],
+        "suspect": None if found.suspect is None else _change_as_json(series, found.suspect),
+    }
+
+
+def _change_as_json(series: ResultSeries, change: Change) -> dict[str, object]:
+    return {
+        "at": series.labels[change.position],
+        "position": change.position,
+        "between": [series.labels[place] for place in change.places],
+        "direction": direction_of(series, change),
+        "ratio": change.ratio,
+        "low": _finite(change.low),
+        "high": _finite(change.high),
+        "p_value": _finite(change.p_value),
     }
 
 
@@ -175,41 +306,59 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _as_text(followed: list[Followed], options: HistoryOptions) -> Iterator[str]:
-    from steelyard.analyse.history import FEWEST, FEWEST_INDEPENDENT, MOST_DEPENDENT  # noqa: PLC0415 - start-up time
-
-    fewest = FEWEST_INDEPENDENT if options.is_independent else FEWEST
+def _as_text(followed: list[Followed], options: HistoryOptions, directories: Sequence[Path]) -> Iterator[str]:
     margin, error = 100 * options.margin, 100 * (1 - options.level)
-    longest = max(series.values.size for series, _ in followed)
+    longest = max(each.series.values.size for each in followed)
     count = f"{len(followed)} series" if len(followed) != 1 else "1 series"
-    yield f"{count} over {longest} results; margin {margin:g} %, at most {error:g} % false changes"
-    for series, found in followed:
-        if found.changes:
-            yield f"{name_of(series)}:"
-            yield from (f"  {_sentence(series, change)}" for change in found.changes)
-    quiet = [each for each in followed if not each[1].changes and not each[1].is_undecidable]
+    yield (
+        f"{count} over {longest} results; margin {margin:g} %; "
+        f"autocorrelation up to {options.allowed:g} is allowed for; "
+        f"at most {error:g} % of unchanged histories are called slower at one or more of 100 looks"
+    )
+    for each in followed:
+        if each.found.changes:
+            yield f"{name_of(each.series)}:"
+            yield from (f"  {_sentence(each.series, change)}" for change in each.found.changes)
+    suspects = [each for each in followed if each.found.suspect is not None]
+    for each in suspects:
+        yield f"suspect: {name_of(each.series)}: {_suspicion(each)}"
+    if suspects:
+        yield f"to confirm what is suspect: {_confirmation(directories)}"
+    quiet = [each for each in followed if _verdict(each) == "no change"]
     yield f"no change: {len(quiet)}{_visible_text(quiet)}"
-    undecided = [each for each in followed if each[1].is_undecidable]
-    dependent = [series for series, found in undecided if found.autocorrelation > MOST_DEPENDENT]
-    if short := len(undecided) - len(dependent):
-        yield f"undecided: {short} with fewer than {fewest} results"
-    if dependent:
-        why = f"each result depends too much on the one before (autocorrelation above {MOST_DEPENDENT})"
-        yield f"undecided: {len(dependent)}, because {why}: {', '.join(map(name_of, dependent[:5]))}"
-    slower = [name_of(each[0]) for each in followed if is_newest_slower(each)]
+    yield from _undecided([each for each in followed if _verdict(each) == "undecided"], options)
+    slower = [
+        f"{name_of(each.series)} ({100 * (each.slowdown - 1):+.3g} %)"
+        for each in followed
+        if each.slowdown is not None
+    ]
     if slower:
         yield f"slower now than before: {', '.join(slower)}"
+        yield 'to accept that level: repeat the command with --accept RESULT --why "REASON"'
+
+
+def _undecided(undecided: list[Followed], options: HistoryOptions) -> Iterator[str]:
+    from steelyard.analyse.history import FEWEST  # noqa: PLC0415 - start-up time
+
+    short = [each for each in undecided if each.series.values.size < FEWEST]
+    dependent = [each for each in undecided if each.series.values.size >= FEWEST]
+    if short:
+        yield f"undecided: {len(short)} with fewer than {FEWEST} results"
+    if dependent:
+        why = f"each result depends too much on the one before (autocorrelation above {options.allowed:g})"
+        names = ", ".join(name_of(each.series) for each in dependent[:5])
+        yield f"undecided: {len(dependent)}, because {why}: {names}"
 
 
 def _visible_text(quiet: list[Followed]) -> str:
     """Say which lasting change would have been seen where none was: in 8 of 10 cases, in the middle."""
     if not quiet:
         return ""
-    ranked = sorted(quiet, key=lambda each: each[1].visible)
+    ranked = sorted(quiet, key=lambda each: each.found.visible)
     middle, worst = ranked[(len(ranked) - 1) // 2], ranked[-1]
-    text = f"; could have seen a lasting change of {_at_least(middle[1].visible)}"
-    if len(ranked) > 1 and worst[1].visible > middle[1].visible:
-        text += f" in half of them, {_at_least(worst[1].visible)} in {name_of(worst[0])}"
+    text = f"; could have seen a lasting change of {_at_least(middle.found.visible)}"
+    if len(ranked) > 1 and worst.found.visible > middle.found.visible:
+        text += f" in half of them, {_at_least(worst.found.visible)} in {name_of(worst.series)}"
     return text
 
 
@@ -217,15 +366,47 @@ def _at_least(visible: float) -> str:
     return f"{100 * visible:.2g} % or more" if math.isfinite(visible) else "no size"
 
 
-def _sentence(series: ResultSeries, change: Change) -> str:
+def _size(change: Change) -> str:
     effect = f"{100 * (change.ratio - 1):+.3g} %"
-    limits = (
-        f" (95 % interval {100 * (change.low - 1):+.3g} % to {100 * (change.high - 1):+.3g} %)"
-        if math.isfinite(change.low)
-        else ""
-    )
+    low, high = (f"{100 * (limit - 1):+.3g} %" for limit in (change.low, change.high))
+    return f"{effect} (95 % interval {low} to {high})"
+
+
+def _place(series: ResultSeries, change: Change) -> str:
     place = f"result {change.position + 1} of {series.values.size}"
+    first, last = change.places
+    if first != last:
+        place += f", between {first + 1} and {last + 1}"
+    return f"`{series.labels[change.position]}` ({place})"
+
+
+def _sentence(series: ResultSeries, change: Change) -> str:
+    direction = direction_of(series, change)
+    return f"changed at {_place(series, change)}: {_size(change)}, {direction}, p {change.p_value:.2g}"
+
+
+def _suspicion(followed: Followed) -> str:
+    series, change = followed.series, followed.found.suspect
+    assert change is not None  # noqa: S101 - chosen by it
+    newer = series.values.size - change.position
+    what = "the newest result" if newer == 1 else f"the newest {newer} results"
+    return f"{what}, from {_place(series, change)} on: {_size(change)}, {direction_of(series, change)}"
+
+
+def _confirmation(directories: Sequence[Path]) -> str:
+    """Say how one more result of the same program is made and added."""
+    from steelyard.model.plan import read_plan  # noqa: PLC0415 - start-up time
+    from steelyard.record.importers.foreign_result import STUDY  # noqa: PLC0415 - start-up time
+
+    newest = directories[-1]
+    again = newest.with_name(f"{newest.name}-again")
+    whole = shlex.join(["steelyard", "history", *map(str, directories), str(again)])
+    if len(directories) > 1 and read_plan(newest / "plan.json").study != STUDY:
+        repeat = shlex.join(["steelyard", "rerun", str(newest), "--out", str(again)])
+        return f"{repeat} && {whole}"
+    if len(directories) > 1:
+        return f"measure the same program again, import it to `{again}`, then {whole}"
     return (
-        f"changed at `{series.labels[change.position]}` ({place}): {effect}{limits}, "
-        f"{direction_of(series, change)}, p {change.p_value:.2g}"
+        "measure the same program again, import its file with the others, then "
+        f"{shlex.join(['steelyard', 'history', str(again)])}"
     )

@@ -78,10 +78,109 @@ def test_less_throughput_is_slower(tmp_path: Path) -> None:
     assert execute(["history", str(tmp_path / "r"), "--independent", "--margin", "40"]) == 0
 
 
+def folders_of(tmp_path: Path, ratios: list[float]) -> list[str]:
+    """Write a history of folders, one for each ratio."""
+    folders = []
+    for n, ratio in enumerate(ratios):
+        folders.append(str(tmp_path / "results" / f"r{n:02d}"))
+        file = imported(tmp_path, f"f{n:02d}", ratio, n)
+        assert execute(["import", "hyperfine", file, "--out", folders[-1]]) == 0
+    return folders
+
+
+def test_an_accepted_level_fails_nothing_and_a_slower_one_after_it_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = folders_of(tmp_path, [1.0] * 10 + [1.2] * 8)
+    assert execute(["history", *folders]) == 1
+    text = capsys.readouterr().out
+    assert "changed at `r10` (result 11 of 18): +" in text
+    assert "slower now than before: sort wall (+" in text
+    assert "--accept RESULT" in text
+    accept = ["--accept", "r12", "--why", "checks every packet now", "--by", "ada"]
+    assert execute(["history", *folders, *accept]) == 0
+    (level,) = json.loads((tmp_path / "results" / "accepted-levels.json").read_text(encoding="utf-8"))[
+        "levels"
+    ]
+    assert (level["result"], level["by"], level["why"]) == ("r12", "ada", "checks every packet now")
+    assert level["at"].endswith("+00:00")
+    assert execute(["history", *folders]) == 0
+    assert execute(["history", *folders, "--accepted", str(tmp_path / "none.json")]) == 1
+    more = [*folders, *folders_of(tmp_path / "more", [1.0] * 18 + [1.5] * 4)[18:]]
+    shared = ["--accepted", str(tmp_path / "results" / "accepted-levels.json")]
+    capsys.readouterr()
+    assert execute(["history", *more, *shared, "--json"]) == 1
+    series = {each["subject"]["workload"]: each for each in json.loads(capsys.readouterr().out)["series"]}
+    assert series["sort"]["is_newest_slower"] is True
+    assert series["sort"]["accepted"] == ["r12"]
+    assert series["sum"]["is_newest_slower"] is False
+
+
+def test_a_level_is_accepted_for_the_metrics_that_are_named(tmp_path: Path) -> None:
+    folders = folders_of(tmp_path, [1.0] * 10 + [1.2] * 8)
+    other = tmp_path / "other.json"
+    accept = ["--accept", "r12", "--why", "x", "--accepted", str(other)]
+    assert execute(["history", *folders, "--metric", "wall", *accept]) == 0
+    content = json.loads(other.read_text(encoding="utf-8"))
+    content["levels"][0]["metrics"] = ["memory"]
+    other.write_text(json.dumps(content), encoding="utf-8")
+    assert execute(["history", *folders, "--accepted", str(other)]) == 1
+
+
+def test_one_extreme_newest_result_is_suspect_with_the_way_to_confirm_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = folders_of(tmp_path, [1.0] * 15 + [1.3])
+    capsys.readouterr()
+    assert execute(["history", *folders]) == 0
+    text = capsys.readouterr().out
+    assert re.search(
+        r"suspect: sort wall: the newest result, from `r15` \(result 16 of 16\) on: \+[0-9.]+ %", text
+    )
+    assert re.search(r"to confirm what is suspect: measure .* steelyard history .*r15 .*r15-again", text)
+    assert "no change: 1" in text
+    confirmed = [*folders, *folders_of(tmp_path / "again", [1.3, 1.3])]
+    assert execute(["history", *confirmed]) == 1
+    page = tmp_path / "suspect.html"
+    assert execute(["history", *folders, "--html", str(page)]) == 0
+    assert "is suspect from r15 on" in re.sub("<[^>]*>", "", page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["--accept", "r99", "--why", "x"], "`r99`, which is not a result of this history"),
+        (["--accept", "r01"], "`--accept` needs `--why`"),
+        (["--accept", "r01", "--why", " "], "`--why` cannot be recorded"),
+        (["--accept", "r01", "--why", "x\ny"], "`--why` cannot be recorded"),
+        (["--accept", "r01", "--why", "x", "--by", "\x1b[31m"], "`--by` cannot be recorded"),
+        (["--why", "x"], "`--accept`, which is not given"),
+        (["--autocorrelation", "0.8"], "`--autocorrelation` is 0.8; allowed: 0 to 0.7"),
+        (["--autocorrelation", "nan"], "`--autocorrelation` is nan"),
+    ],
+)
+def test_what_cannot_be_accepted_is_explained(
+    tmp_path: Path, words: list[str], part: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = folders_of(tmp_path, [1.0] * 2)
+    assert execute(["history", *folders, *words]) == 2
+    assert part in capsys.readouterr().err
+    assert not (tmp_path / "results" / "accepted-levels.json").exists()
+
+
+def test_a_damaged_file_of_accepted_levels_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = folders_of(tmp_path, [1.0] * 2)
+    (tmp_path / "results" / "accepted-levels.json").write_text("{", encoding="utf-8")
+    assert execute(["history", *folders]) == 5
+    assert "accepted-levels.json` is not of schema" in capsys.readouterr().err
+
+
 def test_too_few_results_are_said_to_be_undecided(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = import_one(tmp_path, [imported(tmp_path, f"r{n}", 1.0 + n, n) for n in range(3)])
     assert execute(["history", result]) == 0
-    assert "undecided: 2 with fewer than 12 results" in capsys.readouterr().out
+    assert "undecided: 2 with fewer than 6 results" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self
 
-from steelyard.analyse.history import segments_of
+from steelyard.analyse.history import segments_of, slowdown
 from steelyard.model.finding import Estimate, Finding
 from steelyard.report.charts.history import levels_over_results
 from steelyard.report.dataset import dataset
@@ -20,22 +21,52 @@ if TYPE_CHECKING:
     from steelyard.analyse.result_series import ResultSeries
     from steelyard.report.dataset import Scalar
 
-    Followed = tuple[ResultSeries, SeriesHistory]
-
 MOST_SERIES: Final = 40
 MOST_POINTS: Final = 5000
 PHRASING: Final = Phrasing(
     {
         "history": {
             "*": "{facts.series} of {facts.all_series} series over {facts.results} results changed, of which "
-            "{facts.slower} are slower now than before"
+            "{facts.slower} are slower now than the level to hold"
         },
         "change": {
             "*": "{subject.series} became {verdict} at {subject.result}: {estimates.ratio:signed}, "
             "{estimates.ratio:change_interval}"
         },
+        "suspect": {
+            "*": "{subject.series} is suspect from {subject.result} on, which is not settled: "
+            "{estimates.ratio:signed}, {estimates.ratio:change_interval}"
+        },
     }
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A series, what it does, and what that means.
+
+    Parameters
+    ----------
+    series : ResultSeries
+        The series.
+    found : SeriesHistory
+        Its changes.
+    accepted : tuple of int
+        Results whose level is accepted, from 0.
+    slowdown : float or None
+        Newest level over the one to hold, where it is slower by more than the margin.
+    """
+
+    series: ResultSeries
+    found: SeriesHistory
+    accepted: tuple[int, ...]
+    slowdown: float | None
+
+    @classmethod
+    def of(cls, series: ResultSeries, found: SeriesHistory, accepted: Sequence[int], margin: float) -> Self:
+        """Judge a series."""
+        slower = slowdown(found, accepted, is_rate=series.is_rate, margin=margin)
+        return cls(series, found, tuple(accepted), slower)
 
 
 def history_page(followed: Sequence[Followed], margin: float) -> Page:
@@ -43,13 +74,18 @@ def history_page(followed: Sequence[Followed], margin: float) -> Page:
 
     Parameters
     ----------
-    followed : sequence of (ResultSeries, SeriesHistory)
+    followed : sequence of Followed
         At least one.
     margin : float
         Largest relative difference that counts as none.
     """
-    ordered = sorted(followed, key=lambda each: not each[1].changes)
-    changes = [_finding(series, change) for series, found in ordered for change in found.changes]
+    ordered = sorted(followed, key=lambda each: (not each.found.changes, each.found.suspect is None))
+    changes = [_finding("change", each.series, change) for each in ordered for change in each.found.changes]
+    changes += [
+        _finding("suspect", each.series, each.found.suspect)
+        for each in ordered
+        if each.found.suspect is not None
+    ]
     summary = _summary(ordered)
     blocks = (_figure(ordered), *((_table(changes),) if changes else ()))
     lead = (
@@ -59,7 +95,7 @@ def history_page(followed: Sequence[Followed], margin: float) -> Page:
     return Page(
         study="history",
         question="Where does a history of results change?",
-        about=(("results", str(max(series.values.size for series, _ in followed))),),
+        about=(("results", str(max(each.series.values.size for each in followed))),),
         answer=(PHRASING.say(summary), *PHRASING.say_all(changes[:6])),
         cards=(),
         notices=(),
@@ -79,28 +115,22 @@ def direction_of(series: ResultSeries, change: Change) -> str:
     return "slower" if (change.ratio > 1) is not series.is_rate else "faster"
 
 
-def is_newest_slower(followed: Followed) -> bool:
-    """Tell whether the newest level is slower than the one before; changes inside the margin are none."""
-    series, found = followed
-    return bool(found.changes) and direction_of(series, found.changes[-1]) == "slower"
-
-
 def _summary(followed: Sequence[Followed]) -> Finding:
     facts: dict[str, str | int | float | bool | None] = {
-        "series": sum(bool(found.changes) for _, found in followed),
+        "series": sum(bool(each.found.changes) for each in followed),
         "all_series": len(followed),
-        "results": max(series.values.size for series, _ in followed),
-        "slower": sum(map(is_newest_slower, followed)),
+        "results": max(each.series.values.size for each in followed),
+        "slower": sum(each.slowdown is not None for each in followed),
     }
     return Finding("history", "history", {}, "followed", facts=facts)
 
 
-def _finding(series: ResultSeries, change: Change) -> Finding:
+def _finding(kind: str, series: ResultSeries, change: Change) -> Finding:
     has_interval = math.isfinite(change.low) and math.isfinite(change.high)
     ratio = Estimate(
         change.ratio,
         "ratio",
-        "geometric means of neighbouring levels, given the place of the change",
+        "new level over old one, over all places that the change may have",
         change.low if has_interval else None,
         change.high if has_interval else None,
         0.95 if has_interval else None,
@@ -110,12 +140,16 @@ def _finding(series: ResultSeries, change: Change) -> Finding:
     )
     name, label = name_of(series), series.labels[change.position]
     return Finding(
-        f"change/{name}/{change.position}",
-        "change",
+        f"{kind}/{name}/{change.position}",
+        kind,
         {"series": name, "result": label},
-        direction_of(series, change),
+        "suspect" if kind == "suspect" else direction_of(series, change),
         {"ratio": ratio},
-        {"position": change.position + 1, "p_value": change.p_value},
+        {
+            "position": change.position + 1,
+            "between": " to ".join(dict.fromkeys(series.labels[place] for place in change.places)),
+            "p_value": change.p_value if math.isfinite(change.p_value) else None,
+        },
     )
 
 
@@ -124,19 +158,24 @@ def _table(changes: Sequence[Finding]) -> Table:
         (
             Value(finding.subject["series"], finding=finding.id),
             Value(finding.subject["result"]),
+            Value(str(finding.facts["between"])),
             Value(
                 signed_change(finding.estimates["ratio"].value or math.nan), finding.estimates["ratio"].value
             ),
             Value(change_interval(finding.estimates["ratio"]).removeprefix("95 % interval ")),
             Value(finding.verdict, tone=finding.verdict),
-            Value(f"{finding.facts['p_value']:.2g}", float(finding.facts["p_value"] or 0)),
+            _p_value(finding.facts["p_value"]),
         )
         for finding in changes
     )
     numbers = {"change": True, "p": True}
-    names = ("series", "result", "change", "95 % interval", "verdict", "p")
+    names = ("series", "result", "95 % place", "change", "95 % interval", "verdict", "p")
     columns = tuple(Column(name, is_number=numbers.get(name, False)) for name in names)
     return Table("changes", "Changes", columns, rows, is_key=True, summary=f"{len(changes)} changes")
+
+
+def _p_value(value: object) -> Value:
+    return Value(f"{value:.2g}", value) if isinstance(value, float) else Value("")
 
 
 def _figure(followed: Sequence[Followed]) -> Figure:
@@ -144,7 +183,8 @@ def _figure(followed: Sequence[Followed]) -> Figure:
     points: list[dict[str, Scalar]] = []
     levels: list[dict[str, Scalar]] = []
     names: list[str] = []
-    for series, found in followed[:MOST_SERIES]:
+    for each in followed[:MOST_SERIES]:
+        series, found = each.series, each.found
         if names and len(points) + series.values.size > MOST_POINTS:
             break
         segments = segments_of(found, series.values.size)

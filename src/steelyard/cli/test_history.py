@@ -22,6 +22,7 @@ def imported(folder: Path, name: str, ratio: float, seed: int) -> str:
         "sort": ratio * np.exp(0.01 * rng.standard_normal(10)),
         "sum": 1 + 0.01 * rng.standard_normal(10),
     }
+    folder.mkdir(parents=True, exist_ok=True)
     results = [{"command": command, "times": values.tolist()} for command, values in times.items()]
     (folder / f"{name}.json").write_text(json.dumps({"results": results}), encoding="utf-8")
     return str(folder / f"{name}.json")

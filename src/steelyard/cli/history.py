@@ -244,7 +244,7 @@ def _printable(option: str, text: str | None) -> str:
     return text
 
 
-def _user() -> str | None:
+def _user() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError):  # a user id without a name

@@ -1,5 +1,7 @@
 //! Bindings of changes of level in a history.
 
+#![allow(clippy::too_many_arguments, reason = "options are keyword-only on the Python side")]
+
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use steelyard_stats::{LevelChange, Results, StatsError};

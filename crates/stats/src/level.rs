@@ -162,6 +162,7 @@ struct Scan {
 
 impl Scan {
     fn new(results: Results<'_>, largest: f64) -> Self {
+        #[expect(clippy::float_cmp, reason = "constant is exact")]
         let is_constant = results.values.windows(2).all(|pair| pair[0] == pair[1]);
         Self {
             fits: if is_constant { Vec::new() } else { fits(results, largest) },

@@ -73,7 +73,7 @@ def visible_step(size: int, allowed: float, autocorrelation: float, between: flo
         looks = (
             _native.level_looks(row + step * after, runs, squares, allowed, first=size)[0] for row in rows
         )
-        return sum(evidence >= least for evidence in looks) / count
+        return sum(bool(evidence >= least) for evidence in looks) / count
 
     low, high = 0.0, LARGEST_STEP
     if power(high) < POWER:

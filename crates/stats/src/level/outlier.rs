@@ -14,7 +14,7 @@ const MOST_OF_FEW: usize = 2;
 
 /// Median absolute difference of two normal values, in units of their standard deviation.
 const NORMAL_DIFFERENCE: f64 = 0.953_872_6;
-const NORMAL_MEAN_DIFFERENCE: f64 = 1.128_379_2;
+const NORMAL_MEAN_DIFFERENCE: f64 = std::f64::consts::FRAC_2_SQRT_PI;
 
 /// Pulls values to what all but one of their neighbours reach: one or two outliers beside each other, not three.
 ///
@@ -33,7 +33,9 @@ pub(super) fn pull_in(values: &[f64]) -> Vec<f64> {
             near[1].min(near[near.len() - 2]) - farthest,
             near[near.len() - 2].max(near[1]) + farthest,
         );
-        if pulled != value {
+        #[expect(clippy::float_cmp, reason = "what lies within is left as it is")]
+        let is_outlier = pulled != value;
+        if is_outlier {
             outliers.push(((value - pulled).abs(), place, pulled));
         }
     }

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from steelyard import _native
+from steelyard.analyse.history_threshold import NOMINAL, threshold
 from steelyard.analyse.multiplicity import benjamini_hochberg
 from steelyard.analyse.visible_change import visible_step
 from steelyard.errors import AnalysisError
@@ -45,25 +46,6 @@ without causes."""
 
 MOST: Final = 20_000
 """Most results of a history; longer ones take more than some seconds."""
-
-NOMINAL: Final = 0.05
-"""Error that the thresholds are calibrated for."""
-
-# What the logarithm of the evidence of 20 results must exceed, by the autocorrelation allowed for.
-_ALLOWED: Final = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7)
-_THRESHOLDS: Final = (1.22, 1.1, 1.1, 1.0, 1.0, 0.9)
-
-# Longer histories must exceed more, so that most of the error is spent where changes are hardest to see.
-_FROM: Final = 20
-_GROWTH: Final = 5.0
-_LATE: Final = 100
-_LATE_GROWTH: Final = 1.5
-
-# So must shorter ones: a little where dependence can hardly be told from a change, much below 10 results.
-_EARLY_GROWTH: Final = 0.5
-_HARDLY_TOLD: Final = 0.3
-_FEW: Final = 10
-_OF_FEW: Final = 3.0
 
 _SUSPECT_DEPENDENCE: Final = 0.3
 _SUSPECT_LEVEL: Final = 0.8
@@ -262,30 +244,6 @@ class _Found:
     is_undecidable: bool = False
 
 
-def threshold(size: int, allowed: float, error: float = NOMINAL) -> float:
-    """Give what the logarithm of the evidence of a history must exceed.
-
-    Parameters
-    ----------
-    size : int
-        Results of the history.
-    allowed : float
-        Autocorrelation allowed for, in [0, 0.7].
-    error : float
-        Largest share of unchanged histories that are called slower at one or more of 100 looks, in (0, 1).
-
-    Returns
-    -------
-    float
-        Own definition: calibrated by simulation.
-    """
-    base = float(np.interp(allowed, _ALLOWED, _THRESHOLDS))
-    base += _GROWTH * math.log(min(max(size, _FROM), _LATE) / _FROM)
-    base += _EARLY_GROWTH * min(allowed / _HARDLY_TOLD, 1.0) * math.log(_FROM / min(max(size, _FEW), _FROM))
-    base += _LATE_GROWTH * math.log(max(size, _LATE) / _LATE)
-    return base + (_OF_FEW if size < _FEW else 0.0) + math.log(NOMINAL / error)
-
-
 def _search(stretch: _Stretch, options: HistoryOptions) -> _Found:
     """Look for a change of a stretch."""
     size = stretch.logs.size
@@ -417,47 +375,3 @@ def segments_of(history: SeriesHistory, size: int) -> list[tuple[int, int]]:
     [(0, 3), (3, 8)]
     """
     return list(pairwise([0, *(change.position for change in history.changes), size]))
-
-
-def slowdown(
-    history: SeriesHistory, accepted: Sequence[int] = (), *, is_rate: bool, margin: float
-) -> float | None:
-    """Give how much slower the newest level is than the one it is held against.
-
-    That is the level that was accepted last, or the first; each faster level after it takes its place.
-
-    Parameters
-    ----------
-    history : SeriesHistory
-        What the series does.
-    accepted : sequence of int
-        Results whose level is accepted, from 0. A result that may belong to a level, because the place of the
-        change is not sure, counts for it.
-    is_rate : bool
-        Whether more is better.
-    margin : float
-        Largest relative difference that counts as none.
-
-    Returns
-    -------
-    float or None
-        Newest level over that level; ``None`` where it is not slower by more than the margin.
-
-    Examples
-    --------
-    >>> changes = (Change(10, 0.9, 0.89, 0.91, 0.01, (10, 10)), Change(20, 1.2, 1.19, 1.21, 0.01, (19, 21)))
-    >>> found = SeriesHistory(changes, 0.01, 0.0, False)
-    >>> slowdown(found, is_rate=False, margin=0.02), slowdown(found, [19], is_rate=False, margin=0.02)
-    (1.2, None)
-    """
-    newest_accepted = max(accepted, default=0)
-    since = [change for change in history.changes if change.places[0] > newest_accepted]
-    bound = math.log1p(margin)
-    cost = 0.0
-    for change in since:
-        step = math.log(change.ratio) * (-1 if is_rate else 1)
-        # A faster level is the one to hold, so that what is lost of it is seen.
-        cost = max(cost + step, 0.0) if step < 0 else cost + step
-    if cost <= bound:
-        return None
-    return math.exp(-cost if is_rate else cost)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from steelyard.analyse.held_level import slowdown
 from steelyard.analyse.history import (
     FEWEST,
     Change,
@@ -13,7 +14,6 @@ from steelyard.analyse.history import (
     SeriesHistory,
     find_changes,
     segments_of,
-    slowdown,
     threshold,
 )
 from steelyard.errors import AnalysisError

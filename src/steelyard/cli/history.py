@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 import math
 import shlex
 import sys
-from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - the command line reads the annotation at run time
 from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
+from steelyard.cli.acceptance import NO_ACCEPTANCE, Acceptance, accepted_levels, places_of
 from steelyard.cli.fail_on import Answer, FailOn, FailOnOption
 from steelyard.cli.figure_note import note_missing_figures
 from steelyard.errors import AnalysisError, UsageError
@@ -23,37 +22,9 @@ if TYPE_CHECKING:
 
     from steelyard.analyse.history import Change, HistoryOptions
     from steelyard.analyse.result_series import ResultSeries
-    from steelyard.record.accepted_levels import AcceptedLevel
 
 SLOWER: Final = (FailOn.SLOWER,)
 _FEWEST_FOLDERS_HINT: Final = "give result folders, oldest first, or one import of several files"
-
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class Acceptance:
-    """Which levels are accepted.
-
-    Parameters
-    ----------
-    accept
-        Result whose level is accepted: it, and what is as slow after it, is no longer a failure. Recorded
-        with `--why`, the time and the user; with `--metric` for those metrics alone.
-    why
-        Reason of `--accept`.
-    by
-        Who accepts, the name of the user by default.
-    accepted
-        File of the accepted levels; `accepted-levels.json` beside the newest result by default.
-    """
-
-    accept: str | None = None
-    why: str | None = None
-    by: str | None = None
-    accepted: Path | None = None
-
-
-_NO_ACCEPTANCE: Final = Acceptance()
 
 
 def history(  # noqa: PLR0913 - options of one verb
@@ -64,7 +35,7 @@ def history(  # noqa: PLR0913 - options of one verb
     autocorrelation: float = 0.7,
     independent: Annotated[bool, Parameter(negative=())] = False,
     fail_on: FailOnOption = SLOWER,
-    acceptance: Acceptance = _NO_ACCEPTANCE,
+    acceptance: Acceptance = NO_ACCEPTANCE,
     html: Path | None = None,
     json_: Annotated[bool, Parameter(name="--json", negative=())] = False,
 ) -> int:
@@ -116,12 +87,12 @@ def history(  # noqa: PLR0913 - options of one verb
     series = read_series(directories, metric)
     _require_several_results(series)
     options = HistoryOptions(margin / 100, level / 100, independent, autocorrelation)
-    accepted = _accepted(acceptance, directories, series, metric)
+    accepted = accepted_levels(acceptance, directories, series, metric)
     found = find_changes(
         [each.values for each in series], options, [Inside(each.runs, each.squares) for each in series]
     )
     followed = [
-        Followed.of(one, two, _places(accepted, one), options.margin)
+        Followed.of(one, two, places_of(accepted, one), options.margin)
         for one, two in zip(series, found, strict=True)
     ]
     if html is not None:
@@ -186,77 +157,6 @@ def _check(directories: tuple[Path, ...], margin: float, level: float, autocorre
             "results that depend on each other more have levels without causes; measure on a quieter machine"
         )
         raise UsageError(message, hint=hint, code="usage.range")
-
-
-def _accepted(
-    acceptance: Acceptance,
-    directories: tuple[Path, ...],
-    series: Sequence[ResultSeries],
-    metrics: tuple[str, ...],
-) -> list[AcceptedLevel]:
-    """Give the levels that are accepted, the one that is accepted now included and recorded."""
-    from steelyard.record.accepted_levels import (  # noqa: PLC0415 - start-up time
-        ACCEPTED_NAME,
-        AcceptedLevel,
-        add_accepted,
-        read_accepted,
-    )
-    from steelyard.record.clock import now_utc  # noqa: PLC0415 - start-up time
-
-    path = acceptance.accepted or Path(directories[-1]).absolute().parent / ACCEPTED_NAME
-    if acceptance.accept is None:
-        for option, value in (("--why", acceptance.why), ("--by", acceptance.by)):
-            if value is not None:
-                message = f"`{option}` says something about `--accept`, which is not given"
-                raise UsageError(message, hint="name the result of the level: `--accept RESULT`")
-        return read_accepted(path)
-    _require_result(acceptance.accept, series)
-    level = AcceptedLevel(
-        _printable("--accept", acceptance.accept),
-        _printable("--by", acceptance.by or _user()),
-        now_utc(),
-        _printable("--why", acceptance.why),
-        list(metrics),
-    )
-    add_accepted(path, level)
-    return read_accepted(path)
-
-
-def _require_result(name: str, series: Sequence[ResultSeries]) -> None:
-    known = list(dict.fromkeys(label for each in series for label in each.labels))
-    if name not in known:
-        newest = ", ".join(f"`{label}`" for label in known[-5:])
-        message = (
-            f"`--accept` names `{name}`, which is not a result of this history; the newest are: {newest}"
-        )
-        raise UsageError(message, hint="give the name of a result of the level, as the output prints it")
-
-
-def _printable(option: str, text: str | None) -> str:
-    from steelyard.record.accepted_levels import LONGEST_TEXT  # noqa: PLC0415 - start-up time
-
-    if text is None:
-        message = f"`--accept` needs `{option}`: the reason is recorded with the level"
-        raise UsageError(message, hint='e.g. --why "checks every packet now"')
-    if not (text.strip() and text.isprintable() and len(text) <= LONGEST_TEXT):
-        message = f"`{option}` cannot be recorded: allowed are 1 to {LONGEST_TEXT} printable characters"
-        raise UsageError(message, hint="say it in one line")
-    return text
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # a user id without a name
-        return "unknown"
-
-
-def _places(accepted: Sequence[AcceptedLevel], series: ResultSeries) -> list[int]:
-    """Give the results of a series whose level is accepted."""
-    names = {
-        level.result for level in accepted if not level.metrics or series.subject["metric"] in level.metrics
-    }
-    return [place for place, label in enumerate(series.labels) if label in names]
 
 
 def _verdict(followed: Followed) -> str:

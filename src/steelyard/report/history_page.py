@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
-from steelyard.analyse.history import segments_of, slowdown
+from steelyard.analyse.held_level import slowdown
+from steelyard.analyse.history import segments_of
 from steelyard.model.finding import Estimate, Finding
 from steelyard.report.charts.history import levels_over_results
 from steelyard.report.dataset import dataset

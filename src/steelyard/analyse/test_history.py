@@ -14,8 +14,8 @@ from steelyard.analyse.history import (
     SeriesHistory,
     find_changes,
     segments_of,
-    threshold,
 )
+from steelyard.analyse.history_threshold import threshold
 from steelyard.errors import AnalysisError
 
 INDEPENDENT = HistoryOptions(is_independent=True)

@@ -1,7 +1,7 @@
 """How often short histories show a change, beside an oracle and Apache Otava; the guide shows the tables.
 
 ``python -m statistical.test_history_power`` in ``tests`` writes the tables again; the row of Apache Otava is
-what `otava_history` prints.
+what `benches/otava_history.py` prints.
 """
 
 from __future__ import annotations

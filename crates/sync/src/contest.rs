@@ -110,8 +110,9 @@ fn contend<L: Lock>(threads: usize, ms: u64, section: Section) -> Contest {
             own
         };
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        start.wait();
+        // Nothing is done before the time begins, however long this thread waits for a CPU.
         let timer = stop.set_after(scope, ms, || ());
+        start.wait();
         let by_thread: Vec<u64> = workers.into_iter().map(join).collect();
         (by_thread, join(timer))
     });
@@ -159,8 +160,9 @@ pub fn independent(iterations: u32, threads: usize, ms: u64) -> Contest {
             own
         };
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        start.wait();
+        // Nothing is done before the time begins, however long this thread waits for a CPU.
         let timer = stop.set_after(scope, ms, || ());
+        start.wait();
         let by_thread = workers.into_iter().map(join).collect();
         Contest { by_thread, times: join(timer) }
     })

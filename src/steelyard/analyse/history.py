@@ -299,7 +299,9 @@ def _visible(stretch: _Stretch, found: _Found, options: HistoryOptions, count: i
     least = threshold(stretch.logs.size, options.allowed, (1 - options.level) / count)
     rho = min(round(found.autocorrelation, 1), options.allowed)
     step = visible_step(stretch.logs.size, options.allowed, rho, round(found.between, 1), least)
-    return max(math.expm1(step * found.noise), options.margin) if math.isfinite(step) else step
+    # The likelihood takes the level for known, and pulls in what is far out: both make the noise look smaller.
+    noise = found.noise * math.sqrt(stretch.logs.size / (stretch.logs.size - 2))
+    return max(math.expm1(step * noise), options.margin) if math.isfinite(step) else step
 
 
 def _cut(stretch: _Stretch, bounds: tuple[int, int], options: HistoryOptions, cuts: dict[int, float]) -> None:

@@ -55,6 +55,10 @@ fuzz: ## feed every parser of foreign bytes with damaged ones, FUZZ_SECONDS each
 verify-sync: ## check locks and queues under loom, Miri and ThreadSanitizer, with 1000 stress rounds
 	@scripts/verify-sync.sh
 
+.PHONY: bench-limits
+bench-limits: ## end 200 runs of each tree that forks beside a load of twice the CPUs; half an hour
+	@cargo test --locked --quiet -p steelyard-launch --test hostile -- --ignored --test-threads=1
+
 .PHONY: bench-communication
 bench-communication: setup ## print how well communication is measured, modelled and simulated, beside the goals
 	@status=0; \

@@ -217,10 +217,6 @@ LONG: Final[dict[str, Callable[[Runner], None]]] = {
     "guests": lambda runner: runner.pytest(f"slow and not needs_wheel and {GUEST}"),
     "wheel": lambda runner: runner.pytest("slow and needs_wheel"),
     "launcher layouts": lambda runner: runner.rust(lambda program: program.target == "launcher", "::"),
-    # 200 runs of each tree that forks, beside a load of twice the CPUs.
-    "limits": lambda runner: runner.rust(
-        lambda program: program.target == "hostile", "--ignored", "--test-threads=1"
-    ),
     "synchronisation": lambda runner: runner.run([ROOT / "scripts" / "verify-sync.sh"]),
     "fuzz": lambda runner: runner.run([ROOT / "scripts" / "fuzz.sh", str(FUZZ_S)]),
 }

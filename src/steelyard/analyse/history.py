@@ -299,7 +299,7 @@ def _visible(stretch: _Stretch, found: _Found, options: HistoryOptions, count: i
     least = threshold(stretch.logs.size, options.allowed, (1 - options.level) / count)
     rho = min(round(found.autocorrelation, 1), options.allowed)
     step = visible_step(stretch.logs.size, options.allowed, rho, round(found.between, 1), least)
-    # The likelihood takes the level for known, and pulls in what is far out: both make the noise look smaller.
+    # The likelihood takes the level for known, and pulls in what is far out: both make noise look smaller.
     noise = found.noise * math.sqrt(stretch.logs.size / (stretch.logs.size - 2))
     return max(math.expm1(step * noise), options.margin) if math.isfinite(step) else step
 

@@ -23,8 +23,8 @@ GUIDE: Final = Path(__file__).resolve().parents[2] / "docs/guides/history.md"
 NOISE: Final = 0.02
 SIZES: Final = (10, 12, 16, 20)
 STEPS: Final = (0.05, 0.1, 0.2)
-HISTORIES: Final = 400
-ALARMS: Final = 150
+HISTORIES: Final = 2000
+ALARMS: Final = 600
 LOOKS: Final = 100
 ALLOWED: Final = {"default": 0.7, "`--autocorrelation 0.3`": 0.3, "`--independent`": 0.0}
 

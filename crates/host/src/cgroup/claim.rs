@@ -3,6 +3,8 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use nix::fcntl::{Flock, FlockArg};
 
@@ -50,6 +52,9 @@ fn try_lock(path: &Path) -> io::Result<Flock<File>> {
     Flock::lock(File::open(path)?, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| errno.into())
 }
 
+/// So long the children of a dead launcher may take to die; a launcher of another namespace costs each start as much.
+const MOST_PATIENCE: Duration = Duration::from_millis(200);
+
 /// Largest process id there can be.
 /// SOURCE: `PID_MAX_LIMIT` in the kernel's `threads.h`.
 const LARGEST_ID: u32 = 4 << 20;
@@ -78,10 +83,24 @@ fn sweep(parent: &Path, owner: u32) {
         if other != owner && is_alive(other) {
             continue;
         }
-        if let Ok(lock) = try_lock(&path) {
+        if let Ok(lock) = lock_of_dead(&path) {
             drop(lock);
             // What cannot be removed now is found again by the next launcher.
             let _ = remove_tree(&path);
+        }
+    }
+}
+
+/// Locks the group of a launcher that is gone: its children hold the lock until they are dead too, which takes
+/// a moment.
+fn lock_of_dead(path: &Path) -> io::Result<Flock<File>> {
+    let begin = Instant::now();
+    loop {
+        match try_lock(path) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && begin.elapsed() < MOST_PATIENCE => {
+                thread::sleep(Duration::from_millis(2));
+            }
+            answer => return answer,
         }
     }
 }

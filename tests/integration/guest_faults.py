@@ -318,7 +318,7 @@ kill $H1 $H2
 stop_class
 """
 
-LIMIT_S: Final = 60.0
+LIMIT_S: Final = 120.0
 CACHES: Final = r"""
 fact caches "$(cat /sys/devices/system/cpu/cpu*/cache/index3/shared_cpu_list | sort -u | wc -l)"
 start_class

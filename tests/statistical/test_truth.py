@@ -76,7 +76,9 @@ def test_the_guarantee_of_labelled_runs_is_kept(
     text: str, shape: tuple[int, int], simulated: Callable[[int], int]
 ) -> None:
     kept = guarantee_tables.intervals(KINDS[text], simulated(200), shape=shape)
-    assert truth.compatible(kept.misses, kept.claimed, MISSES_PROMISED), kept
+    # A sample whose far values did not come looks like any other: of such kinds hardly any may claim at all.
+    is_rare = kept.claimed <= 0.02 * kept.replicates
+    assert is_rare or truth.compatible(kept.misses, kept.claimed, MISSES_PROMISED), kept
     if KINDS[text].is_benign:
         assert truth.compatible(kept.replicates - kept.claimed, kept.replicates, 0.1), kept
 

@@ -62,6 +62,12 @@ _LEANING: Final = ((30, 1.2), (100, 1.35), (499, 1.35), (500, 2.0))
 """Largest asymmetry of so many values (log-linear between) at which the wider interval covers 93 %:
 simulated with gamma, Weibull, lognormal and Pareto values."""
 
+MOST_SPREAD: Final = 0.9
+"""Largest standard deviation over mean of fewer than `FEWEST_SPREAD` positive values that lean to one side:
+those that spread farther reach farther than so few show, also where the few that came look alike (simulated
+with lognormal 1.5)."""
+FEWEST_SPREAD: Final = 500
+
 FEWEST_PER_SKEWNESS: Final = 30
 """So many values per squared skewness make Student's t good enough: its coverage is short by
 0.25 skewness^2 / n (Hall 1992, "The Bootstrap and Edgeworth Expansion", section 3.5)."""
@@ -219,7 +225,11 @@ def _of_tails(units: NDArray[np.float64], values: NDArray[np.float64], *, is_wid
         yield f"one value carries {share:.0%} of the variance, and how often its like comes is unknown"
     if skewness(values) ** 2 <= values.size / FEWEST_PER_SKEWNESS:
         return
-    if not is_wider or asymmetry(values) > float(np.interp(math.log(values.size), *_leaning_bounds())):
+    spreads_far = (
+        values.size < FEWEST_SPREAD and values.min() > 0 and values.std() > MOST_SPREAD * values.mean()
+    )
+    bound = float(np.interp(math.log(values.size), *_leaning_bounds()))
+    if not is_wider or spreads_far or asymmetry(values) > bound:
         yield f"{values.size} values are too few for data that lean so far to one side"
 
 

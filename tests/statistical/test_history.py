@@ -64,19 +64,23 @@ def evidence_of_looks(values: np.ndarray, allowed: float, inside: Inside | None 
 
 
 def is_red(values: np.ndarray, allowed: float) -> bool:
-    """Tell whether one or more of the looks call a history slower."""
+    """Tell whether the newest level of a history is slower."""
     options = HistoryOptions(margin=0.0, autocorrelation=allowed)
-    return any(
-        slowdown(find_changes([values[:size]], options)[0], is_rate=False, margin=0.0) is not None
-        for size in np.flatnonzero(evidence_of_looks(values, allowed) >= 0) + FEWEST
-    )
+    return slowdown(find_changes([values], options)[0], is_rate=False, margin=0.0) is not None
+
+
+def is_red_at_any_look(values: np.ndarray, allowed: float) -> bool:
+    """Tell whether one or more of the looks call a history slower."""
+    looks = np.flatnonzero(evidence_of_looks(values, allowed) >= 0) + FEWEST
+    return any(is_red(values[:size], allowed) for size in looks)
 
 
 def alarms(make: Make, allowed: float, histories: int, name: str) -> int:
     """Count the histories without a change that are called slower at one or more of 100 looks."""
     seed = sum(name.encode())
     return sum(
-        is_red(make(np.random.default_rng([67, seed, each]), LOOKS), allowed) for each in range(histories)
+        is_red_at_any_look(make(np.random.default_rng([67, seed, each]), LOOKS), allowed)
+        for each in range(histories)
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from statistical.test_history import dependent, evidence_of_looks
+from statistical.test_history import dependent, is_red, is_red_at_any_look
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,11 +40,6 @@ def history(rho: float, change: float, size: int, after: int, number: int) -> np
     values = dependent(rho)(rng, size)
     values[size - after :] *= 1 + change
     return values
-
-
-def is_red(values: np.ndarray, allowed: float) -> bool:
-    """Tell whether the newest look at a history says that it is slower."""
-    return bool(evidence_of_looks(values, allowed)[-1] >= 0)
 
 
 def share(
@@ -99,8 +94,7 @@ def alarm_rows(histories: int = ALARMS) -> list[str]:
         cells = []
         for rho in CORRELATIONS:
             red = sum(
-                bool((evidence_of_looks(history(rho, 0.0, LOOKS, 0, each), allowed) >= 0).any())
-                for each in range(histories)
+                is_red_at_any_look(history(rho, 0.0, LOOKS, 0, each), allowed) for each in range(histories)
             )
             cells.append(f"{100 * red / histories:.1f} %" if allowed >= rho else "not allowed for")
         found.append(row([name, *cells]))

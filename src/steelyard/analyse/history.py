@@ -24,7 +24,7 @@ import numpy as np
 from steelyard import _native
 from steelyard.analyse.history_threshold import NOMINAL, threshold
 from steelyard.analyse.multiplicity import benjamini_hochberg
-from steelyard.analyse.recurring_values import rank_evidence, reaches_back
+from steelyard.analyse.recurring_values import RANKS_LOSE, rank_evidence, reaches_back
 from steelyard.analyse.visible_change import visible_step
 from steelyard.errors import AnalysisError
 
@@ -257,7 +257,7 @@ def _search(stretch: _Stretch, options: HistoryOptions) -> _Found:
     )
     exceeded = evidence - threshold(size, options.allowed)
     if exceeded >= 0 and reaches_back(stretch.logs, position):
-        exceeded = min(exceeded, rank_evidence(stretch.logs) - threshold(size, 0.0))
+        exceeded = min(exceeded, rank_evidence(stretch.logs) + RANKS_LOSE - threshold(size, 0.0))
     return _Found(
         position=position,
         p_value=min(1.0, NOMINAL * math.exp(-max(exceeded, -10.0))),

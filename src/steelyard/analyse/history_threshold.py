@@ -16,7 +16,7 @@ NOMINAL: Final = 0.05
 
 # What the logarithm of the evidence of 20 results must exceed, by the autocorrelation allowed for.
 _ALLOWED: Final = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7)
-_THRESHOLDS: Final = (1.22, 1.1, 1.1, 1.0, 1.0, 0.9)
+_THRESHOLDS: Final = (1.02, 1.1, 1.1, 1.0, 1.0, 0.9)
 
 # Longer histories must exceed more, so that most of the error is spent where changes are hardest to see.
 _FROM: Final = 20

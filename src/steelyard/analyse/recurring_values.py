@@ -7,7 +7,7 @@ do not depend on each other.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from scipy import special, stats
@@ -16,6 +16,10 @@ from steelyard import _native
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+RANKS_LOSE: Final = 0.5
+"""So much of the logarithm of the evidence ranks may lack where both tests must agree: then hardly a change of
+normal results is lost to the second (simulated)."""
 
 
 def reaches_back(logs: NDArray[np.float64], position: int) -> bool:

@@ -109,6 +109,13 @@ def history(  # noqa: PLR0913 - options of one verb
         sys.stdout.write(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     else:
         sys.stdout.writelines(f"{line}\n" for line in _as_text(followed, options, directories))
+        held = {each.series.labels[place] for each in followed for place in each.accepted}
+        for each in accepted:
+            if each.result in held:
+                of = f" of {', '.join(each.metrics)}" if each.metrics else ""
+                sys.stdout.write(
+                    f"accepted: the level{of} at `{each.result}`, {each.at[:10]}, {each.by}: {each.why}\n"
+                )
     answer = Answer(
         is_slower=any(each.slowdown is not None for each in followed),
         is_changed=any(each.changes for each in found),

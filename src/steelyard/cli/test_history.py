@@ -99,7 +99,11 @@ def test_an_accepted_level_fails_nothing_and_a_slower_one_after_it_does(
     assert "slower now than before: sort wall (+" in text
     assert "--accept RESULT" in text
     accept = ["--accept", "r12", "--why", "checks every packet now", "--by", "ada"]
+    capsys.readouterr()
     assert execute(["history", *folders, *accept]) == 0
+    said = capsys.readouterr().out
+    assert "accepted: the level at `r12`, " in said
+    assert ", ada: checks every packet now\n" in said
     (level,) = json.loads((tmp_path / "results" / "accepted-levels.json").read_text(encoding="utf-8"))[
         "levels"
     ]

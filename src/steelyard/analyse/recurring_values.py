@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 RANKS_LOSE: Final = 0.5
-"""So much of the logarithm of the evidence ranks may lack where both tests must agree: then hardly a change of
-normal results is lost to the second (simulated)."""
+"""So much of the logarithm of the evidence ranks may lack where both tests must agree: then hardly a change
+of normal results is lost to the second (simulated)."""
 
 
 def reaches_back(logs: NDArray[np.float64], position: int) -> bool:

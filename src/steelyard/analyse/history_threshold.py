@@ -16,11 +16,12 @@ NOMINAL: Final = 0.05
 
 # What the logarithm of the evidence of 20 results must exceed, by the autocorrelation allowed for.
 _ALLOWED: Final = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7)
-_THRESHOLDS: Final = (1.02, 1.1, 1.1, 1.0, 1.0, 0.9)
+_THRESHOLDS: Final = (1.1, 1.1, 1.1, 1.0, 1.05, 1.1)
 
-# Longer histories must exceed more, so that most of the error is spent where changes are hardest to see.
+# Longer histories must exceed more, by so much times the logarithm of their length: most of the error is
+# spent where changes are hardest to see.
 _FROM: Final = 20
-_GROWTH: Final = 5.0
+_GROWTHS: Final = (3.0, 3.5, 4.0, 4.0, 3.5, 3.0)
 _LATE: Final = 100
 _LATE_GROWTH: Final = 1.5
 
@@ -49,7 +50,7 @@ def threshold(size: int, allowed: float, error: float = NOMINAL) -> float:
         Own definition: calibrated by simulation.
     """
     base = float(np.interp(allowed, _ALLOWED, _THRESHOLDS))
-    base += _GROWTH * math.log(min(max(size, _FROM), _LATE) / _FROM)
+    base += float(np.interp(allowed, _ALLOWED, _GROWTHS)) * math.log(min(max(size, _FROM), _LATE) / _FROM)
     base += _EARLY_GROWTH * min(allowed / _HARDLY_TOLD, 1.0) * math.log(_FROM / min(max(size, _FEW), _FROM))
     base += _LATE_GROWTH * math.log(max(size, _LATE) / _LATE)
     return base + (_OF_FEW if size < _FEW else 0.0) + math.log(NOMINAL / error)

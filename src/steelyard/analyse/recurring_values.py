@@ -17,7 +17,7 @@ from steelyard import _native
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-RANKS_LOSE: Final = 0.5
+RANKS_LOSE: Final = 0.7
 """So much of the logarithm of the evidence ranks may lack where both tests must agree: then hardly a change
 of normal results is lost to the second (simulated)."""
 

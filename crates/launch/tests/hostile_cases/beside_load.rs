@@ -21,10 +21,21 @@ pub(crate) const CASES: &[(&str, Case)] = &[("limits_beside_load", || rounds(1, 
 /// The number that is promised: takes half an hour.
 pub(crate) const FULL: &[(&str, Case)] = &[("limits_beside_load_in_200_runs", || rounds(200, &STORMS))];
 
-/// What a limit of time may be overrun by [ns]; an emulated machine needs longer for the same instructions.
+/// How much longer an emulated machine may need for the same instructions.
+fn time_scale() -> u32 {
+    std::env::var("STEELYARD_TIME_SCALE").map_or(1, |text| text.parse().unwrap())
+}
+
+/// What a limit of time may be overrun by [ns].
 fn tolerance_ns(limit_ns: u64) -> u64 {
-    let scale = std::env::var("STEELYARD_TIME_SCALE").map_or(1, |text| text.parse().unwrap());
-    scale * (10_000_000 + limit_ns / 100)
+    u64::from(time_scale()) * (10_000_000 + limit_ns / 100)
+}
+
+/// Nothing waits for a program that was ended: of this length at most, its launch included.
+#[track_caller]
+pub(crate) fn must_end_within(most: Duration, start: Instant) {
+    let took = start.elapsed();
+    assert!(took < most * time_scale(), "it took {took:?}");
 }
 
 #[track_caller]
@@ -89,7 +100,7 @@ fn execute(launcher: &mut Launcher, storm: &[&str], mut limits: Limits) -> RunOu
     spec.limits = limits;
     let start = Instant::now();
     let outcome = execute_with(launcher, &spec);
-    assert!(start.elapsed() < Duration::from_secs(11), "{storm:?} took {:?}", start.elapsed());
+    must_end_within(Duration::from_secs(11), start);
     let left = processes_of(USER);
     assert!(left.is_empty(), "left by {storm:?}: {left:?}");
     outcome

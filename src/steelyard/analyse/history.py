@@ -303,7 +303,7 @@ def _visible(stretch: _Stretch, found: _Found, options: HistoryOptions, count: i
     rho = min(round(found.autocorrelation, 1), options.allowed)
     step = visible_step(stretch.logs.size, options.allowed, rho, round(found.between, 1), least)
     # The likelihood takes the level for known, and pulls in what is far out: both make noise look smaller.
-    noise = found.noise * math.sqrt(stretch.logs.size / (stretch.logs.size - 2))
+    noise = found.noise * math.sqrt(stretch.logs.size / (stretch.logs.size - 3))
     return max(math.expm1(step * noise), options.margin) if math.isfinite(step) else step
 
 

@@ -124,12 +124,14 @@ def test_two_studies_in_one_folder_are_refused_and_the_first_is_unharmed(
     with ExitStack() as stack:
         first = stack.enter_context(start(words, env))
         wait_for_batches(first, result, 1)
+        # Held, lest it be over before the others have tried.
+        first.send_signal(signal.SIGSTOP)
         for second in (words, [*words, "--resume"], ["run", "stability", "--quick", "--out", result]):
             refused = execute(second, env)
-            assert first.poll() is None, "the first study was over too early to say anything"
             assert refused.returncode == 5, refused.stderr
             assert f"another process executes a study in `{result}`" in refused.stderr
             assert "hint: wait for it, or give another folder with --out" in refused.stderr
+        first.send_signal(signal.SIGCONT)
         _, error = first.communicate(timeout=120)
     assert first.returncode == 0, error
     check_whole(result)

@@ -51,10 +51,16 @@ SEEDS: Final[dict[str, bytes]] = {
     "mpi": b"MPI_Send,765921,32.477584,5.012126e-03\nMPI_Recv,26,32.477584,8.841378e-03\n",
     "zoo": b"1024 MPI_Send 0.5 0.51 MPI_Recv 0.49 0.52\n7 MPI_Send 0.6 0.61 MPI_Recv 0.6 0.61\n",
     "plogp": b"# size os or g\n0: 5.1 6.2 9\n1024: 5.3 6.9 12.5\n",
+    "messages": b"seq,op,size,start0,end0,start1,end1\n"
+    b"0,ping,26,541,546,540,552\n0,pong,26,546,569,552,557\n1,send,7,600,610,590,620\n",
     "packets": b"M,n,W,U,D,L,S,Speedup\n2000,1,1000,t,32,nan,L,0.89233 \n2000,2,1000,f,32,p,A,1.75431\n",
     "csv": b"run,value,block\n1,2.5,a\n2,3.5,b\n",
 }
-OPTIONS: Final = {"csv": ReadOptions(unit="ms"), "plogp": ReadOptions(unit="us")}
+OPTIONS: Final = {
+    "csv": ReadOptions(unit="ms"),
+    "plogp": ReadOptions(unit="us"),
+    "messages": ReadOptions(unit="ns"),
+}
 ODD: Final = st.sampled_from(
     [
         None,

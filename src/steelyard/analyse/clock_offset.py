@@ -94,6 +94,10 @@ class ClockModel:
         return np.asarray(np.int64(self.origin_ns) + np.round(moved).astype(np.int64))
 
 
+SHARED_CLOCK: Final = ClockModel(0, 0, 0.0, 0.0, 0.0, math.nan, 0.0, (), is_shared=True)
+"""Of one clock that both ends are known to read, without a probe."""
+
+
 def clock_model(group: Whole, send0: Whole, time1: Whole, recv0: Whole) -> ClockModel:
     """Fit offset and drift to probes.
 

@@ -70,8 +70,8 @@ def fit_curve(
     >>> [(piece.kind, piece.high) for piece in pieces]
     [('constant', 1000.0), ('line', None)]
     """
-    x, y = sorted_costs(size, seconds)
     used = options or CurveOptions()
+    x, y = sorted_costs(size, seconds, used.fewest)
     found = with_known(x, y, used, known)
     ends = [piece.high for piece in found if piece.high is not None]
     powers = fit_pieces(x, y, ends, [piece.kind for piece in found])
@@ -127,7 +127,7 @@ def envelope(
     >>> round(piece.base * 1e6, 1)
     4.2
     """
-    x, y = sorted_costs(size, seconds)
+    x, y = sorted_costs(size, seconds, fewest=1)
     ends = [piece.high for piece in pieces if piece.high is not None]
     places = [0, *np.searchsorted(x, np.asarray(ends, dtype=np.float64), side="right").tolist(), x.size]
     found = []

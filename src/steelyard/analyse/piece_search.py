@@ -26,11 +26,17 @@ if TYPE_CHECKING:
 FEWEST: Final = 8
 """Operations that a curve needs."""
 
+FEWEST_RECORDED: Final = 3
+"""The same of recordings, where nothing more can be measured: a line, and one value beside it."""
+
 BINS: Final = 400
 """Medians that a search sees at most."""
 
 STRONG: Final = 6.0
 """A criterion smaller by more is strong evidence (Kass & Raftery 1995, J. Am. Stat. Assoc. 90)."""
+
+LEAST_ERROR: Final = 1e-4
+"""No median is known better, as a share: weights of very different sizes would leave the range of doubles."""
 
 _ROUNDS: Final = 2
 _LINE: Final = 2
@@ -54,15 +60,22 @@ class CurveOptions:
         Smallest share of a cost that matters: what differs less is approximated.
     shortest : int
         Fewest medians in a piece.
+    is_of_means : bool
+        Whether each cost is the mean of many: then it is a point of the search by itself, and its error is
+        how far it lies from what its neighbours say.
+    fewest : int
+        Operations that a curve needs.
     """
 
     break_penalty: float = 3.0
     slope_penalty: float = 1.0
     floor: float = 0.01
     shortest: int = 3
+    is_of_means: bool = False
+    fewest: int = FEWEST
 
 
-def sorted_costs(size: ArrayLike, seconds: ArrayLike) -> tuple[Vector, Vector]:
+def sorted_costs(size: ArrayLike, seconds: ArrayLike, fewest: int = FEWEST) -> tuple[Vector, Vector]:
     """Check costs and put them in the order of size, then cost.
 
     Raises
@@ -71,8 +84,8 @@ def sorted_costs(size: ArrayLike, seconds: ArrayLike) -> tuple[Vector, Vector]:
         As `fit_curve`.
     """
     x, y = (np.asarray(each, dtype=np.float64) for each in (size, seconds))
-    if x.size < FEWEST:
-        message = f"{x.size} operations of one kind are too few for a curve; at least {FEWEST} are needed"
+    if x.size < fewest:
+        message = f"{x.size} operations of one kind are too few for a curve; at least {fewest} are needed"
         raise AnalysisError(message, hint="measure more operations", code="analysis.too-few")
     if not (np.isfinite(y).all() and y.min() > 0 and np.isfinite(x).all() and x.min() >= 0):
         message = "every size must be 0 or more bytes and every cost a positive number of seconds"
@@ -89,7 +102,8 @@ def search_pieces(x: Vector, y: Vector, options: CurveOptions) -> tuple[CostPiec
     x, y : ndarray
         Shape (n,), as `sorted_costs` gives them.
     """
-    width = max(min(BIN, x.size // (4 * FEWEST)), -(-x.size // BINS), 1)
+    widest = 1 if options.is_of_means else min(BIN, x.size // (4 * FEWEST))
+    width = max(widest, -(-x.size // BINS), 1)
     places, medians = binned_medians(x, y, width)
     if places.size < FEWEST // 2:
         return fit_pieces(x, y, [], ["line"], is_quick=True)
@@ -102,7 +116,7 @@ def search_pieces(x: Vector, y: Vector, options: CurveOptions) -> tuple[CostPiec
             shortest=options.shortest,
             floor=options.floor,
         ),
-        _median_errors(x, y, (places, medians)),
+        _neighbour_errors(places, medians) if width == 1 else _median_errors(x, y, (places, medians)),
     )["pieces"]
     ends = [math.sqrt(left[2] * right[1]) for left, right in pairwise(found)]
     # What falls with size is the cost of no message.
@@ -116,6 +130,24 @@ def search_pieces(x: Vector, y: Vector, options: CurveOptions) -> tuple[CostPiec
 
 def _name(kind: str) -> PieceName:
     return "power" if kind == "power" else "line" if kind == "line" else "constant"
+
+
+def _neighbour_errors(places: Vector, medians: Vector) -> Vector:
+    """Give the standard error of points of one value each as a share, smoothed over neighbours; positive.
+
+    SOURCE: a point off the line through its neighbours varies by 3/2 of its own variance if they are evenly
+    spaced (Gasser, Sroka & Jennen-Steinmetz 1986, Biometrika 73).
+    """
+    at, level = np.log(np.maximum(places, 1.0)), np.log(medians)
+    if at.size < 3:  # noqa: PLR2004 - a neighbour on either side
+        return np.full(at.size, LEAST_ERROR)
+    share = (at[1:-1] - at[:-2]) / np.maximum(at[2:] - at[:-2], 1e-12)
+    strays = np.abs(level[1:-1] - (1 - share) * level[:-2] - share * level[2:])
+    strays /= np.sqrt(1 + share**2 + (1 - share) ** 2)
+    padded = np.pad(np.concatenate([strays[:1], strays, strays[-1:]]), SMOOTH // 2, mode="edge")
+    smooth = np.median(np.lib.stride_tricks.sliding_window_view(padded, SMOOTH), axis=1)
+    # From median deviation to sigma (normal values).
+    return np.asarray(np.maximum(1.4826 * smooth, LEAST_ERROR))
 
 
 def _median_errors(x: Vector, y: Vector, bins: tuple[Vector, Vector]) -> Vector:
@@ -132,7 +164,10 @@ def _median_errors(x: Vector, y: Vector, bins: tuple[Vector, Vector]) -> Vector:
     smooth = np.median(np.lib.stride_tricks.sliding_window_view(padded, SMOOTH), axis=1)
     # SOURCE: 1.4826 from median deviation to sigma, sqrt(pi / 2) to the error of a median (normal values).
     errors = 1.2533 * 1.4826 * smooth / np.sqrt(counts)
-    return np.asarray(np.maximum(errors, 1e-6))
+    # Costs that a coarse clock makes equal have no scatter; what it rounds off is uniform over its step.
+    steps = np.diff(np.unique(y))
+    rounding = float(steps.min()) / math.sqrt(12) / medians if steps.size else 0.0
+    return np.asarray(np.maximum(np.hypot(errors, rounding), LEAST_ERROR))
 
 
 def _placed(x: Vector, y: Vector, ends: Sequence[float], pieces: Sequence[CostPiece]) -> list[float]:
@@ -152,9 +187,10 @@ def _placed(x: Vector, y: Vector, ends: Sequence[float], pieces: Sequence[CostPi
 
 def best_place(x: Vector, y: Vector, sides: tuple[CostPiece, CostPiece]) -> int:
     """Give how many neighbouring values belong to the first of two curves; 0 where that cannot be told."""
-    fits = [evaluate(side, x) for side in sides]
-    if x.size < _LINE or min(float(fit.min()) for fit in fits) <= 0:
+    if x.size < _LINE:
         return 0
+    # A line that is negative somewhere is not the curve there.
+    fits = [np.maximum(evaluate(side, x), y.min() / 10) for side in sides]
     left, right = (np.abs(np.log(y / fit)) for fit in fits)
     # No value weighs more than the step between the curves, so that none has to be cut.
     loss = np.concatenate([[0.0], np.cumsum(left - right)])

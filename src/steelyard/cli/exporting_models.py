@@ -47,7 +47,7 @@ def export_simgrid(  # noqa: PLR0913 - options of a verb
     Parameters
     ----------
     result
-        Result folder of a communication study, or the file of a cost model.
+        Result folder of a communication study or of imported messages, or the file of a cost model.
     out
         Folder to write; `simgrid` in the result folder by default.
     profile
@@ -108,7 +108,7 @@ def export_model(
     Parameters
     ----------
     result
-        Result folder of a communication study, or the file of a cost model.
+        Result folder of a communication study or of imported messages, or the file of a cost model.
     form
         `json`: all of it, as `docs/reference/cost-model.md` says. `python`: a module with
         `seconds(size_bytes)`. `rust`: a source file with `seconds(bytes)`. Both need nothing else.

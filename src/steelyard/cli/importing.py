@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
+from steelyard.cli.messages_facts import MESSAGES, NO_MESSAGES_FACTS, MessagesFacts
 from steelyard.cli.packets_facts import NO_PACKETS_FACTS, PacketsFacts
 from steelyard.errors import UsageError
 from steelyard.record.importers.foreign_importer import ForeignImporter
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _TABLE: Final = "csv"
-_WITHOUT_UNIT: Final = (_TABLE, "plogp")
+_WITHOUT_UNIT: Final = (_TABLE, MESSAGES, "plogp")
 _DECIMALS: Final = (".", ",")
 _Text = Annotated[str, Parameter(show_default=False)]
 _Repeated = Annotated[tuple[str, ...], Parameter(negative="", consume_multiple=False, show_default=False)]
@@ -38,13 +39,14 @@ TOLERANCE_PERCENT: Final = 10.0
 @Parameter(name="*")
 @dataclass(frozen=True)
 class TableOptions:
-    """How a table is read: for csv alone.
+    """How a table is read: for csv, columns also for messages.
 
     Parameters
     ----------
     column
         `ROLE=COLUMN`, repeated; roles: value, run, iteration, workload, phase, metric, block, exit_code; any
-        other role is a factor. Columns by name, or by number from 1.
+        other role is a factor. Of messages: size, time, op, seq, start, end, start0, end0, start1, end1.
+        Columns by name, or by number from 1.
     workload
         Name of the program where no column tells, `unnamed` unless given; `{file}` stands for the name of the
         file, which makes each file a program of its own.
@@ -88,6 +90,7 @@ def import_results(  # noqa: PLR0913 - the options of a command line
     jobs_start: float | None = None,
     jobs_stop: float | None = None,
     packets: PacketsFacts = NO_PACKETS_FACTS,
+    recorded: MessagesFacts = NO_MESSAGES_FACTS,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:
     """Turn foreign result files into a result folder.
@@ -99,8 +102,8 @@ def import_results(  # noqa: PLR0913 - the options of a command line
     ----------
     form
         Format of the files: `jmh`, `hyperfine`, `google-benchmark`, `criterion`, `pyperf`,
-        `pytest-benchmark`, `moobench`, `skampi`, `mpi`, `zoo`, `plogp`, `packets`,
-        `latency-bins`, `csv` or `recodex`;
+        `pytest-benchmark`, `moobench`, `messages`, `skampi`, `mpi`, `zoo`, `plogp`,
+        `packets`, `latency-bins`, `csv` or `recodex`;
         `docs/guides/import.md` says what becomes a run and an iteration in each.
     files
         The files, each a block (for `steelyard history`: oldest first); for criterion also its folder.
@@ -109,13 +112,16 @@ def import_results(  # noqa: PLR0913 - the options of a command line
     table
         How a table is read.
     unit
-        For csv and plogp, the unit of the values: ns, us, ms, s; for csv also any other word.
+        For csv, messages and plogp, the unit of the values: ns, us, ms, s; for csv also any other
+        word. Of messages the columns may tell it.
     jobs_start
         For latency-bins, when the best-effort jobs start [s]; 11 unless given.
     jobs_stop
         For latency-bins, when they stop [s]; 30 unless given.
     packets
         What tables of the parallel packets experiments do not say.
+    recorded
+        What recordings of messages do not say.
     as_json
         Print the summary as JSON.
 
@@ -123,6 +129,7 @@ def import_results(  # noqa: PLR0913 - the options of a command line
     --------
     steelyard import jmh jmh-result.json --out results/jmh
     steelyard import csv t.csv --column value=time --column run=pid --unit ms --out results/t
+    steelyard import messages trace.csv --out results/m
     steelyard import packets speedup.csv --cores 14 --out results/p
     steelyard import csv nightly/*.csv --unit s --rows run --workload sort --out results/sort
     steelyard import csv wide.csv --wide workload --rows run --unit s --decimal , --out results/w
@@ -133,10 +140,10 @@ def import_results(  # noqa: PLR0913 - the options of a command line
     found = importer(form)
     if isinstance(found, ForeignImporter):
         options = replace(_options(form, table, unit), stated=_stated(form, jobs_start, jobs_stop))
-        options = packets.added_to(form, options)
+        options = recorded.added_to(form, files, packets.added_to(form, options))
         summary = found.import_files(files, out, options)
     else:
-        packets.added_to(form, ReadOptions())
+        recorded.added_to(form, files, packets.added_to(form, ReadOptions()))
         several: Callable[[Sequence[Path], Path], ImportSummary] | None = getattr(found, "import_files", None)
         if (several is None and len(files) > 1) or table != _NO_TABLE or unit:
             count = "one file" if several is None else "files"
@@ -150,10 +157,11 @@ def import_results(  # noqa: PLR0913 - the options of a command line
 
 
 def _options(form: str, table: TableOptions, unit: str) -> ReadOptions:
-    if (table != _NO_TABLE and form != _TABLE) or (unit and form not in _WITHOUT_UNIT):
+    of_table = replace(table, column=()) if form == MESSAGES else table
+    if (of_table != _NO_TABLE and form != _TABLE) or (unit and form not in _WITHOUT_UNIT):
         message = (
-            f"options of tables (`--column` and the like) are for the format `csv`, `--unit` for `csv` and "
-            f"`plogp`; `{form}` tells them itself"
+            "options of tables are for the format `csv`, `--column` also for `messages`, `--unit` for `csv`, "
+            f"`messages` and `plogp`; `{form}` tells them itself"
         )
         raise UsageError(message, hint=f"steelyard import {form} FILE... --out DIR")
     mapping: dict[str, str] = {}
@@ -180,7 +188,7 @@ def _options(form: str, table: TableOptions, unit: str) -> ReadOptions:
     )
 
 
-def _stated(form: str, jobs_start_s: float | None, jobs_stop_s: float | None) -> dict[str, float]:
+def _stated(form: str, jobs_start_s: float | None, jobs_stop_s: float | None) -> dict[str, float | str]:
     if form != _BINS:
         if jobs_start_s is not None or jobs_stop_s is not None:
             message = f"`--jobs-start` and `--jobs-stop` are for the format `{_BINS}`, not for `{form}`"

@@ -12,6 +12,7 @@ import numpy as np
 from cyclopts import Parameter
 
 from steelyard.cli.amounts import parse_bytes
+from steelyard.model.cost_model import ROUND_TRIP
 from steelyard.report.export.recorded_models import recorded_model
 from steelyard.units import format_seconds
 
@@ -36,11 +37,12 @@ def predict(
     Parameters
     ----------
     result
-        Result folder of a communication study, or the file of a cost model.
+        Result folder of a communication study or of imported messages, or the file of a cost model.
     size
         Bytes, several separated by commas; K, M, G are powers of 1024, as in `64KiB`.
     curve
-        `delay` (half a round trip), or another curve of the model: `send`, `isend`, `recv`, `one_way`.
+        `delay` (half a round trip, or what a recording has instead), or another curve of the model: `send`,
+        `isend`, `recv`, `one_way`.
     model
         Name of the model, where the folder holds several.
     as_json
@@ -54,10 +56,17 @@ def predict(
     sizes = [parse_bytes(word, "--size") for word in size.split(",")]
     rows = [_row(cost, each, curve) for each in sizes]
     if as_json:
-        content = {"model": name, "state": cost.state, "curve": curve, "predictions": rows}
+        content = {
+            "model": name,
+            "state": cost.state,
+            "curve": curve,
+            "timed": cost.timed if curve == "delay" else None,
+            "predictions": rows,
+        }
         sys.stdout.write(json.dumps(content) + "\n")
         return
-    sys.stdout.write(f"{name}: {curve}, while the host is in the state `{cost.state}`\n")
+    about = f"{curve} ({cost.timed})" if curve == "delay" and cost.timed != ROUND_TRIP else curve
+    sys.stdout.write(f"{name}: {about}, while the host is in the state `{cost.state}`\n")
     sys.stdout.writelines(f"{_text(row)}\n" for row in rows)
 
 

@@ -62,7 +62,7 @@ def test_an_unknown_format_is_wrong_usage(tmp_path: Path, capsys: pytest.Capture
     ("words", "part"),
     [
         (["hyperfine"], "no file is given"),
-        (["hyperfine", "t.csv", "--unit", "ms"], "`--unit` for `csv` and `plogp`"),
+        (["hyperfine", "t.csv", "--unit", "ms"], "`--unit` for `csv`, `messages` and `plogp`"),
         (["recodex", "t.csv", "--unit", "ms"], "takes files, and no option of tables"),
         (["csv", "t.csv", "--column", "value"], "is not of the form ROLE=COLUMN"),
     ],

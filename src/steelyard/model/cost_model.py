@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SCHEMA: Final = "steelyard/cost-model/1"
+ROUND_TRIP: Final = "half a round trip"
 PieceName = Literal["constant", "line", "power"]
 BoundarySource = Literal["search", "measured", "declared"]
 
@@ -160,6 +161,8 @@ class CostModel:
         Largest message whose send returns although the receiver only progresses, and makes no call at all.
     boundaries, noise : tuple
         Of the curve of delays.
+    timed : str
+        What the times of the curve of delays are: half a round trip, unless a recording has none.
     """
 
     transport: str
@@ -172,6 +175,7 @@ class CostModel:
     detached_bytes: int | None = None
     boundaries: tuple[Boundary, ...] = ()
     noise: tuple[NoiseClass, ...] = ()
+    timed: str = ROUND_TRIP
     schema: str = SCHEMA
 
     def predict(self, size: float, *, curve: str = "delay") -> float:

@@ -7,7 +7,10 @@ through the same list of operations in the same order.
     ``op,size`` per line, with that heading: what both endpoints do, in this order. Sizes in bytes.
 ``header.R.json``
     What endpoint R says of itself: `format` (``steelyard/trace/1``), `rank`, `transport`, `operations` (how
-    many it finished), `is_complete`, `host`, `cpu`, `clock`, `stamp_cost_ns`, and whatever else it knows.
+    many it finished), `is_complete`, `host`, `cpu`, `clock`, `stamp_cost_ns`, and whatever else it knows. Of
+    messages that a foreign program timed: `is_recording`, `timed` (the operation that its curve is about) and
+    `timed_as` (what its times are), `is_ordered` (by size), `is_one_clock`, `repetitions` (behind each time),
+    `files`.
 ``operations.R.bin``
     `OPERATION` records, one per operation in order. The file is mapped and has its full length from the
     begin, so that what was stamped survives a killed process: a record counts once its `end_ns` is set.
@@ -43,6 +46,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from steelyard.errors import DataError
+from steelyard.model.cost_model import ROUND_TRIP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -132,6 +136,28 @@ class Trace:
     def is_complete(self) -> bool:
         """Whether both endpoints came to the end of what they had to do."""
         return all(endpoint.header.get("is_complete") is True for endpoint in self.endpoints)
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether a foreign program timed the messages: then either end may have stamped nothing."""
+        return self.endpoints[0].header.get("is_recording") is True
+
+    @property
+    def timed(self) -> Operation:
+        """Operation that the curve is about: round trips, or what a recording has instead."""
+        name = str(self.endpoints[0].header.get("timed", "")).upper()
+        return Operation[name] if name in Operation.__members__ else Operation.PINGPONG
+
+    @property
+    def timed_as(self) -> str:
+        """What the times behind the curve are."""
+        return str(self.endpoints[0].header.get("timed_as") or ROUND_TRIP)
+
+    @property
+    def repetitions(self) -> tuple[int, int] | None:
+        """Fewest and most repetitions that each time is the mean of; ``None`` for single times."""
+        found = self.endpoints[0].header.get("repetitions")
+        return (int(found[0]), int(found[1])) if isinstance(found, list) else None
 
     def after(self, warm_up: int) -> Trace:
         """Give the trace without its first operations.

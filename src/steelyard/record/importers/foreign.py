@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from decimal import Decimal
     from pathlib import Path
 
+    from steelyard.record.importers.recording import Recording
+
 WORKLOAD: Final = "workload"
 """The factor every import has: what was measured."""
 
@@ -129,6 +131,8 @@ class ForeignFile:
         Tool, version, machine, date, as far as the file tells.
     notes : list of str
         What was not taken, counted and named.
+    recordings : list of Recording
+        Messages that the communication study reads, in place of runs.
     """
 
     form: str
@@ -136,6 +140,7 @@ class ForeignFile:
     published: list[Published] = field(default_factory=list)
     facts: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    recordings: list[Recording] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

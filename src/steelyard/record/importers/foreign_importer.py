@@ -11,6 +11,7 @@ from steelyard.errors import DataError
 from steelyard.record.importers.foreign import Source
 from steelyard.record.importers.foreign_result import STUDY, ForeignResult, ReadFile, write_foreign
 from steelyard.record.importers.reading import ReadOptions
+from steelyard.record.importers.recording_result import write_recordings
 from steelyard.record.provenance import Origin
 
 if TYPE_CHECKING:
@@ -101,12 +102,13 @@ class ForeignImporter:
                 refused.append(error)
         if refused:
             raise refused_together(refused)
-        if not any(run.sections for file in read for run in file.content.runs):
+        recordings = [each for file in read for each in file.content.recordings if each.op.size]
+        if not recordings and not any(run.sections for file in read for run in file.content.runs):
             listed = ", ".join(f"`{path}`" for path in paths)
             message = f"{listed}: no value in the file"
             raise DataError(message, hint=f"expected {self.expected}", code="data.import")
         kind = ForeignResult(self.name, self.alternatives, self.study, options.stated)
-        return write_foreign(result, read, kind)
+        return write_recordings(result, read, kind) if recordings else write_foreign(result, read, kind)
 
     def _parts(self, path: Path) -> list[Path]:
         if self.files_of is None or not path.is_dir():

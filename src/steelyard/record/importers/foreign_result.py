@@ -72,7 +72,7 @@ class ForeignResult:
     importer: str
     alternatives: str
     study: str = STUDY
-    stated: dict[str, float] = field(default_factory=dict)
+    stated: dict[str, float | str] = field(default_factory=dict)
 
 
 def write_foreign(result: Path, files: Sequence[ReadFile], kind: ForeignResult) -> ImportSummary:
@@ -114,7 +114,7 @@ def write_foreign(result: Path, files: Sequence[ReadFile], kind: ForeignResult) 
     write_published(result, plan, generation, published)
     failed = sum(_status(run) != "completed" for runs in members for run in runs)
     notes = (*_notes(files), *([FAILED_LAUNCHES.format(failed)] if failed else []))
-    _write_provenance(result, plan, files, notes)
+    write_import_provenance(result, plan, files, notes)
     seal_tables(result)
     runs = sum(map(len, members))
     form = files[0].origin.form
@@ -243,7 +243,10 @@ def _notes(files: Sequence[ReadFile]) -> tuple[str, ...]:
     )
 
 
-def _write_provenance(result: Path, plan: Plan, files: Sequence[ReadFile], notes: tuple[str, ...]) -> None:
+def write_import_provenance(
+    result: Path, plan: Plan, files: Sequence[ReadFile], notes: tuple[str, ...]
+) -> None:
+    """Write where an import comes from, and the remarks on it."""
     origins = tuple(file.origin for file in files)
     command = ("steelyard", "import", origins[0].importer, *(origin.file_name for origin in origins))
     begun = begin_provenance(plan, command)

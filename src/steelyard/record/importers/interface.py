@@ -22,6 +22,7 @@ _BUILT_IN: Final = {
     "pyperf": "steelyard.record.importers.pyperf:IMPORTER",
     "pytest-benchmark": "steelyard.record.importers.pytest_benchmark:IMPORTER",
     "moobench": "steelyard.record.importers.moobench:IMPORTER",
+    "messages": "steelyard.record.importers.messages:IMPORTER",
     "skampi": "steelyard.record.importers.skampi:IMPORTER",
     "mpi": "steelyard.record.importers.mpi:IMPORTER",
     "zoo": "steelyard.record.importers.zoo:IMPORTER",

@@ -1,4 +1,4 @@
-"""Calls of an MPI calibration, `operation,size,start,duration`: a file is a run, a call an iteration."""
+"""Calls of an MPI calibration, `operation,size,start,duration`, as the communication study reads them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 from steelyard.record.importers.delimited import rows
 from steelyard.record.importers.foreign import ForeignFile
 from steelyard.record.importers.foreign_importer import Alternatives, ForeignImporter
-from steelyard.record.importers.message_calls import MessageCalls
+from steelyard.record.importers.message_columns import MessageColumns, stated_operation
 from steelyard.record.importers.problem_list import ProblemList
+from steelyard.record.importers.recording import Column
 
 if TYPE_CHECKING:
     from steelyard.record.importers.foreign import Source
@@ -18,8 +19,9 @@ EXPECTED: Final = (
     "`operation,size in bytes,start in s,duration in s` per line, with or without the heading "
     "`op,size,start,duration`, e.g. `MPI_Send,1024,0.5,3.2e-06`"
 )
-_COLUMNS: Final = ("operation", "size", "start", "duration")
-_HEADINGS: Final = (["op", *_COLUMNS[1:]], list(_COLUMNS))
+_COLUMNS: Final = ("op", "size", "start", "time")
+_NAMES: Final = ("operation", "size", "start", "duration")
+_HEADINGS: Final = (["op", *_NAMES[1:]], list(_NAMES))
 
 
 def read(source: Source, options: ReadOptions) -> ForeignFile:
@@ -30,25 +32,27 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
     DataError
         Listing the first 20 lines that are wrong.
     """
-    del options
     problems = ProblemList(source.path, EXPECTED)
-    calls = MessageCalls(problems)
+    lines: list[int] = []
+    taken: list[list[str]] = []
     for number, (line, row) in enumerate(rows(source, ",")):
         if number == 0 and [field.lower() for field in row] in _HEADINGS:
             continue
         if len(row) != len(_COLUMNS):
             problems.add(line, f"{len(row)} fields; expected {len(_COLUMNS)}")
             continue
-        operation, text, start, duration = row
-        if not operation:
-            problems.add(line, "operation is empty; expected a name")
-        size = calls.size(line, text)
-        if size is not None:
-            calls.add(line, (operation, size), duration, start)
+        lines.append(line)
+        taken.append(row)
+    fields = zip(*taken, strict=True) if taken else ((),) * len(_COLUMNS)
+    columns = {
+        role: Column(name, texts, lines) for role, name, texts in zip(_COLUMNS, _NAMES, fields, strict=True)
+    }
+    operation = stated_operation(options.operation)
+    table = MessageColumns(columns, {"start": "s", "time": "s"}, problems, operation)
+    recording = table.recording(options.transport or "mpi")
     problems.raise_if_any()
-    return ForeignFile("calls", calls.runs, [], {"tool": "MPI calibration"})
+    facts = {"tool": "MPI calibration"}
+    return ForeignFile("calls", facts=facts, notes=table.notes, recordings=[recording])
 
 
-IMPORTER: Final = ForeignImporter(
-    "mpi", "calls of an MPI calibration: a file is a run", EXPECTED, read, Alternatives.NONE
-)
+IMPORTER: Final = ForeignImporter("mpi", "calls of an MPI calibration", EXPECTED, read, Alternatives.NONE)

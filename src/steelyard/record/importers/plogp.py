@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from steelyard.errors import UsageError
 from steelyard.record.importers.foreign import DECIMAL_EXPONENTS, ForeignFile
 from steelyard.record.importers.foreign_importer import Alternatives, ForeignImporter
-from steelyard.record.importers.message_calls import MessageCalls
 from steelyard.record.importers.problem_list import ProblemList
+from steelyard.record.importers.recording import Column, Recording, durations, in_order
+from steelyard.record.trace import Operation
 
 if TYPE_CHECKING:
     from steelyard.record.importers.foreign import Source
@@ -17,7 +20,8 @@ if TYPE_CHECKING:
 EXPECTED: Final = (
     "`size os or g` per line, comments after `#`, the unit of the times by `--unit`, e.g. `1024: 5 6 9`"
 )
-OPERATIONS: Final = ("os", "or", "g")
+PARAMETERS: Final = {"os": Operation.SEND, "or": Operation.RECV, "g": Operation.STREAM}
+"""Overhead of sender and receiver, and the gap between messages, as operations of a recording."""
 
 
 def read(source: Source, options: ReadOptions) -> ForeignFile:
@@ -37,25 +41,42 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
         )
         raise UsageError(message, hint="add e.g. `--unit us`", code="usage.unit")
     problems = ProblemList(source.path, EXPECTED)
-    calls = MessageCalls(problems, options.unit)
+    lines: list[int] = []
+    taken: list[list[str]] = []
     left_out = 0
     for line, text in enumerate(source.text().splitlines(), start=1):
         row = text.partition("#")[0].replace(":", " ").split()
         if not row:
             continue
-        if len(row) <= len(OPERATIONS):
-            problems.add(line, f"{len(row)} fields; expected at least {len(OPERATIONS) + 1}")
+        if len(row) <= len(PARAMETERS):
+            problems.add(line, f"{len(row)} fields; expected at least {len(PARAMETERS) + 1}")
             continue
-        left_out += len(row) > len(OPERATIONS) + 1
-        size = calls.size(line, row[0])
-        if size is not None:
-            for operation, duration in zip(OPERATIONS, row[1:], strict=False):
-                calls.add(line, (operation, size), duration)
+        left_out += len(row) > len(PARAMETERS) + 1
+        lines.append(line)
+        taken.append(row[: len(PARAMETERS) + 1])
+    sizes, *fields = zip(*taken, strict=True) if taken else ((),) * (len(PARAMETERS) + 1)
+    size = Column("size", sizes, lines).whole(problems)
+    op = np.repeat([int(each) for each in PARAMETERS.values()], size.size)
+    lasted = np.concatenate(
+        [
+            Column(name, texts, lines).nanoseconds(options.unit, problems)
+            for name, texts in zip(PARAMETERS, fields, strict=True)
+        ]
+    )
+    for at in np.flatnonzero(lasted < 0).tolist():
+        name = list(PARAMETERS)[at // size.size]
+        problems.add(lines[at % size.size], f"{name} is below 0; expected a number from 0")
     problems.raise_if_any()
+    sizes_of_all = np.tile(size, len(PARAMETERS))
+    first, second = durations(op, *in_order(lasted))
+    name = options.transport or "plogp"
+    timed = {Operation.STREAM: "the gap between messages (PLogP)"}
+    # Each value stands for several messages, and the file does not say for how many.
+    recording = Recording(name, op, sizes_of_all, first, second, timed=timed, repetitions=(0, 0))
     notes = ["PLogP prints parameters that are means; single values are not in the file"]
     if left_out:
         notes.append(f"columns behind the gap were not taken, in {left_out} lines")
-    return ForeignFile("PLogP", calls.runs, [], {"tool": "PLogP"}, notes)
+    return ForeignFile("PLogP", facts={"tool": "PLogP"}, notes=notes, recordings=[recording])
 
 
 IMPORTER: Final = ForeignImporter(

@@ -36,6 +36,12 @@ class ReadOptions:
         What the files do not say and their reader does; options of the plan.
     levels : dict
         The same of columns that a table lacks: the value of each in every row.
+    operation, transport : str
+        Of recorded messages: what was done, and what moved them; empty where the file tells, or the usual.
+    is_one_clock : bool
+        Whether both ends of recorded messages read one clock.
+    probes : dict
+        File of the clock probes of a file of recorded messages; without, the one beside it.
     """
 
     columns: dict[str, str] = field(default_factory=dict)
@@ -47,5 +53,9 @@ class ReadOptions:
     decimal: str = "."
     comment: str = ""
     missing: tuple[str, ...] = ()
-    stated: dict[str, float] = field(default_factory=dict)
+    stated: dict[str, float | str] = field(default_factory=dict)
     levels: dict[str, str] = field(default_factory=dict)
+    operation: str = ""
+    transport: str = ""
+    is_one_clock: bool = False
+    probes: dict[str, str] = field(default_factory=dict)

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from steelyard.record.importers.delimited import require_number
-from steelyard.record.importers.foreign import (
-    WORKLOAD,
-    ForeignFile,
-    ForeignRun,
-    Published,
-    Section,
-    to_nanoseconds,
-)
+from steelyard.record.importers.foreign import ForeignFile, Published, to_nanoseconds
 from steelyard.record.importers.foreign_importer import Alternatives, ForeignImporter
+from steelyard.record.importers.message_columns import stated_operation
 from steelyard.record.importers.problem_list import ProblemList
+from steelyard.record.importers.recording import Column, Recording, durations, in_order
+from steelyard.record.trace import Operation
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from decimal import Decimal
+
     from steelyard.record.importers.foreign import Source
     from steelyard.record.importers.reading import ReadOptions
 
@@ -45,10 +47,10 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
     DataError
         Listing the first 20 lines that are wrong.
     """
-    del options
     problems = ProblemList(source.path, EXPECTED)
     found = ForeignFile("SkaMPI 5", facts={"tool": "SkaMPI"})
     name = "result"
+    results: dict[str, list[_Result]] = {}
     for line, text in enumerate(source.text().splitlines(), start=1):
         if text.lstrip().startswith("#"):
             begun = _BEGIN.match(text)
@@ -57,15 +59,61 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
                 if matched := pattern.match(text):
                     found.facts.setdefault(fact, matched[1].rstrip())
         elif text.strip():
-            _result(found, problems, name, (line, text))
+            _result(results, problems, name, (line, text))
     problems.raise_if_any()
+    stated = stated_operation(options.operation)
+    for title, rows in results.items():
+        found.recordings.append(_recording(title, rows, stated, options.transport))
+        found.published += [each for row in rows for each in row.published(found.recordings[-1].transport)]
     found.notes.append(
         "SkaMPI prints a mean per size; single values are not in the file, so each size has one value"
     )
+    if any(each.op[0] == Operation.PINGPONG for each in found.recordings):
+        found.notes.append("SkaMPI's times of a ping-pong are those of the whole round trip; half is fitted")
     return found
 
 
-def _result(found: ForeignFile, problems: ProblemList, name: str, row: tuple[int, str]) -> None:
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """One line: a mean, its standard error, how many repetitions are behind it, and means per process."""
+
+    size: int
+    mean: tuple[int, str]
+    error: tuple[Decimal, str]
+    repetitions: tuple[Decimal, str]
+    processes: tuple[tuple[Decimal, str], ...]
+
+    def published(self, transport: str) -> Iterator[Published]:
+        """Give the numbers that no curve rests on."""
+        levels, metric = {"transport": transport}, f"time of {self.size} B"
+        yield Published(
+            levels, metric, "repetitions", "count", float(self.repetitions[0]), self.repetitions[1]
+        )
+        named = {"standard error": self.error}
+        named |= {f"mean of process {number}": each for number, each in enumerate(self.processes)}
+        for statistic, (number, printed) in named.items():
+            yield Published(levels, metric, statistic, "ns", to_nanoseconds(number, "us"), f"{printed} us")
+
+
+def _recording(title: str, rows: list[_Result], stated: Operation | None, transport: str) -> Recording:
+    is_trip = title.lower().startswith("pingpong")
+    kind = stated or (Operation.PINGPONG if is_trip else Operation.STREAM)
+    op = np.full(len(rows), int(kind))
+    begin, end = in_order(np.array([row.mean[0] for row in rows]))
+    shares = [float(row.error[0]) * 1e3 / row.mean[0] for row in rows if row.mean[0]]
+    counts = [int(row.repetitions[0]) for row in rows]
+    return Recording(
+        " ".join(part for part in (transport, "" if transport and is_trip else title) if part),
+        op,
+        np.array([row.size for row in rows]),
+        *durations(op, begin, end),
+        timed={Operation.STREAM: f"`{title}`, as SkaMPI times it"},
+        repetitions=(min(counts), max(counts)),
+        error_share=float(np.median(shares)) if shares else None,
+    )
+
+
+def _result(found: dict[str, list[_Result]], problems: ProblemList, name: str, row: tuple[int, str]) -> None:
     line, text = row
     labels = _LABEL.findall(text)
     parts = _LABEL.sub(" ", text).split()
@@ -77,21 +125,15 @@ def _result(found: ForeignFile, problems: ProblemList, name: str, row: tuple[int
     numbers = [
         require_number(problems, line, column, part) for column, part in zip(columns, values, strict=True)
     ]
-    if any(number is None for number in numbers):
-        return
-    levels = {WORKLOAD: name, **dict(zip(labels, parts, strict=False)), "size_bytes": values[0]}
     kept = [number for number in numbers if number is not None]
-    sections = [Section("time", "ns", to_nanoseconds(kept[1], "us"), 1, printed=values[1])]
-    for process, number in enumerate(kept[_FEWEST:]):
-        metric = f"time of process {process}"
-        printed = values[_FEWEST + process]
-        sections.append(Section(metric, "ns", to_nanoseconds(number, "us"), 1, printed=printed))
-    found.runs.append(ForeignRun(levels, sections))
-    error, repetitions = to_nanoseconds(kept[2], "us"), float(kept[3])
-    found.published += [
-        Published(levels, "time", "standard error", "ns", error, f"{values[2]} us"),
-        Published(levels, "time", "repetitions", "count", repetitions, values[3]),
-    ]
+    if len(kept) < len(numbers):
+        return
+    size = Column("size", values[:1], [line]).whole(problems)
+    mean = Column("mean", values[1:2], [line]).nanoseconds("us", problems)
+    others = [f"{label}={part}" for label, part in zip(labels, parts, strict=False) if label != "count"]
+    error, repetitions, *processes = zip(kept[2:], values[2:], strict=True)
+    result = _Result(int(size[0]), (int(mean[0]), values[1]), error, repetitions, tuple(processes))
+    found.setdefault(" ".join([name, *others]), []).append(result)
 
 
 IMPORTER: Final = ForeignImporter(

@@ -22,6 +22,7 @@ from steelyard.record.provenance import read_provenance
 from steelyard.record.published import read_published
 from steelyard.record.seal import altered_tables
 from steelyard.record.tables import read_measurements, read_runs
+from steelyard.record.trace import read_trace
 
 ROOT = Path(__file__).resolve().parents[4]
 GOLDEN = ROOT / "tests/golden/importers"
@@ -234,65 +235,22 @@ def test_shared_moobench_mpi_and_skampi_files_are_taken_whole(tmp_path: Path) ->
     assert (moobench.runs, moobench.measurements) == (1, 91_745)
     pingpong = data / "graphene-eth1g/graphene_eth_PingPong.csv"
     mpi = importing("mpi", [pingpong], tmp_path / "p")
-    assert mpi.measurements == 2 * len(pingpong.read_text(encoding="utf-8").splitlines())
+    # A send and a receive that began with it are a round trip.
+    assert 2 * mpi.measurements == len(pingpong.read_text(encoding="utf-8").splitlines())
     source = data / "griffon/griffon_skampi_pt2pt.ski.dat"
-    importing("skampi", [source], tmp_path / "s")
+    skampi = importing("skampi", [source], tmp_path / "s")
     lines = [line for line in source.read_text(encoding="utf-8").splitlines() if line.startswith("count")]
-    rows = [row for row in rows_of(tmp_path / "s") if row["m_metric"] == "time"]
-    assert len(rows) == len(lines)
-    assert rows[0]["m_value"] == 109_200.0
-    assert (rows[0]["workload"], rows[0]["count"], rows[0]["size_bytes"]) == ("Pingpong_Send_Recv", "1", "1")
+    assert (skampi.measurements, skampi.study) == (len(lines), "communication")
+    first = read_trace(tmp_path / "s/traces/000000.01").endpoints[0].operations[0]
+    assert (first["size"], first["end_ns"] - first["start_ns"]) == (1, 109_200)
+    published = read_published(tmp_path / "s")
+    assert published is not None
+    assert published.slice(0, 3).to_pylist()[1:] == [
+        {"cell": 0, "block": 0, "metric": "time of 1 B", "statistic": name, "value": value, "unit": "ns"}
+        | {"printed": f"{value / 1000} us"}
+        for name, value in (("standard error", 200.0), ("mean of process 0", 106_700.0))
+    ]
     assert read_provenance(tmp_path / "s").origin.facts["version"] == "5.0.4 rev. 355"  # type: ignore[union-attr]
-
-
-def test_calls_of_mpi_are_taken_with_and_without_a_heading(tmp_path: Path) -> None:
-    rows = "MPI_Send,1024,0.5,3.2e-06\nMPI_Send,1024,0.75,4e-06\nMPI_Recv,8,0.5,1e-6\n"
-    for name, heading in (("bare", ""), ("short", "op,size,start,duration\n")):
-        (tmp_path / f"{name}.csv").write_text(heading + rows, encoding="utf-8")
-        importing("mpi", [tmp_path / f"{name}.csv"], tmp_path / name)
-    found = rows_of(tmp_path / "short")
-    assert found == rows_of(tmp_path / "bare")
-    assert [(row["workload"], row["size_bytes"], row["m_metric"], row["m_value"]) for row in found] == [
-        ("MPI_Send", "1024", "time", 3200.0),
-        ("MPI_Send", "1024", "start", 5e8),
-        ("MPI_Send", "1024", "time", 4000.0),
-        ("MPI_Send", "1024", "start", 7.5e8),
-        ("MPI_Recv", "8", "time", 1000.0),
-        ("MPI_Recv", "8", "start", 5e8),
-    ]
-
-
-def test_a_message_of_two_ranks_is_a_send_and_a_receive(tmp_path: Path) -> None:
-    # A begin may be negative: clocks are synchronised to a zero somewhere in the run.
-    text = "65536 MPI_Send 0.1 0.1000042 MPI_Recv -0.05 0.2\n"
-    (tmp_path / "zoo.dat").write_text(text, encoding="utf-8")
-    importing("zoo", [tmp_path / "zoo.dat"], tmp_path / "r")
-    assert [
-        (row["workload"], row["size_bytes"], row["m_metric"], row["m_value"])
-        for row in rows_of(tmp_path / "r")
-    ] == [
-        ("MPI_Send", "65536", "time", 4200.0),
-        ("MPI_Send", "65536", "start", 1e8),
-        ("MPI_Recv", "65536", "time", 2.5e8),
-        ("MPI_Recv", "65536", "start", -5e7),
-    ]
-
-
-def test_parameters_of_plogp_need_a_unit(tmp_path: Path) -> None:
-    path = tmp_path / "logp.dat"
-    path.write_text("# bytes os or g\n0: 5.1 6.2 9 0.5\n1024 5.3 6.9 12.5\n", encoding="utf-8")
-    with pytest.raises(UsageError, match="allowed: `ns`, `us`, `ms`, `s`"):
-        importing("plogp", [path], tmp_path / "r")
-    found = importing("plogp", [path], tmp_path / "r", ReadOptions(unit="us"))
-    assert "columns behind the gap were not taken, in 1 lines" in found.notes
-    assert [(row["workload"], row["size_bytes"], row["m_value"]) for row in rows_of(tmp_path / "r")] == [
-        ("os", "0", 5100.0),
-        ("or", "0", 6200.0),
-        ("g", "0", 9000.0),
-        ("os", "1024", 5300.0),
-        ("or", "1024", 6900.0),
-        ("g", "1024", 12500.0),
-    ]
 
 
 @pytest.mark.needs_recorded_data
@@ -430,7 +388,8 @@ def test_a_table_without_unit_or_with_an_unknown_column_is_refused(tmp_path: Pat
         ("mpi", "MPI_Send,1,2.0,3.0\nMPI_Send,1,x,-1\n", "line 2: start is `x`"),
         ("mpi", "op,size,start,duration\n", "no value in the file"),
         ("zoo", "1 MPI_Send 0 1 MPI_Recv 0\n", "line 1: 6 fields; expected 7"),
-        ("zoo", "# x\n1 MPI_Send 0 1 MPI_Recv 3 2\n", "line 2: MPI_Recv ends at 2 before it starts at 3"),
+        ("zoo", "# x\n1 MPI_Send 0 1 MPI_Recv 3 2\n", "line 2: end1 is `2`; expected no time before start1"),
+        ("zoo", "1 MPI_Wait 0 1 MPI_Recv 0 1\n", "no value in the file"),
         ("plogp", "1: 2 3 4\n1: 2 3\n", "line 2: 3 fields; expected at least 4"),
         ("csv", "value\n1\nfast\n", "line 3: value is `fast`; expected a number"),
         ("hyperfine", '{"results": []}', "no value in the file"),

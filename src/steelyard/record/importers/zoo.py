@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from steelyard.record.importers.foreign import ForeignFile
 from steelyard.record.importers.foreign_importer import Alternatives, ForeignImporter
-from steelyard.record.importers.message_calls import MessageCalls
+from steelyard.record.importers.message_columns import BOTH_ENDS, MessageColumns, stated_operation
 from steelyard.record.importers.problem_list import ProblemList
+from steelyard.record.importers.recording import Column
+from steelyard.record.trace import Operation
 
 if TYPE_CHECKING:
     from steelyard.record.importers.foreign import Source
@@ -17,7 +21,9 @@ EXPECTED: Final = (
     "`size type0 start0 end0 type1 start1 end1` per line, bytes and seconds, "
     "e.g. `1024 MPI_Send 0.5 0.51 MPI_Recv 0.49 0.52`"
 )
-_FIELDS: Final = 7
+TIMED: Final = "the sending call of a message"
+_SHOWN: Final = 5
+COLUMNS: Final = ("size", "type0", "start0", "end0", "type1", "start1", "end1")
 
 
 def read(source: Source, options: ReadOptions) -> ForeignFile:
@@ -28,22 +34,39 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
     DataError
         Listing the first 20 lines that are wrong.
     """
-    del options
     problems = ProblemList(source.path, EXPECTED)
-    calls = MessageCalls(problems)
+    lines: list[int] = []
+    taken: list[list[str]] = []
+    left_out: Counter[str] = Counter()
     for line, text in enumerate(source.text().splitlines(), start=1):
         row = text.partition("#")[0].split()
-        if not row:
+        if not row or (not taken and tuple(row) == COLUMNS):
             continue
-        if len(row) != _FIELDS:
-            problems.add(line, f"{len(row)} fields; expected {_FIELDS}")
+        if len(row) != len(COLUMNS):
+            problems.add(line, f"{len(row)} fields; expected {len(COLUMNS)}")
             continue
-        size = calls.size(line, row[0])
-        if size is not None:
-            calls.add_span(line, (row[1], size), row[2], row[3])
-            calls.add_span(line, (row[4], size), row[5], row[6])
+        if not (row[1].lower().endswith("send") and row[4].lower().endswith("recv")):
+            left_out[f"{row[1][:40]} and {row[4][:40]}"] += 1
+            continue
+        lines.append(line)
+        taken.append(row)
+    fields = zip(*taken, strict=True) if taken else ((),) * len(COLUMNS)
+    columns = {name: Column(name, texts, lines) for name, texts in zip(COLUMNS, fields, strict=True)}
+    table = MessageColumns(
+        {role: columns[role] for role in ("size", *BOTH_ENDS)},
+        dict.fromkeys(BOTH_ENDS, "s"),
+        problems,
+        stated_operation(options.operation) or Operation.STREAM,
+    )
+    recording = table.recording(options.transport or "zoo")
     problems.raise_if_any()
-    return ForeignFile("messages of two ranks", calls.runs, [], {"tool": "message trace"})
+    recording = replace(recording, timed={Operation.STREAM: TIMED}, is_one_clock=options.is_one_clock)
+    notes = [*table.notes]
+    if left_out:
+        named = ", ".join(f"{count} of {names}" for names, count in left_out.most_common(_SHOWN))
+        notes.append(f"lines that are no send and its receive were left out: {left_out.total()} ({named})")
+    facts = {"tool": "message trace"}
+    return ForeignFile("messages of two ranks", facts=facts, notes=notes, recordings=[recording])
 
 
 IMPORTER: Final = ForeignImporter(

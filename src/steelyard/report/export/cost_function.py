@@ -22,7 +22,7 @@ _CURVES = {{
 
 
 def seconds(size_bytes, curve="{main}"):
-    """Give the seconds for a message of so many bytes; `delay` is half a round trip."""
+    """Give the seconds for a message of so many bytes; `delay` is {timed}."""
     if not 0 <= size_bytes < float("inf"):
         raise ValueError(f"{{size_bytes}} is no number of bytes")
     ends, pieces = _CURVES[curve]
@@ -83,20 +83,25 @@ def python_source(model: CostModel) -> str:
         for name, pieces in sorted(model.curves.items())
         if (rows := "".join(f"{_python_row(piece)}, " for piece in pieces))
     )
-    return _PYTHON.format(name=_plain_name(model), curves=curves, main=_MAIN)
+    return _PYTHON.format(name=_plain_name(model), curves=curves, main=_MAIN, timed=_plain(model.timed))
 
 
 def rust_source(model: CostModel) -> str:
     """Give a Rust source file with ``seconds(bytes: f64) -> f64``, and ``CURVE_seconds`` for other curves."""
     functions = "".join(
         _RUST_FUNCTION.format(
-            summary="Half a round trip [s]." if name == _MAIN else f"Seconds of the curve `{_plain(name)}`.",
+            summary=_timed(model) if name == _MAIN else f"Seconds of the curve `{_plain(name)}`.",
             function="seconds" if name == _MAIN else f"{re.sub(r'[^a-z0-9_]', '_', name.lower())}_seconds",
             pieces="".join(_rust_row(piece) for piece in pieces),
         )
         for name, pieces in sorted(model.curves.items())
     )
     return _RUST_HEAD.format(name=_plain_name(model)) + functions
+
+
+def _timed(model: CostModel) -> str:
+    text = _plain(model.timed)
+    return f"{text[:1].upper()}{text[1:]} [s]."
 
 
 def _ends(pieces: Sequence[CostPiece]) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
@@ -46,6 +47,8 @@ def recorded_model(place: Path, name: str = "") -> tuple[str, CostModel]:
         missing = "does not exist" if not place.exists() else f"holds no cost model (`{FOLDER}/NAME.json`)"
         message = f"`{place}` {missing}"
         hint = "measure one: `steelyard run communication --out DIR`"
+        if (place / "plan.json").exists():
+            hint = f"steelyard analyse {shlex.quote(str(place))}"
         raise DataError(message, hint=hint, code="data.absent")
     listed = ", ".join(f"`{each}`" for each in found)
     if name and name not in found:

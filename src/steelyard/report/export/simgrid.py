@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from steelyard.errors import DataError
+from steelyard.model.cost_model import ROUND_TRIP
 from steelyard.report.export.lines import LARGEST_BYTES, TOO_MANY, Line, curve_lines
 from steelyard.report.export.simgrid_model import ExportNote, Factor, Overhead, Profile, SimGridModel
 from steelyard.report.export.simgrid_sections import ENVELOPE_BYTES, LEAST_TRANSFER_S, sections
@@ -252,6 +253,8 @@ def _factors(found: Sequence[Section], model: CostModel) -> tuple[tuple[Factor, 
 
 
 def _notes_of_curves(model: CostModel, profile: Profile) -> Iterator[ExportNote]:
+    if model.timed != ROUND_TRIP:
+        yield ExportNote("no-round-trips", 0, LARGEST_BYTES)
     for name in ("delay",) if profile == "rtt" else ("delay", "send", "isend"):
         for piece in model.curves.get(name, ()):
             low = math.floor(piece.low) + 1

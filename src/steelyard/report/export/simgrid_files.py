@@ -179,6 +179,8 @@ def note_text(note: ExportNote) -> str:
         "threshold-unknown": f"{where}: sends are taken to wait for their receive, which was not measured",
         "threshold-lowered": f"{where}: sends return once the receiver makes progress, but outlast half a "
         "round trip; they are taken to wait for their receive",
+        "no-round-trips": f"{where}: the model has no round trips; SimGrid takes what was timed for the time "
+        "until a message arrives",
         "above-largest": f"{where}: above what SimGrid tells apart",
     }
     return texts[note.reason]

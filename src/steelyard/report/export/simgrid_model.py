@@ -52,7 +52,8 @@ class ExportNote:
         half a round trip; the transfer is 1 ns. ``threshold-unknown``: SimGrid's own is used.
         ``threshold-lowered``: sends that return only once the receiver makes progress outlast half a
         round trip, so they are not taken to return early.
-        ``above-largest``: a piece begins above the sizes that SimGrid tells apart.
+        ``above-largest``: a piece begins above the sizes that SimGrid tells apart. ``no-round-trips``: the
+        model rests on times of calls, which SimGrid takes for those until a message arrives.
     low, high : int
         Smallest and largest size it concerns [bytes].
     sections : int

@@ -6,12 +6,16 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import polars as pl
 
+from steelyard.analyse.piece_search import FEWEST_RECORDED
+from steelyard.design.sizes import SizeLaw
 from steelyard.errors import AnalysisError
 from steelyard.model import FindingSet
 from steelyard.record.seal import hash_tables
 from steelyard.record.tables import read_runs
+from steelyard.record.trace import Operation
 from steelyard.record.trace_folder import SIMULATIONS_NAME
 from steelyard.studies.analysis_options import AnalysisOptions, read_options
 from steelyard.studies.analysis_parts import finding
@@ -23,10 +27,11 @@ from steelyard.studies.communication.model_findings import model_findings
 from steelyard.studies.communication.model_fit import FitOptions, model_of
 from steelyard.studies.communication.prediction_findings import prediction_findings
 from steelyard.studies.communication.recorded import read_recorded
+from steelyard.studies.communication.recording_findings import recording_findings
 from steelyard.studies.communication.replication_findings import replication_findings
 from steelyard.studies.communication.run_findings import (
     absent_findings,
-    clock_finding,
+    clock_findings,
     coverage_finding,
     ended_findings,
 )
@@ -52,7 +57,10 @@ if TYPE_CHECKING:
     from steelyard.studies.communication.transport_facts import TransportFacts
     from steelyard.studies.communication.validation import Validation
 
-METHOD_VERSION: Final = 3
+IMPORTED: Final = "import"
+"""Mode of a plan that was made from recordings of a foreign program."""
+
+METHOD_VERSION: Final = 4
 """Raised whenever a change of the analysis alters numbers."""
 
 
@@ -82,6 +90,11 @@ def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
     if not fits:
         message = f"`{result}` has no trace that a model can be fitted to: {_why_none(runs)}"
         hint = "raise `--budget` or `--operations`, or lower `--largest`; `runs.parquet` says how runs ended"
+        if plan.options.get("mode") == IMPORTED:
+            message = f"`{result}` has no recording that a model can be fitted to: {_too_little(runs)}"
+            hint = (
+                f"record at least {FEWEST_RECORDED} messages of one operation, with the time that each took"
+            )
         raise AnalysisError(message, hint=hint, code="analysis.no-trace")
     findings = tuple(_claims(result, plan, runs, fits))
     found = FindingSet(plan.study, plan.id, METHOD_VERSION, hash_tables(result), findings)
@@ -98,6 +111,17 @@ def _why_none(runs: Sequence[RecordedRun]) -> str:
     run = runs[0]
     said = f" ({run.message or run.problem})" if run.message or run.problem else ""
     return f"{run.levels['transport']} {run.status}{said} after {run.finished} operations"
+
+
+def _too_little(runs: Sequence[RecordedRun]) -> str:
+    """Say what the largest recording holds."""
+    counts: dict[str, int] = {}
+    for run in runs:
+        if run.trace is not None:
+            ops, numbers = np.unique(run.trace.endpoints[0].operations["op"], return_counts=True)
+            for op, number in zip(ops.tolist(), numbers.tolist(), strict=True):
+                counts[Operation(op).name.lower()] = max(counts.get(Operation(op).name.lower(), 0), number)
+    return ", ".join(f"{number} of `{name}`" for name, number in counts.items()) or "it is empty"
 
 
 def _fits(record: CellRecord, runs: Sequence[RecordedRun], plan: Plan) -> Iterator[Fitted]:
@@ -148,9 +172,10 @@ def _claims(
         yield from link_findings(fitted)
         yield from replication_findings(fitted, settings.margin_percent / 100)
     for record in dict.fromkeys(record for record, _ in fits):
+        yield from recording_findings(record)
         yield from state_findings(record)
         for run, clocks in zip(record.runs, record.clocks, strict=True):
-            yield clock_finding(run, clocks)
+            yield from clock_findings(run, clocks)
     for cell in sorted({run.cell for run in runs}):
         yield from threshold_findings([run for run in runs if run.cell == cell])
     yield from absent_findings(plan)
@@ -162,12 +187,13 @@ def _claims(
         yield finding("not_simulated", {}, verdict, facts={"reason": reason})
     yield from ended_findings(runs)
     sizes = [size for record, _ in fits for size in record.operations.size.tolist()]
-    yield coverage_finding(plan, options_of(plan).sizes, sizes)
+    is_recorded = plan.options.get("mode") == IMPORTED
+    yield coverage_finding(plan, None if is_recorded else SizeLaw(options_of(plan).sizes), sizes)
     yield from quiet_machine(result, pl.DataFrame(read_runs(result).select(["steal_ns", "wall_ns"])))
     yield finding(
         "settings",
         {},
-        "stated",
+        "recorded" if is_recorded else "stated",
         facts={
             "margin_percent": settings.margin_percent,
             "seed": plan.seed,

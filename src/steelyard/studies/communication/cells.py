@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from steelyard.analyse.piece_search import FEWEST_RECORDED
 from steelyard.errors import AnalysisError
-from steelyard.record.trace import Operation
 from steelyard.studies.communication.canary_groups import canary_groups
 from steelyard.studies.communication.operations import joined, operations_of
 from steelyard.studies.communication.options import HELD_OUT
@@ -34,7 +34,8 @@ MOST: Final = 0.5
 """A run belongs to the state of more than this share of its operations."""
 
 FEWEST: Final = 50
-"""Round trips a run needs to count: one bin of a prediction's error. Fewer say nothing about a curve."""
+"""Round trips a run needs to count: one bin of a prediction's error. Fewer say nothing about a curve, unless
+there is nothing else: recordings may have one value per size."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +110,7 @@ def _has_round_trips(trace: Trace) -> bool:
         table, _ = operations_of(trace)
     except AnalysisError:
         return False
-    return int(np.sum(table.op == Operation.PINGPONG)) >= FEWEST
+    return int(np.sum(table.half_s > 0)) >= (FEWEST_RECORDED if trace.is_recording else FEWEST)
 
 
 def _record(members: Sequence[tuple[RecordedRun, Trace]], group: str) -> CellRecord:

@@ -15,7 +15,7 @@ from steelyard.analyse.piece_search import FEWEST, fit_pieces, sorted_costs
 from steelyard.analyse.quantile_table import kolmogorov_distance
 from steelyard.analyse.replicated_difference import RunValues, replicated_difference, verdicts
 from steelyard.errors import AnalysisError
-from steelyard.studies.communication.model_fit import FitOptions, judged_delay, measured
+from steelyard.studies.communication.model_fit import FitOptions, for_recordings, judged_delay, measured
 from steelyard.studies.communication.noise_classes import class_edges
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def compare(
     if not 0 < margin < 1:
         message = f"margin `{margin}` is no share of a cost; allowed: between 0 and 1"
         raise AnalysisError(message, hint="give for example 0.02")
-    used = options or FitOptions()
+    used = for_recordings([*first, *second], options or FitOptions())
     sides = [measured(traces, used) for traces in (first, second)]
     halves = [side.half for side in sides]
     pieces = fit_curve(

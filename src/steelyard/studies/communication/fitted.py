@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from steelyard.model import Evidence
-from steelyard.record.trace import Operation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,7 +57,7 @@ class Fitted:
     @property
     def round_trips(self) -> int:
         """Round trips the curve of delays rests on."""
-        return int((self.details.is_used & (self.details.operations.op == Operation.PINGPONG)).sum())
+        return int((self.details.is_used & (self.details.operations.half_s > 0)).sum())
 
     @property
     def smallest(self) -> int:
@@ -72,7 +71,7 @@ class Fitted:
 
     def _round_trip_sizes(self) -> NDArray[np.int64]:
         operations = self.details.operations
-        is_round_trip = self.details.is_used & (operations.op == Operation.PINGPONG)
+        is_round_trip = self.details.is_used & (operations.half_s > 0)
         return np.asarray(operations.size[is_round_trip])
 
     def boundary_evidence(self, boundary: Boundary) -> BoundaryEvidence | None:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from steelyard.model import Estimate
+from steelyard.model.cost_model import ROUND_TRIP
 from steelyard.studies.analysis_parts import finding, finite
 from steelyard.studies.communication.detail_findings import detail_findings
 from steelyard.studies.communication.size_text import size_range
@@ -25,14 +26,20 @@ ASYMPTOTIC: Final = "median regression on relative residuals; asymptotic standar
 RESAMPLED: Final = "search for breaks; resampled replications and blocks"
 
 ENVELOPE: Final = "envelope"
+DELAY: Final = "delay"
 CURVES: Final = {
-    "delay": "half a round trip",
     "send": "blocking send",
     "isend": "non-blocking send",
     "recv": "receive of a message that is there",
     "one_way": "one message, from the later of both begins to its arrival",
-    "envelope": "lower envelope of half a round trip (5 % lie below)",
 }
+
+
+def curve_text(curve: str, timed: str) -> str:
+    """Say what a curve is about; that of delays, and its envelope, are about what was timed."""
+    if curve in {DELAY, ENVELOPE}:
+        return timed if curve == DELAY else f"lower envelope of {timed} (5 % lie below)"
+    return CURVES.get(curve, curve)
 
 
 def model_findings(fitted: Fitted) -> Iterator[Finding]:
@@ -76,6 +83,7 @@ def _card(fitted: Fitted) -> Finding:
             "round_trips": fitted.round_trips,
             "smallest_bytes": fitted.smallest,
             "largest_bytes": fitted.largest,
+            "way": "one way" if model.timed == ROUND_TRIP else f"({model.timed})",
             "pieces": len(delay),
             "switches": len(switches),
             "switch_text": ", ".join(f"{each.at:.0f}" for each in switches),
@@ -87,7 +95,8 @@ def _card(fitted: Fitted) -> Finding:
 
 
 def _coefficient(fitted: Fitted, curve: str, piece: CostPiece) -> Finding:
-    evidence = fitted.evidence(f"{piece.kind} through {CURVES.get(curve, curve)}")
+    text = curve_text(curve, fitted.model.timed)
+    evidence = fitted.evidence(f"{piece.kind} through {text}")
     is_power = piece.kind == "power"
     rate = 1 / piece.slope if piece.kind == "line" and piece.slope > 0 else None
     return finding(
@@ -104,6 +113,7 @@ def _coefficient(fitted: Fitted, curve: str, piece: CostPiece) -> Finding:
         facts={
             "low_bytes": piece.low,
             "high_bytes": piece.high,
+            "curve_text": text,
             "base_error": finite(piece.base_error),
             "slope_error": finite(piece.slope_error),
             "operations": piece.count,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from steelyard.analyse.cost_curve import envelope, fit_curve
 from steelyard.analyse.curve_boundaries import Resampling, judge_boundaries
 from steelyard.analyse.median_line import predict
-from steelyard.analyse.piece_search import FEWEST, CurveOptions, sorted_costs
+from steelyard.analyse.piece_search import FEWEST_RECORDED, CurveOptions, sorted_costs
 from steelyard.errors import AnalysisError
 from steelyard.model.cost_model import CostModel
 from steelyard.record.trace import Operation
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
 
 RESAMPLES: Final = 50
+FEWEST_SCATTERED: Final = 20
+"""Messages from which on their scatter is told: of fewer none lies outside of 90 %."""
+
 MOST_WITHHELD: Final = 0.01
 """Share of one-way times that may be missing from their curve."""
 
@@ -139,7 +142,9 @@ def model_of(traces: Sequence[Trace], options: FitOptions | None = None) -> tupl
     AnalysisError
         If there are too few round trips for a curve, or none in the state that is asked for.
     """
-    used = options or FitOptions()
+    used = for_recordings(traces, options or FitOptions())
+    # The scatter of means is not that of messages.
+    is_single = not used.curve.is_of_means
     seen = measured(traces, used)
     half = seen.half
     delay, evidence = judged_delay(half, used)
@@ -159,7 +164,10 @@ def model_of(traces: Sequence[Trace], options: FitOptions | None = None) -> tupl
         asynchronous_bytes=used.asynchronous_bytes,
         detached_bytes=used.detached_bytes,
         boundaries=tuple(each.boundary for each in evidence),
-        noise=noise_classes(half.size.astype(np.float64), ratio, switches, seed=used.seed),
+        noise=noise_classes(half.size.astype(np.float64), ratio, switches, seed=used.seed)
+        if is_single and len(half) >= FEWEST_SCATTERED
+        else (),
+        timed=traces[0].timed_as,
     )
     return model, FitDetails(
         operations=seen.table,
@@ -168,11 +176,21 @@ def model_of(traces: Sequence[Trace], options: FitOptions | None = None) -> tupl
         regimes=seen.regimes,
         boundaries=evidence,
         calls=calls,
-        carry_over=carry_over(half.size, half.previous_size, ratio),
-        outliers=find_outliers(in_state, in_state.half_s / predict(delay, in_state.size)),
+        carry_over=carry_over(half.size, half.previous_size, ratio) if is_single else (),
+        outliers=find_outliers(in_state, in_state.half_s / predict(delay, in_state.size), model.timed)
+        if is_single
+        else (),
         errors=held_out_errors(half, used.curve, used.known),
-        envelope=envelope(half.size, half.half_s, delay),
+        envelope=envelope(half.size, half.half_s, delay) if is_single else (),
     )
+
+
+def for_recordings(traces: Sequence[Trace], options: FitOptions) -> FitOptions:
+    """Give the options that recordings are fitted with: nothing more can be measured; means scatter less."""
+    if not traces or not all(trace.is_recording for trace in traces):
+        return options
+    is_of_means = any(trace.repetitions is not None for trace in traces)
+    return replace(options, curve=replace(options.curve, is_of_means=is_of_means, fewest=FEWEST_RECORDED))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -223,8 +241,9 @@ def measured(traces: Sequence[Trace], options: FitOptions) -> Measured:
         raise AnalysisError(message, hint="name one of these states")
     is_used = regimes.usable(state)
     half = table.where(is_used & (table.half_s > 0))
-    if len(half) < FEWEST:
-        message = f"{len(half)} round trips are too few for a curve of delays; at least {FEWEST} are needed"
+    fewest = options.curve.fewest
+    if len(half) < fewest:
+        message = f"{len(half)} round trips are too few for a curve of delays; at least {fewest} are needed"
         hint = "put more `pingpong` operations into the plan"
         raise AnalysisError(message, hint=hint, code="analysis.too-few")
     return Measured(table, clocks, regimes, state, is_used, half)
@@ -238,13 +257,13 @@ def judged_delay(
     order = np.lexsort((half.half_s, half.size))
     groups = half.run[order] * _MANY + half.block[order]
     plan = Resampling(groups, half.run[order], options.resamples, options.seed)
-    data = sorted_costs(half.size, half.half_s)
+    data = sorted_costs(half.size, half.half_s, options.curve.fewest)
     return delay, judge_boundaries(data, delay, plan, options.curve, options.known)
 
 
 def _curve(rows: Operations, seconds: Vector, options: FitOptions) -> tuple[CostPiece, ...] | None:
     kept = np.isfinite(seconds) & (seconds > 0)
-    if int(kept.sum()) < FEWEST:
+    if int(kept.sum()) < options.curve.fewest:
         return None
     return fit_curve(rows.size[kept], seconds[kept], options.curve, options.known)
 
@@ -252,18 +271,22 @@ def _curve(rows: Operations, seconds: Vector, options: FitOptions) -> tuple[Cost
 def _calls(rows: Operations, options: FitOptions) -> dict[str, tuple[CostPiece, ...]]:
     """Fit what a send, a non-blocking send, a late receive and a one-way message cost.
 
-    A send is that of a round trip if there are any.
+    A send is that of a round trip if there are any, else of a message that was only sent, else of one whose
+    receive was timed too.
     """
     rounds, sends = rows.where(rows.op == Operation.PINGPONG), rows.where(rows.op == Operation.SEND)
     isends, receives = rows.where(rows.op == Operation.ISEND), rows.where(rows.op == Operation.RECV)
-    send = _curve(rounds, rounds.send_s, options) or _curve(sends, sends.send_s, options)
-    found = {
+    streams = rows.where((rows.op == Operation.STREAM) & np.isfinite(rows.receive_s))
+    send = next(
+        (found for each in (rounds, sends, streams) if (found := _curve(each, each.send_s, options))), None
+    )
+    curves = {
         "send": send,
         "isend": _curve(isends, isends.send_s, options),
         "recv": _curve(receives, receives.receive_s, options),
         "one_way": _one_way(rows.where(rows.op == Operation.STREAM), options),
     }
-    return {name: pieces for name, pieces in found.items() if pieces is not None}
+    return {name: pieces for name, pieces in curves.items() if pieces is not None}
 
 
 def _one_way(streams: Operations, options: FitOptions) -> tuple[CostPiece, ...] | None:

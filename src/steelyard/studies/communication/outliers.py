@@ -10,6 +10,7 @@ import numpy as np
 from scipy import stats
 
 from steelyard import _native
+from steelyard.model.cost_model import ROUND_TRIP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -115,8 +116,8 @@ class Outliers:
         return tuple(name for name, p_value in tests.items() if p_value < SHARED)
 
 
-def find_outliers(rows: Operations, ratio: Vector) -> tuple[Outliers, ...]:
-    """Apply every predicate.
+def find_outliers(rows: Operations, ratio: Vector, timed: str = ROUND_TRIP) -> tuple[Outliers, ...]:
+    """Apply every predicate that asks about some of the operations.
 
     Parameters
     ----------
@@ -124,13 +125,18 @@ def find_outliers(rows: Operations, ratio: Vector) -> tuple[Outliers, ...]:
         In the order of measuring.
     ratio : ndarray
         Shape (n,): measured over the curve; NaN where there is none.
+    timed : str
+        What the times are.
     """
     found = []
     for each in PREDICATES:
         asked = each.concerns(rows)
+        if not asked.any():
+            continue
         among = f"below {each.size_below:.0f} B" if math.isfinite(each.size_below) else ""
         caught = each.holds(rows, ratio)[asked]
-        found.append(_judged((each.name, among), caught, rows.where(asked)))
+        name = each.name if timed == ROUND_TRIP else each.name.replace("half round trip", "time")
+        found.append(_judged((name, among), caught, rows.where(asked)))
     return tuple(found)
 
 

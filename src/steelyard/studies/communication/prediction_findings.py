@@ -8,7 +8,6 @@ import numpy as np
 
 from steelyard.errors import AnalysisError, DataError
 from steelyard.model import Estimate, Evidence
-from steelyard.record.trace import Operation
 from steelyard.run.transport.link_options import NominalLink
 from steelyard.studies.analysis_parts import finding
 from steelyard.studies.communication.link_findings import link_facts
@@ -43,7 +42,7 @@ NAMES: Final = {
 }
 """Predictors as the report names them, in its order."""
 
-RESPONSES: Final = {"half_round_trip": "half a round trip", "send": "duration of a send"}
+SEND: Final = "duration of a send"
 SMIRNOV: Final = "Kolmogorov-Smirnov distance of measured and simulated ratios to the curve"
 METHOD: Final = f"medians of {BIN_OPERATIONS} round trips of neighbouring sizes"
 
@@ -64,7 +63,7 @@ def seen_of(record: CellRecord, state: str) -> HeldOut:
 
 
 def _round_trips(rows: Operations) -> HeldOut:
-    trips = rows.where((rows.op == Operation.PINGPONG) & np.isfinite(rows.half_s))
+    trips = rows.where(rows.half_s > 0)
     return HeldOut(trips.size, trips.half_s, trips.send_s)
 
 
@@ -176,7 +175,7 @@ def _overall(about: dict[str, str], errors: PredictionErrors, found: Validation,
         facts={
             "bins": overall.bins,
             "operations": found.operations,
-            "response_text": RESPONSES[errors.response],
+            "response_text": SEND if errors.response == "send" or run.trace is None else run.trace.timed_as,
         },
         evidence=Evidence(run.place, {"op": "pingpong"}, ("size", "start_ns", "end_ns"), METHOD),
     )

@@ -167,6 +167,9 @@ def regimes_of(traces: Sequence[Trace], table: Operations) -> Regimes:
         Of all of them, in order.
     """
     residual = log_residuals(table)
+    # What changed with time cannot be told from what changed with size.
+    ordered = [run for run, trace in enumerate(traces) if trace.endpoints[0].header.get("is_ordered") is True]
+    residual[np.isin(table.run, ordered)] = np.nan
     levels, runs = [], []
     for run in np.unique(table.run).tolist():
         found = split_run(np.flatnonzero(table.run == run), table.size, residual)

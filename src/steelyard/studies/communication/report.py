@@ -48,7 +48,15 @@ def build(folder: Path) -> Page:
 
 
 def _about(provenance: Provenance | None, plan: Plan) -> Iterator[tuple[str, str]]:
-    yield from where_and_when(provenance)
+    origins = () if provenance is None else provenance.origins
+    if origins:
+        tools = dict.fromkeys(origin.facts.get("tool", origin.importer) for origin in origins)
+        yield "recorded by", ", ".join(tools)
+        yield "imported from", ", ".join(dict.fromkeys(origin.file_name for origin in origins))
+        if date := origins[0].facts.get("date"):
+            yield "recorded", date
+    else:
+        yield from where_and_when(provenance)
     yield "replications", str(plan.blocks)
     yield "plan", plan.id[:12]
 

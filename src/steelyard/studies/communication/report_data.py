@@ -9,7 +9,6 @@ import numpy as np
 
 from steelyard.analyse.median_line import predict
 from steelyard.model.cost_model import read_cost_model
-from steelyard.record.trace import Operation
 from steelyard.studies.communication.cells import cell_records
 from steelyard.studies.communication.labels import label_of
 from steelyard.studies.communication.recorded import read_recorded
@@ -81,7 +80,7 @@ def shown_of(result: Path, plan: Plan, findings: FindingSet) -> tuple[Shown, ...
         model = read_cost_model(result / str(card.facts["model_file"]))
         members = [number for number, run in enumerate(record.runs) if run.state == card.subject["state"]]
         table = record.operations
-        trips = table.where(np.isin(table.run, members) & (table.op == Operation.PINGPONG))
+        trips = table.where(np.isin(table.run, members) & (table.half_s > 0))
         held_out = [number for number in members if record.runs[number].is_held_out]
         names = tuple(f"replication {run.block + 1}" for run in record.runs)
         found.append(Shown(label_of(card.subject), model, trips, np.isin(trips.run, held_out), names))

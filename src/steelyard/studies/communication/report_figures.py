@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from steelyard.model.cost_model import ROUND_TRIP
 from steelyard.report.charts.cost import cost_curves, noise_quantiles, prediction_errors, sequence
 from steelyard.report.charts.theme import assign_colours
 from steelyard.report.dataset import Dataset, dataset
@@ -64,14 +65,16 @@ def curve_figure(shown: Sequence[Shown], findings: FindingSet) -> Figure | None:
         for finding in findings.of("boundary")
     ]
     names = list(dict.fromkeys(str(row["model"]) for row in curves))
+    timed = list(dict.fromkeys(each.model.timed for each in shown))
+    points_text = "single round trips, halved" if timed == [ROUND_TRIP] else "the times of the recordings"
     return Figure(
         id="cost_of_a_message",
-        title="What a message costs: half a round trip over its size",
-        caption="How to read it: grey points are single round trips, halved (of many, every so many are "
-        "drawn); lines are what the model and its rivals say. Upright lines are boundaries of the model: "
+        title=f"What a message costs: {' or '.join(timed)} over its size",
+        caption=f"How to read it: grey points are {points_text} (of many, every so many are drawn); lines "
+        "are what the model and its rivals say. Upright lines are boundaries of the model: "
         "drawn through, something switches there; dashed, the model only follows a bend. Click the legend to "
         "pick a curve.",
-        alternative="Half round trips over message size on logarithmic axes, with fitted pieces over them",
+        alternative="Times over message size on logarithmic axes, with fitted pieces over them",
         spec=cost_curves(assign_colours(names, PREFERRED), [each.label for each in shown]),
         datasets={
             "points": dataset(points),

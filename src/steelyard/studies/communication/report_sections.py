@@ -121,6 +121,7 @@ def sections(
                 listed(
                     PHRASING,
                     [
+                        *findings.of("recording"),
                         *findings.of("coverage"),
                         *findings.of("absent"),
                         *findings.of("link_missing"),

@@ -9,8 +9,8 @@ from steelyard.report.sentence import Phrasing
 PHRASING: Final = Phrasing(
     {
         "model": {
-            "*": "a message of {facts.smallest_bytes:count} B takes {estimates.smallest} one way and one of "
-            "{facts.largest_bytes:count} B {estimates.largest}[, with a switch at {facts.switch_text} B]",
+            "*": "a message of {facts.smallest_bytes:count} B takes {estimates.smallest} {facts.way} and one "
+            "of {facts.largest_bytes:count} B {estimates.largest}[, with a switch at {facts.switch_text} B]",
         },
         "boundary": {
             "protocol": "at {estimates.at} something switches: found again in "
@@ -86,6 +86,15 @@ PHRASING: Final = Phrasing(
             "[ ({facts.message})]; {facts.operations:count} operations were recorded and are kept in "
             "{facts.trace}",
         },
+        "recording": {
+            "of means": "{subject.transport} was recorded by another program ({facts.files}): "
+            "{facts.messages:count} means of {facts.sizes:count} sizes[, the median of whose standard errors "
+            "is {estimates.error}][; what it cannot say: {facts.cannot}]",
+            "*": "{subject.transport} was recorded by another program ({facts.files}): "
+            "{facts.messages:count} messages of {facts.sizes:count} sizes[; {facts.untimed:count} of them "
+            "took no time by their clock, and count as half of the shortest that did]"
+            "[; what it cannot say: {facts.cannot}]",
+        },
         "coverage": {
             "*": "sizes are {subject.law}: {facts.bias} ({facts.text})",
         },
@@ -97,6 +106,8 @@ PHRASING: Final = Phrasing(
             "{facts.stolen_percent:percent} of the run time]",
         },
         "settings": {
+            "recorded": "of several recordings of one transport in one state of the host the last is held "
+            "out",
             "*": "{facts.replications} replications, the last of each state of the host held out; sizes and "
             "order are drawn from seed {facts.seed}[; the first {facts.warm_up:count} operations of each "
             "launch warm it up: they are kept, and no model sees them]",

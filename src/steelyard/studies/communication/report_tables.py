@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from steelyard.report.page import Column, Table, Value
 from steelyard.report.slots import NOT_AVAILABLE, with_unit
 from steelyard.studies.communication.labels import labelled
-from steelyard.studies.communication.model_findings import CURVES
 from steelyard.studies.communication.report_answer import prediction_of
 from steelyard.studies.communication.rivals import MEASURED_ENDS
 from steelyard.studies.report_values import estimate_value, fact_value, interval_value, number_value
@@ -77,7 +76,7 @@ def coefficient_table(findings: FindingSet) -> Table | None:
     rows = [
         (
             _who(each),
-            Value(CURVES.get(each.subject["curve"], each.subject["curve"])),
+            Value(str(each.facts["curve_text"])),
             Value(each.subject["sizes"], _number(each.facts["low_bytes"]), finding=each.id),
             Value(each.verdict),
             estimate_value(each, "base"),

@@ -45,9 +45,11 @@ def ended_findings(runs: Sequence[RecordedRun]) -> Iterator[Finding]:
             yield finding("ended_early", subject, "out of time", facts=facts, evidence=evidence)
 
 
-def clock_finding(run: RecordedRun, clocks: Clocks) -> Finding:
-    """Give what is known about the clocks of the endpoints of one run."""
+def clock_findings(run: RecordedRun, clocks: Clocks) -> Iterator[Finding]:
+    """Give what is known about the clocks of the endpoints of one run; nothing without a probe."""
     model = clocks.model
+    if model is None or not model.estimates:
+        return
     at = Estimate(
         float(model.base_ns) + model.offset_ns,
         "ns",
@@ -58,7 +60,7 @@ def clock_finding(run: RecordedRun, clocks: Clocks) -> Finding:
         model.base_ns + model.offset_ns + model.error_ns,
         units=len(model.estimates),
     )
-    return finding(
+    yield finding(
         "clock",
         {**run.levels, "replication": str(run.block + 1)},
         "one clock" if model.is_shared else "bounded",
@@ -93,18 +95,18 @@ def _stamp_cost(run: RecordedRun) -> float | None:
     return float(cost) if isinstance(cost, int | float) else None
 
 
-def coverage_finding(plan: Plan, law: str, sizes: Sequence[int]) -> Finding:
-    """Give how the sizes that were sent are spread, and what that hides."""
+def coverage_finding(plan: Plan, law: SizeLaw | None, sizes: Sequence[int]) -> Finding:
+    """Give how the sizes that were sent are spread, and what that hides; no law is known of a recording."""
     shares = decade_shares(sizes)
     return finding(
         "coverage",
-        {"law": law},
+        {"law": "those of the recording" if law is None else law},
         "stated",
         estimates={
             f"from_{each.low}": Estimate(100 * each.share, "percent", "share of the sizes") for each in shares
         },
         facts={
-            "bias": sampling_bias(SizeLaw(law)),
+            "bias": "the curve is best known where they are many" if law is None else sampling_bias(law),
             "text": ", ".join(
                 f"{100 * each.share:.0f} % below {each.high:,} B".replace(",", " ") for each in shares
             ),

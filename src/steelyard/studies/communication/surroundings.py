@@ -84,6 +84,10 @@ def _script(folder: Path, transport: Transport, options: CommunicationOptions, s
 
 
 def options_of(plan: Plan) -> CommunicationOptions:
-    """Give the options a plan was designed from."""
-    asked = json.loads(str(plan.options["request"]))
+    """Give the options a plan was designed from; of a recording, what is stated of its network."""
+    request = plan.options.get("request")
+    if request is None:
+        stated = plan.options.get("nominal_link")
+        return settle(CommunicationOptions(link=(str(stated),) if stated else ()))
+    asked = json.loads(str(request))
     return settle(CommunicationOptions.model_validate(asked, strict=False))

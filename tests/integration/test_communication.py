@@ -50,6 +50,22 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return result
 
 
+@pytest.mark.slow
+def test_a_validation_that_has_nothing_to_simulate_says_so_with_its_exit_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = tmp_path / "r"
+    few = ("--operations", "300", "--replications", "2", "--quick", "--validate", "--no-analyse")
+    assert execute(["run", "communication", "--transport", "unix", *few, "--out", str(result)]) == 0
+    (result / "traces/000001.01/operations.0.bin").write_bytes(b"")
+    # One replication is left, which the model needs.
+    assert execute(["run", "communication", "--resume", "--out", str(result)]) == 6
+    assert "no replication with enough round trips is left to predict" in capsys.readouterr().err
+    (said,) = read_findings(result / "findings.json").of("not_simulated")
+    assert said.verdict == "nothing left"
+    assert "SimGrid simulated nothing" in (result / "report.html").read_text(encoding="utf-8")
+
+
 @pytest.mark.long("the one study of the module, which the tests behind it share")
 def test_every_run_leaves_a_complete_trace_of_the_list_it_was_given(measured: Path) -> None:
     runs = read_recorded(measured, read_plan(measured / "plan.json"))

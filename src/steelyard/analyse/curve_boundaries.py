@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 NEAR: Final = 0.05
 """Boundaries that differ by less, as a share, are the same."""
 
+BESIDE: Final = 5
+"""So are those with no more values between them, within what is meant by a known place, of a clear step."""
+
+CLEAR: Final = math.log(1.5)
+"""A step that no knee has: approximations of a bend do not reach it."""
+
 RECURRENT: Final = 0.9
 """A switch is found in at least this share of resamples."""
 
@@ -99,6 +105,16 @@ class Resampling:
     seed: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """What resamples say of one boundary: how often it was near, or beside; steps; and its interval."""
+
+    near: float
+    beside: float
+    steps: list[float]
+    limits: tuple[float, float]
+
+
 def judge_boundaries(
     data: tuple[Vector, Vector],
     pieces: Sequence[CostPiece],
@@ -110,7 +126,8 @@ def judge_boundaries(
 
     A boundary is a ``protocol`` switch if it lies where a limit was measured; or if the cost has a step there
     and a limit is declared there (up to 15 % above it, as messages may go the other way before the limit, or
-    5 % below), or at least 90 % of the resamples have a boundary within 5 %.
+    5 % below), or at least 90 % of the resamples have a boundary within 5 %, or of a step of
+    half and more a few values beside it.
     Everything else is a ``knot``.
 
     Parameters
@@ -139,7 +156,7 @@ def judge_boundaries(
         return ()
     generator = np.random.default_rng(plan.seed)
     windows = [_window(x, ends, number) for number in range(len(ends))]
-    counts = [0] * len(ends)
+    counts, beside = [0] * len(ends), [0] * len(ends)
     steps: list[list[float]] = [[] for _ in ends]
     for _ in range(plan.resamples):
         times = _drawn(plan, generator)
@@ -147,6 +164,7 @@ def judge_boundaries(
         found = [piece.high for piece in search_pieces(x[rows], y[rows], options) if piece.high is not None]
         for number, end in enumerate(ends):
             counts[number] += any(_is_near(other, end) for other in found)
+            beside[number] += any(_is_near(other, end) or _is_beside(x, other, end) for other in found)
             low, high = windows[number]
             here = np.repeat(np.arange(low, high), times[low:high])
             steps[number].append(_step(x[here], y[here], end))
@@ -156,7 +174,12 @@ def judge_boundaries(
             data,
             pieces,
             number,
-            (counts[number] / max(plan.resamples, 1), steps[number], intervals[number]),
+            _Drawn(
+                counts[number] / max(plan.resamples, 1),
+                beside[number] / max(plan.resamples, 1),
+                steps[number],
+                intervals[number],
+            ),
             known,
         )
         for number in range(len(ends))
@@ -165,6 +188,13 @@ def judge_boundaries(
 
 def _is_near(one: float, other: float) -> bool:
     return abs(math.log(max(one, 1.0) / max(other, 1.0))) <= NEAR
+
+
+def _is_beside(x: Vector, one: float, other: float) -> bool:
+    """Tell whether so few values lie between two places that resamples can hardly keep them apart."""
+    places = np.searchsorted(x, [one, other], side="right")
+    is_close = abs(math.log(max(one, 1.0) / max(other, 1.0))) <= MEANT
+    return is_close and abs(int(places[0]) - int(places[1])) <= BESIDE
 
 
 def boundary_intervals(x: Vector, y: Vector, ends: Sequence[float], seed: int) -> list[tuple[float, float]]:
@@ -237,10 +267,10 @@ def _evidence(
     data: tuple[Vector, Vector],
     pieces: Sequence[CostPiece],
     number: int,
-    drawn: tuple[float, list[float], tuple[float, float]],
+    drawn: _Drawn,
     known: Sequence[KnownPlace],
 ) -> BoundaryEvidence:
-    recurrence, steps, limits = drawn
+    steps, limits = drawn.steps, drawn.limits
     x, y = data
     ends = [piece.high for piece in pieces if piece.high is not None]
     at = ends[number]
@@ -253,6 +283,7 @@ def _evidence(
     ranges = [each for each in known if each.low < each.high]
     near = [each for each in ranges if each.low * (1 - MEANT) <= at <= each.high * (1 + NEAR)]
     named = exact or min(near, key=lambda each: (not each.is_measured, abs(each.high - at)), default=None)
+    recurrence = drawn.beside if abs(step) > CLEAR else drawn.near
     is_step = abs(step) > max(SMALLEST_JUMP, SURE * error)
     is_switch = exact is not None or (is_step and (recurrence >= RECURRENT or named is not None))
     zone, count = _mixed(data, (pieces[number], pieces[number + 1]), at, (low, high))

@@ -1,4 +1,4 @@
-"""The tables of docs/guides/recordings.md: printed figures of the source, and what the verbs say of its files."""
+"""The tables of docs/guides/recordings.md: figures of the source, and what the verbs say of its files."""
 
 from __future__ import annotations
 

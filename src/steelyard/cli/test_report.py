@@ -27,5 +27,5 @@ def test_an_unknown_study_is_refused_with_the_known_ones(
 
 
 def test_an_unknown_format_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute(["report", str(tmp_path), "--format", "pdf"]) == 2
+    assert execute(["report", str(tmp_path), "--format", "docx"]) == 2
     assert "latex" in capsys.readouterr().err

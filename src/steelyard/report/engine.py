@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import CapabilityError
+from steelyard.report.pdf import in_canonical_order
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -61,9 +62,30 @@ def drawn_chart(spec: str) -> tuple[str, bytes]:
     CapabilityError
         If this installation cannot draw figures.
     """
+    svg = _svg(spec)
+    return _renumbered(svg), drawn_png(svg, _PNG_SCALE)
+
+
+def drawn_svg(spec: str) -> str:
+    """Draw a chart as SVG; the specification is JSON with its data. Raises as `drawn_chart` does."""
+    return _renumbered(_svg(spec))
+
+
+def drawn_png(svg: str, scale: float) -> bytes:
+    """Make a picture of a drawing, `scale` pixels for each of its own."""
+    picture: bytes = _required().svg_to_png(svg, scale=scale)
+    return picture
+
+
+def drawn_pdf(svg: str) -> bytes:
+    """Make a PDF of a drawing, a point for each of its pixels; its fonts are inside as TrueType."""
+    return in_canonical_order(_required().svg_to_pdf(svg))
+
+
+def _svg(spec: str) -> str:
     library = _required()
     svg: str = library.vega_to_svg(library.vegalite_to_vega(spec, vl_version=VEGA_LITE_VERSION))
-    return _renumbered(svg), library.svg_to_png(svg, scale=_PNG_SCALE)
+    return svg
 
 
 def _renumbered(svg: str) -> str:

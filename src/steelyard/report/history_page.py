@@ -10,6 +10,7 @@ from steelyard.analyse.held_level import slowdown
 from steelyard.analyse.history import segments_of
 from steelyard.model.finding import Estimate, Finding
 from steelyard.report.charts.history import levels_over_results
+from steelyard.report.charts.parts import log_note
 from steelyard.report.dataset import dataset
 from steelyard.report.page import Column, Figure, Page, Section, Table, Value
 from steelyard.report.sentence import Phrasing
@@ -205,11 +206,14 @@ def _figure(followed: Sequence[Followed]) -> Figure:
             )
     left_out = len(followed) - len(names)
     rest = f" {left_out} series without room here are in the JSON output." if left_out else ""
+    views = [[float(row["percent"] or 0) for row in points if row["series"] == name] for name in names]
     return Figure(
         id="history",
         title="Values by result, and the levels between changes",
-        caption=f"How to read it: one point per result; a line that ends is a level that ended.{rest}",
+        caption="How to read it: one point per result; a line that ends is a level that ended."
+        + log_note(views)
+        + rest,
         alternative="Points of the values of a chosen series by result, with a line for each level",
-        spec=levels_over_results(names),
+        spec=levels_over_results(names, views),
         datasets={"points": dataset(points), "levels": dataset(levels)},
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.charts.parts import SCHEMA, coloured, only_chosen, selector, tip
+from steelyard.report.charts.parts import SCHEMA, coloured, named_rows, only_chosen, selector, tip
 from steelyard.report.charts.theme import CLASS_COLOURS
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ LABEL_WIDTH: Final = 230
 """Room for the names of pairs [px]."""
 
 
-def stacked_classes(choices: Sequence[str], setups: Sequence[str]) -> dict[str, Json]:
+def stacked_classes(choices: Sequence[str], setups: Sequence[str], pairs: Sequence[str]) -> dict[str, Json]:
     """Give stacked bars of how many workloads fall into each class of the published rule.
 
     Parameters
@@ -24,7 +24,9 @@ def stacked_classes(choices: Sequence[str], setups: Sequence[str]) -> dict[str, 
     choices : sequence of str
         Options of the menu: statistic and interval of the rule.
     setups : sequence of str
-        Order of the rows.
+        Order of the groups of rows.
+    pairs : sequence of str
+        Order of the rows of a group.
 
     Returns
     -------
@@ -35,12 +37,13 @@ def stacked_classes(choices: Sequence[str], setups: Sequence[str]) -> dict[str, 
         "$schema": SCHEMA,
         "data": {"name": "classes"},
         "width": 620,
+        "height": {"step": 26},
         "usermeta": {"labelWidth": LABEL_WIDTH},
         "params": [selector("chosen", "Statistic", choices)],
         "transform": [only_chosen("choice", "chosen")],
         "mark": {"type": "bar", "height": {"band": 0.8}},
         "encoding": {
-            "y": {"field": "pair", "type": "nominal", "title": None},
+            "y": named_rows("pair", pairs),
             "row": {
                 "field": "setup",
                 "type": "nominal",
@@ -53,9 +56,10 @@ def stacked_classes(choices: Sequence[str], setups: Sequence[str]) -> dict[str, 
                 "field": "count",
                 "type": "quantitative",
                 "title": "workloads",
+                "scale": {"padding": 0},
                 "axis": {"tickMinStep": 1, "format": "d"},
             },
-            "color": coloured("name", CLASS_COLOURS),
+            "color": coloured("name", CLASS_COLOURS, is_beside_names=True),
             "order": {"field": "rank", "type": "quantitative"},
             "tooltip": [
                 tip("pair", "comparison"),

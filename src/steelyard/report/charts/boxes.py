@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.charts.parts import SCHEMA, coloured, fitting_scale, numeric, only_chosen, selector, tip
+from steelyard.report.charts.parts import (
+    SCHEMA,
+    coloured,
+    fitting_scale,
+    names_below,
+    numeric,
+    only_chosen,
+    selector,
+    tip,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from steelyard.report.page import Json
 
@@ -17,7 +26,10 @@ _TWO_LINES: Final = "[replace(split(datum.label, ',')[0], 'parallel-', ''), spli
 
 
 def boxes_by_load(
-    colours: Mapping[str, str], workloads: Sequence[str], setups: Sequence[str], values: Sequence[float] = ()
+    colours: Mapping[str, str],
+    workloads: Sequence[str],
+    setups: Sequence[str],
+    views: Iterable[Sequence[float]] = (),
 ) -> dict[str, Json]:
     """Give boxes of the time by setup, one colour per isolation, for a chosen workload.
 
@@ -29,26 +41,28 @@ def boxes_by_load(
         Options of the menu.
     setups : sequence of str
         Order of the horizontal axis.
-    values : sequence of float
-        All values of the vertical axis, which decide its scale.
+    views : iterable of sequence of float
+        Values of the vertical axis by workload, which decide its scale.
 
     Returns
     -------
     dict
         Reads the dataset ``boxes``: ``isolation, workload, setup, p05, p25, p50, p75, p95, n`` [ms].
     """
-    scale = fitting_scale(values, zero=False)
+    scale = fitting_scale(views, zero=False)
     place: dict[str, Json] = {
         "x": {
             "field": "setup",
             "type": "nominal",
             "title": None,
             "sort": list(setups),
-            "axis": {"labelAngle": 0, "labelExpr": _TWO_LINES},
+            "axis": {
+                **names_below([name.removeprefix("parallel-") for name in setups]),
+                "labelExpr": _TWO_LINES,
+            },
         },
         "xOffset": {"field": "isolation", "scale": {"domain": list(colours)}},
-        "color": coloured("isolation", colours)
-        | {"legend": {"orient": "top", "columns": 0, "symbolType": "square"}},
+        "color": coloured("isolation", colours, symbol="square"),
         "tooltip": [
             tip("isolation", "isolation"),
             tip("setup", "setup"),
@@ -69,14 +83,17 @@ def boxes_by_load(
             {
                 "mark": {
                     "type": "bar",
-                    "size": {
-                        "expr": "max(4, min(22, 380 / (domain('x').length * domain('xOffset').length)))"
-                    },
+                    "size": {"expr": "max(3, min(22, 0.8 * bandwidth('xOffset')))"},
                 },
                 "encoding": _span("p25", "p75", scale),
             },
             {
-                "mark": {"type": "tick", "color": "white", "thickness": 2, "size": 10},
+                "mark": {
+                    "type": "tick",
+                    "color": "white",
+                    "thickness": 2,
+                    "size": {"expr": "max(3, min(10, 0.5 * bandwidth('xOffset')))"},
+                },
                 "encoding": {"y": {"field": "p50", "type": "quantitative"}, "color": {"value": "white"}},
             },
         ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.charts.parts import SCHEMA, coloured, tip
+from steelyard.report.charts.parts import LETTER_WIDTH, SCHEMA, coloured, tip, wrapped
 from steelyard.report.charts.theme import MUTED
 
 if TYPE_CHECKING:
@@ -18,9 +18,12 @@ TREE_COLOURS: Final = {
     "fewer spikes": "#E69F00",
     "spikes gone": "#009E73",
 }
-TREE_ROW: Final = 54
+TREE_ROW: Final = 76
 _ROOT_WIDTH: Final = 0.3
 _BRANCH: Final = 0.38
+_BOX: Final = "(datum.right - datum.left)"
+_LETTERS: Final = f"floor(({_BOX} * width - 16) / {LETTER_WIDTH})"
+"""Letters of a line in a box."""
 
 
 def tree_of_causes(rows: int) -> dict[str, Json]:
@@ -38,10 +41,14 @@ def tree_of_causes(rows: int) -> dict[str, Json]:
         the dataset ``edges``: ``x, y, x2, y2``; see `tree_node` and `tree_edges`.
     """
     hidden: dict[str, Json] = {"axis": None}
-    x: dict[str, Json] = {"type": "quantitative", "scale": {"domain": [0, 1], "nice": False}, **hidden}
+    x: dict[str, Json] = {
+        "type": "quantitative",
+        "scale": {"domain": [0, 1], "nice": False, "padding": 2},
+        **hidden,
+    }
     y: dict[str, Json] = {
         "type": "quantitative",
-        "scale": {"domain": [0, rows], "reverse": True, "nice": False},
+        "scale": {"domain": [0, rows], "reverse": True, "nice": False, "padding": 2},
         **hidden,
     }
     texts: dict[str, Json] = {"x": {"field": "text_x", **x}, "y": {"field": "middle", **y}}
@@ -73,12 +80,23 @@ def tree_of_causes(rows: int) -> dict[str, Json]:
                 },
             },
             {
-                "mark": {"type": "text", "align": "left", "dy": -8, "fontWeight": 600, "fontSize": 13},
+                "mark": {
+                    "type": "text",
+                    "align": "left",
+                    "baseline": "bottom",
+                    "dy": -14,
+                    "fontWeight": 600,
+                    "fontSize": 13,
+                    "limit": {"expr": f"{_BOX} * width - 16"},
+                },
                 "encoding": {**texts, "text": {"field": "name"}},
             },
             {
-                "mark": {"type": "text", "align": "left", "dy": 9, "fontSize": 12},
-                "encoding": {**texts, "text": {"field": "told"}},
+                "transform": [
+                    {"calculate": f"split({wrapped('datum.told', _LETTERS, lines=3)}, '\\n')", "as": "lines"}
+                ],
+                "mark": {"type": "text", "align": "left", "baseline": "top", "dy": -10, "fontSize": 11},
+                "encoding": {**texts, "text": {"field": "lines"}},
             },
         ],
     }

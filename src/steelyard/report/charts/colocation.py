@@ -11,6 +11,7 @@ from steelyard.report.charts.parts import (
     legend_selection,
     numeric,
     only_chosen,
+    panel_header,
     selector,
     shaped,
     tip,
@@ -28,7 +29,7 @@ HALF_PANEL: Final = 330
 SYMLOG_FROM: Final = 10
 CHOSEN: Final = "chosen_load"
 LOAD: Final = "Load of the CPUs"
-TIME: Final = "time from the begin of the trial [s]"
+TIME: Final = "time in the trial [s]"
 _DASHES: Final[list[Json]] = [5, 4]
 
 
@@ -62,7 +63,13 @@ def timeline(
         "usermeta": {"panels": len(parts), "columns": 1},
         "params": [selector(CHOSEN, LOAD, loads)],
         "transform": [only_chosen("load", CHOSEN)],
-        "facet": {"field": "part", "type": "nominal", "title": None, "sort": list(parts)},
+        "facet": {
+            "field": "part",
+            "type": "nominal",
+            "title": None,
+            "sort": list(parts),
+            "header": panel_header(),
+        },
         "columns": 1,
         "resolve": {"scale": {"y": "independent"}},
         "spec": {
@@ -72,14 +79,14 @@ def timeline(
                 {
                     "transform": [{"filter": "!isValid(datum.policy)"}],
                     "mark": {"type": "rule", "strokeDash": _DASHES, "color": MUTED},
-                    "encoding": {"x": numeric("time_s", TIME, nice=False)},
+                    "encoding": {"x": numeric("time_s", TIME)},
                 },
                 {
                     "params": [legend_selection("policy")],
                     "transform": shown,
                     "mark": {"type": "line", "strokeWidth": 1.3},
                     "encoding": {
-                        "x": numeric("time_s", TIME, zero=False, nice=False),
+                        "x": numeric("time_s", TIME, zero=False),
                         "y": numeric("value", "", **scale) | {"title": None},
                         "color": coloured("policy", colours),
                         "opacity": faded_unless_selected(0.9),
@@ -111,10 +118,10 @@ def policy_panels(colours: Mapping[str, str], loads: Sequence[str]) -> dict[str,
         Reads the dataset ``panels``: ``policy, load, time_s, mean_ms, p99_ms``; rows whose ``mean_ms`` and
         ``p99_ms`` are null and whose ``is_moment`` is true are where the jobs start and stop.
     """
-    scale: dict[str, Json] = {"type": "log", "nice": False, "padding": 8}
+    scale: dict[str, Json] = {"type": "log"}
     title = "latency [ms]"
     colour = {**coloured("policy", colours), "legend": None}
-    line: dict[str, Json] = {"x": numeric("time_s", TIME, zero=False, nice=False), "color": colour}
+    line: dict[str, Json] = {"x": numeric("time_s", TIME, zero=False), "color": colour}
     measured: Json = [{"filter": "!datum.is_moment"}]
     return {
         "$schema": SCHEMA,
@@ -122,7 +129,13 @@ def policy_panels(colours: Mapping[str, str], loads: Sequence[str]) -> dict[str,
         "usermeta": {"panels": len(colours), "columns": min(len(colours), 2)},
         "params": [selector(CHOSEN, LOAD, loads)],
         "transform": [only_chosen("load", CHOSEN)],
-        "facet": {"field": "policy", "type": "nominal", "title": None, "sort": list(colours)},
+        "facet": {
+            "field": "policy",
+            "type": "nominal",
+            "title": None,
+            "sort": list(colours),
+            "header": panel_header(),
+        },
         "columns": min(len(colours), 2),
         "spec": {
             "width": 350,
@@ -131,7 +144,7 @@ def policy_panels(colours: Mapping[str, str], loads: Sequence[str]) -> dict[str,
                 {
                     "transform": [{"filter": "datum.is_moment"}],
                     "mark": {"type": "rule", "strokeDash": _DASHES, "color": MUTED},
-                    "encoding": {"x": numeric("time_s", TIME, nice=False)},
+                    "encoding": {"x": numeric("time_s", TIME)},
                 },
                 {
                     "transform": measured,
@@ -182,7 +195,7 @@ def protection(
         change_low, change_high, verdict``; a missing limit is null.
     """
     x_title = f"work of the jobs [% of that under {reference}]"
-    y_title = f"mean latency beside the jobs [% more than {against}]"
+    y_title = f"mean latency [% more than {against}]"
     x = numeric("work_percent", x_title, zero=True)
     y = numeric("change_percent", y_title, type="symlog", constant=10)
     colour = coloured("policy", colours)
@@ -217,22 +230,13 @@ def protection(
                     "x": x,
                     "y": y,
                     "color": colour,
-                    "shape": {**shaped("policy", list(colours)), "legend": None},
+                    "shape": shaped("policy", list(colours)),
                     "tooltip": [
                         tip("policy", "policy"),
                         tip("work_percent", "work [%]", ".4~g"),
                         tip("change_percent", "latency [% more]", "+.3~g"),
                         tip("verdict", "verdict"),
                     ],
-                },
-            },
-            {
-                "mark": {"type": "text", "align": "left", "dx": 9, "dy": -7},
-                "encoding": {
-                    "x": x,
-                    "y": y,
-                    "text": {"field": "policy"},
-                    "color": {**colour, "legend": None},
                 },
             },
         ],
@@ -244,7 +248,7 @@ def _limits(low: str, place: dict[str, Json], colour: dict[str, Json]) -> dict[s
     return {
         "transform": [{"filter": f"isValid(datum.{low})"}],
         "mark": {"type": "rule", "strokeWidth": 1.5, "opacity": 0.6},
-        "encoding": {**place, "color": {**colour, "legend": None}},
+        "encoding": {**place, "color": colour},
     }
 
 
@@ -272,15 +276,15 @@ def tails(colours: Mapping[str, str], loads: Sequence[str]) -> dict[str, Json]:
         "transform": [only_chosen("load", CHOSEN)],
         "mark": {"type": "line", "strokeWidth": 1.6},
         "encoding": {
-            "x": numeric("latency_ms", "latency [ms]", type="log", nice=False),
-            "y": numeric("share_percent", "requests that are slower [%]", type="log", nice=False),
+            "x": numeric("latency_ms", "latency [ms]", "x", type="log"),
+            "y": numeric("share_percent", "requests that are slower [%]", type="log"),
             "color": coloured("policy", colours),
             "strokeDash": {
                 "field": "stretch",
                 "type": "nominal",
                 "title": None,
                 "scale": {"domain": ["beside the jobs", "before them"], "range": [[1, 0], _DASHES]},
-                "legend": {"orient": "top"},
+                "legend": {"orient": "bottom"},
             },
             "opacity": faded_unless_selected(0.9),
             "order": {"field": "latency_ms"},

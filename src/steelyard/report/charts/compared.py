@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from steelyard.report.charts.parts import SCHEMA, coloured, fitting_scale, numeric, shaped, tip
+from steelyard.report.charts.parts import (
+    SCHEMA,
+    coloured,
+    difference,
+    fitting_scale,
+    named_rows,
+    numeric,
+    shaped,
+    tip,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,7 +24,9 @@ ROW_HEIGHT = 40
 MARGIN_COLOUR = "#4DAF7C"
 
 
-def forest_of_ratios(names: Sequence[str], margin: tuple[float, float], baseline: str) -> dict[str, Json]:
+def forest_of_ratios(
+    names: Sequence[str], margin: tuple[float, float], baseline: str, *, is_wide: bool = False
+) -> dict[str, Json]:
     """Give the difference of each contender to its baseline with its interval, over the band of the margin.
 
     Parameters
@@ -26,6 +37,8 @@ def forest_of_ratios(names: Sequence[str], margin: tuple[float, float], baseline
         Ends of the band [percent].
     baseline : str
         What the axis says the others are compared with.
+    is_wide : bool
+        Whether differences are so much larger than the margin that the axis is logarithmic outside it.
 
     Returns
     -------
@@ -33,8 +46,9 @@ def forest_of_ratios(names: Sequence[str], margin: tuple[float, float], baseline
         Reads the dataset ``ratios``: ``contender, percent, low, high, narrow_low, narrow_high, verdict``; a
         missing limit is null. The narrow interval is the thick line.
     """
-    rows: dict[str, Json] = {"field": "contender", "type": "nominal", "title": None, "sort": list(names)}
+    rows = named_rows("contender", names)
     title = f"difference to {baseline} [%]"
+    place = difference("percent", title, margin[1] if is_wide else None)
     return {
         "$schema": SCHEMA,
         "data": {"name": "ratios"},
@@ -71,7 +85,7 @@ def forest_of_ratios(names: Sequence[str], margin: tuple[float, float], baseline
                 "mark": {"type": "point", "filled": True, "size": 90, "color": "#0072B2"},
                 "encoding": {
                     "y": rows,
-                    "x": numeric("percent", title),
+                    "x": place,
                     "tooltip": [
                         tip("contender", "command"),
                         tip("percent", "difference [%]", "+.3~g"),
@@ -110,10 +124,10 @@ def run_sequence(colours: Mapping[str, str], axis: str, values: Sequence[float] 
         "width": 820,
         "mark": {"type": "point", "filled": True, "size": 34, "opacity": 0.75},
         "encoding": {
-            "x": numeric("position", "run, in order of execution", nice=False, zero=False),
-            "y": numeric("value", axis, **fitting_scale(values, zero=False)),
+            "x": numeric("position", "run, in order of execution", zero=False),
+            "y": numeric("value", axis, **fitting_scale([values], zero=False)),
             "color": coloured("command", colours),
-            "shape": shaped("kind", ["measured", "outlier", "warm-up"]),
+            "shape": shaped("kind", ["measured", "outlier", "warm-up"]) | {"legend": {"orient": "bottom"}},
             "tooltip": [
                 tip("command", "command"),
                 tip("position", "run", ",d"),
@@ -125,7 +139,7 @@ def run_sequence(colours: Mapping[str, str], axis: str, values: Sequence[float] 
     }
 
 
-def distributions(colours: Mapping[str, str], axis: str) -> dict[str, Json]:
+def distributions(colours: Mapping[str, str], axis: str, values: Sequence[float] = ()) -> dict[str, Json]:
     """Give the share of the runs of each command that took at most so much.
 
     Parameters
@@ -134,6 +148,8 @@ def distributions(colours: Mapping[str, str], axis: str) -> dict[str, Json]:
         Colour of each command.
     axis : str
         Title of the horizontal axis, with its unit.
+    values : sequence of float
+        All values of the horizontal axis, which decide its scale.
 
     Returns
     -------
@@ -147,7 +163,7 @@ def distributions(colours: Mapping[str, str], axis: str) -> dict[str, Json]:
         "width": 820,
         "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 2},
         "encoding": {
-            "x": numeric("value", axis, zero=False),
+            "x": numeric("value", axis, "x", **fitting_scale([values], zero=False)),
             "y": numeric("percent", "runs that took at most so much [%]", domain=[0, 100]),
             "color": coloured("command", colours),
             "tooltip": [

@@ -9,8 +9,11 @@ from steelyard.report.charts.parts import (
     coloured,
     faded_unless_selected,
     legend_selection,
+    log_axis,
+    names_below,
     numeric,
     only_chosen,
+    panel_header,
     selector,
     tip,
 )
@@ -22,11 +25,6 @@ if TYPE_CHECKING:
     from steelyard.report.page import Json
 
 WIDTH: Final = 820
-SIZE_AXIS: Final[dict[str, Json]] = {"values": [10.0**power for power in range(11)], "format": "~s"}
-TIME_AXIS: Final[dict[str, Json]] = {
-    "values": [digit * 10.0**power for power in range(-3, 8) for digit in (1, 3)],
-    "format": "~g",
-}
 CHOSEN: Final = "chosen_transport"
 PANEL_WIDTH: Final = 230
 PANELS_IN_A_ROW: Final = 3
@@ -50,8 +48,8 @@ def cost_curves(colours: Mapping[str, str], transports: Sequence[str]) -> dict[s
         without a byte stands at size 0.5.
     """
     only: list[Json] = [only_chosen("transport", CHOSEN)]
-    x = numeric("size", "size of the message [bytes]", type="log", nice=False) | {"axis": SIZE_AXIS}
-    y = numeric("time_us", "time [us]", type="log") | {"axis": TIME_AXIS}
+    x = numeric("size", "size of the message [bytes]", "x", type="log") | {"axis": log_axis("x", (1,), "~s")}
+    y = numeric("time_us", "time [us]", type="log") | {"axis": log_axis("y", (1, 3))}
     points: dict[str, Json] = {
         "data": {"name": "points"},
         "transform": only,
@@ -196,8 +194,19 @@ def sequence(colours: Mapping[str, str], transports: Sequence[str]) -> dict[str,
     }
 
 
-def prediction_errors(colours: Mapping[str, str], transports: Sequence[str]) -> dict[str, Json]:
+def prediction_errors(
+    colours: Mapping[str, str], transports: Sequence[str], sizes: Sequence[str]
+) -> dict[str, Json]:
     """Give the error of predictions of the held-out replication by decade of size.
+
+    Parameters
+    ----------
+    colours : mapping
+        Colour of each predictor.
+    transports : sequence of str
+        Options of the menu.
+    sizes : sequence of str
+        Names of the decades.
 
     Returns
     -------
@@ -218,7 +227,7 @@ def prediction_errors(colours: Mapping[str, str], transports: Sequence[str]) -> 
                 "type": "nominal",
                 "title": "size of the message [bytes]",
                 "sort": {"field": "order"},
-                "axis": {"labelAngle": 0, "grid": True},
+                "axis": {**names_below(sizes), "grid": True},
             },
             "xOffset": {"field": "predictor", "scale": {"domain": list(colours)}},
             "y": numeric("error_percent", "median error [%]", type="log"),
@@ -249,14 +258,20 @@ def diagnostic_panels(panels: Sequence[str], transports: Sequence[str]) -> dict[
         Reads the dataset ``residuals``: ``transport, panel, x, y``.
     """
     columns = min(len(panels), PANELS_IN_A_ROW)
-    free: dict[str, Json] = {"scale": {"zero": False}, "type": "quantitative", "title": None}
+    free: dict[str, Json] = {"scale": {"zero": False, "nice": False}, "type": "quantitative", "title": None}
     return {
         "$schema": SCHEMA,
         "data": {"name": "residuals"},
         "usermeta": {"panels": len(panels), "columns": columns},
         "params": [selector(CHOSEN, "Transport", transports)],
         "transform": [only_chosen("transport", CHOSEN)],
-        "facet": {"field": "panel", "type": "nominal", "title": None, "sort": list(panels)},
+        "facet": {
+            "field": "panel",
+            "type": "nominal",
+            "title": None,
+            "sort": list(panels),
+            "header": panel_header(),
+        },
         "columns": columns,
         "resolve": {"scale": {"x": "independent", "y": "independent"}},
         "spec": {

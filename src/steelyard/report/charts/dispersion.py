@@ -19,7 +19,7 @@ from steelyard.report.charts.parts import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from steelyard.report.page import Json
 
@@ -29,7 +29,7 @@ def dispersion_by_load(
     workloads: Sequence[str],
     title: str,
     tolerance: float | None = None,
-    values: Sequence[float] = (),
+    views: Iterable[Sequence[float]] = (),
 ) -> dict[str, Json]:
     """Give the dispersion by number of workers, one line per isolation.
 
@@ -43,8 +43,8 @@ def dispersion_by_load(
         Title of the vertical axis, with unit.
     tolerance : float or None
         Drawn across as a dashed line, in the unit of the values.
-    values : sequence of float
-        All values of the vertical axis, limits included, which decide its scale.
+    views : iterable of sequence of float
+        Values of the vertical axis by workload, limits included, which decide its scale.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def dispersion_by_load(
         "color": coloured("isolation", colours),
         "opacity": faded_unless_selected(1),
     }
-    value = numeric("value", title, **fitting_scale(values, zero=True))
+    value = numeric("value", title, **fitting_scale(views, zero=True))
     chosen = only_chosen("workload", "chosen_workload")
     marks: list[Json] = [
         {

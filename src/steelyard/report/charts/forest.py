@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from steelyard.report.charts.parts import SCHEMA, coloured, numeric, ring, shaped, tip
+from steelyard.report.charts.parts import SCHEMA, coloured, difference, named_rows, ring, shaped, tip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from steelyard.report.page import Json
-
-_DECADES: Final = (-100, -10, -1, 0, 1, 10, 100, 1000, 10_000)
-"""Ticks of an axis that is linear around zero and logarithmic outside."""
-
-_SIGNED: Final = "datum.value === 0 ? '0' : format(datum.value, '+,d')"
 
 
 def forest_of_shifts(colours: Mapping[str, str], baseline: str, *, is_wide: bool = False) -> dict[str, Json]:
@@ -35,13 +30,10 @@ def forest_of_shifts(colours: Mapping[str, str], baseline: str, *, is_wide: bool
         Reads the dataset ``shifts``: ``isolation, percent, low, high, is_apart, verdict``; a missing limit is
         null.
     """
-    rows: dict[str, Json] = {"field": "isolation", "type": "nominal", "title": None, "sort": list(colours)}
+    rows = named_rows("isolation", list(colours))
     colour = {**coloured("isolation", colours), "legend": None}
     title = f"difference of the mean against {baseline} [%]"
-    place = numeric("percent", title)
-    if is_wide:
-        place = numeric("percent", title, type="symlog", constant=1)
-        place |= {"axis": {"values": list(_DECADES), "labelExpr": _SIGNED}}
+    place = difference("percent", title, 1.0 if is_wide else None)
     marks: dict[str, Json] = {"y": rows, "x": place, "color": colour}
     return {
         "$schema": SCHEMA,

@@ -36,9 +36,15 @@ def histogram_of_ratios(colours: Mapping[str, str]) -> dict[str, Json]:
                 "field": "percent",
                 "type": "quantitative",
                 "bin": {"step": 2.5},
+                "scale": {"padding": 0},
                 "title": "parallel ratio [%]",
             },
-            "y": {"aggregate": "count", "title": "cells", "axis": {"tickMinStep": 1, "format": "d"}},
+            "y": {
+                "aggregate": "count",
+                "title": "cells",
+                "scale": {"padding": 0},
+                "axis": {"tickMinStep": 1, "format": "d"},
+            },
             "color": coloured("isolation", colours),
             "tooltip": [
                 {"field": "isolation", "title": "isolation"},

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from steelyard.report.charts.parts import SCHEMA, numeric, only_chosen, selector, tip
+from steelyard.report.charts.parts import SCHEMA, fitting_scale, numeric, only_chosen, selector, tip
 from steelyard.report.charts.theme import HIGHLIGHT, PALETTE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from steelyard.report.page import Json
 
 
-def levels_over_results(series: Sequence[str]) -> dict[str, Json]:
+def levels_over_results(series: Sequence[str], views: Iterable[Sequence[float]] = ()) -> dict[str, Json]:
     """Give the values of a chosen series by result, with a line for each level between changes.
 
     Parameters
     ----------
     series : sequence of str
         Options of the menu; the first is shown at first.
+    views : iterable of sequence of float
+        Values of the vertical axis by series, which decide its scale.
 
     Returns
     -------
@@ -28,7 +30,8 @@ def levels_over_results(series: Sequence[str]) -> dict[str, Json]:
         end, percent, meaning``.
     """
     only = only_chosen("series", "chosen_series")
-    value = numeric("percent", "value, first level = 100 [%]", zero=False)
+    value = numeric("percent", "value, first level = 100 [%]", **fitting_scale(views, zero=False))
+    place: dict[str, Json] = {"axis": {"tickMinStep": 1, "format": "d"}}
     return {
         "$schema": SCHEMA,
         "height": 290,
@@ -40,7 +43,7 @@ def levels_over_results(series: Sequence[str]) -> dict[str, Json]:
                 "transform": [only],
                 "mark": {"type": "point", "filled": True, "size": 40, "color": PALETTE[0], "opacity": 0.7},
                 "encoding": {
-                    "x": numeric("order", "result, oldest first"),
+                    "x": numeric("order", "result, oldest first", zero=False) | place,
                     "y": value,
                     "tooltip": [tip("result", "result"), tip("percent", "value [%]", ".4~g")],
                 },
@@ -50,7 +53,7 @@ def levels_over_results(series: Sequence[str]) -> dict[str, Json]:
                 "transform": [only],
                 "mark": {"type": "rule", "strokeWidth": 3, "color": HIGHLIGHT},
                 "encoding": {
-                    "x": numeric("begin", "result, oldest first"),
+                    "x": numeric("begin", "result, oldest first", zero=False) | place,
                     "x2": {"field": "end"},
                     "y": value,
                     "tooltip": [tip("meaning", "level")],

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import json
+from typing import TYPE_CHECKING, Final, Literal
+
+from steelyard.report.charts.theme import LEGEND_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -48,18 +51,50 @@ def faded_unless_selected(shown: float) -> dict[str, Json]:
     return {"condition": {"param": "legend_choice", "value": shown}, "value": 0.08}
 
 
-def coloured(field: str, colours: Mapping[str, str], title: str | None = None) -> dict[str, Json]:
-    """Give a colour channel with one fixed colour per name."""
+def coloured(
+    field: str, colours: Mapping[str, str], *, is_beside_names: bool = False, symbol: str | None = None
+) -> dict[str, Json]:
+    """Give a colour channel with one fixed colour per name.
+
+    Parameters
+    ----------
+    field : str
+        Column of the names.
+    colours : mapping
+        Colour of each name.
+    is_beside_names : bool
+        Whether names of rows (`named_rows`) stand left of the chart and its legend.
+    symbol : str or None
+        Shape in the legend, where it is not that of the marks.
+    """
+    shape: dict[str, Json] = {} if symbol is None else {"symbolType": symbol}
     return {
         "field": field,
         "type": "nominal",
-        "title": title,
+        "title": None,
         "scale": {"domain": list(colours), "range": list(colours.values())},
-        "legend": {"orient": "top", "columns": 0},
+        "legend": _legend(colours, is_beside_names=is_beside_names) | shape,
     }
 
 
-def shaped(field: str, names: Sequence[str]) -> dict[str, Json]:
+def _legend(names: Iterable[str], *, is_beside_names: bool) -> dict[str, Json]:
+    """Give a legend above the chart, in as many columns as there is room for."""
+    room = f"({1 - ROW_NAMES if is_beside_names else 1} * {FIGURE_WIDTH} - {LEGEND_SYMBOL})"
+    entry = min(max(map(len, names), default=0) * LETTER_WIDTH, LEGEND_LIMIT) + LEGEND_SYMBOL
+    return {
+        "orient": "top",
+        "columns": {"expr": f"max(1, floor({room} / {entry}))"},
+        "labelLimit": {"expr": f"min({LEGEND_LIMIT}, {room} - {LEGEND_SYMBOL})"},
+    }
+
+
+def panel_header(**look: Json) -> dict[str, Json]:
+    """Give the headings of panels: in up to three lines where panels side by side leave no room for one."""
+    letters = f"floor({FIGURE_WIDTH} / {HEADINGS_IN_A_ROW * HEADING_LETTER_WIDTH})"
+    return {"labelExpr": f"split({wrapped('datum.label', letters, lines=3)}, '\\n')", **look}
+
+
+def shaped(field: str, names: Sequence[str], *, is_beside_names: bool = False) -> dict[str, Json]:
     """Give a shape channel, so that names can be told apart without colour."""
     shapes = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
     return {
@@ -70,35 +105,107 @@ def shaped(field: str, names: Sequence[str]) -> dict[str, Json]:
             "domain": list(names),
             "range": [shapes[index % len(shapes)] for index in range(len(names))],
         },
-        "legend": {"orient": "top", "columns": 0},
+        "legend": _legend(names, is_beside_names=is_beside_names),
     }
 
 
-def numeric(field: str, title: str, **scale: Json) -> dict[str, Json]:
+def numeric(field: str, title: str, channel: Literal["x", "y"] = "y", /, **scale: Json) -> dict[str, Json]:
     """Give a position channel of numbers.
 
     Parameters
     ----------
     field, title : str
         Column and axis title, with its unit.
+    channel : str
+        Which axis it is; ticks of a logarithmic one follow from what it shows.
     **scale : Json
-        Properties of the scale, such as ``type="log"`` or ``zero=False``.
+        Properties of the scale, such as ``type="log"`` or ``zero=False``. Unless they say so, the axis does
+        not end at a tick but beside the outermost mark.
     """
-    channel: dict[str, Json] = {
+    place: dict[str, Json] = {
         "field": field,
         "type": "quantitative",
         "title": title,
-        "scale": dict(scale),
+        "scale": {"nice": False, **scale},
     }
-    return channel | {"axis": LOG_AXIS} if scale.get("type") == "log" else channel
+    return place | {"axis": log_axis(channel)} if scale.get("type") == "log" else place
 
+
+def names_below(names: Iterable[str]) -> dict[str, Json]:
+    """Give a horizontal axis of names: upright where they would run into each other."""
+    room = max((max(map(len, name.split(","))) for name in names), default=0) * LETTER_WIDTH + 8
+    is_narrow = f"1.2 * bandwidth('x') < {room}"
+    return {
+        "labelAngle": {"expr": f"{is_narrow} ? -90 : 0"},
+        "labelAlign": {"expr": f"{is_narrow} ? 'right' : 'center'"},
+        "labelBaseline": {"expr": f"{is_narrow} ? 'middle' : 'top'"},
+        "labelLimit": 200,
+    }
+
+
+def named_rows(field: str, names: Sequence[str]) -> dict[str, Json]:
+    """Give a vertical axis of names in order; a long name takes two lines of two fifths of the figure."""
+    letters = f"floor({ROW_NAMES} * {FIGURE_WIDTH} / {LETTER_WIDTH})"
+    return {
+        "field": field,
+        "type": "nominal",
+        "title": None,
+        "sort": list(names),
+        "axis": {
+            "labelExpr": f"split({wrapped('datum.label', letters, lines=2)}, '\\n')",
+            "labelLimit": {"expr": f"{ROW_NAMES} * {FIGURE_WIDTH}"},
+        },
+    }
+
+
+def wrapped(text: str, letters: str, *, lines: int) -> str:
+    """Give the expression of a text with line feeds where a line would have too many letters.
+
+    Parameters
+    ----------
+    text : str
+        Expression of the text.
+    letters : str
+        Expression of the most letters of a line.
+    lines : int
+        Most lines; the last one has the rest.
+    """
+    found = text
+    for line in range(1, lines):
+        before = "(?:[^\\n]*\\n){" + str(line - 1) + "}"
+        pattern = f"'^({before}.{{1,' + {letters} + '}}) (?=.)'"
+        is_long = f"length(peek(split({found}, '\\n'))) > {letters}"
+        found = f"({is_long} ? replace({found}, regexp({pattern}), '$1\\n') : {found})"
+    return found
+
+
+FIGURE_WIDTH: Final = "figure_width"
+"""Parameter that whoever draws a chart sets to the whole width it has [px]."""
+
+LETTER_WIDTH: Final = 7
+"""Width of a letter of a label, at most on average [px]."""
+
+HEADING_LETTER_WIDTH: Final = 8
+"""Width of a letter of a heading, at most on average [px]."""
+
+HEADINGS_IN_A_ROW: Final = 2.5
+"""Headings that find room side by side, axes included."""
+
+LEGEND_SYMBOL: Final = 34
+"""Room for the symbol of an entry of a legend, and before the next one [px]."""
+
+ROW_NAMES: Final = 0.4
+"""Share of the width that names of rows may take."""
 
 WIDE_SPAN: Final = 20.0
-"""Values that span more are shown on a logarithmic axis: on a linear one a spread of five percent of the
-smallest would be a fifth of a pixel in a panel of this height."""
+"""Bars, and differences beside their tolerance, that span more are shown on a logarithmic axis."""
+
+LEVEL_SPAN: Final = 5.0
+"""Levels that span more in one view are shown on a logarithmic axis, where every spread has the room that its
+level gives it. On a linear one, five percent of the smallest level would be 3.5 px of 280."""
 
 
-def is_wide(values: Iterable[float | None]) -> bool:
+def is_wide(values: Iterable[float | None], span: float = WIDE_SPAN) -> bool:
     """Tell whether positive values span so much that only a logarithmic axis shows the small ones.
 
     Examples
@@ -107,19 +214,76 @@ def is_wide(values: Iterable[float | None]) -> bool:
     (True, False, False)
     """
     present = [value for value in values if value is not None]
-    return bool(present) and min(present) > 0 and max(present) > WIDE_SPAN * min(present)
+    return bool(present) and min(present) > 0 and max(present) > span * min(present)
 
 
-LOG_AXIS: Final[dict[str, Json]] = {
-    "values": [digit * 10.0**power for power in range(-4, 7) for digit in (1, 2, 5)],
-    "format": "~g",
-}
-"""Few ticks per decade: a line for each digit hides the points."""
+def difference(field: str, title: str, constant: float | None) -> dict[str, Json]:
+    """Give a horizontal position of differences.
+
+    Parameters
+    ----------
+    field, title : str
+        Column [percent] and axis title.
+    constant : float or None
+        Beyond so many percent on either side the axis is logarithmic; ``None``: it is linear.
+    """
+    # A title longer than the axis reaches below the names of the rows.
+    room: dict[str, Json] = {"titleAnchor": "end", "titleLimit": {"expr": f"{FIGURE_WIDTH} - 8"}}
+    if constant is None:
+        return numeric(field, title, "x") | {"axis": room}
+    small: list[float] = [-99, -90, -50, -20, -10, -5, -2, -1, 0, 1, 2, 5, 10, 20, 50]
+    ticks = [tick for tick in small if tick == 0 or abs(tick) >= constant]
+    ticks += [digit * 10.0**power for power in range(2, 9) for digit in (1, 3)]
+    signed = "datum.value === 0 ? '0' : format(datum.value, '+,~r')"
+    axis: dict[str, Json] = {**room, "values": [*ticks], "labelExpr": signed}
+    return numeric(field, title, "x", type="symlog", constant=constant) | {"axis": axis}
 
 
-def fitting_scale(values: Iterable[float | None], **linear: Json) -> dict[str, Json]:
-    """Give a logarithmic scale where values span very much, else a linear one as given."""
-    return {"type": "log", "nice": False, "padding": 10} if is_wide(values) else linear
+def log_axis(
+    channel: Literal["x", "y"], digits: Sequence[int] = (1, 2, 5), number_format: str = "~g"
+) -> dict[str, Json]:
+    """Give few ticks per decade to an axis: a line for each digit hides the points.
+
+    Parameters
+    ----------
+    channel : str
+        Which axis it is.
+    digits : sequence of int
+        Leading digits of the ticks. An axis of less than a decade, which may have none of them, has others.
+    number_format : str
+        Of the labels, in the notation of d3.
+    """
+    ticks = [digit * 10.0**power for power in range(-9, 13) for digit in digits]
+    shown = f"domain('{channel}')"
+    values: dict[str, Json] = {"expr": f"{shown}[1] > 10 * {shown}[0] ? {json.dumps(ticks)} : null"}
+    return {"values": values, "format": number_format}
+
+
+def fitting_scale(views: Iterable[Iterable[float | None]], **linear: Json) -> dict[str, Json]:
+    """Give a logarithmic scale where the positive levels of a view span much, else a linear one as given.
+
+    Parameters
+    ----------
+    views : iterable
+        What is seen at once, such as the values of one option of a menu. A logarithmic scale needs values
+        above zero in every view.
+    **linear : Json
+        Properties of the linear scale.
+    """
+    present = [[value for value in view if value is not None] for view in views]
+    is_positive = all(value > 0 for view in present for value in view)
+    is_log = is_positive and any(is_wide(view, LEVEL_SPAN) for view in present)
+    return {"type": "log"} if is_log else linear
+
+
+def log_note(views: Iterable[Iterable[float | None]], axis: str = "axis") -> str:
+    """Give the sentence of a caption that says why `fitting_scale` chose a logarithmic axis; else nothing."""
+    if not fitting_scale(views):
+        return ""
+    return (
+        f" The {axis} is logarithmic because values differ by more than a factor of {LEVEL_SPAN:g}: equal "
+        "ratios have equal lengths."
+    )
 
 
 def ring(encoding: dict[str, Json], before: Sequence[Json] = (), size: int = 260) -> dict[str, Json]:

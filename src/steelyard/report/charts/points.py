@@ -19,7 +19,7 @@ from steelyard.report.charts.parts import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from steelyard.report.page import Json
 
@@ -94,7 +94,10 @@ _DECADES: Final = (-1000, -100, -10, -1, 0, 1, 10, 100, 1000, 10_000)
 
 
 def error_of_runs(
-    colours: Mapping[str, str], clocks: Sequence[str], setups: Sequence[str], own_ms: Sequence[float] = ()
+    colours: Mapping[str, str],
+    clocks: Sequence[str],
+    setups: Sequence[str],
+    own_ms: Iterable[Sequence[float]] = (),
 ) -> dict[str, Json]:
     """Give the outside clock minus the program's own, run by run, over the run's own time.
 
@@ -104,8 +107,8 @@ def error_of_runs(
         Colour of each isolation.
     clocks, setups : sequence of str
         Options of the menus.
-    own_ms : sequence of float
-        All values of the horizontal axis, which decide its scale.
+    own_ms : iterable of sequence of float
+        Values of the horizontal axis by clock and setup, which decide its scale.
 
     Returns
     -------
@@ -125,7 +128,7 @@ def error_of_runs(
         "transform": [only_chosen("clock", "chosen_clock"), only_chosen("setup", "chosen_setup")],
         "mark": {"type": "point", "filled": True, "size": 18},
         "encoding": {
-            "x": numeric("own_ms", "the program's own time [ms]", **fitting_scale(own_ms, zero=False)),
+            "x": numeric("own_ms", "the program's own time [ms]", "x", **fitting_scale(own_ms, zero=False)),
             "y": {
                 **numeric("error_ms", "outside minus own [ms]", type="symlog", constant=1),
                 "axis": {"values": list(_DECADES), "format": ",d"},

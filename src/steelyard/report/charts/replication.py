@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.charts.parts import SCHEMA, coloured, numeric, only_chosen, selector, shaped, tip
+from steelyard.report.charts.parts import (
+    SCHEMA,
+    coloured,
+    difference,
+    named_rows,
+    names_below,
+    numeric,
+    only_chosen,
+    panel_header,
+    selector,
+    shaped,
+    tip,
+)
 from steelyard.report.charts.theme import MUTED
 
 if TYPE_CHECKING:
@@ -13,9 +25,9 @@ if TYPE_CHECKING:
     from steelyard.report.page import Json
 
 WIDTH: Final = 820
-ROW: Final = 26
-LABELS: Final = 330
-"""Room for the names of comparisons [px]."""
+ROW: Final = 30
+LABELS: Final = 250
+"""Room for names of rows beside a chart [px]."""
 
 VERDICT_COLOURS: Final = {"equivalent": "#009E73", "different": "#D55E00", "undecided": "#9AA4AE"}
 _BAND: Final = "#009E73"
@@ -40,36 +52,33 @@ def forest_of_differences(
     dict
         Reads the dataset ``differences``: ``label, percent, low, high, verdict, relation``.
     """
-    scale: dict[str, Json] = {"type": "symlog", "constant": 10} if is_wide else {}
     title = "difference of the second against the first [%]"
-    rows = _named_rows(labels)
-    colour = coloured("verdict", VERDICT_COLOURS)
-    axis: dict[str, Json] = {"axis": _PERCENTS} if is_wide else {}
-    place = numeric("percent", title, **scale) | axis
+    rows = named_rows("label", labels)
+    colour = coloured("verdict", VERDICT_COLOURS, is_beside_names=True)
+    constant = 10.0 if is_wide else None
     band = {"low": -100 * margin_percent / (100 + margin_percent), "high": margin_percent}
     return {
         "$schema": SCHEMA,
         "data": {"name": "differences"},
         "height": ROW * len(labels) + 10,
         "width": WIDTH - LABELS,
-        "usermeta": {"labelWidth": LABELS},
         "layer": [
             {
                 "data": {"values": [dict(band)]},
                 "mark": {"type": "rect", "color": _BAND, "opacity": 0.12},
-                "encoding": {"x": numeric("low", title, **scale) | axis, "x2": {"field": "high"}},
+                "encoding": {"x": difference("low", title, constant), "x2": {"field": "high"}},
             },
             {
                 "data": {"values": [{"zero": 0}]},
                 "mark": {"type": "rule", "color": MUTED, "strokeDash": [4, 4]},
-                "encoding": {"x": numeric("zero", title, **scale) | axis},
+                "encoding": {"x": difference("zero", title, constant)},
             },
             {
                 "transform": [{"filter": "isValid(datum.low)"}],
                 "mark": {"type": "rule", "strokeWidth": 2},
                 "encoding": {
                     "y": rows,
-                    "x": numeric("low", title, **scale) | axis,
+                    "x": difference("low", title, constant),
                     "x2": {"field": "high"},
                     "color": colour,
                 },
@@ -78,9 +87,9 @@ def forest_of_differences(
                 "mark": {"type": "point", "filled": True, "size": 70},
                 "encoding": {
                     "y": rows,
-                    "x": place,
+                    "x": difference("percent", title, constant),
                     "color": colour,
-                    "shape": shaped("verdict", list(VERDICT_COLOURS)),
+                    "shape": shaped("verdict", list(VERDICT_COLOURS), is_beside_names=True),
                     "tooltip": [
                         tip("label", "comparison"),
                         tip("percent", "difference [%]", "+.3~g"),
@@ -112,9 +121,10 @@ def cost_bars(labels: Sequence[str], colours: Mapping[str, str], *, is_wide: boo
     dict
         Reads the dataset ``costs``: ``label, kind, setting, cost, low, high``.
     """
-    scale: dict[str, Json] = {"type": "symlog", "constant": 10} if is_wide else {"zero": True}
+    scale: dict[str, Json] = {"type": "symlog", "constant": 10} if is_wide else {"zero": True, "nice": True}
+    scale["padding"] = 0
     title = "cost per call [ns]"
-    rows = _named_rows(labels)
+    rows = named_rows("label", labels)
     axis: dict[str, Json] = {"axis": _DECADES} if is_wide else {}
     place: dict[str, Json] = {"y": rows, "x": numeric("cost", title, **scale) | axis}
     return {
@@ -122,13 +132,12 @@ def cost_bars(labels: Sequence[str], colours: Mapping[str, str], *, is_wide: boo
         "data": {"name": "costs"},
         "height": ROW * len(labels) + 10,
         "width": WIDTH - LABELS,
-        "usermeta": {"labelWidth": LABELS},
         "layer": [
             {
                 "mark": {"type": "bar", "height": {"band": 0.62}, "opacity": 0.85},
                 "encoding": {
                     **place,
-                    "color": coloured("kind", colours),
+                    "color": coloured("kind", colours, is_beside_names=True),
                     "tooltip": [
                         tip("label", "what"),
                         tip("setting", "setting"),
@@ -151,39 +160,11 @@ def cost_bars(labels: Sequence[str], colours: Mapping[str, str], *, is_wide: boo
     }
 
 
-_PERCENTS: Final[dict[str, Json]] = {
-    "values": [
-        -90,
-        -50,
-        -20,
-        -10,
-        -5,
-        0,
-        5,
-        10,
-        20,
-        50,
-        *(d * 10**p for p in range(2, 6) for d in (1, 2, 5)),
-    ],
-    "format": "+,d",
-}
-"""Few ticks per decade of percent."""
-
 _DECADES: Final[dict[str, Json]] = {
     "values": [0, *(digit * 10**power for power in range(1, 8) for digit in (1, 3))],
     "format": ",d",
 }
 """Few ticks per decade of nanoseconds, on either side of which an axis is linear or logarithmic."""
-
-
-def _named_rows(labels: Sequence[str]) -> dict[str, Json]:
-    return {
-        "field": "label",
-        "type": "nominal",
-        "title": None,
-        "sort": list(labels),
-        "axis": {"labelLimit": LABELS - 10},
-    }
 
 
 def calls_over_time(names: Sequence[str], chosen: str) -> dict[str, Json]:
@@ -201,10 +182,9 @@ def calls_over_time(names: Sequence[str], chosen: str) -> dict[str, Json]:
     dict
         Reads the dataset ``series``: ``name, time_s, middle_us, largest_us``.
     """
-    scale: dict[str, Json] = {"type": "log", "nice": False, "padding": 8}
-    time = numeric("time_s", "time since the first call [s]", zero=False, nice=False)
+    scale: dict[str, Json] = {"type": "log"}
+    time = numeric("time_s", "time since the first call [s]", zero=False)
     title = "response time [us]"
-    few: dict[str, Json] = {"axis": {"tickCount": 6, "format": "~g"}}
     return {
         "$schema": SCHEMA,
         "data": {"name": "series"},
@@ -217,7 +197,7 @@ def calls_over_time(names: Sequence[str], chosen: str) -> dict[str, Json]:
                 "mark": {"type": "point", "filled": True, "size": 14, "color": "#D55E00", "opacity": 0.7},
                 "encoding": {
                     "x": time,
-                    "y": numeric("largest_us", title, **scale) | few,
+                    "y": numeric("largest_us", title, **scale),
                     "tooltip": [
                         tip("time_s", "time [s]", ".3~f"),
                         tip("largest_us", "longest [us]", ".4~g"),
@@ -227,7 +207,7 @@ def calls_over_time(names: Sequence[str], chosen: str) -> dict[str, Json]:
             },
             {
                 "mark": {"type": "line", "strokeWidth": 1.4, "color": "#0072B2"},
-                "encoding": {"x": time, "y": numeric("middle_us", title, **scale) | few},
+                "encoding": {"x": time, "y": numeric("middle_us", title, **scale)},
             },
         ],
     }
@@ -249,7 +229,7 @@ def latency_by_operation(colours: Mapping[str, str], operations: Sequence[str]) 
         Reads the dataset ``latencies``: ``operation, setting, metric, value_ms, low_ms, high_ms``, and
         ``from_ms``, where the line of the interval begins.
     """
-    scale: dict[str, Json] = {"type": "log", "nice": False, "padding": 10}
+    scale: dict[str, Json] = {"type": "log"}
     title = "latency [ms]"
     place: dict[str, Json] = {
         "x": {
@@ -257,7 +237,7 @@ def latency_by_operation(colours: Mapping[str, str], operations: Sequence[str]) 
             "type": "nominal",
             "title": None,
             "sort": list(operations),
-            "axis": {"labelAngle": 0},
+            "axis": names_below(operations),
         },
         "xOffset": {"field": "setting", "sort": list(colours)},
         "color": coloured("setting", colours),
@@ -266,7 +246,13 @@ def latency_by_operation(colours: Mapping[str, str], operations: Sequence[str]) 
         "$schema": SCHEMA,
         "data": {"name": "latencies"},
         "usermeta": {"panels": 2, "columns": 2},
-        "facet": {"field": "metric", "type": "nominal", "title": None, "sort": ["mean", "p99"]},
+        "facet": {
+            "field": "metric",
+            "type": "nominal",
+            "title": None,
+            "sort": ["mean", "p99"],
+            "header": panel_header(),
+        },
         "columns": 2,
         "spec": {
             "width": 350,

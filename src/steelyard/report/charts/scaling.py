@@ -10,8 +10,10 @@ from steelyard.report.charts.parts import (
     coloured,
     faded_unless_selected,
     legend_selection,
+    names_below,
     numeric,
     only_chosen,
+    panel_header,
     selector,
     shaped,
     tip,
@@ -56,7 +58,7 @@ def speedup_curves(
     chosen: list[Json] = [only_chosen(field, f"chosen_{field}") for field in menus]
     params: list[Json] = [selector(f"chosen_{field}", field, options) for field, options in menus.items()]
     axis: Json = {"values": list(workers), "format": "d"}
-    x: Json = numeric("workers", "workers") | {"axis": axis}
+    x: Json = numeric("workers", "workers", zero=False) | {"axis": axis}
     scale: dict[str, Json] = {"zero": True}
     colour, shape = coloured("contender", colours), shaped("contender", list(colours))
     ideal: dict[str, Json] = {
@@ -129,7 +131,13 @@ def speedup_curves(
         "usermeta": {"panels": shown, "columns": min(shown, 2)},
         "params": params,
         "transform": chosen,
-        "facet": {"field": "panel", "type": "nominal", "title": None, "sort": list(panels)},
+        "facet": {
+            "field": "panel",
+            "type": "nominal",
+            "title": None,
+            "sort": list(panels),
+            "header": panel_header(),
+        },
         "columns": min(shown, 2),
         "spec": {
             "width": PANEL_WIDTH,
@@ -160,7 +168,7 @@ def overhead_bars(colours: Mapping[str, str], works: Sequence[str]) -> dict[str,
         "type": "nominal",
         "title": "mean work W of a packet",
         "sort": list(works),
-        "axis": {"labelAngle": 0},
+        "axis": names_below(works),
     }
     offset: dict[str, Json] = {"field": "lock", "scale": {"domain": list(colours)}}
     title = "LockFree rate / HomeQueue rate"
@@ -175,7 +183,7 @@ def overhead_bars(colours: Mapping[str, str], works: Sequence[str]) -> dict[str,
                 "encoding": {
                     "x": x,
                     "xOffset": offset,
-                    "y": numeric("overhead", title, zero=True) | {"stack": None},
+                    "y": numeric("overhead", title, zero=True, nice=True, padding=0) | {"stack": None},
                     "color": coloured("lock", colours),
                     "tooltip": [
                         tip("lock", "lock"),
@@ -193,7 +201,7 @@ def overhead_bars(colours: Mapping[str, str], works: Sequence[str]) -> dict[str,
                 "encoding": {
                     "x": x,
                     "xOffset": offset,
-                    "y": numeric("low", title, zero=True),
+                    "y": numeric("low", title, zero=True, nice=True, padding=0),
                     "y2": {"field": "high"},
                 },
             },

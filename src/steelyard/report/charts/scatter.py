@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.charts.parts import SCHEMA, fitting_scale, numeric, only_chosen, selector, tip
+from steelyard.report.charts.parts import (
+    SCHEMA,
+    fitting_scale,
+    numeric,
+    only_chosen,
+    panel_header,
+    selector,
+    tip,
+)
 from steelyard.report.charts.theme import HIGHLIGHT, MUTED, PALETTE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from steelyard.report.page import Json
 
@@ -22,7 +30,7 @@ def scatter_by_iteration(
     workloads: Sequence[str],
     setups: Sequence[str],
     workers: Sequence[str],
-    values: Sequence[float] = (),
+    views: Iterable[Sequence[float]] = (),
 ) -> dict[str, Json]:
     """Give a scatter of time by iteration, faceted by isolation, for a chosen workload and setup.
 
@@ -34,8 +42,8 @@ def scatter_by_iteration(
         Options of the two menus; the last setup, the highest load, is chosen at first.
     workers : sequence of str
         Workers that can be highlighted; with one worker there is no such menu.
-    values : sequence of float
-        All values of the vertical axis, which decide its scale.
+    views : iterable of sequence of float
+        Values of the vertical axis by workload and setup, which decide its scale.
 
     Returns
     -------
@@ -63,14 +71,14 @@ def scatter_by_iteration(
             "type": "nominal",
             "title": None,
             "sort": list(panels),
-            "header": {"labelAnchor": "start"},
+            "header": panel_header(labelAnchor="start"),
         },
         "columns": min(len(panels), PANEL_COLUMNS),
         "spec": {
             "width": PANEL_WIDTH,
             "height": 190,
             "mark": {"type": "point", "filled": True, "size": 16, "invalid": None, "clip": True},
-            "encoding": _encoding(workers, fitting_scale(values, zero=False)),
+            "encoding": _encoding(workers, fitting_scale(views, zero=False)),
         },
         "resolve": {"axis": {"x": "independent"}},
     }
@@ -89,7 +97,7 @@ def _highest_load(setups: Sequence[str]) -> str:
 def _encoding(workers: Sequence[str], scale: dict[str, Json]) -> dict[str, Json]:
     return {
         "x": {
-            **numeric("order", "iteration, blocks in order", nice=False),
+            **numeric("order", "iteration", zero=False),
             "axis": {"grid": False, "tickCount": 5},
         },
         "y": numeric("time_ms", "CPU time [ms]", **scale),

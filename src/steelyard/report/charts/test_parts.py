@@ -6,25 +6,29 @@ import pytest
 
 from steelyard.report.charts.dispersion import dispersion_by_load
 from steelyard.report.charts.forest import forest_of_shifts
-from steelyard.report.charts.parts import LOG_AXIS, fitting_scale, numeric, ring
+from steelyard.report.charts.parts import fitting_scale, log_note, ring
 
 
 @pytest.mark.parametrize(
-    ("values", "scale"),
+    ("views", "scale"),
     [
-        ([1.0, 100.0], "log"),
-        ([0.5, None, 600.0], "log"),
-        ([40.0, 80.0], None),
-        ([0.0, 900.0], None),
+        ([[1.0, 100.0]], "log"),
+        ([[0.5, None, 600.0]], "log"),
+        ([[40.0, 80.0]], None),
+        ([[0.0, 900.0]], None),
         ([], None),
+        # Nothing is squeezed by what is never seen beside it.
+        ([[1.0, 1.1], [1000.0, 1010.0]], None),
+        ([[1.0, 1.1], [1000.0, 90_000.0]], "log"),
+        # An axis has one type for all choices: nothing at zero may vanish.
+        ([[0.0, 1.1], [1000.0, 90_000.0]], None),
     ],
 )
-def test_an_axis_is_logarithmic_where_values_span_much_and_are_positive(
-    values: list[float | None], scale: str | None
+def test_an_axis_is_logarithmic_where_one_level_would_squeeze_the_others_and_the_caption_says_so(
+    views: list[list[float | None]], scale: str | None
 ) -> None:
-    chosen = fitting_scale(values, zero=False)
-    assert chosen.get("type") == scale
-    assert (numeric("x", "X", **chosen).get("axis") == LOG_AXIS) is (scale == "log")
+    assert fitting_scale(views, zero=False).get("type") == scale
+    assert ("logarithmic" in log_note(views)) is (scale == "log")
 
 
 def test_rings_stand_only_around_what_stands_apart() -> None:

@@ -31,6 +31,9 @@ PALETTE: Final = (
 SOURCE: the first six from Okabe & Ito (2008), Color Universal Design; the rest chosen at other lightness.
 """
 
+LEGEND_LIMIT: Final = 300
+"""Longest label of a legend [px]."""
+
 HIGHLIGHT: Final = "#D55E00"
 MUTED: Final = "#9AA4AE"
 
@@ -65,6 +68,10 @@ def assign_colours(names: Sequence[str], preferred: Mapping[str, str]) -> dict[s
     return {name: preferred.get(name) or free[unknown.index(name) % len(free)] for name in names}
 
 
+MARK_MARGIN: Final = 12
+"""Room between the outermost value and the frame [px]; the largest mark, a ring, has a radius of 9 px."""
+
+
 def page_config() -> dict[str, Json]:
     """Give the look of charts inside a page; the style sheet colours axes and text."""
     return {**_shapes(FONT), "background": "transparent", "view": {"stroke": None}}
@@ -89,6 +96,7 @@ def _shapes(font: str) -> dict[str, Json]:
             "labelColor": "#59636E",
             "titleColor": "#1C2126",
             "labelLimit": 260,
+            "labelSeparation": 6,
         },
         "header": {"labelFontSize": 12, "labelFontWeight": 600, "titleFontSize": 12, "labelLimit": 240},
         "legend": {
@@ -96,8 +104,9 @@ def _shapes(font: str) -> dict[str, Json]:
             "titleFontSize": 12,
             "titleFontWeight": "normal",
             "symbolSize": 90,
-            "labelLimit": 240,
+            "symbolOpacity": 1,
         },
+        "scale": {"continuousPadding": MARK_MARGIN},
         "view": {"stroke": "#DFE2E5"},
         "bar": {"cornerRadiusEnd": 1},
     }

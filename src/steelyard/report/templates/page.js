@@ -25,19 +25,10 @@
   const unpacked = {};
   const AXIS_WIDTH = 70;
   const PANEL_GAP = 22;
-  const NARROW = 480;
-  const makeNarrow = (node) => {
-    if (node === null || typeof node !== "object") return;
-    if (node.legend && node.legend.orient === "top") node.legend.columns = 3;
-    // Names of setups stand upright where they would run into each other.
-    if (node.axis && node.axis.labelExpr && node.axis.labelAngle === 0) {
-      Object.assign(node.axis, { labelAngle: -90, labelAlign: "right", labelBaseline: "middle" });
-    }
-    Object.values(node).forEach(makeNarrow);
-  };
   const fitted = (chart, width) => {
     const spec = structuredClone(chart.spec);
-    if (width < NARROW) makeNarrow(spec);
+    // Legends and names of rows fit themselves into the figure by it.
+    spec.params = [{ name: "figure_width", value: width }, ...(spec.params ?? [])];
     if (!chart.panelWidth) {
       // A chart with rows cannot take the width of its container; its labels stand left of it.
       const labels = spec.usermeta && spec.usermeta.labelWidth;

@@ -249,7 +249,9 @@ def error_figure(findings: FindingSet) -> Figure | None:
         "neighbouring sizes. The axis is logarithmic.",
         alternative="Median errors by decade of size, a colour per predictor",
         spec=prediction_errors(
-            assign_colours(names, PREFERRED), list(dict.fromkeys(str(row["transport"]) for row in rows))
+            assign_colours(names, PREFERRED),
+            list(dict.fromkeys(str(row["transport"]) for row in rows)),
+            list(dict.fromkeys(str(row["sizes"]) for row in rows)),
         ),
         datasets={"errors": dataset(rows)},
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from steelyard.report.charts.compared import distributions, forest_of_ratios, run_sequence
+from steelyard.report.charts.parts import WIDE_SPAN, log_note
 from steelyard.report.charts.theme import assign_colours
 from steelyard.report.charts.thin import MARKS_PER_CHART, envelope
 from steelyard.report.dataset import dataset
@@ -37,14 +38,21 @@ def forest(claims: tuple[Claim, ...]) -> Figure:
     rows: list[dict[str, Scalar]] = [_forest_row(claim, is_alone=len(baselines) == 1) for claim in claims]
     margin, level = claims[0].margin, claims[0].level
     band = (100 * (1 / (1 + margin) - 1), 100 * margin)
+    ends = [abs(float(row[key] or 0)) for row in rows for key in ("percent", "low", "high")]
+    is_wide = max(ends) > WIDE_SPAN * band[1]
     against = short(baselines.pop()) if len(baselines) == 1 else "the baseline"
     return Figure(
         "ratios-forest",
         "Differences with their intervals",
         f"Thin lines are {100 * level:g} % intervals: one beside 0 is a difference. Thick "
-        "lines are those of the two one-sided tests: one inside the green band is equivalent.",
+        "lines are those of the two one-sided tests: one inside the green band is equivalent."
+        + (
+            " Beside the band the axis is logarithmic, because differences are so much larger."
+            if is_wide
+            else ""
+        ),
         "; ".join(claim.sentence for claim in claims),
-        forest_of_ratios([str(row["contender"]) for row in rows], band, against),
+        forest_of_ratios([str(row["contender"]) for row in rows], band, against, is_wide=is_wide),
         {"ratios": dataset(rows)},
     )
 
@@ -102,7 +110,8 @@ def sequence(folder: Path, plan: Plan, terms: Terms) -> Figure:
     return Figure(
         "run-sequence",
         "Runs in their order",
-        "A drift or a jump hits all commands alike, since they take turns. Outliers are labelled and count.",
+        "A drift or a jump hits all commands alike, since they take turns. Outliers are labelled and count."
+        + log_note([shown.tolist()]),
         f"{len(rows)} runs of {len(names)} commands over the order of execution",
         run_sequence(assign_colours(names, {}), _axis(terms), shown.tolist()),
         {"sequence": dataset([rows[at] for at in kept])},
@@ -128,12 +137,14 @@ def distribution(folder: Path, plan: Plan, terms: Terms) -> Figure:
             }
             for at in places
         ]
+    shown = [float(row["value"] or 0) for row in rows]
     return Figure(
         "distribution",
         "Distributions",
-        "A curve further right is slower (or larger). Steps are modes, a long end to the right are outliers.",
+        "A curve further right is slower (or larger). Steps are modes, a long end to the right are outliers."
+        + log_note([shown]),
         "share of runs that took at most so much, one curve per command",
-        distributions(assign_colours(names, {}), _axis(terms)),
+        distributions(assign_colours(names, {}), _axis(terms), shown),
         {"shares": dataset(rows)},
     )
 

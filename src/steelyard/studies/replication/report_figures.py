@@ -106,6 +106,7 @@ def difference_figure(shown: Shown, name: str, effects: Sequence[str]) -> Figure
     ]
     margin = float(chosen[0].facts["margin_percent"] or 0.0)
     largest = max(abs(float(row[name] or 0.0)) for row in rows for name in ("percent", "low", "high"))
+    is_wide_axis = largest > WIDE_PERCENT
     labels = [str(row["label"]) for row in rows]
     played = " (between parts of one machine)" if any(each.facts["played"] for each in chosen) else ""
     return Figure(
@@ -113,9 +114,10 @@ def difference_figure(shown: Shown, name: str, effects: Sequence[str]) -> Figure
         title=f"{_DIFFERENCES[name]}{played}",
         caption="How to read it: the green band is the margin of equivalence. What is surely inside it is "
         "equivalent; what is not, and surely differs, is different; anything else is undecided. Throughput "
-        "is better to the right, response time to the left.",
+        "is better to the right, response time to the left."
+        + (" The axis is logarithmic beyond 10 % on either side." if is_wide_axis else ""),
         alternative="Relative differences with intervals, one row per comparison, and the margin as a band",
-        spec=forest_of_differences(labels, margin, is_wide=largest > WIDE_PERCENT),
+        spec=forest_of_differences(labels, margin, is_wide=is_wide_axis),
         datasets={"differences": dataset(rows)},
     )
 

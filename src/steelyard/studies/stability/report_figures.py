@@ -9,6 +9,7 @@ import numpy as np
 from steelyard.report.charts.bars import stacked_classes
 from steelyard.report.charts.boxes import boxes_by_load
 from steelyard.report.charts.histogram import histogram_of_ratios
+from steelyard.report.charts.parts import log_note
 from steelyard.report.charts.points import error_of_runs
 from steelyard.report.charts.scatter import PANEL_WIDTH, scatter_by_iteration
 from steelyard.report.charts.thin import MARKS_PER_CHART, envelope
@@ -19,11 +20,11 @@ from steelyard.studies.stability.report_data import pairs_of, series_of, setup_o
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import NDArray
-
     from steelyard.model.finding import FindingSet
     from steelyard.studies.stability.report_data import Recorded, Series
     from steelyard.studies.stability.report_subjects import Subjects
+
+    Row = dict[str, str | int | float | bool | None]
 
 POINTS_PER_FIGURE: Final = 40_000
 """Points of all choices of a figure together; about 12 bytes each in the page."""
@@ -52,17 +53,16 @@ def scatter_figure(recorded: Recorded, subjects: Subjects) -> Figure | None:
         if len(rows) < total
         else ""
     )
+    views = _by_view(series, "workload", "setup")
     return Figure(
         id="scatter",
         title="CPU time of every iteration, by isolation",
         caption="How to read it: one panel per isolation, one vertical axis. A panel that lies higher is "
         "slower, a wider band is less steady, a step or a slope is a disturbance that stayed; an empty panel "
         "was not measured. Iterations are numbered through all blocks. Choose workload, setup, and a worker "
-        "to follow." + thinned,
+        "to follow." + log_note(views) + thinned,
         alternative="Scatter of CPU time in milliseconds by iteration, one panel per isolation technology",
-        spec=scatter_by_iteration(
-            subjects.isolations, workloads, setups, workers, _widest([one.time_ms for one in series])
-        ),
+        spec=scatter_by_iteration(subjects.isolations, workloads, setups, workers, views),
         datasets={"points": dataset([*rows, *_empty_panels(series, subjects)])},
         panel_width=PANEL_WIDTH,
     )
@@ -80,15 +80,16 @@ def least_steady_first(findings: FindingSet, workloads: Iterable[str]) -> tuple[
     return tuple(dict.fromkeys([first, *names] if first is not None else names))
 
 
-def _widest(values: Sequence[NDArray[np.float64]]) -> tuple[float, ...]:
-    """Give the extremes of all values."""
-    together = np.concatenate(values)
-    return float(together.min()), float(together.max())
+def _by_view(series: Sequence[Series], *menus: str) -> list[list[float]]:
+    """Give the extremes of the values that each choice of the menus shows at once."""
+    views: dict[tuple[str, ...], list[float]] = {}
+    for one in series:
+        view = views.setdefault(tuple(getattr(one, menu) for menu in menus), [])
+        view += [float(one.time_ms.min()), float(one.time_ms.max())]
+    return list(views.values())
 
 
-def _empty_panels(
-    series: Sequence[Series], subjects: Subjects
-) -> list[dict[str, str | int | float | bool | None]]:
+def _empty_panels(series: Sequence[Series], subjects: Subjects) -> list[Row]:
     """Give a row without a value for each combination that was not measured: its panel stays, empty."""
     measured = {(one.isolation, one.setup, one.workload) for one in series}
     shown = {(one.setup, one.workload) for one in series}
@@ -107,7 +108,7 @@ def _empty_panels(
     ]
 
 
-def _points(series: Series, limit: int) -> list[dict[str, str | int | float | bool | None]]:
+def _points(series: Series, limit: int) -> list[Row]:
     by_order = np.argsort(series.order, kind="stable")
     kept = by_order[envelope(series.time_ms[by_order], limit)]
     return [
@@ -128,7 +129,7 @@ def box_figure(recorded: Recorded, subjects: Subjects) -> Figure | None:
     series = [one for one in series_of(recorded, "cpu") if one.time_ms.size]
     if not series:
         return None
-    rows: list[dict[str, str | int | float | bool | None]] = []
+    rows: list[Row] = []
     for one in series:
         p05, p25, p50, p75, p95 = (
             float(value) for value in np.quantile(one.time_ms, (0.05, 0.25, 0.5, 0.75, 0.95))
@@ -139,27 +140,35 @@ def box_figure(recorded: Recorded, subjects: Subjects) -> Figure | None:
     setups = sorted({one.setup for one in series}, key=setup_order)
     if len(setups) * len(subjects.isolations) < FEWEST_LOADS:
         return None
+    views = _quantiles_by_workload(rows)
     return Figure(
         id="boxes",
         title="CPU time by load",
         caption="How to read it: the box holds the middle half of all iterations, the light stroke is the "
         "median, the line reaches from the 5 % to the 95 % quantile. A box that rises from left to right "
-        "becomes slower under load, one that grows becomes less steady.",
+        "becomes slower under load, one that grows becomes less steady." + log_note(views),
         alternative="Boxes of CPU time in milliseconds for each setup and isolation technology",
         spec=boxes_by_load(
             subjects.colours,
             least_steady_first(recorded.findings, {one.workload for one in series}),
             setups,
-            _widest([one.time_ms for one in series]),
+            views,
         ),
         datasets={"boxes": dataset(rows)},
     )
 
 
+def _quantiles_by_workload(rows: Sequence[Row]) -> list[list[float]]:
+    views: dict[str, list[float]] = {}
+    for row in rows:
+        views.setdefault(str(row["workload"]), []).extend(float(row[key] or 0) for key in ("p05", "p95"))
+    return list(views.values())
+
+
 def class_figure(findings: FindingSet) -> Figure | None:
     """Give stacked bars of the published classes."""
     chosen = findings.of("class_counts")
-    rows: list[dict[str, str | int | float | bool | None]] = [
+    rows: list[Row] = [
         {
             "choice": f"{finding.subject['statistic']}, {finding.subject['published']} interval",
             "pair": f"{finding.subject['first']} vs {finding.subject['second']}",
@@ -181,14 +190,14 @@ def class_figure(findings: FindingSet) -> Figure | None:
         caption="How to read it: one bar per pair, one unit of length per workload. `higher`: the first "
         "side lies above the second; `lesser`: below; `same` and `overlap`: the intervals share values.",
         alternative="Stacked bars of the number of workloads per class for each pair and setup",
-        spec=stacked_classes(choices, setups),
+        spec=stacked_classes(choices, setups, sorted({str(row["pair"]) for row in rows})),
         datasets={"classes": dataset(rows)},
     )
 
 
 def ratio_figure(findings: FindingSet, subjects: Subjects) -> Figure | None:
     """Give the histogram of parallel ratios."""
-    rows: list[dict[str, str | int | float | bool | None]] = [
+    rows: list[Row] = [
         {"isolation": finding.subject["isolation"], "percent": value * 100}
         for finding in findings.of("parallel_ratio")
         if (value := finding.estimates["ratio"].value) is not None
@@ -206,9 +215,16 @@ def ratio_figure(findings: FindingSet, subjects: Subjects) -> Figure | None:
     )
 
 
+def _own_by_view(rows: Sequence[Row]) -> list[list[float]]:
+    views: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        views.setdefault((str(row["clock"]), str(row["setup"])), []).append(float(row["own_ms"] or 0))
+    return list(views.values())
+
+
 def error_run_figure(recorded: Recorded, subjects: Subjects) -> Figure | None:
     """Give outside minus own clock, iteration by iteration."""
-    rows: list[dict[str, str | int | float | bool | None]] = []
+    rows: list[Row] = []
     total = 0
     for clock in ("wall", "cpu"):
         pairs = pairs_of(recorded, clock, f"outside-{clock}")
@@ -234,13 +250,16 @@ def error_run_figure(recorded: Recorded, subjects: Subjects) -> Figure | None:
         if len(rows) < total
         else ""
     )
+    views = _own_by_view(rows)
     return Figure(
         id="outside_versus_own",
         title="Outside clock minus the program's own, run by run",
         caption="How to read it: one point per iteration. A good outside clock lies flat and close to zero; "
         "a cloud that is high but flat costs a constant, a tall one is noise. Stripes betray a clock that "
-        "moves in coarse steps." + thinned,
+        "moves in coarse steps. The vertical axis is logarithmic beyond 1 ms on either side."
+        + log_note(views, "horizontal axis")
+        + thinned,
         alternative="Scatter of the outside clock's error over the program's own time",
-        spec=error_of_runs(subjects.colours, clocks, setups, [float(row["own_ms"] or 0) for row in rows]),
+        spec=error_of_runs(subjects.colours, clocks, setups, views),
         datasets={"pairs": dataset(rows)},
     )

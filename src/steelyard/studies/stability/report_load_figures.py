@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.report.charts.dispersion import dispersion_by_load
 from steelyard.report.charts.forest import forest_of_shifts
-from steelyard.report.charts.parts import WIDE_SPAN
+from steelyard.report.charts.parts import WIDE_SPAN, log_note
 from steelyard.report.charts.points import error_by_load
 from steelyard.report.dataset import dataset
 from steelyard.report.page import Figure
@@ -43,7 +43,7 @@ def error_load_figure(findings: FindingSet, subjects: Subjects) -> Figure | None
         caption="How to read it: one point per cell, the standard deviation of the outside clock's error "
         "relative to the run time; lower is better. Dashed: 5, 10 and 20 %, the limits of the published "
         f"study. A ring: the whole interval lies above the tolerance{_of_tolerance(findings)}. Click a name "
-        "in the legend to see it alone.",
+        "in the legend to see it alone. The axis is logarithmic.",
         alternative="Relative error of the outside clock by number of workers, one colour per isolation "
         "technology",
         spec=error_by_load(subjects.colours, clocks, ERROR_LIMITS_PERCENT),
@@ -103,6 +103,15 @@ def dispersion_figure(findings: FindingSet, subjects: Subjects) -> Figure | None
     workloads = least_steady_first(findings, {str(row["workload"]) for row in rows})
     if len({row["workers"] for row in rows}) < FEWEST_LOADS:
         return None
+    views = [
+        [
+            float(row[key] or 0)
+            for row in rows
+            for key in ("value", "low", "high")
+            if row["workload"] == workload and row[key] is not None
+        ]
+        for workload in workloads
+    ]
     return Figure(
         id="dispersion",
         title="Where dispersion starts to grow",
@@ -110,19 +119,14 @@ def dispersion_figure(findings: FindingSet, subjects: Subjects) -> Figure | None
         f"interval; lower is steadier. Dashed: the tolerance{_of_tolerance(findings)}; the recommended "
         "number of workers is the last one below it for every workload. A ring: the interval does not "
         "overlap that of the smallest load, so the load changed the dispersion. The menu begins with the "
-        "least steady program.",
+        "least steady program." + log_note(views),
         alternative="Dispersion of CPU time by number of workers, one line per isolation technology",
         spec=dispersion_by_load(
             subjects.colours,
             workloads,
             f"dispersion [{'%' if unit == 'percent' else unit}]",
             tolerance_percent(findings) if unit == "percent" else None,
-            [
-                float(row[key] or 0)
-                for row in rows
-                for key in ("value", "low", "high")
-                if row[key] is not None
-            ],
+            views,
         ),
         datasets={"dispersion": dataset(rows)},
     )

@@ -1,0 +1,252 @@
+"""Figures for a paper: as wide as its column, with letters of its size, as PDF, SVG or PNG."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from steelyard.errors import UsageError, unwritable
+from steelyard.report.engine import drawn_pdf, drawn_png, drawn_svg
+from steelyard.report.figures import AXIS_WIDTH, PANEL_GAP, chosen_options, columns_of, menus_of, with_data
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from steelyard.report.page import Figure, Json, Page
+
+POINTS_PER_PIXEL: Final = 2 / 3
+"""Size on paper over size on the page: axis titles of 12 px have 8 pt, the smallest labels 7.3 pt."""
+
+PNG_PER_INCH: Final = 600
+"""Resolution of pictures.
+
+SOURCE: IEEE Author Center, Resolution and Size: 600 dpi for line art.
+"""
+
+WIDTHS_MM: Final = {"column": 84.0, "page": 174.0}
+"""Widths by name.
+
+SOURCE: Springer, Artwork and Illustrations Guidelines: 84 mm for double-column text areas, 174 mm for single.
+"""
+
+SMALLEST_MM, LARGEST_MM = 60.0, 400.0
+_CODE: Final = "usage.figure"
+_LIST: Final = "`--list-figures` prints the figures with their menus and options"
+HIGHEST_MM: Final = 234.0
+"""Height of a figure that fills a page.
+
+SOURCE: the same guidelines of Springer.
+"""
+
+NARROWEST_PANEL: Final = 120
+"""Width of a panel with its axis below which no more of them stand side by side [px]."""
+
+_POINTS_PER_MM: Final = 72 / 25.4
+_MOST_DRAWINGS: Final = 6
+_SIZE: Final = re.compile(r'<svg([^>]*?) width="([0-9.]+)" height="([0-9.]+)"')
+
+
+class FigureForm(StrEnum):
+    """Formats of a figure in a file."""
+
+    PDF = "pdf"
+    SVG = "svg"
+    PNG = "png"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is wanted of figures.
+
+    Parameters
+    ----------
+    form : FigureForm
+        Format of the files.
+    width_mm : float
+        Width of each figure [mm].
+    names : tuple of str
+        Names of the figures; none for all.
+    choices : mapping
+        Chosen option by the label of a menu; menus that are not named keep their first choice.
+    """
+
+    form: FigureForm
+    width_mm: float
+    names: tuple[str, ...]
+    choices: Mapping[str, str]
+
+
+def width_of(text: str) -> float:
+    """Read a width: ``column``, ``page`` or millimetres.
+
+    Raises
+    ------
+    UsageError
+        If it is none of them.
+    """
+    try:
+        width = WIDTHS_MM.get(text) or float(text.removesuffix("mm"))
+    except ValueError:
+        width = 0.0
+    if not SMALLEST_MM <= width <= LARGEST_MM:
+        named = ", ".join(f"`{name}` ({mm:g} mm)" for name, mm in WIDTHS_MM.items())
+        message = (
+            f"cannot draw figures of the width `{text}`: allowed are {named}, and {SMALLEST_MM:g} to "
+            f"{LARGEST_MM:g} mm"
+        )
+        raise UsageError(message, hint="--width column", code=_CODE)
+    return width
+
+
+def write_paper_figures(page: Page, folder: Path, wish: Wish) -> dict[Path, Figure]:
+    """Write figures for a paper; the same figures give the same bytes.
+
+    Parameters
+    ----------
+    page : Page
+        Whose figures are written.
+    folder : Path
+        Created when absent.
+    wish : Wish
+        Which of them, and how.
+
+    Returns
+    -------
+    dict
+        The figure in each file, in order.
+
+    Raises
+    ------
+    UsageError
+        If there is no such figure, menu or option.
+    DataError
+        If a file cannot be written.
+    CapabilityError
+        If this installation cannot draw figures.
+    """
+    chosen = _chosen(page.figures(), wish)
+    drawings = {f"{each.id}.{wish.form}": (each, _drawn(each, wish)) for each in chosen}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, (_, content) in drawings.items():
+            (folder / name).write_bytes(content)
+    except OSError as error:
+        raise unwritable(folder, error, "name a folder you may write to with `--out`") from error
+    return {folder / name: figure for name, (figure, _) in drawings.items()}
+
+
+def _chosen(figures: Sequence[Figure], wish: Wish) -> list[Figure]:
+    known = {each.id: each for each in figures}
+    for name in wish.names:
+        if name not in known:
+            raise UsageError(_unknown("figure", name, known), hint=_LIST, code=_CODE)
+    chosen = [known[name] for name in dict.fromkeys(wish.names)] or list(figures)
+    menus = {label: menu for each in chosen for label, menu in menus_of(each.spec).items()}
+    for label in wish.choices:
+        if label not in menus:
+            raise UsageError(_unknown("menu", label, menus), hint=_LIST, code=_CODE)
+    return chosen
+
+
+def _drawn(figure: Figure, wish: Wish) -> bytes:
+    points = wish.width_mm * _POINTS_PER_MM
+    svg = _fitted(figure, round(points / POINTS_PER_PIXEL), wish.choices)
+    drawn_px, height_px = _size_of(svg)
+    match wish.form:
+        case FigureForm.PDF:
+            return drawn_pdf(_sized(svg, f"{points:.3f}", f"{height_px * points / drawn_px:.3f}"))
+        case FigureForm.PNG:
+            return drawn_png(svg, points / 72 * PNG_PER_INCH / drawn_px)
+        case FigureForm.SVG:
+            height_mm = height_px * wish.width_mm / drawn_px
+            return _sized(svg, f"{wish.width_mm:g}mm", f"{height_mm:.3f}mm").encode()
+
+
+def _size_of(svg: str) -> tuple[float, float]:
+    """Give width and height of a drawing [px]."""
+    size = _SIZE.search(svg)
+    if size is None:
+        message = "the drawing states no size"
+        raise ValueError(message)
+    return float(size[2]), float(size[3])
+
+
+def _sized(svg: str, width: str, height: str) -> str:
+    """Give a drawing another size; what it shows grows or shrinks with it."""
+    return _SIZE.sub(lambda match: f'<svg{match[1]} width="{width}" height="{height}"', svg, count=1)
+
+
+def _fitted(figure: Figure, width: int, choices: Mapping[str, str]) -> str:
+    """Draw a figure as wide as wanted; where a page is not high enough, with narrower panels."""
+    spec = with_data(figure, width)
+    for label, menu in menus_of(spec).items():
+        if label in choices:
+            menu["value"] = _option(label, choices[label], menu)
+    spec["title"] = _chosen_line(spec, width)
+    columns = columns_of(figure, width)
+    if not columns:
+        return _narrowed(spec, spec, width, AXIS_WIDTH)
+    panel = spec["spec"]
+    usage = spec["usermeta"]
+    if not isinstance(panel, dict) or not isinstance(usage, dict):
+        message = f"figure `{figure.id}` has no panels"
+        raise TypeError(message)
+    while True:
+        spec["columns"] = columns
+        svg = _narrowed(spec, panel, width, PANEL_GAP)
+        is_low = _size_of(svg)[1] <= HIGHEST_MM * _POINTS_PER_MM / POINTS_PER_PIXEL
+        if is_low or columns >= int(str(usage["panels"])) or width / (columns + 1) < NARROWEST_PANEL:
+            return svg
+        columns += 1
+
+
+def _narrowed(spec: dict[str, Json], panel: dict[str, Json], width: int, beside: int) -> str:
+    """Draw a chart as wide as wanted: what its axes take is known once it is drawn."""
+    columns = int(str(spec.get("columns", 1)))
+    room = width // columns - beside
+    svg = ""
+    for _ in range(_MOST_DRAWINGS):
+        panel["width"] = room
+        if columns > 1:
+            _limit_titles(spec, room + PANEL_GAP - 4)
+        svg = drawn_svg(json.dumps(spec))
+        excess = round((_size_of(svg)[0] - width) / columns)
+        if excess == 0:
+            break
+        room = max(room - excess, NARROWEST_PANEL // 2)
+    return svg
+
+
+def _limit_titles(spec: Mapping[str, Json], room: int) -> None:
+    """Shorten headings and axis titles that would run into those of the next panel."""
+    config = spec["config"]
+    if isinstance(config, dict) and isinstance(header := config["header"], dict):
+        header["labelLimit"] = room
+        config["axisX"] = {"titleLimit": room}
+
+
+def _chosen_line(spec: Mapping[str, Json], width: int) -> dict[str, Json] | None:
+    """Give the line that says what is chosen in the menus, in place of a title."""
+    chosen = chosen_options(spec, width)
+    if "subtitle" not in chosen:
+        return None
+    return {**chosen, "text": chosen["subtitle"], "subtitle": "", "fontSize": 11, "fontWeight": "normal"}
+
+
+def _option(label: str, option: str, menu: Mapping[str, Json]) -> str:
+    bind = menu["bind"]
+    options = bind["options"] if isinstance(bind, dict) else []
+    known = [str(each) for each in options] if isinstance(options, list) else []
+    if option not in known:
+        message = _unknown(f"option of the menu `{label}`", option, known)
+        raise UsageError(message, hint=_LIST, code=_CODE)
+    return option
+
+
+def _unknown(kind: str, given: str, known: Iterable[str]) -> str:
+    allowed = ", ".join(f"`{each}`" for each in known) or "none"
+    return f"`{given}` is no {kind} here; allowed are: {allowed}"

@@ -1,0 +1,76 @@
+"""Every chart as it is drawn: marks lie inside the frame, and labels beside each other, whatever the data."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from typing import Any
+
+import pytest
+
+from fixtures.drawn_charts import CHARTS, SHAPES, drawn, figure_of, labels_that_meet, marks_outside
+from steelyard.report import charts
+from steelyard.report.figures import file_spec
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("chart", CHARTS)
+def test_every_mark_lies_inside_its_frame_and_no_labels_meet(chart: str, shape: str) -> None:
+    scene = drawn(file_spec(figure_of(chart, SHAPES[shape])))
+    assert marks_outside(scene) == []
+    assert labels_that_meet(scene) == []
+
+
+def test_no_chart_is_left_out() -> None:
+    modules = [
+        importlib.import_module(f"{charts.__name__}.{each.name}")
+        for each in pkgutil.iter_modules(charts.__path__)
+        if not each.name.startswith("test_")
+    ]
+    drawing = {
+        name
+        for module in modules
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if function.__module__ == module.__name__ and "Reads the dataset" in (function.__doc__ or "")
+    }
+    covered = {name for make in CHARTS.values() for name in make.__code__.co_names}
+    assert drawing - covered == set()
+
+
+@pytest.mark.parametrize("shape", ["one is slow", "huge range"])
+@pytest.mark.parametrize("chart", ["boxes", "runs", "shares", "levels", "scatter"])
+def test_one_slow_contender_leaves_room_for_the_others(chart: str, shape: str) -> None:
+    """Of values at 1, 1.1 and 90, the first two are apart on the page."""
+    data = SHAPES[shape]
+    spec = file_spec(figure_of(chart, data))
+    assert '"type": "log"' in str(spec).replace("'", '"')
+    assert tick_labels(drawn(spec)) >= 3
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("chart", ["boxes", "runs", "scatter", "price", "tail", "policies", "curves"])
+def test_a_value_axis_has_ticks(chart: str, shape: str) -> None:
+    values = SHAPES[shape].values
+    assert tick_labels(drawn(file_spec(figure_of(chart, SHAPES[shape])))) >= (
+        2 if len(set(values)) > 1 else 1
+    )
+
+
+def tick_labels(scene: dict[str, Any]) -> int:
+    """Count the labels of the vertical axis that has the fewest."""
+    counts = [
+        sum(1 for item in mark["items"] if item.get("opacity", 1) > 0 and item.get("text"))
+        for axis in axes(scene["scenegraph"])
+        for mark in axis["items"][0]["items"]
+        if mark.get("role") == "axis-label" and axis["items"][0].get("orient") == "left"
+    ]
+    return min(counts)
+
+
+def axes(mark: dict[str, Any]) -> list[dict[str, Any]]:
+    found = [mark] if mark.get("role") == "axis" else []
+    for item in mark.get("items", ()):
+        for inner in item.get("items", ()):
+            found += axes(inner)
+    return found

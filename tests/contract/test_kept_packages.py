@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import zipfile
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ import pytest
 
 from fixtures.kept_package import PACKAGES
 from steelyard import __version__
+from steelyard.cli import execute
 from steelyard.model import finding as findings_of
 from steelyard.report import html
 from steelyard.share import page_content, verify
@@ -162,3 +164,18 @@ def test_findings_of_an_older_schema_are_compared_as_far_as_it_goes(
     assert "the version of the analysis" in found.not_compared[0]
     verify._compare_findings(replace(stored, findings=stored.findings[1:]), fresh, found)
     assert found.problems
+
+
+def test_a_deleted_record_is_named_where_the_user_has_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is computed in a private copy is said of the folder that was given, with a step that helps."""
+    with zipfile.ZipFile(PACKAGES / f"steelyard-{__version__}-compare.zip") as package:
+        package.extractall(tmp_path)
+    result = tmp_path / "result"
+    (result / "looks.json").unlink()
+    assert execute(["verify", str(result)]) == 5
+    said = capsys.readouterr().err
+    assert f"error: `{result}/looks.json` does not exist" in said
+    assert "steelyard-verify-" not in said
+    assert "hint: restore the file from a copy" in said

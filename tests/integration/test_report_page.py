@@ -146,6 +146,37 @@ def test_paper_has_every_row(page: Tab) -> None:
     page.evaluate("for (const one of document.querySelectorAll('details.fold')) one.open = false")
 
 
+SHEET_PX = 690
+"""Width of A4 less its margins, at 96 px per inch."""
+
+SPLIT_APART = """[...document.querySelectorAll('h2, h3, .lead, .table-title, .message, summary')]
+    .filter((one) => getComputedStyle(one).breakAfter !== 'avoid').map((one) => one.outerHTML.slice(0, 80))"""
+SPLIT_INSIDE = """[...document.querySelectorAll('figure.block, .card, .notice, tr, thead')]
+    .filter((one) => getComputedStyle(one).breakInside !== 'avoid')
+    .map((one) => one.outerHTML.slice(0, 80))"""
+TOO_WIDE = f"""[...document.querySelectorAll('main table, main svg.marks, main h1, main code, main li')]
+    .filter((one) => one.getBoundingClientRect().right > {SHEET_PX})
+    .map((one) => [one.outerHTML.slice(0, 80), one.getBoundingClientRect().right])"""
+
+
+@pytest.mark.long("a browser lays the page out again")
+def test_a_sheet_holds_what_it_shows_and_says_what_is_chosen(page: Tab) -> None:
+    metrics = {"height": 1000, "deviceScaleFactor": 1, "mobile": False}
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    page.call("Emulation.setEmulatedMedia", media="print")
+    page.call("Emulation.setDeviceMetricsOverride", width=SHEET_PX, **metrics)
+    assert page.evaluate(TOO_WIDE) == []
+    assert page.evaluate(SPLIT_APART) == []
+    assert page.evaluate(SPLIT_INSIDE) == []
+    assert page.evaluate("getComputedStyle(document.querySelector('thead')).display") == "table-header-group"
+    menus = "[...document.querySelectorAll('.vega-bind select')]"
+    assert page.evaluate(f"{menus}.length") > 0
+    assert page.evaluate(f"{menus}.every((one) => one.checkVisibility())")
+    page.call("Emulation.setDeviceMetricsOverride", width=1280, **{**metrics, "height": 2000})
+    page.call("Emulation.setEmulatedMedia", media="")
+    page.evaluate("for (const one of document.querySelectorAll('details.fold')) one.open = false")
+
+
 def test_the_keyboard_reaches_a_fold_and_its_focus_is_visible(page: Tab) -> None:
     page.evaluate("document.querySelector('details.fold > summary').focus({focusVisible: true})")
     outline = "getComputedStyle(document.activeElement).outline"

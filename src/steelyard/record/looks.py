@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import DataError, unwritable
-from steelyard.model.document import FOLDER_HINT, read_document
+from steelyard.model.document import read_document
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,7 +87,7 @@ def read_looks(result: Path, plan_id: str, pairs: int) -> LookTimes:
     """
     path = result / LOOKS_NAME
     damaged = "restore the file from a copy: without it nobody can say which error a look had left to spend"
-    found = read_document(path, LookTimes, LOOKS_SCHEMA, absent=FOLDER_HINT, damaged=damaged)
+    found = read_document(path, LookTimes, LOOKS_SCHEMA, absent=damaged, damaged=damaged)
     if found.plan_id != plan_id:
         message = f"`{path}` belongs to another plan than `plan.json` beside it"
         raise DataError(message, hint="do not mix files of two result folders", code="data.other-plan")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from steelyard.errors import SteelyardError
 from steelyard.record.ledger import LEDGER_NAME
 from steelyard.record.provenance import PROVENANCE_NAME
 from steelyard.record.schema import (
@@ -29,6 +31,26 @@ _TABLES: Final = {
 }
 
 
+@contextmanager
+def private_copy(result: Path) -> Iterator[Path]:
+    """Give a folder for a copy of a result; errors about the copy name the result instead.
+
+    Parameters
+    ----------
+    result : Path
+        What is copied.
+    """
+    with tempfile.TemporaryDirectory(prefix="steelyard-verify-") as folder:
+        try:
+            yield Path(folder)
+        except SteelyardError as error:
+            message, hint = (
+                None if text is None else text.replace(folder, str(result))
+                for text in (error.message, error.hint)
+            )
+            raise type(error)(str(message), hint=hint, code=error.code) from error
+
+
 def compare_ledger(result: Path) -> Iterator[str]:
     """Make the tables again from the ledger and list those that are others.
 
@@ -47,8 +69,7 @@ def compare_ledger(result: Path) -> Iterator[str]:
         if read_metadata(result / RUNS_NAME, RUNS_SCHEMA).get(SOURCE_KEY) == LEDGER_NAME.encode():
             yield f"`{LEDGER_NAME}` is absent: nobody can say whether the tables are what was recorded"
         return
-    with tempfile.TemporaryDirectory(prefix="steelyard-verify-") as folder:
-        copy = Path(folder)
+    with private_copy(result) as copy:
         for name in ("plan.json", PROVENANCE_NAME, LEDGER_NAME, f"{LEDGER_NAME}-wal"):
             if (result / name).exists():
                 shutil.copy2(result / name, copy / name)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import csv
 import shutil
-import tempfile
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from steelyard.errors import DataError
@@ -25,12 +23,13 @@ from steelyard.report.engine import INSTALL, NO_ENGINE, has_engine
 from steelyard.report.html import engine_of, render_like
 from steelyard.share.drawings import compare_figures
 from steelyard.share.entry_names import quoted
-from steelyard.share.originals import compare_ledger
+from steelyard.share.originals import compare_ledger, private_copy
 from steelyard.share.page_content import compare_content, released_template_of
 from steelyard.share.unpack import require_room
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from steelyard.model import Finding, FindingSet, Plan
     from steelyard.report.page import Page
@@ -116,8 +115,7 @@ def examine(result: Path) -> Verification:
     found = Verification(
         [*_identity(result, plan, stored), *_hashes(result, stored), *compare_ledger(result)]
     )
-    with tempfile.TemporaryDirectory(prefix="steelyard-verify-") as folder:
-        copy = Path(folder)
+    with private_copy(result) as copy:
         _copy_raw(result, copy)
         fresh = analyse_again(copy, plan)
         _compare_findings(stored, fresh, found)

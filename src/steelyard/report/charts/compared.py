@@ -124,7 +124,8 @@ def run_sequence(colours: Mapping[str, str], axis: str, values: Sequence[float] 
         "width": 820,
         "mark": {"type": "point", "filled": True, "size": 34, "opacity": 0.75},
         "encoding": {
-            "x": numeric("position", "run, in order of execution", zero=False),
+            "x": numeric("position", "run, in order of execution", zero=False)
+            | {"axis": {"tickMinStep": 1, "format": "d"}},
             "y": numeric("value", axis, **fitting_scale([values], zero=False)),
             "color": coloured("command", colours),
             "shape": shaped("kind", ["measured", "outlier", "warm-up"]) | {"legend": {"orient": "bottom"}},

@@ -129,13 +129,9 @@ def distribution(folder: Path, plan: Plan, terms: Terms) -> Figure:
         if not ascending.size:
             continue
         places = np.unique(np.linspace(0, ascending.size - 1, min(ascending.size, _SHARES)).astype(int))
+        steps = [(0, 0.0), *((int(at), 100 * (int(at) + 1) / ascending.size) for at in places)]
         rows += [
-            {
-                "command": name,
-                "value": float(ascending[at]),
-                "percent": 100 * (int(at) + 1) / ascending.size,
-            }
-            for at in places
+            {"command": name, "value": float(ascending[at]), "percent": percent} for at, percent in steps
         ]
     shown = [float(row["value"] or 0) for row in rows]
     return Figure(

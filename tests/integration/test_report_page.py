@@ -151,7 +151,7 @@ SHEET_PX = 690
 
 SPLIT_APART = """[...document.querySelectorAll('h2, h3, .lead, .table-title, .message, summary')]
     .filter((one) => getComputedStyle(one).breakAfter !== 'avoid').map((one) => one.outerHTML.slice(0, 80))"""
-SPLIT_INSIDE = """[...document.querySelectorAll('figure.block, .card, .notice, tr, thead')]
+SPLIT_INSIDE = """[...document.querySelectorAll('figure.block, .card, .notice, tr, thead, summary')]
     .filter((one) => getComputedStyle(one).breakInside !== 'avoid')
     .map((one) => one.outerHTML.slice(0, 80))"""
 TOO_WIDE = f"""[...document.querySelectorAll('main table, main svg.marks, main h1, main code, main li')]
@@ -169,6 +169,7 @@ def test_a_sheet_holds_what_it_shows_and_says_what_is_chosen(page: Tab) -> None:
     assert page.evaluate(SPLIT_APART) == []
     assert page.evaluate(SPLIT_INSIDE) == []
     assert page.evaluate("getComputedStyle(document.querySelector('thead')).display") == "table-header-group"
+    assert page.evaluate("getComputedStyle(document.querySelector('th button')).display") == "contents"
     menus = "[...document.querySelectorAll('.vega-bind select')]"
     assert page.evaluate(f"{menus}.length") > 0
     assert page.evaluate(f"{menus}.every((one) => one.checkVisibility())")

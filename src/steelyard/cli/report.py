@@ -38,9 +38,13 @@ class PaperOptions:
         Folder they are written into; created when absent.
     """
 
-    figure: Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)] = ()
+    figure: Annotated[
+        tuple[str, ...], Parameter(negative=(), consume_multiple=False, show_default=False)
+    ] = ()
     width: str = "column"
-    choose: Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)] = ()
+    choose: Annotated[
+        tuple[str, ...], Parameter(negative=(), consume_multiple=False, show_default=False)
+    ] = ()
     out: Path = Path("paper-figures")
 
 

@@ -204,11 +204,16 @@ def _stated(form: str, jobs_start_s: float | None, jobs_stop_s: float | None) ->
 
 def _text(summary: ImportSummary) -> str:
     missing = f", {summary.missing_cells} missing" if summary.missing_cells else ""
-    content = (
-        f"{summary.runs} runs with {summary.measurements} measurements in {summary.cells} cells{missing}"
+    runs, measurements, cells = (
+        f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+        for count, noun in (
+            (summary.runs, "run"),
+            (summary.measurements, "measurement"),
+            (summary.cells, "cell"),
+        )
     )
     lines = [
-        f"{summary.result}: {content}",
+        f"{summary.result}: {runs} with {measurements} in {cells}{missing}",
         *(f"note: {note}" for note in summary.notes),
         f"next: steelyard analyse {summary.result}",
     ]

@@ -34,7 +34,7 @@ def test_import_says_what_it_wrote_and_what_comes_next(
     result = tmp_path / "result"
     assert execute(["import", "recodex", str(tmp_path / "t.csv"), "--out", str(result)]) == 0
     text = capsys.readouterr().out
-    assert f"{result}: 2 runs with 2 measurements in 1 cells" in text
+    assert f"{result}: 2 runs with 2 measurements in 1 cell\n" in text
     assert f"next: steelyard analyse {result}" in text
 
 

@@ -122,3 +122,14 @@ def format_bytes(count: float) -> str:
             return f"{size:.4g} {unit}"
         size /= 1024
     return f"{count} B"
+
+
+def format_count(count: int, noun: str) -> str:
+    """Give a number of things with their name, whose plural ends in ``s``.
+
+    Examples
+    --------
+    >>> format_count(1, "run"), format_count(0, "cell")
+    ('1 run', '0 cells')
+    """
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

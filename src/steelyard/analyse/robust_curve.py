@@ -12,6 +12,7 @@ from steelyard import _native
 from steelyard.analyse.describe import mad
 from steelyard.analyse.pieces import PieceKind
 from steelyard.analyse.segments import MOST_POINTS, Replicates, default_options, fit_kind, seen_points
+from steelyard.units import format_count
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -150,7 +151,7 @@ def _reason(
         near = _least_squares(fit_kind(piece.kind, x, y, ("x", "y")), piece.kind)
         left = float(np.max(np.abs(_shares(near - curve[0][~is_far], curve[1][~is_far]))))
         if left <= _HALF * abs(difference):
-            points = "1 point" if count == 1 else f"{count} points"
+            points = format_count(count, "point")
             return f"{points} of {piece.x.size} beyond three scales pull least squares away"
     if is_proportional and piece.kind is not PieceKind.POWER:
         return "least squares weighs large times most, the robust curve each point by its share of the time"

@@ -10,6 +10,7 @@ from steelyard.analyse.agreement import ACROSS, LAUNCH, Agreement, agreements
 from steelyard.analyse.equivalence import Margin
 from steelyard.cli.fail_on import Answer
 from steelyard.studies.run_values import cell_values
+from steelyard.units import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -81,7 +82,7 @@ class CellComparison:
         slower = sum(cell.is_worse for cell in self.cells)
         moved = [cell for cell in self.cells if cell.agreement in {Agreement.FLIPPED, Agreement.MOVED}]
         compared = sum(cell.ratio is not None for cell in self.cells)
-        count = "1 cell" if compared == 1 else f"{compared} cells"
+        count = format_count(compared, "cell")
         margin = f"{100 * self.margin.relative:g} %"
         parts = [f"{len(moved)} changed by more than {margin} ({slower} slower)"]
         parts.append(f"{len(self.of_kind(Agreement.AGREED))} as before")

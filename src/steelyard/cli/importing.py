@@ -18,6 +18,7 @@ from steelyard.record.importers.foreign_importer import ForeignImporter
 from steelyard.record.importers.interface import ImportSummary, importer
 from steelyard.record.importers.reading import ReadOptions
 from steelyard.record.importers.table import ROWS
+from steelyard.units import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -204,14 +205,8 @@ def _stated(form: str, jobs_start_s: float | None, jobs_stop_s: float | None) ->
 
 def _text(summary: ImportSummary) -> str:
     missing = f", {summary.missing_cells} missing" if summary.missing_cells else ""
-    runs, measurements, cells = (
-        f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-        for count, noun in (
-            (summary.runs, "run"),
-            (summary.measurements, "measurement"),
-            (summary.cells, "cell"),
-        )
-    )
+    runs, cells = format_count(summary.runs, "run"), format_count(summary.cells, "cell")
+    measurements = format_count(summary.measurements, "measurement")
     lines = [
         f"{summary.result}: {runs} with {measurements} in {cells}{missing}",
         *(f"note: {note}" for note in summary.notes),

@@ -94,7 +94,7 @@ class MessagesFacts:
             operation=self.operation,
             transport=self.transport.strip(),
             is_one_clock=self.one_clock,
-            probes={str(file): str(probes) for file, probes in zip(files, self.probes, strict=False)},
+            probes=dict(zip(files, self.probes, strict=False)),
             stated={**options.stated, **({"nominal_link": self.link} if self.link else {})},
         )
 

@@ -13,6 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from steelyard.design.positions import KeyPath, locate_keys
 from steelyard.errors import StudyFileError
+from steelyard.units import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -141,7 +142,7 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
 
 
 def _failure(path: Path, problems: list[Problem]) -> StudyFileError:
-    count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+    count = format_count(len(problems), "problem")
     listed = "\n".join(f"  {problem}" for problem in problems)
     hint = "docs/reference/study-file.md lists every key with its range"
     return StudyFileError(f"study file `{path}` has {count}:\n{listed}", hint=hint, code="study-file.invalid")

@@ -12,6 +12,7 @@ from steelyard.analyse.pieces import PieceKind
 from steelyard.analyse.residuals import diagnose, lack_of_fit, rivals
 from steelyard.analyse.robust_curve import robust_curve
 from steelyard.report.noise_text import noise_content, noise_lines, plots_content
+from steelyard.units import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +63,7 @@ class FitView:
 def fit_lines(view: FitView) -> Iterator[str]:
     """Give the lines of the text."""
     model = view.model
-    yield f"{view.source}: {view.x.size} points, {_plural(len(model.pieces), 'piece')}"
+    yield f"{view.source}: {view.x.size} points, {format_count(len(model.pieces), 'piece')}"
     if model.is_searched:
         yield from _search_lines(view)
     for point in model.breakpoints:
@@ -71,7 +72,8 @@ def fit_lines(view: FitView) -> Iterator[str]:
         yield _counts_line(view.counts, is_share=model.is_proportional)
     for number, piece in enumerate(model.pieces):
         yield ""
-        yield f"== {_range_text(view, number)}: {piece.kind.value}, {_plural(piece.model.count, 'point')}"
+        points = format_count(piece.model.count, "point")
+        yield f"== {_range_text(view, number)}: {piece.kind.value}, {points}"
         yield from _curve_lines(view, piece)
         yield from piece.model.summary(_call(view, number, piece)).rstrip("\n").split("\n")
         yield ""
@@ -89,17 +91,13 @@ def _search_lines(view: FitView) -> Iterator[str]:
     yield f"Breakpoints searched on {what}, noise {model.sigma:.3g}: {proof}"
 
 
-def _plural(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
-
-
 def _break_line(point: Breakpoint, level: float, name: str) -> str:
     text = f"Break at {name} = {point.at:.6g}, between {point.below:g} and {point.above:g}"
     if point.interval is not None:
         text += f"; {level:.0%} interval {point.interval[0]:g} to {point.interval[1]:g}"
     if point.mixed is not None:
         text += f"; both regimes between {point.mixed[0]:g} and {point.mixed[1]:g}"
-        text += f" ({_plural(point.mixed_points, 'point')} on the other side's curve)"
+        text += f" ({format_count(point.mixed_points, 'point')} on the other side's curve)"
     return text
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from steelyard.record.importers.foreign import is_plausible
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from steelyard.record.importers.foreign import Source
     from steelyard.record.importers.problem_list import ProblemList
+
+_LONGEST_WHOLE: Final = 9
+"""Digits of a whole number: more would not fit into 32 bits."""
 
 
 def rows(source: Source, delimiter: str, comment: str = "") -> Iterator[tuple[int, list[str]]]:
@@ -35,6 +38,45 @@ def rows(source: Source, delimiter: str, comment: str = "") -> Iterator[tuple[in
                 yield reader.line_num, [field.strip() for field in row]
     except csv.Error as error:
         source.refuse(f"line {reader.line_num}", f"not CSV: {error}")
+
+
+def table_rows(source: Source, delimiter: str, comment: str = "") -> list[tuple[int, list[str]]]:
+    """Give all rows; blanks that separate fields may be several.
+
+    Raises
+    ------
+    DataError
+        If there are none.
+    """
+    found = list(rows(source, delimiter, comment))
+    if not found:
+        source.refuse("line 1", "the file is empty, or comments alone" if comment else "the file is empty")
+    if delimiter == " ":
+        return [(line, [field for field in row if field]) for line, row in found]
+    return found
+
+
+def delimiter_of(line: str) -> str:
+    """Give what separates the fields of a line: a tab, else a semicolon, else a comma, else blanks."""
+    return next((sign for sign in ("\t", ";", ",") if sign in line), " ")
+
+
+def column_place(name: str, heading: list[str]) -> int | None:
+    """Give the position of a column by its name, or by its number from 1 where no heading is that number.
+
+    Examples
+    --------
+    >>> [column_place(name, ["size", "time"]) for name in ("time", "1", "3")]
+    [1, 0, None]
+    """
+    if name in heading:
+        return heading.index(name)
+    return int(name) - 1 if is_whole(name) and 1 <= int(name) <= len(heading) else None
+
+
+def is_whole(text: str) -> bool:
+    """Tell whether a text is a whole number from 0 that fits into 32 bits."""
+    return text.isascii() and text.isdecimal() and len(text) <= _LONGEST_WHOLE
 
 
 def headed_rows(

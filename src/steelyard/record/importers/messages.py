@@ -14,7 +14,7 @@ import numpy as np
 
 from steelyard.errors import DataError, UsageError
 from steelyard.record.importers import skampi, zoo
-from steelyard.record.importers.delimited import number_of, rows
+from steelyard.record.importers.delimited import column_place, delimiter_of, number_of, rows, table_rows
 from steelyard.record.importers.foreign import DECIMAL_EXPONENTS, ForeignFile, Source
 from steelyard.record.importers.foreign_importer import Alternatives, ForeignImporter
 from steelyard.record.importers.message_columns import BOTH_ENDS, MessageColumns, stated_operation
@@ -186,10 +186,10 @@ def _table(source: Source, options: ReadOptions) -> _Table:
             raise UsageError(
                 message, hint="e.g. --column size=bytes --column time=latency", code="usage.column"
             )
-        is_number = name.isdecimal() and 1 <= int(name) <= len(heading)
-        if name not in heading and not is_number:
+        place = column_place(name, heading)
+        if place is None:
             source.refuse("line 1", f"no column `{name[:40]}`; columns are: {there}")
-        places[role] = heading.index(name) if name in heading else int(name) - 1
+        places[role] = place
     is_stated = any(role in TIMES for role in places)
     for role, names in ROLES.items():
         if role in places or (is_stated and role in TIMES):
@@ -223,12 +223,7 @@ def _headed(source: Source, options: ReadOptions) -> tuple[list[str], list[tuple
     text = source.text()
     lines = [line for line in text.splitlines() if line.strip()]
     first = next((line for line in lines if not line.lstrip().startswith("#")), "")
-    delimiter = next((sign for sign in ("\t", ";", ",") if sign in first), " ")
-    found = list(rows(source, delimiter, "#"))
-    if delimiter == " ":
-        found = [(line, [field for field in row if field]) for line, row in found]
-    if not found:
-        source.refuse("line 1", "the file is empty, or comments alone")
+    found = table_rows(source, delimiter_of(first), "#")
     row = found[0][1]
     if any(number_of(field) is None for field in row[:1]) or not any(
         number_of(field) is not None for field in row
@@ -288,8 +283,8 @@ def _has_decimals(text: str) -> bool:
 
 def _beside(path: Path, suffix: str, options: ReadOptions) -> Path | None:
     """Give the file that goes with a recording: the one that was named, or the one beside it."""
-    if suffix == PROBES_SUFFIX and str(path) in options.probes:
-        return path.__class__(options.probes[str(path)])
+    if suffix == PROBES_SUFFIX and path in options.probes:
+        return options.probes[path]
     beside = path.with_name(f"{path.stem}{suffix}{path.suffix}")
     return beside if beside.is_file() else None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import DataError
+from steelyard.units import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +51,7 @@ class ProblemList:
         """
         if not self.count:
             return
-        count = "1 problem" if self.count == 1 else f"{self.count} problems"
+        count = format_count(self.count, "problem")
         shown = "\n".join(f"  {_places(lines)}: {text}" for text, lines in self._lines.items())
         rest = f"\n  and {self.count - self._listed} more" if self.count > self._listed else ""
         message = f"`{self.path}` has {count}:\n{shown}{rest}"

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,4 +62,4 @@ class ReadOptions:
     operation: str = ""
     transport: str = ""
     is_one_clock: bool = False
-    probes: dict[str, str] = field(default_factory=dict)
+    probes: dict[Path, Path] = field(default_factory=dict)

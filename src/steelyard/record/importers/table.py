@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from steelyard.errors import UsageError
-from steelyard.record.importers.delimited import number_of, rows
+from steelyard.record.importers.delimited import column_place, delimiter_of, is_whole, number_of, table_rows
 from steelyard.record.importers.foreign import (
     DECIMAL_EXPONENTS,
     MEASURE,
@@ -44,8 +44,6 @@ _PARQUET: Final = b"PAR1"
 _COMMENTS: Final = ("#", "%", "//")
 _SHOWN_HINTS: Final = 3
 _SHOWN_COLUMNS: Final = 20
-_LONGEST_WHOLE: Final = 9
-"""Digits of a whole number: more would not fit into 32 bits."""
 Row = tuple[int, list[str]]
 
 
@@ -84,14 +82,10 @@ def _delimited(source: Source, options: ReadOptions) -> tuple[list[str], list[Ro
         ),
         "",
     )
-    delimiter = next((sign for sign in ("\t", ";", ",") if sign in first), " ")
+    delimiter = delimiter_of(first)
     if delimiter == "," and all(_number(field, options.decimal) is not None for field in first.split()):
         delimiter = " "  # the commas are inside of its numbers
-    found = list(rows(source, delimiter, options.comment))
-    if delimiter == " ":
-        found = [(line, [field for field in row if field]) for line, row in found]
-    if not found:
-        source.refuse("line 1", "the file is empty")
+    found = table_rows(source, delimiter, options.comment)
     if options.has_header and not _begins_with_values(found[0][1], options):
         return found[0][1], found[1:]
     return [str(place) for place in range(1, len(found[0][1]) + 1)], found
@@ -100,7 +94,7 @@ def _delimited(source: Source, options: ReadOptions) -> tuple[list[str], list[Ro
 def _begins_with_values(row: list[str], options: ReadOptions) -> bool:
     """Tell whether a first row is none of headings: its columns have numbers, and its value is one."""
     columns = options.columns
-    if not columns or not all(_is_whole(name) for name in columns.values()):
+    if not columns or not all(is_whole(name) for name in columns.values()):
         return False
     place = int(columns.get("value", "0"))
     return not 0 < place <= len(row) or _number(row[place - 1], options.decimal) is not None
@@ -143,7 +137,7 @@ class _Columns:
     def of(cls, source: Source, heading: list[str], options: ReadOptions) -> _Columns:
         wanted = options.columns or {role: role for role in ROLES if role in heading}
         there = ", ".join(f"`{name[:40]}`" for name in heading[:30])
-        found = {role: _place(name, heading) for role, name in wanted.items()}
+        found = {role: column_place(name, heading) for role, name in wanted.items()}
         if absent := [wanted[role] for role, place in found.items() if place is None]:
             source.refuse("line 1", f"no column `{'`, `'.join(absent)}`; columns are: {there}")
         places = {role: place for role, place in found.items() if place is not None}
@@ -169,13 +163,6 @@ class _Columns:
         """Names of the columns that are not taken."""
         taken = {*self.places.values(), *self.values}
         return [name for place, name in enumerate(self.heading) if place not in taken]
-
-
-def _place(name: str, heading: list[str]) -> int | None:
-    """Give the position of a column by its name, or by its number from 1 where no heading is that number."""
-    if name in heading:
-        return heading.index(name)
-    return int(name) - 1 if _is_whole(name) and 1 <= int(name) <= len(heading) else None
 
 
 @dataclass(slots=True)
@@ -257,7 +244,7 @@ class _Reader:
         role = self._options.wide
         if not role:
             return {}
-        return {role: heading if role != "iteration" or _is_whole(heading) else str(number)}
+        return {role: heading if role != "iteration" or is_whole(heading) else str(number)}
 
     def _add(self, texts: dict[str, str], text: str) -> None:
         levels = {
@@ -324,10 +311,10 @@ def _faults(texts: dict[str, str]) -> Iterable[str]:
     """Give what is wrong with the fields beside the values."""
     if texts.get("phase", MEASURE) not in (MEASURE, WARM_UP):
         yield f"phase is `{texts['phase'][:40]}`; expected `{MEASURE}` or `{WARM_UP}`"
-    if not _is_whole(texts.get("iteration", "1")):
+    if not is_whole(texts.get("iteration", "1")):
         yield f"iteration is `{texts['iteration'][:40]}`; expected a whole number"
     code = texts.get("exit_code", "")
-    if code and not _is_whole(code.removeprefix("-")):
+    if code and not is_whole(code.removeprefix("-")):
         yield f"exit code is `{code[:40]}`; expected a whole number, or nothing"
 
 
@@ -335,10 +322,6 @@ def _number(text: str, decimal: str) -> Decimal | None:
     if decimal == ",":
         return None if "." in text else number_of(text.replace(",", "."))
     return number_of(text)
-
-
-def _is_whole(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= _LONGEST_WHOLE
 
 
 def _is_decimal_comma(text: str) -> bool:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.charts.parts import SCHEMA, coloured, named_rows, only_chosen, selector, tip
+from steelyard.report.charts.parts import (
+    SCHEMA,
+    WHOLE_NUMBERS,
+    coloured,
+    named_rows,
+    only_chosen,
+    selector,
+    tip,
+)
 from steelyard.report.charts.theme import CLASS_COLOURS
 
 if TYPE_CHECKING:
@@ -57,7 +65,7 @@ def stacked_classes(choices: Sequence[str], setups: Sequence[str], pairs: Sequen
                 "type": "quantitative",
                 "title": "workloads",
                 "scale": {"padding": 0},
-                "axis": {"tickMinStep": 1, "format": "d"},
+                "axis": WHOLE_NUMBERS,
             },
             "color": coloured("name", CLASS_COLOURS, is_beside_names=True),
             "order": {"field": "rank", "type": "quantitative"},

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.report.charts.parts import (
     SCHEMA,
+    WHOLE_NUMBERS,
     coloured,
     difference,
     fitting_scale,
@@ -124,8 +125,7 @@ def run_sequence(colours: Mapping[str, str], axis: str, values: Sequence[float] 
         "width": 820,
         "mark": {"type": "point", "filled": True, "size": 34, "opacity": 0.75},
         "encoding": {
-            "x": numeric("position", "run, in order of execution", zero=False)
-            | {"axis": {"tickMinStep": 1, "format": "d"}},
+            "x": numeric("position", "run, in order of execution", zero=False) | {"axis": WHOLE_NUMBERS},
             "y": numeric("value", axis, **fitting_scale([values], zero=False)),
             "color": coloured("command", colours),
             "shape": shaped("kind", ["measured", "outlier", "warm-up"]) | {"legend": {"orient": "bottom"}},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from steelyard.report.charts.parts import SCHEMA, coloured
+from steelyard.report.charts.parts import SCHEMA, WHOLE_NUMBERS, coloured
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +43,7 @@ def histogram_of_ratios(colours: Mapping[str, str]) -> dict[str, Json]:
                 "aggregate": "count",
                 "title": "cells",
                 "scale": {"padding": 0},
-                "axis": {"tickMinStep": 1, "format": "d"},
+                "axis": WHOLE_NUMBERS,
             },
             "color": coloured("isolation", colours),
             "tooltip": [

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from steelyard.report.charts.parts import SCHEMA, fitting_scale, numeric, only_chosen, selector, tip
+from steelyard.report.charts.parts import (
+    SCHEMA,
+    WHOLE_NUMBERS,
+    fitting_scale,
+    numeric,
+    only_chosen,
+    selector,
+    tip,
+)
 from steelyard.report.charts.theme import HIGHLIGHT, PALETTE
 
 if TYPE_CHECKING:
@@ -31,7 +39,7 @@ def levels_over_results(series: Sequence[str], views: Iterable[Sequence[float]] 
     """
     only = only_chosen("series", "chosen_series")
     value = numeric("percent", "value, first level = 100 [%]", **fitting_scale(views, zero=False))
-    place: dict[str, Json] = {"axis": {"tickMinStep": 1, "format": "d"}}
+    place: dict[str, Json] = {"axis": WHOLE_NUMBERS}
     return {
         "$schema": SCHEMA,
         "height": 290,

@@ -15,6 +15,16 @@ if TYPE_CHECKING:
 SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
 """Names the version of the grammar; nothing is fetched from it."""
 
+_IS_WHOLE: Final = "datum.value % 1 === 0"
+WHOLE_NUMBERS: Final[dict[str, Json]] = {
+    "tickMinStep": 1,
+    "format": "d",
+    "labelExpr": f"{_IS_WHOLE} ? datum.label : ''",
+    "gridOpacity": {"condition": {"test": _IS_WHOLE, "value": 1}, "value": 0},
+    "tickOpacity": {"condition": {"test": _IS_WHOLE, "value": 1}, "value": 0},
+}
+"""Axis of numbers of things. Between 0 and 1 there is a tick all the same, which is not shown."""
+
 
 def selector(name: str, label: str, options: Sequence[str], chosen: str | None = None) -> dict[str, Json]:
     """Give a parameter the reader sets with a menu; with one option there is no menu.

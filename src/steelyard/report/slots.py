@@ -306,6 +306,18 @@ def change_interval(estimate: Estimate) -> str:
     return _limits(estimate, signed_change)
 
 
+def ratio_interval(estimate: Estimate) -> str:
+    """Write the limits of a ratio in percent.
+
+    Examples
+    --------
+    >>> from steelyard.model.finding import Estimate
+    >>> ratio_interval(Estimate(0.2, "ratio", "", 0.1, 0.5, 0.95))
+    '95 % interval 10 % to 50 %'
+    """
+    return _limits(estimate, lambda value: percent(100 * value))
+
+
 def _count(value: float) -> str:
     return f"{value:,.0f}".replace(",", " ")
 
@@ -387,5 +399,6 @@ INTERVAL_STYLES: Final[dict[str, Callable[[Estimate], str]]] = {
     "rounded_change": rounded_change,
     "rounded_change_interval": rounded_change_interval,
     "change_interval": change_interval,
+    "ratio_interval": ratio_interval,
 }
 """Ways to write an estimate that need its limits."""

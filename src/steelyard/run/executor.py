@@ -63,6 +63,28 @@ class Sink(Protocol):
         """Give the batches that need not be executed again."""
 
 
+class Selection(Protocol):
+    """Says which batches of a plan are worth executing, while it is executed."""
+
+    def wants(self, batch: Batch) -> bool:
+        """Tell whether a batch is to be executed; asked before each one, in the order of the plan."""
+
+    def left_s(self) -> float:
+        """Give the longest time that may be left [s]."""
+
+
+class EveryBatch:
+    """Wants the whole plan."""
+
+    def wants(self, batch: Batch) -> bool:
+        """Want it."""
+        return True
+
+    def left_s(self) -> float:
+        """Set no bound."""
+        return float("inf")
+
+
 def unguarded(batch: int) -> None:
     """Admit every batch."""
 
@@ -95,6 +117,8 @@ class ExecutionOptions:
         Time a worker may be silent beyond its limits [s].
     files : RunFiles or None
         Where the files of runs are kept; ``None`` for plans whose runs leave none.
+    selection : Selection
+        Which batches are executed, and which are left out.
     """
 
     placement: Placement
@@ -105,6 +129,7 @@ class ExecutionOptions:
     progress: Progress = field(default_factory=Silent)
     patience_s: float = PATIENCE_S
     files: RunFiles | None = None
+    selection: Selection = field(default_factory=EveryBatch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,21 +210,31 @@ class _Executor:
         todo = [batch for batch in self._plan.batches if batch.number not in complete]
         progress = self._options.progress
         progress.begin(len(self._plan.batches), len(self._plan.batches) - len(todo))
+        selection, left_out = self._options.selection, set[int]()
+        executed = 0
         with WorkerPool(self._session) as pool:
             for index, batch in enumerate(todo):
                 cell = self._plan.cell_of(batch)
+                if not selection.wants(batch):
+                    left_out.add(batch.cell)
+                    progress.left_out()
+                    continue
+                executed += 1
                 progress.batch(cell.levels)
                 batch_began_s = time.monotonic()
                 self._execute_batch(batch, cell, pool)
                 self._estimator.add(cell, time.monotonic() - batch_began_s)
                 rest = todo[index + 1 :]
                 self._release_unneeded(pool, cell, rest)
-                progress.batch_done(self._estimator.left_s(rest), self._failed_runs())
+                wanted = [each for each in rest if each.cell not in left_out]
+                foreseen_s = self._estimator.left_s(wanted)
+                left_s = None if foreseen_s is None else min(foreseen_s, selection.left_s())
+                progress.batch_done(left_s, self._failed_runs())
         self._require_success()
         elapsed_s = time.monotonic() - began_s
         resumed = len(self._plan.batches) - len(todo)
         statuses = dict(self._statuses)
-        return ExecutionSummary(len(todo), resumed, statuses, self._broken, self._starts_s, elapsed_s)
+        return ExecutionSummary(executed, resumed, statuses, self._broken, self._starts_s, elapsed_s)
 
     def _execute_batch(self, batch: Batch, cell: Cell, pool: WorkerPool) -> None:
         execution = cell.execution

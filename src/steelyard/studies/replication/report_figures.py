@@ -101,21 +101,24 @@ def difference_figure(shown: Shown, name: str, effects: Sequence[str]) -> Figure
             "high": _change(each.estimates["ratio"].high),
             "verdict": each.verdict,
             "relation": each.facts["relation"],
+            "margin_low": -100 * margin / (100 + margin),
+            "margin_high": margin,
         }
         for each in chosen
+        for margin in (float(each.facts["margin_percent"] or 0.0),)
     ]
-    margin = float(chosen[0].facts["margin_percent"] or 0.0)
     largest = max(abs(float(row[name] or 0.0)) for row in rows for name in ("percent", "low", "high"))
     labels = [str(row["label"]) for row in rows]
     played = " (between parts of one machine)" if any(each.facts["played"] for each in chosen) else ""
     return Figure(
         id=f"differences_{name}",
         title=f"{_DIFFERENCES[name]}{played}",
-        caption="How to read it: the green band is the margin of equivalence. What is surely inside it is "
-        "equivalent; what is not, and surely differs, is different; anything else is undecided. Throughput "
-        "is better to the right, response time to the left.",
+        caption="How to read it: the green band is the margin of equivalence. A line is the interval of a "
+        "difference; what lies outside the band with the whole of it is different. Equivalence is judged by "
+        "the interval of two one-sided tests, which is a little narrower; anything else is undecided. "
+        "Throughput is better to the right, response time to the left.",
         alternative="Relative differences with intervals, one row per comparison, and the margin as a band",
-        spec=forest_of_differences(labels, margin, is_wide=largest > WIDE_PERCENT),
+        spec=forest_of_differences(labels, is_wide=largest > WIDE_PERCENT),
         datasets={"differences": dataset(rows)},
     )
 

@@ -9,6 +9,7 @@ from steelyard.studies.replication.report_answer import TONES as ANSWER_TONES
 from steelyard.studies.replication.report_table_parts import (
     NOTHING,
     as_key,
+    percent_value,
     table_of,
     verdict_value,
     what_values,
@@ -40,6 +41,7 @@ def answer_table(findings: FindingSet, question: str) -> Table | None:
             Value(each.verdict, tone=RQ_TONES[ANSWER_TONES.get(each.verdict, "warn")], finding=each.id),
             *(fact_value(each, name) for name in ("comparisons", "equivalent", "different", "undecided")),
             change_value(each, "largest") if "largest" in each.estimates else NOTHING,
+            change_interval_value(each, "largest") if "largest" in each.estimates else NOTHING,
             Value(str(each.facts["largest_of"])),
         )
         for each in findings.of("answer")
@@ -53,7 +55,12 @@ def answer_table(findings: FindingSet, question: str) -> Table | None:
         Column("equivalent", is_number=True),
         Column("different", is_number=True),
         Column("undecided", is_number=True),
-        Column("largest", is_number=True, explanation="largest sure difference"),
+        Column(
+            "largest",
+            is_number=True,
+            explanation="largest difference, or the widest interval where none is different",
+        ),
+        Column("95 % interval"),
         Column("of", in_terminal=False),
     )
     note = "An answer rests on the comparisons of the table below and on nothing else."
@@ -67,6 +74,7 @@ def comparison_table(findings: FindingSet, effects: Sequence[str], name: str, ti
         (
             *what_values(each),
             Value(f"{each.subject['second']} against {each.subject['first']}"),
+            percent_value(each, "margin_percent"),
             verdict_value(each),
             change_value(each, "ratio"),
             change_interval_value(each, "ratio"),
@@ -83,8 +91,9 @@ def comparison_table(findings: FindingSet, effects: Sequence[str], name: str, ti
         Column("what"),
         Column("metric"),
         Column("settings"),
+        Column("margin", is_number=True, in_terminal=False),
         Column("verdict"),
-        Column("difference", is_number=True, explanation="of the means over runs, second against first"),
+        Column("difference", is_number=True, explanation="second against first in a block, geometric mean"),
         Column("95 % interval", in_terminal=False),
         Column(
             "published relation",

@@ -24,6 +24,8 @@ from steelyard.studies.replication.circumstances import (
     twin_finding,
 )
 from steelyard.studies.replication.comparisons import METRICS, comparison_findings, device_findings
+from steelyard.studies.replication.floor import floor_findings
+from steelyard.studies.replication.lateness import lateness_findings
 from steelyard.studies.replication.margins import margins_of
 from steelyard.studies.replication.options import FEWEST_BLOCKS
 from steelyard.studies.replication.overheads import overhead_findings, recording_findings
@@ -133,6 +135,8 @@ def _measured(
     yield from cause_findings(cells, sentences_of(plan), plan.seed)
     yield from cell_findings(cells)
     yield from software_findings(cells)
+    yield from lateness_findings(cells, margins)
+    yield from floor_findings(cells, margins, looks)
     yield from twin_finding(summaries, margins, looks)
 
 

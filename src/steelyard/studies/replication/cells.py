@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from steelyard.model import Cell, Execution
 from steelyard.run.resident import program_environment
 from steelyard.run.run_files import PLACE
-from steelyard.studies.replication.configurations import OWN
+from steelyard.studies.replication.configurations import OWN, uses_storage
 from steelyard.studies.replication.effects import CONTAINER, NATIVE, STORAGE_SWAPPED, devices_of
 from steelyard.studies.replication.programs import absence
-from steelyard.studies.replication.settings import settings_of_program, settings_of_service
+from steelyard.studies.replication.settings import OTHER_STORAGE, settings_of_program, settings_of_service
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -80,11 +80,16 @@ def cells_of(
         for experiment, parameters in configurations.items()
         for configuration in parameters
         for setting in _wanted_settings(experiment, options, host.ground)
+        if experiment in WITH_SERVICE or uses_storage(experiment, configuration) or not _is_moved(setting)
     ]
     return tuple(
         _cell(number, experiment, (configuration, configurations[experiment]), setting, options, host)
         for number, (experiment, configuration, setting) in enumerate(levels)
     )
+
+
+def _is_moved(setting: Setting) -> bool:
+    return setting.name.endswith(OTHER_STORAGE)
 
 
 def _wanted_settings(experiment: str, options: ReplicationOptions, ground: Ground) -> Iterator[Setting]:

@@ -18,12 +18,16 @@ if TYPE_CHECKING:
         ReplicationOptions,
     )
 
+FLOOR: Final = "harness-floor"
 MICRO: Final = (
+    FLOOR,
     "invocation-interpreted",
     "invocation-c1",
     "invocation-c2",
     "invocation-no-inlining",
     "file-io",
+    "file-synced",
+    "file-direct",
     "network-io",
 )
 PROBES: Final = ("inactive", "collecting", "writing")
@@ -37,7 +41,7 @@ MONITORING: Final = (
     *(f"opentelemetry-python-{probe}" for probe in PROBES),
 )
 QUICK: Final = {
-    "e1": ("invocation-c2", "file-io", "network-io"),
+    "e1": (FLOOR, "invocation-c2", "file-synced", "network-io"),
     "e2": ("none-unrecorded", "none-baseline", "kieker-writing"),
 }
 """Of each experiment that has more than a quick study has time for."""
@@ -89,6 +93,17 @@ def _chosen(every: Configurations, experiment: str, options: ReplicationOptions)
     if experiment == "causes" and named:
         named = [name for name in every if name in named or name == AS_IT_IS]
     return {name: every[name] for name in named or every}
+
+
+def uses_storage(experiment: str, configuration: str) -> bool:
+    """Whether a program of one role works on the storage of its role.
+
+    Examples
+    --------
+    >>> uses_storage("e1", "file-synced"), uses_storage("e1", "network-io"), uses_storage("causes", "file-x")
+    (True, False, False)
+    """
+    return experiment == "e1" and configuration.startswith("file-")
 
 
 def has_probe(name: str) -> bool:

@@ -18,6 +18,7 @@ from steelyard.report.charts.replication import (
 from steelyard.report.charts.theme import assign_colours
 from steelyard.report.dataset import dataset
 from steelyard.report.page import Figure
+from steelyard.studies.replication.overheads import LOSES, keeping_first
 from steelyard.studies.replication.tables import read_series
 
 if TYPE_CHECKING:
@@ -36,7 +37,13 @@ HALF_PANEL: Final = 330
 EDGE: Final = 0.7
 """Lower edge of a logarithmic axis, over the smallest number that is shown."""
 OWN: Final = "our own recording"
-PREFERRED: Final = {OWN: "#009E73", "inactive": "#9AA4AE", "collecting": "#56B4E9", "writing": "#0072B2"}
+PREFERRED: Final = {
+    OWN: "#009E73",
+    "inactive": "#9AA4AE",
+    "collecting": "#56B4E9",
+    "writing": "#0072B2",
+    LOSES: "#C9CED3",
+}
 NS_PER_US: Final = 1e3
 NS_PER_MS: Final = 1e6
 
@@ -131,12 +138,12 @@ def cost_figure(shown: Shown) -> Figure | None:
     ]
     rows += [
         _cost_row(
-            each.subject["probe"],
-            f"{each.subject['framework']} {each.subject['probe']}",
+            LOSES if each.verdict == LOSES else each.subject["probe"],
+            f"{each.subject['framework']} {each.subject['probe']}{_kept(each)}",
             each,
             each.estimates["overhead"],
         )
-        for each in shown.findings.of("overhead")
+        for each in keeping_first(shown.findings.of("overhead"))
     ]
     if not rows:
         return None
@@ -149,7 +156,8 @@ def cost_figure(shown: Shown) -> Figure | None:
         title="What watching costs per call",
         caption="How to read it: the bar is the mean response time with a probe less that without one; the "
         "line is its 95 % interval over launches. Our own recording is the time of a loop whose calls are "
-        "kept less that of a loop of which only the whole is timed.",
+        "kept less that of a loop of which only the whole is timed. What loses records is drawn in grey and "
+        "last: its bar is not the cost of keeping every record, and no other one is held against it.",
         alternative="Cost per call with intervals, a bar per framework and state of its probe",
         spec=cost_bars(
             [str(row["label"]) for row in rows],
@@ -158,6 +166,12 @@ def cost_figure(shown: Shown) -> Figure | None:
         ),
         datasets={"costs": dataset(rows)},
     )
+
+
+def _kept(overhead: Finding) -> str:
+    """Say in the label of a bar that it is not the cost of keeping every record."""
+    kept = overhead.estimates["kept"].value
+    return f", keeps {kept:.0f} %" if overhead.verdict == LOSES and kept is not None else ""
 
 
 def _cost_row(kind: str, label: str, finding: Finding, cost: Estimate) -> Row:

@@ -137,6 +137,8 @@ def _fluctuation(findings: FindingSet, shown: Shown) -> Iterator[Section]:
 
 def _experiment(findings: FindingSet, shown: Shown, experiment: str) -> Section:
     blocks: tuple[Block | None, ...] = (tables.cell_table(findings, experiment),)
+    if experiment == "e1":
+        blocks = (listed(PHRASING, findings.of("harness_floor")), *blocks)
     if experiment == "e2":
         blocks = (
             listed(PHRASING, findings.of("recording_cost")),
@@ -146,7 +148,8 @@ def _experiment(findings: FindingSet, shown: Shown, experiment: str) -> Section:
             *blocks,
         )
     if experiment in {"e3", "e4"}:
-        blocks = (figures.latency_figure(shown, experiment), *blocks)
+        lateness = tables.lateness_table(findings, experiment)
+        blocks = (figures.latency_figure(shown, experiment), *blocks, lateness)
     failed = [each for each in findings.of("failed_benchmark") if each.subject["experiment"] == experiment]
     return Section(experiment, TITLES[experiment], "", present(listed(PHRASING, failed), *blocks))
 

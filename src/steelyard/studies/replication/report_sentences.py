@@ -31,6 +31,8 @@ _BESIDE: Final = (
 )
 _KEPT: Final = "keeping every call ({subject.language}, {subject.setting})"
 _COST: Final = "{estimates.cost} per call ({estimates.cost:interval})"
+_LOSING: Final = "[; {facts.losing} loses records and is held against nothing]"
+_FLOOR: Final = "{subject.configuration} ({subject.setting}) against an empty benchmark"
 _MARK: Final = "[; {facts.played}]"
 _MARKS: Final = _MARK + "[; versions differ too: {facts.software}]"
 
@@ -65,11 +67,16 @@ PHRASING: Final = Phrasing(
         "recording_cost": {
             "below every framework": f"{_KEPT} costs {_COST}: less than every framework measured"
             "[, of which the cheapest at work costs {estimates.cheapest}]"
-            "[; not surely less than {facts.not_below}]",
-            "not below every framework": f"{_KEPT} costs {_COST}: not surely less than {{facts.not_below}}",
-            "not decided": f"{_KEPT} costs {_COST}; no framework was measured beside it",
+            f"[; not surely less than {{facts.not_below}}]{_LOSING}",
+            "not below every framework": f"{_KEPT} costs {_COST}: not surely less than {{facts.not_below}}"
+            f"{_LOSING}",
+            "not decided": f"{_KEPT} costs {_COST}; no framework that keeps its records was measured beside "
+            f"it{_LOSING}",
         },
         "overhead": {
+            "loses records": "{subject.framework} {subject.probe} ({subject.setting}): {estimates.overhead} "
+            "per call ({estimates.overhead:interval}), but only {estimates.kept} of the records are there "
+            "afterwards: no cost of keeping them, and held against nothing",
             ANY_VERDICT: "{subject.framework} {subject.probe} ({subject.setting}): {estimates.overhead} per "
             "call ({estimates.overhead:interval})[; {estimates.kept} of the records are there afterwards]",
         },
@@ -102,6 +109,19 @@ PHRASING: Final = Phrasing(
             "{facts.runs} runs: {facts.reason}",
             "sometimes fails": "{subject.experiment} {subject.configuration} ({subject.setting}) fails in "
             "{facts.failed} of {facts.runs} runs: {facts.reason}",
+        },
+        "harness_floor": {
+            "above the floor": f"{_FLOOR}, {_CHANGE}: {{estimates.cost}} of an operation are its own "
+            "({estimates.cost:interval})",
+            "at the floor": f"{_FLOOR}, {_CHANGE}: its throughput is the harness's, and says nothing of "
+            "what it calls",
+            "undecided": f"{_FLOOR}, {_CHANGE}: undecided[, {{facts.reason}}]",
+        },
+        "driver_lateness": {
+            ANY_VERDICT: "{subject.experiment} {subject.configuration} ({subject.setting}): the driver was "
+            "{verdict}; late by itself by {estimates.mean} on average, {estimates.mean_share} of the "
+            "latency ({estimates.mean_share:interval}), and by {estimates.p99} in the 99th percentile, "
+            "{estimates.p99_share} of it ({estimates.p99_share:interval})",
         },
         "availability": {
             ANY_VERDICT: "{subject.experiment} {subject.configuration} {subject.setting}: {facts.reason}",

@@ -114,7 +114,7 @@ def test_a_plan_fixes_the_margin_of_each_experiment_unless_a_reader_states_anoth
 
 def test_without_a_container_technology_its_cells_are_missing_with_the_reason() -> None:
     made = designed(here=host(container=None), experiments=("e1",))
-    assert {cell.levels["setting"] for cell in made.cells if cell.execution} == {"native"}
+    assert {cell.levels["setting"] for cell in made.cells if cell.execution} == {"native", "storage-swapped"}
     assert set(missing(made).values()) == {"docker: not installed (repair: install it)"}
 
 
@@ -146,10 +146,28 @@ def test_one_device_has_nothing_to_swap_but_its_storages(tmp_path: Path) -> None
     assert roles["container"]["driver"]["container"] is None
 
 
+def test_only_what_works_on_a_storage_is_executed_on_the_other_one_too(tmp_path: Path) -> None:
+    made = designed(here=host(TWO), experiments=("e1", "e2"))
+    moved = {
+        (cell.levels["experiment"], cell.levels["configuration"])
+        for cell in made.cells
+        if cell.levels["setting"].endswith("storage-swapped")
+    }
+    assert moved == {("e1", name) for name in ("file-io", "file-synced", "file-direct")}
+    (asked,) = (
+        each
+        for each in asked_of(designed(here=host(TWO), experiments=("e1",), blocks=5), tmp_path)
+        if (each["configuration"]["name"], each["block"]) == ("file-synced", 1)
+        and each["setting"]["name"] == "D1-storage-swapped"
+    )
+    assert asked["setting"]["roles"]["app"]["storage"] == "H2"
+
+
 def test_two_devices_are_compared_and_their_roles_swapped() -> None:
     ground = host(TWO).ground
     names = [each.name for each in settings_of_program(ground)]
-    assert names == ["D1-native", "D1-container", "D2-native", "D2-container"]
+    kinds = ("native", "container", "storage-swapped")
+    assert names == [f"{device}-{kind}" for device in ("D1", "D2") for kind in kinds]
     places = {each.name: each.roles for each in settings_of_service(ground)}
     native, swapped, moved = (places[name] for name in ("native", "swapped", "storage-swapped"))
     assert (native["service"], native["database"]) == (RolePlace("D1", "H1"), RolePlace("D2", "H2"))
@@ -265,7 +283,11 @@ def test_a_file_of_devices_says_where(tmp_path: Path) -> None:
     file = tmp_path / "devices.toml"
     file.write_text('[devices.far]\nkind = "ssh"\nhost = "far.example"\n', encoding="utf-8")
     found = host_here(settle(ReplicationOptions(devices=str(file), containers="none")), {})
-    assert [each.name for each in settings_of_program(found.ground)] == ["native", "container"]
+    assert [each.name for each in settings_of_program(found.ground)] == [
+        "native",
+        "container",
+        "storage-swapped",
+    ]
     assert settings_of_service(found.ground)[0].roles["driver"].device == "here"
     assert found.devices["far"]["host"] == "far.example"
 

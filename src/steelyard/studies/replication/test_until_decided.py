@@ -51,7 +51,11 @@ def planned(levels: Mapping[Level, float], *, blocks: int = 30, minutes: float |
         Cell(number, dict(zip(NAMES, ("e1", *level), strict=True)), Execution("bare", ("python",)))
         for number, level in enumerate([*levels, next(iter(levels))])
     ]
-    options = {"a_a": f"0,{len(levels)}", "margin_percent": 5.0, "budget_minutes": minutes}
+    options: dict[str, str | int | float | bool | None] = {
+        "a_a": f"0,{len(levels)}",
+        "margin_percent": 5.0,
+        "budget_minutes": minutes,
+    }
     return Plan(
         study="replication",
         seed=1,
@@ -137,6 +141,21 @@ def test_only_what_is_open_is_executed_further_and_the_budget_ends_it(tmp_path: 
     assert verdicts(tmp_path, plan) == {"file-io": "different", "network-io": "undecided"}
 
 
+def test_a_block_that_takes_unusually_long_is_cut_off_where_the_budget_ends(tmp_path: Path) -> None:
+    speeds = {level: 1.05 if "container" in level else 1.0 for level in CLEAR}
+    plan = planned(speeds, minutes=2.0)
+    clock = Clock()
+    with UntilDecided(plan, tmp_path, clock) as selection:
+        for batch in plan.batches:
+            if selection.wants(batch):
+                levels = plan.cell_of(batch).levels
+                lay(tmp_path, plan, batch, speeds[levels["configuration"], levels["setting"]], 0.05)
+                clock.now_s += RUN_S if batch.block < 6 else 10 * RUN_S
+    assert 120 <= clock.now_s < 120 + 10 * RUN_S
+    times = read_looks(tmp_path, plan.id, 1)
+    assert (times.end, times.looks[0][-1][1]) == ("spent", 1.0)
+
+
 def test_the_last_planned_block_is_looked_at_too(tmp_path: Path) -> None:
     speeds = {level: 1.05 if "container" in level else 1.0 for level in CLEAR}
     plan = planned(speeds, blocks=6)
@@ -163,7 +182,9 @@ def test_a_study_that_is_stopped_and_continued_executes_what_it_would_have(tmp_p
 def test_a_stopped_study_is_analysed_with_what_there_is(tmp_path: Path) -> None:
     plan = planned(CLEAR)
     execute(tmp_path, plan, CLEAR, stop_after=3 * len(plan.cells))
-    assert planned_looks(tmp_path, plan, 3) == ((3, pytest.approx(0.1)),)
+    ((blocks, fraction),) = planned_looks(tmp_path, plan, 3) or ()
+    assert blocks == 3
+    assert fraction == pytest.approx(0.1)
     assert set(verdicts(tmp_path, plan).values()) == {"undecided"}
 
 

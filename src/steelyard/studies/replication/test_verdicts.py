@@ -47,12 +47,16 @@ def test_clear_cases_are_decided() -> None:
 
 def test_a_sure_difference_inside_of_the_margin_or_across_it_is_not_different() -> None:
     inside = dict(enumerate([0.030, 0.031, 0.029, 0.030, 0.031]))
-    across = dict(enumerate([0.040, 0.055, 0.045, 0.060, 0.050]))
+    across = dict(enumerate([0.020, 0.075, 0.045, 0.080, 0.050]))
+    narrow = dict(enumerate([0.040, 0.055, 0.045, 0.060, 0.050]))
     found = judge(inside, design_of(MARGIN, 1))
     assert (found.verdict, found.look.low > 1) == (Holding.EQUIVALENT, True)
     found = judge(across, design_of(MARGIN, 1))
     assert (found.verdict, found.look.low > 1) == (Holding.UNDECIDED, True)
-    assert "surely a difference, but the interval reaches over the margin" in found.reason
+    assert "surely a difference, but the interval reaches over the margin; about" in found.reason
+    found = judge(narrow, design_of(MARGIN, 1))
+    assert (found.verdict, found.is_open) == (Holding.UNDECIDED, False)
+    assert "the limit of the margin lies within it" in found.reason
 
 
 def test_few_launches_give_no_verdict_and_say_why() -> None:

@@ -137,6 +137,8 @@ class UntilDecided:
                 self._judge(batch.block)
         if self._end != OPEN or batch.block < self._block or batch.cell not in self._wanted:
             return False
+        if self.left_s() <= 0:
+            return False  # a block that takes longer than its like ends here: pairs that are whole count
         self._running = batch.cell, self._clock()
         return True
 

@@ -17,7 +17,8 @@ from steelyard.model.plan import Batch
 from steelyard.record.ledger import Ledger
 from steelyard.record.ledger_reader import LedgerReader
 from steelyard.record.tables import read_attempts, read_runs, write_tables
-from steelyard.run.executor import ExecutionOptions, execute
+from steelyard.run.execution_options import ExecutionOptions
+from steelyard.run.executor import execute
 from steelyard.run.gate import Patience
 from steelyard.run.isolation.registry import sweep_all, technology
 from steelyard.run.neighbours import neighbours

@@ -20,6 +20,7 @@ from steelyard.studies.replication.programs import BENCHMARKS, find_programs
 STUDY_FILE = """
 study = "replication"
 quick = true
+blocks = 5
 experiments = ["e2"]
 configurations = ["none-baseline"]
 settings = ["native"]

@@ -19,6 +19,7 @@ from tests.fixtures.replication_runs import (
 from steelyard.record.experiment import write_table
 from steelyard.share.verify import verify
 from steelyard.studies.replication.analysis import analyse
+from steelyard.studies.replication.overheads import keeping_first
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,8 +38,10 @@ def one(findings: FindingSet, claim: str, **subject: str) -> Finding:
 def compared(tmp_path_factory: pytest.TempPathFactory) -> FindingSet:
     """Micro benchmarks and a service whose ratios are planted."""
     cells = {
+        ("e1", "harness-floor", "native"): Micro(1.01e6),
         ("e1", "invocation-c2", "native"): Micro(1e6),
         ("e1", "invocation-c2", "container"): Micro(1.002e6),
+        ("e1", "invocation-no-inlining", "native"): Micro(0.5e6),
         ("e1", "file-io", "native"): Micro(5.5e5),
         ("e1", "file-io", "container"): Micro(1.59 * 5.5e5),
         ("e3", "mixed", "native"): Requests(),
@@ -62,6 +65,15 @@ def test_what_agrees_within_the_margin_is_equivalent(compared: FindingSet) -> No
     found = one(compared, "comparison", configuration="invocation-c2")
     assert found.verdict == "equivalent"
     assert found.facts["family"] == 2
+
+
+def test_what_cannot_be_told_from_an_empty_benchmark_is_said(compared: FindingSet) -> None:
+    at, above = (
+        one(compared, "harness_floor", configuration=name)
+        for name in ("invocation-c2", "invocation-no-inlining")
+    )
+    assert (at.verdict, above.verdict) == ("at the floor", "above the floor")
+    assert above.estimates["cost"].value == pytest.approx(1e9 / 0.5e6 - 1e9 / 1.01e6, rel=0.02)
 
 
 def test_swapped_storages_slow_every_operation_down(compared: FindingSet) -> None:
@@ -105,12 +117,19 @@ def test_what_a_framework_loses_of_its_records_is_said(monitored: FindingSet) ->
     assert kept == {("kieker", "writing"): 100.0, ("opentelemetry-java", "writing"): pytest.approx(35.0)}
 
 
+def test_what_loses_records_is_ranked_with_nothing(monitored: FindingSet) -> None:
+    found = one(monitored, "overhead", framework="opentelemetry-java")
+    assert found.verdict == "loses records"
+    assert one(monitored, "recording_cost", language="java").facts["losing"] == "opentelemetry-java writing"
+    assert keeping_first(monitored.of("overhead"))[-1] is found
+
+
 def test_our_own_recording_costs_less_than_every_framework_that_works(monitored: FindingSet) -> None:
     found = one(monitored, "recording_cost", language="java")
     cost = found.estimates["cost"]
     assert found.verdict == "below every framework"
     assert found.facts["not_below"] == "kieker inactive"
-    assert found.facts["compared"] == 3
+    assert found.facts["compared"] == 2
     assert cost.low is not None
     assert cost.high is not None
     assert cost.low < 50 < cost.high

@@ -12,7 +12,8 @@ from steelyard.model import Cell, Execution, Plan
 from steelyard.model.plan import Batch
 from steelyard.record.ledger import Ledger
 from steelyard.record.trace_folder import TRACES_NAME, trace_files
-from steelyard.run.executor import ExecutionOptions, execute
+from steelyard.run.execution_options import ExecutionOptions
+from steelyard.run.executor import execute
 from steelyard.run.isolation.registry import sweep_all
 from steelyard.run.run_files import RunFiles, files_name
 from steelyard.run.session import Session, open_session

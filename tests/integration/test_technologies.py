@@ -12,7 +12,8 @@ from steelyard.model import Affinity, Cell, Execution, Plan
 from steelyard.model.plan import Batch
 from steelyard.record.ledger import Ledger
 from steelyard.run.affinity import memory_nodes_of, place
-from steelyard.run.executor import ExecutionOptions, execute
+from steelyard.run.execution_options import ExecutionOptions
+from steelyard.run.executor import execute
 from steelyard.run.host import read_topology
 from steelyard.run.isolation.registry import sweep_all, technologies, technology
 from steelyard.run.pool import WorkerPool

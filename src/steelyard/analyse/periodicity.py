@@ -58,6 +58,8 @@ class Period:
         Why no period was looked for; empty otherwise.
     shortest_ns : float
         The shortest period that was looked for [ns].
+    why_no_interval : str
+        Why a period that was found has no interval; empty otherwise.
     """
 
     is_periodic: bool
@@ -68,10 +70,21 @@ class Period:
     locked_share: float
     reason: str = ""
     shortest_ns: float = math.nan
+    why_no_interval: str = ""
+
+    @property
+    def half_width_ns(self) -> float:
+        """Half the width of the interval [ns]; not a number where there is none."""
+        return (self.high_ns - self.low_ns) / 2
 
 
 def find_period(
-    time_ns: NDArray[np.int64], start_ns: int, end_ns: int, *, shortest_ns: float = 0.0
+    time_ns: NDArray[np.int64],
+    start_ns: int,
+    end_ns: int,
+    *,
+    shortest_ns: float = 0.0,
+    resolution_ns: float = 0.0,
 ) -> Period:
     """Look for a period in the times of events.
 
@@ -91,6 +104,9 @@ def find_period(
         Begin and end of the time that was watched [ns].
     shortest_ns : float
         No shorter period is looked for [ns]; calls that follow each other are a lattice themselves.
+    resolution_ns : float
+        How finely times are known [ns], as the distance of the calls whose begins they are: the first and
+        the last event may each have come half of it earlier or later, and no interval is narrower than that.
 
     Returns
     -------
@@ -133,7 +149,7 @@ def find_period(
     if p_value >= SIGNIFICANT:
         return _none(p_value, shortest_ns=shortest)
     frequency = _refined(times, _fundamental(best, power) / 2 / length, length)
-    return replace(_estimated(times, frequency, p_value), shortest_ns=shortest)
+    return replace(_estimated(times, frequency, p_value, resolution_ns), shortest_ns=shortest)
 
 
 def _none(p_value: float, reason: str = "", *, shortest_ns: float = math.nan) -> Period:
@@ -257,11 +273,12 @@ def _refined(times: Vector, frequency: float, length: float) -> float:
     return frequency
 
 
-def _estimated(times: Vector, frequency: float, p_value: float) -> Period:
+def _estimated(times: Vector, frequency: float, p_value: float, resolution_ns: float) -> Period:
     """Give the period with the interval of an M-estimator.
 
     Frequency f and phase a maximise sum cos(2 pi f t - a). With v = (2 pi t, -1), the angle's derivatives,
     A = sum cos(.) v v' and B = sum sin^2(.) v v', their covariance is A^-1 B A^-1: events out of phase count.
+    To the half width comes what the resolution d of times leaves open, f d / (last - first).
     """
     centred = times - times.mean()
     phase = float(np.angle(np.exp(2j * math.pi * frequency * centred).sum()))
@@ -275,7 +292,7 @@ def _estimated(times: Vector, frequency: float, p_value: float) -> Period:
     inverse = np.linalg.inv(curvature)
     error = math.sqrt(max(float((inverse @ scores @ inverse)[0, 0]), 0.0)) / scale
     error = math.hypot(error, _STEPS[-1] / 20 / scale)
-    width = float(stats.t.ppf(0.975, times.size - 2)) * error
+    width = float(stats.t.ppf(0.975, times.size - 2)) * error + frequency * resolution_ns / scale
     low, high = 1 / (frequency + width), 1 / max(frequency - width, 1e-300)
     return Period(
         is_periodic=True,

@@ -133,10 +133,10 @@ def compare_printed(
 
 
 def _verdict(logarithm: float, error: float, margin: Margin) -> str:
-    """Equivalence goes first: a sure difference inside the margin is not relevant."""
-    one_sided = float(special.ndtri(margin.level)) * error
-    if abs(logarithm) + one_sided < math.log1p(margin.relative):
+    """Equivalent inside the margin, different outside it; as in the study, each by its interval."""
+    bound = math.log1p(margin.relative)
+    if abs(logarithm) + float(special.ndtri(margin.level)) * error < bound:
         return "equivalent"
-    if abs(logarithm) > float(special.ndtri((1 + margin.level) / 2)) * error:
+    if abs(logarithm) - float(special.ndtri((1 + margin.level) / 2)) * error > bound:
         return "different"
     return "undecided"

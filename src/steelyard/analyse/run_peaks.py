@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     Whole = NDArray[np.int64]
 
+ADDED_UP: Final = "begins are sums of durations, without what passed between calls"
 PARTS: Final = 20
 """Parts of a single run in which peaks are counted, to see whether they come in clusters."""
 
@@ -159,9 +161,22 @@ def peaks_of_run(series: CallSeries, threshold: Threshold) -> RunPeaks:
         part_counts=tuple(int(count) for count in counts),
         part_calls=tuple(int(calls) for calls in np.diff(edges)),
         timeline=spike_timeline(episodes, begin, end),
-        period=find_period(episodes.start_ns, begin, end, shortest_ns=FEWEST_CALLS * max(times.mean_ns, 1.0)),
+        period=_period_of(series, episodes, (begin, end), times),
         explanation=explanation,
     )
+
+
+def _period_of(series: CallSeries, episodes: Episodes, window: tuple[int, int], times: CallTimes) -> Period:
+    """Look for a period; where begins are added up, what lies between calls is missing, so no interval."""
+    found = find_period(
+        episodes.start_ns,
+        *window,
+        shortest_ns=FEWEST_CALLS * max(times.mean_ns, 1.0),
+        resolution_ns=(window[1] - window[0]) / times.count,
+    )
+    if series.is_stamped or not found.is_periodic:
+        return found
+    return replace(found, low_ns=math.nan, high_ns=math.nan, why_no_interval=ADDED_UP)
 
 
 def peaks_of_cell(runs: Sequence[CallSeries], threshold: Threshold) -> CellPeaks:

@@ -77,6 +77,19 @@ def test_a_peak_amid_two_cycles_does_not_halve_the_period() -> None:
     assert all_found.period_ns == pytest.approx(1e8, rel=0.01)
 
 
+@pytest.mark.parametrize("calls_per_period", [150.0, 150.37, 12.0])
+def test_an_interval_knows_that_times_are_those_of_calls(calls_per_period: float) -> None:
+    """Ticks without jitter show as the begins of the calls during which they come."""
+    call_ns = 1000.0
+    period = calls_per_period * call_ns
+    ticks_ns = np.arange(0.7 * period, 2e4 * call_ns, period)
+    begins = (np.floor(ticks_ns / call_ns) * call_ns).astype(np.int64)
+    one = find_period(begins, 0, int(2e4 * call_ns), shortest_ns=4 * call_ns, resolution_ns=call_ns)
+    assert one.is_periodic
+    assert one.low_ns < period < one.high_ns
+    assert one.half_width_ns > 0.9 * period * call_ns / float(np.ptp(ticks_ns))
+
+
 @pytest.mark.parametrize("kind", ["poisson", "clusters", "wide clusters", "regular", "trend", "burst"])
 def test_streams_without_a_period_raise_no_alarm(kind: str) -> None:
     rng = np.random.default_rng(7)

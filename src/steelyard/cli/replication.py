@@ -23,7 +23,7 @@ class Replication:
     ----------
     experiments
         Experiments by commas: e1 (JMH), e2 (overhead of monitoring), e3 (web service),
-        e4 (macro benchmark), causes (cause tree). By default all; with `--quick` e1, e2 and e3.
+        e4 (macro benchmark), causes (cause tree). By default all; with `--quick` e1, e2, e3 and causes.
     configurations
         What of them is measured, by commas; `steelyard plan replication` lists them.
     devices

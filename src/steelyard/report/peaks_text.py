@@ -106,9 +106,12 @@ def period_text(period: Period) -> str:
         return f"not looked for: {period.reason}"
     if not period.is_periodic:
         return f"none found of {_time(period.shortest_ns)} or longer"
-    interval = f"[{_time(period.low_ns)}; {_time(period.high_ns)}]"
+    half = period.half_width_ns
+    interval = f" ± {_time(half)}"
+    if period.why_no_interval or math.isnan(half):
+        interval = f" (no interval: {period.why_no_interval})" if period.why_no_interval else ""
     locked = f"{100 * period.locked_share:.0f} % of the episodes within a quarter of it around the phase"
-    return f"{_time(period.period_ns)} {interval}, p = {period.p_value:.2g}, {locked}"
+    return f"{_time(period.period_ns)}{interval}, p = {period.p_value:.2g}, {locked}"
 
 
 def _cause_text(explanation: Explanation | None) -> str:

@@ -306,8 +306,16 @@ def change_interval(estimate: Estimate) -> str:
     return _limits(estimate, signed_change)
 
 
-def _count(value: float) -> str:
-    return f"{value:,.0f}".replace(",", " ")
+def ratio_interval(estimate: Estimate) -> str:
+    """Write the limits of a ratio in percent.
+
+    Examples
+    --------
+    >>> from steelyard.model.finding import Estimate
+    >>> ratio_interval(Estimate(0.2, "ratio", "", 0.1, 0.5, 0.95))
+    '95 % interval 10 % to 50 %'
+    """
+    return _limits(estimate, lambda value: percent(100 * value))
 
 
 def _rate(value: float) -> str:
@@ -360,7 +368,7 @@ _WRITERS: Final[dict[str, Callable[[float], str]]] = {
     "bytes": format_bytes,
     "percent": percent,
     "ratio": lambda value: f"{value:.{RATIO_DECIMALS}f}",
-    "count": _count,
+    "count": lambda value: f"{value:,.0f}".replace(",", " "),
     "workers": _workers,
     "bytes/s": _rate,
     "s/byte": _per_byte,
@@ -374,7 +382,7 @@ STYLES: Final[dict[str, Callable[[float], str]]] = {
     "ratio_percent": lambda value: percent(value * 100),
     "change": change,
     "signed": signed_change,
-    "count": _count,
+    "count": lambda value: f"{value:,.0f}".replace(",", " "),
     "workers": _workers,
     "number": _plain,
 }
@@ -387,5 +395,6 @@ INTERVAL_STYLES: Final[dict[str, Callable[[Estimate], str]]] = {
     "rounded_change": rounded_change,
     "rounded_change_interval": rounded_change_interval,
     "change_interval": change_interval,
+    "ratio_interval": ratio_interval,
 }
 """Ways to write an estimate that need its limits."""

@@ -6,8 +6,8 @@ import os
 import time
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import CapabilityError, RunError
 from steelyard.model import Affinity
@@ -19,92 +19,24 @@ from steelyard.run.kept import Kept, keep_failed
 from steelyard.run.neighbours import neighbours
 from steelyard.run.outcome import FAILURES, check_output, explained
 from steelyard.run.pool import WorkerPool
-from steelyard.run.progress import Estimator, Progress, Silent
-from steelyard.run.run_files import RunFiles, files_name, files_of, in_folder, leaves_files
+from steelyard.run.progress import Estimator
+from steelyard.run.run_files import files_name, files_of, in_folder, leaves_files
 from steelyard.run.ticket import in_block, run_specification, with_barrier
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from steelyard.model import Batch, Cell, Execution, Plan
+    from steelyard.run.execution_options import ExecutionOptions, Sink
     from steelyard.run.isolation.interface import Document, Isolation
     from steelyard.run.session import Session
     from steelyard.run.worker import Worker
 
-    Placement = Callable[[int, Affinity], Sequence[Sequence[int] | None]]
-    """Gives the CPUs of each of so many parallel processes."""
-    NodesOf = Callable[[Sequence[int]], Sequence[int]]
-    """Gives the memory nodes near to some CPUs."""
 
-PATIENCE_S: Final = 120.0
-"""Time a worker may be silent beyond the wall time its run may take."""
 UNLIMITED_WALL_S: Final = 3600.0
 STRIKES: Final = 3
 """Batches in a row a technology may fail before it counts as broken."""
 NS_PER_S: Final = 1_000_000_000
-
-
-class Sink(Protocol):
-    """Where outcomes are kept; `steelyard.record.ledger.Ledger` is one."""
-
-    def begin_attempt(self, batch: int) -> int:
-        """Begin to execute a batch."""
-
-    def record(self, batch: int, attempt: int, worker: int, outcome: Mapping[str, Any]) -> None:
-        """Keep one outcome; durable at return."""
-
-    def note_disturbance(self, batch: int, attempt: int, reasons: Sequence[str]) -> None:
-        """Label an open attempt with what disturbed it."""
-
-    def complete(self, batch: int, attempt: int, expected: int | None = None) -> None:
-        """Declare an attempt complete."""
-
-    def completed_batches(self) -> frozenset[int]:
-        """Give the batches that need not be executed again."""
-
-
-def unguarded(batch: int) -> None:
-    """Admit every batch."""
-
-
-def undisturbed() -> tuple[str, ...]:
-    """Find no fault with any batch."""
-    return ()
-
-
-@dataclass(frozen=True, slots=True)
-class ExecutionOptions:
-    """How a plan is executed; nothing of it changes what is measured.
-
-    Parameters
-    ----------
-    placement : callable
-        Number of parallel processes and affinity to the CPUs of each.
-    nodes_of : callable or None
-        Memory nodes near to some CPUs, for workers whose memory is bound; ``None`` refuses to bind.
-    gate : callable
-        Called with the batch's number before each batch; raises `GateError` if the machine is not
-        admissible and the study must not go on.
-    disturbances : callable
-        Called after each batch; gives what disturbed it, in words.
-    retries : int
-        How often a disturbed batch is executed again; the disturbed attempts stay recorded.
-    progress : Progress
-        Told what happens.
-    patience_s : float
-        Time a worker may be silent beyond its limits [s].
-    files : RunFiles or None
-        Where the files of runs are kept; ``None`` for plans whose runs leave none.
-    """
-
-    placement: Placement
-    nodes_of: NodesOf | None = None
-    gate: Callable[[int], None] = unguarded
-    disturbances: Callable[[], tuple[str, ...]] = undisturbed
-    retries: int = 0
-    progress: Progress = field(default_factory=Silent)
-    patience_s: float = PATIENCE_S
-    files: RunFiles | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,21 +117,31 @@ class _Executor:
         todo = [batch for batch in self._plan.batches if batch.number not in complete]
         progress = self._options.progress
         progress.begin(len(self._plan.batches), len(self._plan.batches) - len(todo))
+        selection, left_out = self._options.selection, set[int]()
+        executed = 0
         with WorkerPool(self._session) as pool:
             for index, batch in enumerate(todo):
                 cell = self._plan.cell_of(batch)
+                if not selection.wants(batch):
+                    left_out.add(batch.cell)
+                    progress.left_out()
+                    continue
+                executed += 1
                 progress.batch(cell.levels)
                 batch_began_s = time.monotonic()
                 self._execute_batch(batch, cell, pool)
                 self._estimator.add(cell, time.monotonic() - batch_began_s)
                 rest = todo[index + 1 :]
                 self._release_unneeded(pool, cell, rest)
-                progress.batch_done(self._estimator.left_s(rest), self._failed_runs())
+                wanted = [each for each in rest if each.cell not in left_out]
+                foreseen_s = self._estimator.left_s(wanted)
+                left_s = None if foreseen_s is None else min(foreseen_s, selection.left_s())
+                progress.batch_done(left_s, self._failed_runs())
         self._require_success()
         elapsed_s = time.monotonic() - began_s
         resumed = len(self._plan.batches) - len(todo)
         statuses = dict(self._statuses)
-        return ExecutionSummary(len(todo), resumed, statuses, self._broken, self._starts_s, elapsed_s)
+        return ExecutionSummary(executed, resumed, statuses, self._broken, self._starts_s, elapsed_s)
 
     def _execute_batch(self, batch: Batch, cell: Cell, pool: WorkerPool) -> None:
         execution = cell.execution

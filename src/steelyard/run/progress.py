@@ -82,6 +82,9 @@ class Progress(ABC):
     def batch_done(self, left_s: float | None, failed_runs: int) -> None:
         """Say that a batch is over, the expected time left, and the failed runs so far."""
 
+    def left_out(self) -> None:  # noqa: B027 - most count what is executed
+        """Say that a batch is not executed, since nothing more is to be learned from it."""
+
     def calibrated(self, done: int, total: int) -> None:
         """Say, once, that Steelyard measures its own error before the study."""
         if not self._is_calibrating and done < total:
@@ -146,6 +149,10 @@ class Lines(Progress):
         left = f", {format_left(left_s)} left" if left_s is not None and self._done < self._total else ""
         self.note(f"batch {self._done} of {self._total}{left}{failed}: {self._cell}")
 
+    def left_out(self) -> None:
+        """Expect a batch less."""
+        self._total -= 1
+
     def note(self, text: str) -> None:
         """Write a line."""
         self._stream.write(f"{text}\n")
@@ -193,6 +200,11 @@ class Bar(Progress):
         failed = f"  [red]{failed_runs} failed runs" if failed_runs else ""
         left = f"{format_left(left_s)} left" if left_s is not None else ""
         self._rich.update(self._task, advance=1, left=left + failed)
+
+    def left_out(self) -> None:
+        """Make the bar shorter."""
+        total = self._rich.tasks[self._task].total
+        self._rich.update(self._task, total=None if total is None else total - 1)
 
     def note(self, text: str) -> None:
         """Write a line above the bar."""

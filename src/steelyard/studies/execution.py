@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -24,7 +24,8 @@ from steelyard.record.provenance import (
 from steelyard.record.tables import write_tables
 from steelyard.record.trace_folder import TRACES_NAME
 from steelyard.run.affinity import memory_nodes_of, place
-from steelyard.run.executor import ExecutionOptions, execute
+from steelyard.run.execution_options import EveryBatch, ExecutionOptions
+from steelyard.run.executor import execute
 from steelyard.run.gate import Policy
 from steelyard.run.host import read_fingerprint, read_topology
 from steelyard.run.isolation.registry import sweep_all, technologies
@@ -34,17 +35,19 @@ from steelyard.run.progress import format_left
 from steelyard.run.run_files import RunFiles, furnish_nothing
 from steelyard.run.secrecy import without_secrets
 from steelyard.run.session import open_session
-from steelyard.studies.registry import ForeseenStudy, FurnishingStudy
+from steelyard.studies.registry import DecidingStudy, ForeseenStudy, FurnishingStudy
 from steelyard.studies.request import differing_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from pydantic import BaseModel
 
     from steelyard.model import Batch, Plan
     from steelyard.record.provenance import Provenance
+    from steelyard.run.execution_options import Selection
     from steelyard.run.executor import ExecutionSummary
     from steelyard.run.isolation.interface import Availability
     from steelyard.run.preparation import PreparedMachine
@@ -157,6 +160,7 @@ def _execute_claimed(assignment: Assignment, progress: Progress) -> ExecutionSum
         _furnished(assignment.study, plan) as furnish,
         machine_prepared(_wishes(plan), progress=progress.calibrated) as machine,
         Ledger(assignment.result / LEDGER_NAME, plan.id, when_full=resume) as ledger,
+        _selecting(assignment.study, plan, assignment.result) as selection,
     ):
         provenance = replace(
             provenance,
@@ -172,6 +176,7 @@ def _execute_claimed(assignment: Assignment, progress: Progress) -> ExecutionSum
             retries=int(plan.options.get("gate_retries") or 0),
             progress=progress,
             files=RunFiles(assignment.result / TRACES_NAME, furnish),
+            selection=selection,
         )
         try:
             with open_session(assignment.result / "logs", sweep_all, shown) as session:
@@ -193,6 +198,10 @@ def _furnished(study: Study, plan: Plan) -> Iterator[Callable[[Batch, Path], Non
         return
     with study.furnished(plan) as furnish:
         yield furnish
+
+
+def _selecting(study: Study, plan: Plan, result: Path) -> AbstractContextManager[Selection]:
+    return study.selection(plan, result) if isinstance(study, DecidingStudy) else nullcontext(EveryBatch())
 
 
 def _wishes(plan: Plan) -> Wishes:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from steelyard.model import Batch, FindingSet, Plan
+    from steelyard.run.execution_options import Selection
     from steelyard.studies.stability.missing import Technology
 
 ENTRY_POINTS: Final = "steelyard.studies"
@@ -73,6 +74,14 @@ class FurnishingStudy(Protocol):
 
     def furnished(self, plan: Plan) -> AbstractContextManager[Callable[[Batch, Path], None]]:
         """Make what the runs need around them, and give what lays files into the folder of a batch."""
+
+
+@runtime_checkable
+class DecidingStudy(Protocol):
+    """A study that decides while it is executed which runs of its plan are still wanted."""
+
+    def selection(self, plan: Plan, result: Path) -> AbstractContextManager[Selection]:
+        """Give what is asked before each batch; it looks at the runs kept in the result folder."""
 
 
 @runtime_checkable

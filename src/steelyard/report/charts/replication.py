@@ -33,30 +33,26 @@ VERDICT_COLOURS: Final = {"equivalent": "#009E73", "different": "#D55E00", "unde
 _BAND: Final = "#009E73"
 
 
-def forest_of_differences(
-    labels: Sequence[str], margin_percent: float, *, is_wide: bool = False
-) -> dict[str, Json]:
+def forest_of_differences(labels: Sequence[str], *, is_wide: bool = False) -> dict[str, Json]:
     """Give relative differences with their intervals and the band of equivalence.
 
     Parameters
     ----------
     labels : sequence of str
         Names of the comparisons, in order.
-    margin_percent : float
-        Margin of equivalence.
     is_wide : bool
         Whether the axis is logarithmic beyond ten percent on either side.
 
     Returns
     -------
     dict
-        Reads the dataset ``differences``: ``label, percent, low, high, verdict, relation``.
+        Reads the dataset ``differences``: ``label, percent, low, high, verdict, relation, margin_low,
+        margin_high``.
     """
     title = "difference of the second against the first [%]"
     rows = named_rows("label", labels)
     colour = coloured("verdict", VERDICT_COLOURS, is_beside_names=True)
     constant = 10.0 if is_wide else None
-    band = {"low": -100 * margin_percent / (100 + margin_percent), "high": margin_percent}
     return {
         "$schema": SCHEMA,
         "data": {"name": "differences"},
@@ -64,9 +60,12 @@ def forest_of_differences(
         "width": WIDTH - LABELS,
         "layer": [
             {
-                "data": {"values": [dict(band)]},
-                "mark": {"type": "rect", "color": _BAND, "opacity": 0.12},
-                "encoding": {"x": difference("low", title, constant), "x2": {"field": "high"}},
+                "mark": {"type": "bar", "height": {"band": 1}, "color": _BAND, "opacity": 0.12},
+                "encoding": {
+                    "y": rows,
+                    "x": difference("margin_low", title, constant),
+                    "x2": {"field": "margin_high"},
+                },
             },
             {
                 "data": {"values": [{"zero": 0}]},

@@ -18,11 +18,20 @@ if TYPE_CHECKING:
 
 ROLE: Final = "app"
 _INVOKE: Final = "steelyard.micro.MethodInvocation.invoke"
+_NOTHING: Final = "steelyard.micro.MethodInvocation.nothing"
+_FILE: Final = "steelyard.micro.FileAccess.writeAndRead"
 _ONE_COMPILER: Final = "-XX:-TieredCompilation"
 _BOTH_COMPILERS: Final = "-XX:+TieredCompilation"
 """Java's default, stated: without any option the fork would have those of JMH's own machine."""
 
+BLOCK_BYTES: Final = 4096
+"""A multiple of the blocks of every usual storage, as access past the cache needs."""
+
+FLOOR: Final = "harness-floor"
+"""A benchmark that does nothing: what JMH itself takes for an operation, translated as `invocation-c2` is."""
+
 BENCHMARKS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+    FLOOR: (_NOTHING, (_ONE_COMPILER,)),
     "invocation-interpreted": (_INVOKE, ("-Xint",)),
     "invocation-c1": (_INVOKE, ("-XX:TieredStopAtLevel=1",)),
     "invocation-c2": (_INVOKE, (_ONE_COMPILER,)),
@@ -30,10 +39,19 @@ BENCHMARKS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
         _INVOKE,
         (_ONE_COMPILER, "-XX:CompileCommand=dontinline,steelyard.micro.MethodInvocation::next"),
     ),
-    "file-io": ("steelyard.micro.FileAccess.writeAndRead", (_BOTH_COMPILERS,)),
+    "file-io": (_FILE, (_BOTH_COMPILERS,)),
+    "file-synced": (_FILE, (_BOTH_COMPILERS,)),
+    "file-direct": (_FILE, (_BOTH_COMPILERS,)),
     "network-io": ("steelyard.micro.NetworkRequest.requestAndReply", (_BOTH_COMPILERS,)),
 }
 """Benchmark and options of the forked virtual machine, by configuration."""
+
+STORED: Final[dict[str, tuple[str, ...]]] = {
+    "file-io": (),
+    "file-synced": ("access=synced", f"blockBytes={BLOCK_BYTES}"),
+    "file-direct": ("access=direct", f"blockBytes={BLOCK_BYTES}"),
+}
+"""Parameters of the benchmarks that use the storage of their role."""
 
 
 def conduct(run: Conducted) -> None:
@@ -86,8 +104,9 @@ def jmh_command(configuration: str, parameters: Mapping[str, Any], place: Place)
     words += ["-i", str(parameters["iterations"]), "-r", length]
     words += ["-rf", "json", "-rff", place.path(JMH_FILE)]
     words += ["-jvmArgs", " ".join(options)]
-    if configuration == "file-io":
-        words += ["-p", f"folder={place.stored_path('.')}"]
+    if configuration in STORED:
+        for word in (f"folder={place.stored_path('.')}", *STORED[configuration]):
+            words += ["-p", word]
     return words
 
 

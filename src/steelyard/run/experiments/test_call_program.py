@@ -117,4 +117,5 @@ def test_a_microbenchmark_is_one_fork_with_the_options_of_its_configuration(
     assert words[words.index("-f") + 1] == "1"
     options = words[words.index("-jvmArgs") + 1].split()
     assert options == [*BENCHMARKS[configuration][1], "-Xss1m"]
-    assert ("-p" in words) is (configuration == "file-io")
+    assert ("-p" in words) is configuration.startswith("file-")
+    assert ("access=direct" in words) is (configuration == "file-direct")

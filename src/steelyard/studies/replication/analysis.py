@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from steelyard.analyse.equivalence import Margin
 from steelyard.errors import AnalysisError
 from steelyard.model import FindingSet
 from steelyard.record.seal import hash_tables
 from steelyard.record.tables import read_runs
-from steelyard.studies.analysis_options import LEVEL, AnalysisOptions, read_options
 from steelyard.studies.analysis_parts import finding, with_unique_ids
 from steelyard.studies.quiet_machine import quiet_machine
 from steelyard.studies.replication.cause_tree import cause_findings
@@ -25,7 +23,11 @@ from steelyard.studies.replication.circumstances import (
     software_findings,
     twin_finding,
 )
-from steelyard.studies.replication.comparisons import comparison_findings, device_findings
+from steelyard.studies.replication.comparisons import METRICS, comparison_findings, device_findings
+from steelyard.studies.replication.floor import floor_findings
+from steelyard.studies.replication.lateness import lateness_findings
+from steelyard.studies.replication.margins import margins_of
+from steelyard.studies.replication.options import FEWEST_BLOCKS
 from steelyard.studies.replication.overheads import overhead_findings, recording_findings
 from steelyard.studies.replication.plan_texts import remarks_of, sentences_of
 from steelyard.studies.replication.published import source_findings
@@ -33,17 +35,21 @@ from steelyard.studies.replication.questions import question_findings
 from steelyard.studies.replication.recorded import read_recorded
 from steelyard.studies.replication.summaries import cells_of, summarise
 from steelyard.studies.replication.tables import write_tables
+from steelyard.studies.replication.until_decided import planned_looks
 from steelyard.studies.study_plan import plan_to_analyse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from steelyard.analyse.equivalence import Margin
     from steelyard.model import Finding, Plan
+    from steelyard.studies.analysis_options import AnalysisOptions
+    from steelyard.studies.replication.comparisons import Looks
     from steelyard.studies.replication.recorded import RecordedRun
     from steelyard.studies.replication.summaries import Summary
 
-METHOD_VERSION: Final = 3
+METHOD_VERSION: Final = 4
 """Raised whenever a change of the analysis alters numbers."""
 
 
@@ -90,8 +96,10 @@ def _claims(
     usable: tuple[Sequence[Summary], Sequence[tuple[RecordedRun, str]]],
 ) -> Iterator[Finding]:
     summaries, refused = usable
-    margin = Margin(read_options(result, plan).margin_percent / 100, LEVEL)
-    found = list(_measured(plan, summaries, margin))
+    margins = margins_of(result, plan)
+    blocks = 1 + max(each.block for each in runs)
+    looks = planned_looks(result, plan, blocks)
+    found = list(_measured(plan, summaries, margins, looks))
     found += failure_findings(runs)
     found += quiet_machine(result, pl.DataFrame(read_runs(result).select(["steal_ns", "wall_ns"])))
     yield from question_findings(found)
@@ -106,28 +114,39 @@ def _claims(
         {},
         "stated",
         facts={
-            "margin_percent": 100 * margin.relative,
+            "margins": _said(plan, margins),
             "seed": plan.seed,
-            "repetitions": plan.blocks,
+            "repetitions": plan.blocks if looks is None else f"{FEWEST_BLOCKS} to {blocks}",
             "runs": len(runs),
             "planted": _planted(plan),
         },
     )
 
 
-def _measured(plan: Plan, summaries: Sequence[Summary], margin: Margin) -> Iterator[Finding]:
+def _measured(
+    plan: Plan, summaries: Sequence[Summary], margins: Mapping[str, Margin], looks: Looks
+) -> Iterator[Finding]:
     cells = cells_of(summaries)
-    yield from comparison_findings(cells, margin)
-    yield from device_findings(cells, margin)
+    yield from comparison_findings(cells, margins, looks)
+    yield from device_findings(cells, margins)
     overheads = list(overhead_findings(cells))
     yield from overheads
     yield from recording_findings(cells, overheads)
     yield from cause_findings(cells, sentences_of(plan), plan.seed)
     yield from cell_findings(cells)
     yield from software_findings(cells)
-    twins = twin_finding(summaries, margin)
-    if twins is not None:
-        yield twins
+    yield from lateness_findings(cells, margins)
+    yield from floor_findings(cells, margins, looks)
+    yield from twin_finding(summaries, margins, looks)
+
+
+def _said(plan: Plan, margins: Mapping[str, Margin]) -> str:
+    """Say the margin, or those of the experiments where they differ."""
+    compared = [name for name in METRICS if any(cell.levels["experiment"] == name for cell in plan.cells)]
+    percent = {name: f"{100 * margins[name].relative:.3g} %" for name in compared or METRICS}
+    if len(set(percent.values())) == 1:
+        return next(iter(percent.values()))
+    return ", ".join(f"{value} ({name})" for name, value in percent.items())
 
 
 def _planted(plan: Plan) -> str:

@@ -238,15 +238,20 @@ def _conclusion(setting: str, rows: Sequence[Finding], causes: Sequence[Finding]
     else:
         verdict = "reduced" if fewer else "not removed"
     best = min(removing or fewer, key=_left, default=None)
+    nearest = best or min(rows[1:], key=_left, default=None)
+    estimates = {"peaks": rows[0].estimates["peaks"]}
+    if nearest is not None:
+        estimates["left"] = nearest.estimates["over_first"]
     return finding(
         "cause_tree",
         {"setting": setting},
         verdict,
-        estimates={} if best is None else {"left": best.estimates["over_first"]},
+        estimates=estimates,
         facts={
             "spikes": total,
             "removed_by": "" if best is None else best.subject["intervention"],
             "sentence": "" if best is None else best.facts["sentence"],
+            "nearest": "" if nearest is None else nearest.subject["intervention"],
             "all_removing": ", ".join(each.subject["intervention"] for each in removing),
             "all_reducing": ", ".join(each.subject["intervention"] for each in fewer),
             "cause": named[0].subject["cause"] if named else "",

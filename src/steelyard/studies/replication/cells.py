@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 from steelyard.model import Cell, Execution
 from steelyard.run.resident import program_environment
 from steelyard.run.run_files import PLACE
-from steelyard.studies.replication.configurations import OWN
+from steelyard.studies.replication.configurations import OWN, uses_storage
+from steelyard.studies.replication.effects import CONTAINER, NATIVE, STORAGE_SWAPPED, devices_of
 from steelyard.studies.replication.programs import absence
-from steelyard.studies.replication.settings import settings_of_program, settings_of_service
+from steelyard.studies.replication.settings import OTHER_STORAGE, settings_of_program, settings_of_service
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from steelyard.studies.replication.configurations import Configurations
     from steelyard.studies.replication.options import ReplicationOptions
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 ISOLATION: Final = "bare"
 CONDUCTOR: Final = "steelyard.run.experiments"
 KEPT_ERROR_BYTES: Final = 8192
-LEFT_OUT_OF_QUICK: Final = frozenset({"storage-swapped"})
-"""A deployment takes some twenty seconds: what a quarter of an hour has no time for."""
-
 INSIDE_OR_NONE: Final = frozenset({"none", "allocation"})
 """Planted causes that are no job of its own."""
 WITH_SERVICE: Final = frozenset({"e3", "e4"})
@@ -81,8 +79,8 @@ def cells_of(
         (experiment, configuration, setting)
         for experiment, parameters in configurations.items()
         for configuration in parameters
-        for setting in settings_of(experiment, host.ground)
-        if _is_wanted(setting.name, options)
+        for setting in _wanted_settings(experiment, options, host.ground)
+        if experiment in WITH_SERVICE or uses_storage(experiment, configuration) or not _is_moved(setting)
     ]
     return tuple(
         _cell(number, experiment, (configuration, configurations[experiment]), setting, options, host)
@@ -90,10 +88,39 @@ def cells_of(
     )
 
 
-def _is_wanted(setting: str, options: ReplicationOptions) -> bool:
-    if options.settings is None:
-        return not (options.quick and setting in LEFT_OUT_OF_QUICK)
-    return setting in options.settings
+def _is_moved(setting: Setting) -> bool:
+    return setting.name.endswith(OTHER_STORAGE)
+
+
+def _wanted_settings(experiment: str, options: ReplicationOptions, ground: Ground) -> Iterator[Setting]:
+    """Give the settings that were asked for, or of a quick study those that it has time for."""
+    every = settings_of(experiment, ground)
+    wanted = options.settings
+    if wanted is None and options.quick:
+        wanted = quick_settings(experiment, [setting.name for setting in every])
+    for setting in every:
+        if wanted is None or setting.name in wanted:
+            yield setting
+
+
+def quick_settings(experiment: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Choose one container, one other device, one exchange of roles, and one place of the cause tree.
+
+    Examples
+    --------
+    >>> quick_settings("e1", ["native", "D1-native", "D1-container", "D2-native", "D2-container"])
+    ('D1-native', 'D1-container', 'D2-native')
+    >>> quick_settings("e3", ["native", "container", "swapped", "storage-swapped"])
+    ('native', 'container', 'swapped')
+    >>> quick_settings("causes", ["native", "D1-native"])
+    ('native',)
+    """
+    if experiment == "causes":
+        return tuple(names[:1])
+    devices = devices_of(names)
+    if len(devices) > 1:
+        return f"{devices[0]}-{NATIVE}", f"{devices[0]}-{CONTAINER}", f"{devices[1]}-{NATIVE}"
+    return tuple(name for name in names if name != STORAGE_SWAPPED)
 
 
 def _cell(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.model import Evidence
@@ -10,7 +11,7 @@ from steelyard.studies.replication.cell_findings import evidence_of
 from steelyard.studies.replication.comparisons import ratio_estimate
 from steelyard.studies.replication.run_parts import MEAN, THROUGHPUT
 from steelyard.studies.replication.summaries import CellRuns
-from steelyard.studies.replication.verdicts import judge_family
+from steelyard.studies.replication.verdicts import design_of, differences, judge
 from steelyard.studies.run_folders import told, twin_of
 
 if TYPE_CHECKING:
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
     from steelyard.analyse.equivalence import Margin
     from steelyard.model import Finding, Plan
     from steelyard.studies.analysis_parts import Fact
+    from steelyard.studies.replication.comparisons import Looks
     from steelyard.studies.replication.recorded import RecordedRun
     from steelyard.studies.replication.summaries import Key, Summary
+    from steelyard.studies.replication.verdicts import Judged
 
 DEVICE_FACTS: Final = (
     "kind",
@@ -178,7 +181,17 @@ def _scalar(value: Any) -> Fact:
     return str(value)
 
 
-def twin_finding(summaries: Sequence[Summary], margin: Margin) -> Finding | None:
+@dataclass(frozen=True, slots=True)
+class Twins:
+    """The two cells of the A/A control, compared by one number of their runs."""
+
+    sides: tuple[CellRuns, CellRuns]
+    part: str
+    metric: str
+    judged: Judged
+
+
+def judge_twins(summaries: Sequence[Summary], margins: Mapping[str, Margin], looks: Looks) -> Twins | None:
     """Compare the two cells of the A/A control; ``None`` without both."""
     twins = [each for each in summaries if each.recorded.is_twin]
     if not twins:
@@ -190,14 +203,26 @@ def twin_finding(summaries: Sequence[Summary], margin: Margin) -> Finding | None
     part = next((name for name in sides[1].part_names if sides[1].values(name, metric)), None)
     if part is None or not sides[0].values(part, metric):
         return None
-    (judged,) = judge_family([(sides[0].values(part, metric), sides[1].values(part, metric))], margin)
-    return finding(
+    found = differences(*(side.by_block(part, metric) for side in sides))
+    return Twins(sides, part, metric, judge(found, design_of(margins[key[0]], 1), looks))
+
+
+def twin_finding(
+    summaries: Sequence[Summary], margins: Mapping[str, Margin], looks: Looks = None
+) -> Iterator[Finding]:
+    """Say what the study finds where there is nothing to find, if both cells of the control were measured."""
+    twins = judge_twins(summaries, margins, looks)
+    if twins is None:
+        return
+    key, judged = twins.sides[0].key, twins.judged
+    margin = margins[key[0]]
+    yield finding(
         "a_a",
-        {"experiment": key[0], "configuration": key[1], "setting": key[2], "operation": part},
+        {"experiment": key[0], "configuration": key[1], "setting": key[2], "operation": twins.part},
         judged.verdict.value,
-        estimates={"ratio": ratio_estimate(judged.test, margin.level)},
-        facts={"metric": metric, "margin_percent": 100 * margin.relative, "reason": judged.reason},
-        evidence=evidence_of(sides, "ratio of the means over runs, second cell over first"),
+        estimates={"ratio": ratio_estimate(judged.look, margin.level, 1)},
+        facts={"metric": twins.metric, "margin_percent": 100 * margin.relative, "reason": judged.reason},
+        evidence=evidence_of(twins.sides, "second cell over first in each block, geometric mean"),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -9,10 +10,12 @@ import numpy as np
 
 from steelyard.analyse.describe import standard_deviation
 from steelyard.analyse.device_variance import device_scatter
+from steelyard.analyse.equivalence import FEWEST_UNITS
 from steelyard.model import Estimate
 from steelyard.studies.analysis_parts import finding, finite
 from steelyard.studies.replication.cell_findings import evidence_of
 from steelyard.studies.replication.effects import (
+    BY_CONTAINER,
     BY_DEVICE,
     CONTAINER,
     NATIVE,
@@ -22,17 +25,20 @@ from steelyard.studies.replication.effects import (
 )
 from steelyard.studies.replication.estimates import over_runs, published
 from steelyard.studies.replication.run_parts import MEAN, P90, P99, THROUGHPUT, UNITS
-from steelyard.studies.replication.verdicts import judge_family, relation
+from steelyard.studies.replication.verdicts import design_of, differences, judge, relation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from steelyard.analyse.equivalence import Margin, RatioTest
+    from steelyard.analyse.equivalence import Margin
+    from steelyard.analyse.sequential import Look
     from steelyard.model import Finding
     from steelyard.studies.analysis_parts import Fact
     from steelyard.studies.replication.effects import Pair
     from steelyard.studies.replication.summaries import CellRuns, Key
     from steelyard.studies.replication.verdicts import Judged
+
+    Looks = Sequence[tuple[int, float]] | None
 
 METRICS: Final = {
     "e1": (THROUGHPUT,),
@@ -42,44 +48,105 @@ METRICS: Final = {
 }
 """What is compared in each experiment; of a benchmark that leaves a summary, what stands in it."""
 
+BEYOND: Final = {P90: 0.1, P99: 0.01}
+"""Share of the requests of a launch that lie beyond a quantile."""
+
+FEWEST_BEYOND: Final = 10
+"""Requests beyond a quantile, in the middle one of the launches, below which it is not compared: the few
+longest requests of a launch decide it then, and every comparison more makes all others less sure."""
 
 CONFOUNDED: Final = "versions differ too"
 """Warning of a comparison whose sides ran different versions of a program."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class Compared:
+    """Two settings of a configuration that are compared by one number of their runs.
+
+    Parameters
+    ----------
+    pair : Pair
+        The settings, and what they differ in.
+    first, second : CellRuns
+        Their runs.
+    part, metric : str
+        Operation, and what is compared of it.
+    """
+
     pair: Pair
     first: CellRuns
     second: CellRuns
     part: str
     metric: str
 
+    @property
+    def family(self) -> tuple[str, bool]:
+        """The answer that rests on it: an experiment, in a container or elsewhere."""
+        return self.first.key[0], self.pair.effect == BY_CONTAINER
 
-def comparison_findings(cells: Mapping[Key, CellRuns], margin: Margin) -> Iterator[Finding]:
-    """Give one finding per comparison; the comparisons of an experiment are one family."""
-    for experiment in METRICS:
-        asked = list(_asked(cells, experiment))
-        values = [
-            tuple(side.values(each.part, each.metric) for side in (each.first, each.second)) for each in asked
-        ]
-        judged = judge_family([(first, second) for first, second in values], margin)
-        for each, found in zip(asked, judged, strict=True):
-            yield _finding(each, found, margin, len(asked))
+    @property
+    def differences(self) -> dict[int, float]:
+        """Logarithm of second over first by block."""
+        return differences(*(side.by_block(self.part, self.metric) for side in (self.first, self.second)))
 
 
-def _asked(cells: Mapping[Key, CellRuns], experiment: str) -> Iterator[_Asked]:
+def compared(cells: Mapping[Key, CellRuns]) -> Iterator[tuple[Compared, int]]:
+    """Give every comparison with the size of its family: those that one answer rests on."""
+    every = [each for experiment in METRICS for each in _of_experiment(cells, experiment)]
+    sizes = Counter(each.family for each in every)
+    for each in every:
+        yield each, sizes[each.family]
+
+
+def judge_all(
+    cells: Mapping[Key, CellRuns], margins: Mapping[str, Margin], looks: Looks
+) -> Iterator[tuple[Compared, Judged, int]]:
+    """Judge every comparison.
+
+    Parameters
+    ----------
+    cells : mapping
+        All cells.
+    margins : mapping
+        Margin of each experiment.
+    looks : sequence of (blocks, fraction), or None
+        When the study was looked at, see `judge`.
+    """
+    for each, family in compared(cells):
+        design = design_of(margins[each.first.key[0]], family)
+        yield each, judge(each.differences, design, looks), family
+
+
+def comparison_findings(
+    cells: Mapping[Key, CellRuns], margins: Mapping[str, Margin], looks: Looks = None
+) -> Iterator[Finding]:
+    """Give one finding per comparison; those that one answer rests on are one family."""
+    for each, found, family in judge_all(cells, margins, looks):
+        yield _finding(each, found, margins[each.first.key[0]], family)
+
+
+def _of_experiment(cells: Mapping[Key, CellRuns], experiment: str) -> Iterator[Compared]:
     for configuration in dict.fromkeys(key[1] for key in cells if key[0] == experiment):
         settings = [key[2] for key in cells if key[:2] == (experiment, configuration)]
         for pair in pairs_of(settings):
             first, second = (cells[experiment, configuration, name] for name in (pair.first, pair.second))
             for part in first.part_names:
                 for metric in METRICS[experiment]:
-                    if first.values(part, metric) and second.values(part, metric):
-                        yield _Asked(pair, first, second, part, metric)
+                    if all(_has(side, part, metric) for side in (first, second)):
+                        yield Compared(pair, first, second, part, metric)
 
 
-def _finding(asked: _Asked, judged: Judged, margin: Margin, family: int) -> Finding:
+def _has(cell: CellRuns, part: str, metric: str) -> bool:
+    """Whether a number can be compared: it is there, and enough requests of a launch lie beyond it."""
+    if not cell.values(part, metric):
+        return False
+    requests = [each.facts["requests"] for each in cell.parts(part) if "requests" in each.facts]
+    if metric not in BEYOND or not requests:
+        return True
+    return float(np.median(requests)) * BEYOND[metric] >= FEWEST_BEYOND
+
+
+def _finding(asked: Compared, judged: Judged, margin: Margin, family: int) -> Finding:
     experiment, configuration, _ = asked.first.key
     first, second = (
         asked.first.values(asked.part, asked.metric),
@@ -101,15 +168,14 @@ def _finding(asked: _Asked, judged: Judged, margin: Margin, family: int) -> Find
         },
         judged.verdict.value,
         estimates={
-            "ratio": ratio_estimate(judged.test, margin.level),
+            "ratio": ratio_estimate(judged.look, margin.level, family),
+            "equivalence": equivalence_estimate(judged.look, margin.level, family),
             "first": over_runs(first, unit),
             "second": over_runs(second, unit),
         },
         facts={
             "relation": _relation(asked),
             "margin_percent": 100 * margin.relative,
-            "p_different": finite(judged.p_different),
-            "p_equivalent": finite(judged.p_equivalent),
             "family": family,
             "reason": judged.reason,
             "first_cv_percent": _cv_percent(first),
@@ -117,7 +183,7 @@ def _finding(asked: _Asked, judged: Judged, margin: Margin, family: int) -> Find
             "played": "played devices" if asked.pair.effect == BY_DEVICE and played else "",
             "software": software,
         },
-        evidence=evidence_of((asked.first, asked.second), "ratio of the means over runs, second over first"),
+        evidence=evidence_of((asked.first, asked.second), "second over first in each block, geometric mean"),
         warnings=[f"{CONFOUNDED}: {software}"] if software else [],
     )
 
@@ -132,23 +198,38 @@ def _differing_software(first: CellRuns, second: CellRuns) -> str:
     )
 
 
-def ratio_estimate(test: RatioTest, level: float) -> Estimate:
-    """Give the ratio of a test as an estimate."""
-    low, high = finite(test.low), finite(test.high)
+def ratio_estimate(look: Look, level: float, family: int) -> Estimate:
+    """Give the ratio of a look with the interval that a difference is judged by."""
+    return _estimate(look, (look.low, look.high), level, f"Student's t over blocks{_together(family)}")
+
+
+def equivalence_estimate(look: Look, level: float, family: int) -> Estimate:
+    """Give the same with the interval of the two one-sided tests, which equivalence is judged by."""
+    method = f"two one-sided tests over blocks{_together(family)}"
+    return _estimate(look, look.narrow, 2 * level - 1, method)
+
+
+def _together(family: int) -> str:
+    return f", {family} of them together" if family > 1 else ""
+
+
+def _estimate(look: Look, limits: tuple[float, float], level: float, method: str) -> Estimate:
+    low, high = (finite(each) for each in limits)
+    is_known = low is not None and high is not None and low > 0
     return Estimate(
-        finite(test.ratio),
+        finite(look.ratio),
         "ratio",
-        f"{test.words} on the logarithms of run values",
-        low,
-        high,
-        None if low is None else level,
-        units=min(test.units),
-        measurements=sum(test.units),
-        guaranteed=test.is_guaranteed,
+        method,
+        low if is_known else None,
+        high if is_known else None,
+        level if is_known else None,
+        units=look.blocks,
+        measurements=2 * look.blocks,
+        guaranteed=look.blocks >= FEWEST_UNITS,
     )
 
 
-def _relation(asked: _Asked) -> str:
+def _relation(asked: Compared) -> str:
     """Give the relation of the published intervals; empty where the source's rules have no interval."""
     sides = [side.pooled(asked.part) for side in (asked.first, asked.second)]
     if asked.metric == P99 or not all(pooled.size for pooled in sides):
@@ -161,7 +242,7 @@ def _cv_percent(values: list[float]) -> Fact:
     return finite(100 * standard_deviation(numbers) / float(numbers.mean()))
 
 
-def device_findings(cells: Mapping[Key, CellRuns], margin: Margin) -> Iterator[Finding]:
+def device_findings(cells: Mapping[Key, CellRuns], margins: Mapping[str, Margin]) -> Iterator[Finding]:
     """Give the scatter over devices, where there are three of them, and what a new one is expected to be."""
     for experiment, metrics in METRICS.items():
         for configuration in dict.fromkeys(key[1] for key in cells if key[0] == experiment):
@@ -172,7 +253,7 @@ def device_findings(cells: Mapping[Key, CellRuns], margin: Margin) -> Iterator[F
                 ]
                 chosen = [cells[experiment, configuration, name] for name in names]
                 for metric in metrics:
-                    found = _scatter(chosen, technology, metric, margin)
+                    found = _scatter(chosen, technology, metric, margins[experiment])
                     if found is not None:
                         yield found
 

@@ -18,12 +18,16 @@ if TYPE_CHECKING:
         ReplicationOptions,
     )
 
+FLOOR: Final = "harness-floor"
 MICRO: Final = (
+    FLOOR,
     "invocation-interpreted",
     "invocation-c1",
     "invocation-c2",
     "invocation-no-inlining",
     "file-io",
+    "file-synced",
+    "file-direct",
     "network-io",
 )
 PROBES: Final = ("inactive", "collecting", "writing")
@@ -36,15 +40,11 @@ MONITORING: Final = (
     "python-none-baseline",
     *(f"opentelemetry-python-{probe}" for probe in PROBES),
 )
-QUICK_MONITORING: Final = (
-    "none-unrecorded",
-    "none-baseline",
-    "kieker-writing",
-    "opentelemetry-java-writing",
-    "python-none-unrecorded",
-    "python-none-baseline",
-    "opentelemetry-python-writing",
-)
+QUICK: Final = {
+    "e1": (FLOOR, "invocation-c2", "file-synced", "network-io"),
+    "e2": ("none-unrecorded", "none-baseline", "kieker-writing"),
+}
+"""Of each experiment that has more than a quick study has time for."""
 MIXED: Final = "mixed"
 STAND_IN: Final = "stand-in"
 OWN: Final = "own"
@@ -88,11 +88,22 @@ def configurations_of(options: ReplicationOptions, first_cpu: int) -> dict[str, 
 def _chosen(every: Configurations, experiment: str, options: ReplicationOptions) -> Configurations:
     """Take those that were asked for; all where none of the experiment is named."""
     named = [name for name in every if name in (options.configurations or ())]
-    if not named and experiment == "e2" and options.quick:
-        named = list(QUICK_MONITORING)
+    if not named and options.quick:
+        named = [name for name in every if name in QUICK.get(experiment, ())]
     if experiment == "causes" and named:
         named = [name for name in every if name in named or name == AS_IT_IS]
     return {name: every[name] for name in named or every}
+
+
+def uses_storage(experiment: str, configuration: str) -> bool:
+    """Whether a program of one role works on the storage of its role.
+
+    Examples
+    --------
+    >>> uses_storage("e1", "file-synced"), uses_storage("e1", "network-io"), uses_storage("causes", "file-x")
+    (True, False, False)
+    """
+    return experiment == "e1" and configuration.startswith("file-")
 
 
 def has_probe(name: str) -> bool:

@@ -1,9 +1,11 @@
 """Design of the replication study: experiments, what they measure, and where; launches in random order.
 
 A cell is one configuration of one experiment in one setting. A block is one repetition: each cell once, in an
-order drawn from the seed. A run is one launch (a fork of JMH, a loop of calls, a deployment under load): the
-conductor (``python -m steelyard.run.experiments``) reads ``experiment.json`` in the folder of the run and
-leaves the files that `steelyard.record.experiment` describes.
+order drawn from the seed. With a budget of time the plan holds more blocks than are needed, and which of
+their cells are executed is decided while they are (`until_decided`). A run is one launch (a fork of JMH, a
+loop of calls, a deployment under load): the conductor (``python -m steelyard.run.experiments``) reads
+``experiment.json`` in the folder of the run and leaves the files of
+`steelyard.record.experiment`.
 
 **A/A control.** One cell stands in the plan twice; option ``a_a`` names the two numbers. The twin is last.
 """
@@ -98,6 +100,8 @@ def plan(options: ReplicationOptions, host: Host) -> Plan:
             "origin": "executed",
             "a_a": f"{first.number},{twin.number}",
             "margin_percent": options.margin_percent,
+            "margins": json.dumps(options.margins or {}),
+            "budget_minutes": options.budget_minutes,
             "container": host.ground.container,
             "first_cpu": host.cpus[0],
             "devices": json.dumps(host.devices),

@@ -49,6 +49,8 @@ def pairs_of(settings: Collection[str]) -> Iterator[Pair]:
     [('container', 'native', 'container')]
     >>> [each.effect for each in pairs_of(("D1-native", "D1-container", "D2-native"))]
     ['container', 'device']
+    >>> [each.effect for each in pairs_of(("D1-native", "D1-storage-swapped"))]
+    ['storages swapped']
     """
     plain = ((BY_CONTAINER, CONTAINER), (BY_ROLES, SWAPPED), (BY_STORAGE, STORAGE_SWAPPED))
     for effect, other in plain:
@@ -58,6 +60,9 @@ def pairs_of(settings: Collection[str]) -> Iterator[Pair]:
         first, second = f"{device}-{NATIVE}", f"{device}-{CONTAINER}"
         if first in settings and second in settings:
             yield Pair(BY_CONTAINER, first, second)
+        moved = f"{device}-{STORAGE_SWAPPED}"
+        if first in settings and moved in settings:
+            yield Pair(BY_STORAGE, first, moved)
     for technology in (NATIVE, CONTAINER):
         present = [name for device in devices_of(settings) if (name := f"{device}-{technology}") in settings]
         for other in present[1:]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from steelyard.studies.replication.budget import extent_of
 from steelyard.studies.replication.configurations import configurations_of
 from steelyard.studies.replication.options import options_of
 
@@ -43,11 +44,18 @@ S_PER_NS: Final = 1e-9
 def plan_seconds(plan: Plan) -> float:
     """Give the expected time of executing a plan [s].
 
+    A plan with a budget takes as long as that, unless everything is decided before.
     Calls that a probe records cost what they did on one machine; yours may differ by a factor. What is left
     to wait is told from the runs themselves once the first are over.
     """
     parameters = configurations_of(options_of(plan), int(plan.options["first_cpu"] or 0))
-    return sum(run_seconds(plan.cell_of(batch).levels, parameters) for batch in plan.batches)
+    by_block = [0.0] * plan.blocks
+    for batch in plan.batches:
+        by_block[batch.block] += run_seconds(plan.cell_of(batch).levels, parameters)
+    extent = extent_of(plan)
+    if extent is None:
+        return sum(by_block)
+    return max(sum(by_block[: extent.blocks_min]), min(sum(by_block), extent.budget_s))
 
 
 def run_seconds(levels: Mapping[str, str], parameters: Mapping[str, Configurations]) -> float:

@@ -27,8 +27,8 @@ NO_CONTAINER: Final = "`containers` is none"
 def host_here(options: ReplicationOptions, technologies: Mapping[str, Technology]) -> Host:
     """Look at the devices, and at what this host offers.
 
-    Without a file of devices, programs of one role are executed on this host as it is, in a full study also
-    on the two devices that it plays; service and database are placed on those, so that they can be swapped.
+    Without a file of devices, programs of one role are executed on this host as it is and on the two devices
+    that it plays; service and database are placed on those, so that they can be swapped.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def host_here(options: ReplicationOptions, technologies: Mapping[str, Technology
     programs = named
     local = [name for name, device in devices.items() if device.kind == "local"]
     if options.devices is None:
-        programs = (HERE,) if options.quick else (HERE, *named)
+        programs = (HERE, *named)
     if options.devices is None or not local:
         devices = {HERE: Device(HERE), **devices}
         local = [HERE]

@@ -29,6 +29,11 @@ PROBES: Final = ("inactive", "collecting", "writing")
 WORKING: Final = ("collecting", "writing")
 """States of a probe in which a framework records something; one that is switched off measures nothing."""
 
+ALL_KEPT_PERCENT: Final = 99.9
+"""Share of its records from which a framework counts as one that keeps them; below, its cost is not that of
+keeping every record, and it is held against nothing."""
+LOSES: Final = "loses records"
+
 NO_FRAMEWORK: Final = {"java": "none", "python": "python-none"}
 
 
@@ -82,7 +87,7 @@ def overhead_findings(cells: Mapping[Key, CellRuns]) -> Iterator[Finding]:
         yield finding(
             "overhead",
             {"framework": probe.framework, "probe": probe.state, "setting": key[2]},
-            cost_verdict(estimates["overhead"]),
+            LOSES if loses_records(estimates["kept"]) else cost_verdict(estimates["overhead"]),
             estimates=estimates,
             facts={"language": probe.language},
             evidence=evidence_of(
@@ -99,6 +104,22 @@ def _kept(cell: CellRuns) -> Estimate:
         return Estimate(None, "percent", "writes nothing")
     shares = [100 * each["records"] / each["expected_records"] for each in counts]
     return over_runs(shares, "percent", sum(each["expected_records"] for each in counts))
+
+
+def loses_records(kept: Estimate) -> bool:
+    """Whether a framework that writes left fewer records than there were calls.
+
+    Examples
+    --------
+    >>> [loses_records(Estimate(share, "percent", "t")) for share in (None, 100.0, 35.0)]
+    [False, False, True]
+    """
+    return kept.value is not None and kept.value < ALL_KEPT_PERCENT
+
+
+def keeping_first(overheads: Sequence[Finding]) -> list[Finding]:
+    """Give the costs of what keeps its records, then those of what loses some."""
+    return sorted(overheads, key=lambda each: each.verdict == LOSES)
 
 
 def cost_verdict(estimate: Estimate) -> str:
@@ -121,7 +142,7 @@ def recording_findings(cells: Mapping[Key, CellRuns], overheads: Sequence[Findin
     """Say what it costs to time and keep every call, and whether every framework costs more.
 
     Below every framework: the upper limit of our cost lies below the lower limit of each framework's, in each
-    state in which it records.
+    state in which it records. One that loses records is left out: it does not do what it is compared by.
     """
     for language, name in NO_FRAMEWORK.items():
         settings = [key[2] for key in cells if key[:2] == (EXPERIMENT, f"{name}-{UNRECORDED}")]
@@ -142,8 +163,10 @@ def recording_findings(cells: Mapping[Key, CellRuns], overheads: Sequence[Findin
 def _recording(
     language: str, setting: str, cost: Estimate, others: Sequence[Finding], cells: tuple[CellRuns, ...]
 ) -> Finding:
-    working = [each for each in others if each.subject["probe"] in WORKING]
-    above = [each for each in others if not _is_below(cost, each.estimates["overhead"])]
+    losing = [each for each in others if each.verdict == LOSES]
+    keeping = [each for each in others if each.verdict != LOSES]
+    working = [each for each in keeping if each.subject["probe"] in WORKING]
+    above = [each for each in keeping if not _is_below(cost, each.estimates["overhead"])]
     failing = [each for each in above if each in working]
     costs = [each.estimates["overhead"] for each in working]
     known = [each for each in costs if each.value is not None]
@@ -159,10 +182,15 @@ def _recording(
         estimates={"cost": cost, "cheapest": cheapest},
         facts={
             "compared": len(working),
-            "not_below": ", ".join(f"{each.subject['framework']} {each.subject['probe']}" for each in above),
+            "not_below": ", ".join(map(_named, above)),
+            "losing": ", ".join(map(_named, losing)),
         },
         evidence=evidence_of(cells, "time of the loop over its calls, then the difference over runs"),
     )
+
+
+def _named(each: Finding) -> str:
+    return f"{each.subject['framework']} {each.subject['probe']}"
 
 
 def _is_below(cost: Estimate, other: Estimate) -> bool:

@@ -115,10 +115,9 @@ def _answer(
     chosen, failed = grounds
     confounded = [each for each in chosen if each.facts["software"]]
     counts = Counter(each.verdict for each in chosen)
-    different = [
-        each for each in chosen if each.verdict == Holding.DIFFERENT.value and not each.facts["software"]
-    ]
-    largest = max(different, key=_distance, default=None)
+    telling = [each for each in chosen if not each.facts["software"]]
+    different = [each for each in telling if each.verdict == Holding.DIFFERENT.value]
+    largest = max(different, key=_distance, default=None) or max(telling, key=_reach, default=None)
     estimates = {} if largest is None else {"largest": largest.estimates["ratio"]}
     played = any(each.facts.get("played") for each in chosen)
     return finding(
@@ -150,6 +149,14 @@ def _distance(each: Finding) -> float:
     return 0.0 if not value else max(value, 1 / value)
 
 
+def _reach(each: Finding) -> float:
+    """How far from no difference the interval reaches: what the ratio may be at worst."""
+    ratio = each.estimates["ratio"]
+    if ratio.low is None or ratio.high is None:
+        return 0.0
+    return max(ratio.high, 1 / ratio.low)
+
+
 _FLUCTUATION: Final = {
     "removed": "found",
     "reduced": "found in part",
@@ -160,7 +167,7 @@ _FLUCTUATION: Final = {
 
 def _fluctuation(tree: Finding) -> Finding:
     """Answer RQ3 for one setting."""
-    names = ("spikes", "removed_by", "cause", "cause_percent", "other_causes", "all_removing")
+    names = ("spikes", "removed_by", "nearest", "cause", "cause_percent", "other_causes", "all_removing")
     is_named_only = tree.verdict == "not removed" and tree.facts["cause"]
     return finding(
         "answer",

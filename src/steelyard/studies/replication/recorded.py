@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 from steelyard.errors import DataError
 from steelyard.record.experiment import read_run
 from steelyard.record.trace_folder import TRACES_NAME
-from steelyard.studies.run_folders import run_folders, told
+from steelyard.studies.run_folders import run_folders, told, twin_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from steelyard.model import Plan
+    from steelyard.model import Batch, Plan
     from steelyard.record.experiment import ExperimentRun
 
 FAILED: Final = "failed"
@@ -117,6 +117,30 @@ def read_recorded(result: Path, plan: Plan) -> tuple[RecordedRun, ...]:
             )
         )
     return tuple(found)
+
+
+def runs_on_disk(result: Path, plan: Plan, batches: Sequence[Batch]) -> Iterator[RecordedRun]:
+    """Read what runs say of themselves while there is no table of runs: the last attempt of each batch."""
+    twin = twin_of(plan)
+    for batch in batches:
+        attempts = sorted((result / TRACES_NAME).glob(f"{batch.number:06d}.[0-9]*"))
+        if attempts:
+            levels = plan.cell_of(batch).levels
+            run, problem = _run_of(attempts[-1])
+            yield RecordedRun(
+                run_id="",
+                cell=batch.cell,
+                block=batch.block,
+                experiment=levels["experiment"],
+                configuration=levels["configuration"],
+                setting=levels["setting"],
+                is_twin=batch.cell == twin,
+                status="",
+                message="",
+                folder=attempts[-1],
+                run=run,
+                problem=problem,
+            )
 
 
 def _run_of(folder: Path) -> tuple[ExperimentRun | None, str]:

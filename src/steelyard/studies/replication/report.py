@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from steelyard.report.page import Notice
+from steelyard.studies.replication.lateness import LATE
 from steelyard.studies.replication.report_answer import answer, cards
 from steelyard.studies.replication.report_figures import shown_of
 from steelyard.studies.replication.report_sections import sections
@@ -70,6 +71,10 @@ def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[No
     ended = findings.of("ended_early")
     if ended:
         yield Notice("Runs that ended early", tuple(PHRASING.say(each).text for each in ended), tone="warn")
+    late = [each for each in findings.of("driver_lateness") if each.verdict == LATE]
+    if late:
+        texts = tuple(PHRASING.say(each).text for each in late)
+        yield Notice("The load driver was late", texts, tone="warn")
     noisy = [each for each in findings.of("quiet_machine") if each.verdict == "not quiet"]
     if noisy:
         texts = tuple(PHRASING.say(each).text for each in noisy)

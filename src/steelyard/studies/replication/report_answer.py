@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.report.page import Card, CardGroup
 from steelyard.report.sentence import fill, join, plain
-from steelyard.report.slots import signed_change
+from steelyard.report.slots import change_interval, signed_change
 from steelyard.studies.replication.report_sentences import PHRASING
 
 if TYPE_CHECKING:
@@ -87,7 +87,8 @@ def _card(finding: Finding) -> Card:
         title = str(facts["kind"])
         note = f"{facts['equivalent']} of {facts['comparisons']} equivalent" if facts["comparisons"] else ""
         if largest is not None and largest.value is not None:
-            note += f", most {signed_change(largest.value)}"
+            note += f", most {signed_change(largest.value)}" if facts["different"] else ", widest"
+            note += f" ({change_interval(largest)})" if largest.low is not None else ""
         if facts["played"]:
             note += f"; {facts['played']}"
     return Card(title, finding.verdict, note, tone=TONES.get(finding.verdict, "warn"), finding=finding.id)

@@ -18,6 +18,7 @@ from steelyard.report.charts.replication import (
 from steelyard.report.charts.theme import assign_colours
 from steelyard.report.dataset import dataset
 from steelyard.report.page import Figure
+from steelyard.studies.replication.overheads import LOSES, keeping_first
 from steelyard.studies.replication.tables import read_series
 
 if TYPE_CHECKING:
@@ -36,7 +37,13 @@ HALF_PANEL: Final = 330
 EDGE: Final = 0.7
 """Lower edge of a logarithmic axis, over the smallest number that is shown."""
 OWN: Final = "our own recording"
-PREFERRED: Final = {OWN: "#009E73", "inactive": "#9AA4AE", "collecting": "#56B4E9", "writing": "#0072B2"}
+PREFERRED: Final = {
+    OWN: "#009E73",
+    "inactive": "#9AA4AE",
+    "collecting": "#56B4E9",
+    "writing": "#0072B2",
+    LOSES: "#C9CED3",
+}
 NS_PER_US: Final = 1e3
 NS_PER_MS: Final = 1e6
 
@@ -101,10 +108,12 @@ def difference_figure(shown: Shown, name: str, effects: Sequence[str]) -> Figure
             "high": _change(each.estimates["ratio"].high),
             "verdict": each.verdict,
             "relation": each.facts["relation"],
+            "margin_low": -100 * margin / (100 + margin),
+            "margin_high": margin,
         }
         for each in chosen
+        for margin in (float(each.facts["margin_percent"] or 0.0),)
     ]
-    margin = float(chosen[0].facts["margin_percent"] or 0.0)
     largest = max(abs(float(row[name] or 0.0)) for row in rows for name in ("percent", "low", "high"))
     is_wide_axis = largest > WIDE_PERCENT
     labels = [str(row["label"]) for row in rows]
@@ -112,12 +121,13 @@ def difference_figure(shown: Shown, name: str, effects: Sequence[str]) -> Figure
     return Figure(
         id=f"differences_{name}",
         title=f"{_DIFFERENCES[name]}{played}",
-        caption="How to read it: the green band is the margin of equivalence. What is surely inside it is "
-        "equivalent; what is not, and surely differs, is different; anything else is undecided. Throughput "
-        "is better to the right, response time to the left."
+        caption="How to read it: the green band is the margin of equivalence. A line is the interval of a "
+        "difference; what lies outside the band with the whole of it is different. Equivalence is judged by "
+        "the interval of two one-sided tests, which is a little narrower; anything else is undecided. "
+        "Throughput is better to the right, response time to the left."
         + (" The axis is logarithmic beyond 10 % on either side." if is_wide_axis else ""),
         alternative="Relative differences with intervals, one row per comparison, and the margin as a band",
-        spec=forest_of_differences(labels, margin, is_wide=is_wide_axis),
+        spec=forest_of_differences(labels, is_wide=is_wide_axis),
         datasets={"differences": dataset(rows)},
     )
 
@@ -130,12 +140,12 @@ def cost_figure(shown: Shown) -> Figure | None:
     ]
     rows += [
         _cost_row(
-            each.subject["probe"],
-            f"{each.subject['framework']} {each.subject['probe']}",
+            LOSES if each.verdict == LOSES else each.subject["probe"],
+            f"{each.subject['framework']} {each.subject['probe']}{_kept(each)}",
             each,
             each.estimates["overhead"],
         )
-        for each in shown.findings.of("overhead")
+        for each in keeping_first(shown.findings.of("overhead"))
     ]
     if not rows:
         return None
@@ -148,7 +158,8 @@ def cost_figure(shown: Shown) -> Figure | None:
         title="What watching costs per call",
         caption="How to read it: the bar is the mean response time with a probe less that without one; the "
         "line is its 95 % interval over launches. Our own recording is the time of a loop whose calls are "
-        "kept less that of a loop of which only the whole is timed.",
+        "kept less that of a loop of which only the whole is timed. What loses records is drawn in grey and "
+        "last: its bar is not the cost of keeping every record, and no other one is held against it.",
         alternative="Cost per call with intervals, a bar per framework and state of its probe",
         spec=cost_bars(
             [str(row["label"]) for row in rows],
@@ -157,6 +168,12 @@ def cost_figure(shown: Shown) -> Figure | None:
         ),
         datasets={"costs": dataset(rows)},
     )
+
+
+def _kept(overhead: Finding) -> str:
+    """Say in the label of a bar that it is not the cost of keeping every record."""
+    kept = overhead.estimates["kept"].value
+    return f", keeps {kept:.0f} %" if overhead.verdict == LOSES and kept is not None else ""
 
 
 def _cost_row(kind: str, label: str, finding: Finding, cost: Estimate) -> Row:

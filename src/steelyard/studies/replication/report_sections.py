@@ -28,8 +28,8 @@ GLOSSARY: Final = (
         "launch, run",
         "one fork of JMH, one loop of calls, one deployment under load; the unit of every interval",
     ),
-    ("equivalent", "two one-sided tests over launches place the ratio inside the margin"),
-    ("different", "Welch's test over launches finds a difference, and equivalence is not shown"),
+    ("equivalent", "two one-sided tests over blocks of launches place the ratio inside the margin"),
+    ("different", "the interval of the ratio lies outside the margin"),
     ("published relation", "position of the source's own intervals, which pool all single values"),
     ("played device", "a part of one machine with stated limits; no other hardware"),
     ("spike", "a call, or several in a row, far above the median of its run; the rule stands at the table"),
@@ -137,6 +137,8 @@ def _fluctuation(findings: FindingSet, shown: Shown) -> Iterator[Section]:
 
 def _experiment(findings: FindingSet, shown: Shown, experiment: str) -> Section:
     blocks: tuple[Block | None, ...] = (tables.cell_table(findings, experiment),)
+    if experiment == "e1":
+        blocks = (listed(PHRASING, findings.of("harness_floor")), *blocks)
     if experiment == "e2":
         blocks = (
             listed(PHRASING, findings.of("recording_cost")),
@@ -146,7 +148,8 @@ def _experiment(findings: FindingSet, shown: Shown, experiment: str) -> Section:
             *blocks,
         )
     if experiment in {"e3", "e4"}:
-        blocks = (figures.latency_figure(shown, experiment), *blocks)
+        lateness = tables.lateness_table(findings, experiment)
+        blocks = (figures.latency_figure(shown, experiment), *blocks, lateness)
     failed = [each for each in findings.of("failed_benchmark") if each.subject["experiment"] == experiment]
     return Section(experiment, TITLES[experiment], "", present(listed(PHRASING, failed), *blocks))
 

@@ -9,7 +9,18 @@ from steelyard.report.sentence import ANY_VERDICT, Phrasing
 _CHANGE: Final = "{estimates.ratio:signed} ({estimates.ratio:change_interval})"
 _PAIR: Final = "{subject.experiment} {subject.configuration}[ {subject.operation}], {subject.metric}: "
 _ON: Final = "{subject.second} against {subject.first} "
-_LARGEST: Final = "[; most {estimates.largest:signed} ({facts.largest_of})][; {facts.played}]"
+_LARGEST: Final = (
+    "[; most {estimates.largest:signed}, {estimates.largest:change_interval} ({facts.largest_of})]"
+    "[; {facts.played}]"
+)
+_AT_WORST: Final = (
+    "[; the widest, {facts.largest_of}, {estimates.largest:signed} ({estimates.largest:change_interval})]"
+    "[; {facts.played}]"
+)
+_LEFT: Final = "{estimates.left:ratio_percent} of them are left ({estimates.left:ratio_interval})"
+_LEAST: Final = (
+    "[; with {facts.nearest} {estimates.left:ratio_percent} are left ({estimates.left:ratio_interval})]"
+)
 _COUNTS: Final = (
     "{facts.equivalent} of {facts.comparisons} comparisons equivalent"
     "[, {facts.confounded:count} decide nothing since versions of programs differ too]"
@@ -20,6 +31,8 @@ _BESIDE: Final = (
 )
 _KEPT: Final = "keeping every call ({subject.language}, {subject.setting})"
 _COST: Final = "{estimates.cost} per call ({estimates.cost:interval})"
+_LOSING: Final = "[; {facts.losing} loses records and is held against nothing]"
+_FLOOR: Final = "{subject.configuration} ({subject.setting}) against an empty benchmark"
 _MARK: Final = "[; {facts.played}]"
 _MARKS: Final = _MARK + "[; versions differ too: {facts.software}]"
 
@@ -32,32 +45,38 @@ PHRASING: Final = Phrasing(
             "undecided": f"{_PAIR}{_ON}{_CHANGE}: undecided[, {{facts.reason}}]{_MARKS}",
         },
         "answer": {
-            "replicates": f"{{facts.kind}}: replicates, {_COUNTS} ({{facts.held_against}}){_MARK}",
+            "replicates": f"{{facts.kind}}: replicates, {_COUNTS} ({{facts.held_against}}){_AT_WORST}",
             "does not replicate": f"{{facts.kind}}: does not replicate, {_COUNTS} ({{facts.held_against}})"
             + _LARGEST,
-            "undecided": f"{{facts.kind}}: undecided, {_COUNTS}{_MARK}",
+            "undecided": f"{{facts.kind}}: undecided, {_COUNTS}{_AT_WORST}",
             "no other place": "{facts.kind}: measured in one place only, so nothing is said",
             "fails": "{facts.kind}: fails, {facts.failed}",
-            "unchanged": f"{{facts.kind}}: a container changes nothing, {_COUNTS}{_MARK}",
+            "unchanged": "{facts.kind}: a container changes nothing beyond the margin, "
+            f"{_COUNTS}{_AT_WORST}",
             "changed": f"{{facts.kind}}: a container changes it, {_COUNTS}{_LARGEST}",
             "no container": "{facts.kind}: not measured in a container, so nothing is said",
-            "found": "{facts.removed_by} removes the spikes, {estimates.left:ratio_percent} of them are left"
-            + _BESIDE,
-            "found in part": "{facts.removed_by} leaves {estimates.left:ratio_percent} of the spikes, and "
-            f"nothing removes them{_BESIDE}",
-            "named": f"no intervention makes the spikes fewer{_BESIDE}",
-            "not found": "no intervention makes the spikes fewer, and nothing comes together with them",
+            "found": f"{{facts.removed_by}} removes the spikes, {_LEFT}{_BESIDE}",
+            "found in part": f"{{facts.removed_by}} makes the spikes fewer, {_LEFT}; nothing removes "
+            f"them{_BESIDE}",
+            "named": f"no intervention surely makes the spikes fewer{_LEAST}{_BESIDE}",
+            "not found": f"no intervention surely makes the spikes fewer{_LEAST}, and nothing comes "
+            "together with them",
             "hardly any fluctuation": "hardly any fluctuation: {facts.spikes:count} spikes in all calls of "
-            "the program as it is",
+            "the program as it is, {estimates.peaks} ({estimates.peaks:interval})",
         },
         "recording_cost": {
             "below every framework": f"{_KEPT} costs {_COST}: less than every framework measured"
             "[, of which the cheapest at work costs {estimates.cheapest}]"
-            "[; not surely less than {facts.not_below}]",
-            "not below every framework": f"{_KEPT} costs {_COST}: not surely less than {{facts.not_below}}",
-            "not decided": f"{_KEPT} costs {_COST}; no framework was measured beside it",
+            f"[; not surely less than {{facts.not_below}}]{_LOSING}",
+            "not below every framework": f"{_KEPT} costs {_COST}: not surely less than {{facts.not_below}}"
+            f"{_LOSING}",
+            "not decided": f"{_KEPT} costs {_COST}; no framework that keeps its records was measured beside "
+            f"it{_LOSING}",
         },
         "overhead": {
+            "loses records": "{subject.framework} {subject.probe} ({subject.setting}): {estimates.overhead} "
+            "per call ({estimates.overhead:interval}), but only {estimates.kept} of the records are there "
+            "afterwards: no cost of keeping them, and held against nothing",
             ANY_VERDICT: "{subject.framework} {subject.probe} ({subject.setting}): {estimates.overhead} per "
             "call ({estimates.overhead:interval})[; {estimates.kept} of the records are there afterwards]",
         },
@@ -91,6 +110,19 @@ PHRASING: Final = Phrasing(
             "sometimes fails": "{subject.experiment} {subject.configuration} ({subject.setting}) fails in "
             "{facts.failed} of {facts.runs} runs: {facts.reason}",
         },
+        "harness_floor": {
+            "above the floor": f"{_FLOOR}, {_CHANGE}: {{estimates.cost}} of an operation are its own "
+            "({estimates.cost:interval})",
+            "at the floor": f"{_FLOOR}, {_CHANGE}: its throughput is the harness's, and says nothing of "
+            "what it calls",
+            "undecided": f"{_FLOOR}, {_CHANGE}: undecided[, {{facts.reason}}]",
+        },
+        "driver_lateness": {
+            ANY_VERDICT: "{subject.experiment} {subject.configuration} ({subject.setting}): the driver was "
+            "{verdict}; late by itself by {estimates.mean} on average, {estimates.mean_share} of the "
+            "latency ({estimates.mean_share:interval}), and by {estimates.p99} in the 99th percentile, "
+            "{estimates.p99_share} of it ({estimates.p99_share:interval})",
+        },
         "availability": {
             ANY_VERDICT: "{subject.experiment} {subject.configuration} {subject.setting}: {facts.reason}",
         },
@@ -120,7 +152,7 @@ PHRASING: Final = Phrasing(
             "{facts.stolen_percent:percent} of the run time]",
         },
         "settings": {
-            ANY_VERDICT: "Margin of equivalence {facts.margin_percent:percent}, fixed in the plan; "
+            ANY_VERDICT: "Margin of equivalence {facts.margins}, fixed in the plan; "
             "{facts.repetitions} repetitions, {facts.runs} runs, seed {facts.seed}"
             "[; planted beside the program: {facts.planted}]",
         },

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from steelyard.report.page import Column, Table, Value
+from steelyard.studies.replication.overheads import keeping_first
 from steelyard.studies.replication.report_answer import TONES as ANSWER_TONES
 from steelyard.studies.replication.report_table_parts import (
     NOTHING,
     as_key,
+    percent_value,
     table_of,
     verdict_value,
     what_values,
@@ -40,6 +42,7 @@ def answer_table(findings: FindingSet, question: str) -> Table | None:
             Value(each.verdict, tone=RQ_TONES[ANSWER_TONES.get(each.verdict, "warn")], finding=each.id),
             *(fact_value(each, name) for name in ("comparisons", "equivalent", "different", "undecided")),
             change_value(each, "largest") if "largest" in each.estimates else NOTHING,
+            change_interval_value(each, "largest") if "largest" in each.estimates else NOTHING,
             Value(str(each.facts["largest_of"])),
         )
         for each in findings.of("answer")
@@ -53,7 +56,12 @@ def answer_table(findings: FindingSet, question: str) -> Table | None:
         Column("equivalent", is_number=True),
         Column("different", is_number=True),
         Column("undecided", is_number=True),
-        Column("largest", is_number=True, explanation="largest sure difference"),
+        Column(
+            "largest",
+            is_number=True,
+            explanation="largest difference, or the widest interval where none is different",
+        ),
+        Column("95 % interval"),
         Column("of", in_terminal=False),
     )
     note = "An answer rests on the comparisons of the table below and on nothing else."
@@ -67,6 +75,7 @@ def comparison_table(findings: FindingSet, effects: Sequence[str], name: str, ti
         (
             *what_values(each),
             Value(f"{each.subject['second']} against {each.subject['first']}"),
+            percent_value(each, "margin_percent"),
             verdict_value(each),
             change_value(each, "ratio"),
             change_interval_value(each, "ratio"),
@@ -83,8 +92,9 @@ def comparison_table(findings: FindingSet, effects: Sequence[str], name: str, ti
         Column("what"),
         Column("metric"),
         Column("settings"),
+        Column("margin", is_number=True, in_terminal=False),
         Column("verdict"),
-        Column("difference", is_number=True, explanation="of the means over runs, second against first"),
+        Column("difference", is_number=True, explanation="second against first in a block, geometric mean"),
         Column("95 % interval", in_terminal=False),
         Column(
             "published relation",
@@ -156,6 +166,45 @@ CELL_COLUMNS: Final = (
 )
 
 
+def lateness_table(findings: FindingSet, experiment: str) -> Table | None:
+    """Give one row per cell under load: how late the driver was itself."""
+    rows = [
+        (
+            Value(each.subject["configuration"]),
+            Value(each.subject["setting"]),
+            verdict_value(each),
+            *(
+                value
+                for role in ("mean", "p99")
+                for value in (
+                    estimate_value(each, role),
+                    estimate_value(each, f"{role}_share"),
+                    interval_value(each, f"{role}_share"),
+                )
+            ),
+        )
+        for each in findings.of("driver_lateness")
+        if each.subject["experiment"] == experiment
+    ]
+    columns = (
+        Column("configuration"),
+        Column("setting"),
+        Column("driver"),
+        Column("late, mean", is_number=True, explanation="by itself, not for want of a free connection"),
+        Column("of the latency", is_number=True, in_terminal=False),
+        Column("95 % interval", in_terminal=False),
+        Column("late, p99", is_number=True),
+        Column("of the p99", is_number=True, in_terminal=False),
+        Column("its interval", in_terminal=False),
+    )
+    note = (
+        "Latency counts from when a request was due, so the driver's own lateness is in it. On time: both "
+        "shares are surely below the margin; late: one is surely above. " + DOUBT_NOTE
+    )
+    name = f"driver_lateness_{experiment}"
+    return table_of(name, "Was the driver on time?", columns, rows, note=note, file="driver_lateness")
+
+
 def cost_table(findings: FindingSet) -> Table | None:
     """Give one row per framework, state and setting, our own recording first."""
     has_steps = any("step" in each.estimates for each in findings.of("overhead"))
@@ -183,7 +232,7 @@ def cost_table(findings: FindingSet) -> Table | None:
             *([estimate_value(each, "step") if "step" in each.estimates else NOTHING] if has_steps else ()),
             NOTHING if each.estimates["kept"].value is None else estimate_value(each, "kept"),
         )
-        for each in findings.of("overhead")
+        for each in keeping_first(findings.of("overhead"))
     ]
     columns = (
         Column("what"),
@@ -197,6 +246,8 @@ def cost_table(findings: FindingSet) -> Table | None:
     )
     note = (
         "OpenTelemetry drops records that its queue has no room for, Kieker waits and deletes its oldest "
-        "files beyond a limit: the cost is that of keeping every record where all are there. " + DOUBT_NOTE
+        "files beyond a limit: the cost is that of keeping every record where all are there. What loses "
+        "records stands last: it does less than the others, and its cost says nothing beside theirs. "
+        + DOUBT_NOTE
     )
     return table_of("costs", "What watching costs per call", columns, rows, note=note, file="overheads")

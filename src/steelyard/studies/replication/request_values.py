@@ -40,8 +40,9 @@ def request_parts(recorded: RecordedRun) -> Mapping[str, Part]:
     """Give latencies by operation, and for the whole run the throughput reached and the share of failures.
 
     Requests that were due before the measurement began are warm-up. Latency counts from the time at which a
-    request was due, and is that of good answers; the others are counted. A benchmark that leaves a summary
-    of itself only is taken at its word.
+    request was due. The mean is that of good answers; in a percentile a request without a good answer stands
+    as the largest, as long as the longest one was waited for: dropping requests makes no service faster. A
+    benchmark that leaves a summary of itself only is taken at its word.
 
     Raises
     ------
@@ -63,11 +64,18 @@ def request_parts(recorded: RecordedRun) -> Mapping[str, Part]:
     operation = np.array(table.column("operation").to_pylist(), dtype=object)[kept]
     good = (received > 0) & (status >= FIRST_GOOD) & (status < FIRST_BAD)
     latency = received - intended
+    longest_ns = int(max(int(received.max()), _end_of(recorded)) - int(intended.min()))
     parts = {WHOLE: _whole(intended, received, good)}
     for name in sorted(set(operation)):
         chosen = operation == name
-        parts[str(name)] = _of_operation(latency[chosen & good], int(chosen.sum()))
+        parts[str(name)] = _of_operation(latency[chosen & good], int(chosen.sum()), longest_ns)
     return parts
+
+
+def _end_of(recorded: RecordedRun) -> int:
+    """Give when the driver stopped to wait for answers [ns]; 0 where it does not say."""
+    end = (recorded.header.get("driver") or {}).get("end_ns")
+    return int(end) if isinstance(end, int | float) else 0
 
 
 def _whole(intended: NDArray[np.int64], received: NDArray[np.int64], good: NDArray[np.bool_]) -> Part:
@@ -97,9 +105,12 @@ def _said_of_itself(said: Mapping[str, float | None]) -> Part:
     return Part(values, count_values(np.zeros(0)))
 
 
-def _of_operation(latency: NDArray[np.int64], asked: int) -> Part:
+def _of_operation(latency: NDArray[np.int64], asked: int, longest_ns: int) -> Part:
     counts = count_values(latency)
-    values = {FAILED_SHARE: 100 * (asked - counts.size) / asked}
+    failed = asked - counts.size
+    values = {FAILED_SHARE: 100 * failed / asked}
     if counts.size:
-        values |= {MEAN: counts.mean, P50: counts.quantile(0.5), P99: counts.quantile(0.99)}
-    return Part(values, counts, {"requests": asked, "failed": asked - counts.size})
+        values[MEAN] = counts.mean
+    ranked = count_values(np.concatenate([latency, np.full(failed, longest_ns)])) if failed else counts
+    values |= {P50: ranked.quantile(0.5), P99: ranked.quantile(0.99)}
+    return Part(values, counts, {"requests": asked, "failed": failed})

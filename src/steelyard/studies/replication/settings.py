@@ -25,6 +25,9 @@ DRIVER: Final = "driver"
 TIERS: Final = (SERVICE, DATABASE)
 """Roles that are swapped, and that live in containers; the load driver stands apart."""
 
+OTHER_STORAGE: Final = "storage-swapped"
+"""Setting of what uses a storage: the device's second one instead of its first."""
+
 SEVERAL_HINT: Final = "(repair: describe a second one in a file of devices, --devices FILE)"
 
 
@@ -102,13 +105,16 @@ class Ground:
 
 
 def settings_of_program(ground: Ground) -> tuple[Setting, ...]:
-    """Give the settings of an experiment of one role."""
+    """Give the settings of an experiment of one role; the other storage for what uses one."""
     found = []
     for device in ground.programs:
         prefix = "" if device == HERE or len(ground.programs) == 1 else f"{device}-"
         native = {APP: RolePlace(device, ground.storages[device][0])}
         found.append(Setting(f"{prefix}native", native))
         found.append(_contained(ground, f"{prefix}container", native, (APP,)))
+        if ground.storages[device][1:]:
+            other = {APP: RolePlace(device, ground.storages[device][1])}
+            found.append(Setting(f"{prefix}{OTHER_STORAGE}", other))
     return tuple(found)
 
 
@@ -149,7 +155,7 @@ def _swapped(ground: Ground, native: Mapping[str, RolePlace]) -> Setting:
 
 
 def _storage_swapped(ground: Ground, native: Mapping[str, RolePlace]) -> Setting:
-    name = "storage-swapped"
+    name = OTHER_STORAGE
     service, database = (native[role] for role in TIERS)
     if service.storage == database.storage:
         reason = f"service and database use the storage `{service.storage}` both"

@@ -8,6 +8,7 @@ a whole part of it.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from steelyard.model import Estimate
@@ -56,7 +57,7 @@ def period_finding(setting: str, periods: Sequence[Period], evidence: Evidence) 
     )
     verdict = NOT_PERIODIC if looked else TOO_FEW
     if whole:
-        period = over_runs([each.period_ns for each in whole], "ns")
+        period = _over_runs(whole)
         agreeing = [each for each in found if _is_part(each.period_ns, period.value or 0.0)]
         locked = over_runs([100 * each.locked_share for each in agreeing], "percent")
         if len(agreeing) >= OFTEN * len(looked):
@@ -75,6 +76,19 @@ def period_finding(setting: str, periods: Sequence[Period], evidence: Evidence) 
         },
         evidence=evidence,
     )
+
+
+def _over_runs(whole: Sequence[Period]) -> Estimate:
+    """Give the period over runs; its interval is no narrower than that within a run, however alike runs are.
+
+    The runs have the same calls and so the same resolution, which more of them do not make finer.
+    """
+    found = over_runs([each.period_ns for each in whole], "ns")
+    if found.value is None or found.low is None or found.high is None:
+        return found
+    within = sum(each.half_width_ns for each in whole) / len(whole)
+    low, high = min(found.low, found.value - within), max(found.high, found.value + within)
+    return replace(found, low=low, high=high)
 
 
 def _whole_periods(found: Sequence[Period]) -> list[Period]:

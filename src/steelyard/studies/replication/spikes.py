@@ -134,6 +134,8 @@ def spikes_of(run: ExperimentRun, excess: float, seed: int | None = None) -> Spi
     if seed is not None:
         window = int(start[0]), int(start[-1] + duration[-1])
         explanation = explain(episodes, events_of(run), *window, seed=seed)
-        shortest_ns = FEWEST_CALLS * (window[1] - window[0]) / duration.size
-        period = find_period(episodes.start_ns, *window, shortest_ns=shortest_ns)
+        call_ns = (window[1] - window[0]) / duration.size
+        period = find_period(
+            episodes.start_ns, *window, shortest_ns=FEWEST_CALLS * call_ns, resolution_ns=call_ns
+        )
     return Spikes(int(duration.size), episodes.count, float(episodes.excess_ns.sum()), explanation, period)

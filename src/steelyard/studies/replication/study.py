@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from steelyard.model import Batch, FindingSet, Plan
+    from steelyard.run.execution_options import Selection
     from steelyard.studies.replication.options import ReplicationOptions
     from steelyard.studies.stability.missing import Technology
 
@@ -51,6 +52,12 @@ class ReplicationStudy:
         module = import_module("steelyard.studies.replication.surroundings")
         made: AbstractContextManager[Callable[[Batch, Path], None]] = module.furnished(plan)
         return made
+
+    def selection(self, plan: Plan, result: Path) -> AbstractContextManager[Selection]:
+        """Give what is asked before each run: whether a comparison that needs it is still open."""
+        selections = import_module("steelyard.studies.replication.until_decided")
+        found: AbstractContextManager[Selection] = selections.selection_of(plan, result)
+        return found
 
     def seconds(self, plan: Plan) -> float:
         """Give the expected time of executing a plan [s]."""

@@ -55,6 +55,14 @@ class CellRuns:
         """Give a number of each run that has it."""
         return [each.values[metric] for each in self.parts(part) if metric in each.values]
 
+    def by_block(self, part: str, metric: str) -> dict[int, float]:
+        """Give a number of each run that has it, by the block of the run."""
+        return {
+            run.recorded.block: run.parts[part].values[metric]
+            for run in self.runs
+            if part in run.parts and metric in run.parts[part].values
+        }
+
     def pooled(self, part: str) -> ValueCounts:
         """Give the single values of all runs together."""
         return merge_counts(each.pooled for each in self.parts(part))

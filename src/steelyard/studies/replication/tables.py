@@ -23,6 +23,8 @@ IF_FOUND: Final = {
     "devices": "device_scatter",
     "device": "devices",
     "software": "software",
+    "driver_lateness": "driver_lateness",
+    "harness_floor": "harness_floor",
     "answer": "answers",
     "cause_row": "cause_tree",
     "beside_spikes": "beside_spikes",

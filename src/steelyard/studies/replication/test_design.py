@@ -9,10 +9,13 @@ from steelyard.errors import CapabilityError, UsageError
 from steelyard.model.plan import read_plan
 from steelyard.record.experiment import EXPERIMENT_FILE, FORMAT
 from steelyard.run.isolation.interface import Availability
+from steelyard.studies.analysis_options import AnalysisOptions, write_options
 from steelyard.studies.replication.cells import Host
 from steelyard.studies.replication.design import plan
+from steelyard.studies.replication.effects import pairs_of
 from steelyard.studies.replication.estimate import plan_seconds
 from steelyard.studies.replication.ground import container_here, host_here
+from steelyard.studies.replication.margins import margins_of, planned_margins
 from steelyard.studies.replication.options import ReplicationOptions, options_of, request_of, settle
 from steelyard.studies.replication.programs import Programs
 from steelyard.studies.replication.settings import Ground, RolePlace, settings_of_program, settings_of_service
@@ -30,6 +33,8 @@ TWO: dict[str, dict[str, Any]] = {
     "D2": {"kind": "played", "storages": {"H2": "/b", "H1": "/a"}},
 }
 QUARTER_OF_AN_HOUR_S = 900
+FIVE_BLOCKS_S = 300
+CALLED = ("file-io", "kieker-writing", "opentelemetry-python-writing")
 
 
 def host(
@@ -69,23 +74,47 @@ def test_each_block_holds_every_cell_once_in_an_order_of_its_own_and_one_cell_tw
     first, twin = (int(number) for number in str(made.options["a_a"]).split(","))
     assert made.cells[first].levels == made.cells[twin].levels
     assert tuple(made.cells[first].levels.values()) == ("e2", "none-baseline", "native")
-    assert (twin, made.blocks) == (len(made.cells) - 1, 5)
+    assert (twin, made.blocks) == (len(made.cells) - 1, 40)
     orders = [[batch.cell for batch in made.batches if batch.block == block] for block in range(5)]
     assert all(sorted(order) == list(range(len(made.cells))) for order in orders)
     assert len({tuple(order) for order in orders}) == len(orders)
     assert list(made.factors) == ["experiment", "configuration", "setting"]
 
 
-def test_a_quick_study_executes_three_experiments_native_and_contained_in_a_quarter_of_an_hour() -> None:
-    made = designed(quick=True)
-    executed = {(cell.levels["experiment"], cell.levels["setting"]) for cell in made.cells if cell.execution}
-    assert {(name, place) for name in ("e1", "e2", "e3") for place in ("native", "container")} <= executed
-    assert plan_seconds(made) < QUARTER_OF_AN_HOUR_S
+def test_a_quick_study_asks_every_question_of_every_experiment_in_a_quarter_of_an_hour() -> None:
+    made = designed(here=host(TWO), quick=True)
+    executed: dict[str, set[str]] = {}
+    for cell in made.cells:
+        if cell.execution:
+            executed.setdefault(cell.levels["experiment"], set()).add(cell.levels["setting"])
+    assert executed == {
+        **{name: {"D1-native", "D1-container", "D2-native"} for name in ("e1", "e2")},
+        "e3": {"native", "container", "swapped"},
+        "causes": {"D1-native"},
+    }
+    asked = {name: {pair.effect for pair in pairs_of(settings)} for name, settings in executed.items()}
+    assert asked == {
+        **{name: {"device", "container"} for name in ("e1", "e2")},
+        "e3": {"roles swapped", "container"},
+        "causes": set(),
+    }
+    assert FIVE_BLOCKS_S < plan_seconds(made) < QUARTER_OF_AN_HOUR_S
+    assert plan_seconds(designed(here=host(TWO), quick=True, blocks=5)) < plan_seconds(made)
+
+
+def test_a_plan_fixes_the_margin_of_each_experiment_unless_a_reader_states_another(tmp_path: Path) -> None:
+    made = designed(quick=True, margins={"e1": 3.0})
+    found = {name: round(100 * each.relative, 6) for name, each in planned_margins(made).items()}
+    assert found == {"e1": 3.0, "e2": 5.0, "e3": 5.0, "e4": 5.0, "causes": 5.0}
+    assert {margin.relative for margin in planned_margins(designed()).values()} == {0.05}
+    assert margins_of(tmp_path, made) == planned_margins(made)
+    write_options(tmp_path, made, AnalysisOptions(margin_percent=2.0))
+    assert {margin.relative for margin in margins_of(tmp_path, made).values()} == {0.02}
 
 
 def test_without_a_container_technology_its_cells_are_missing_with_the_reason() -> None:
     made = designed(here=host(container=None), experiments=("e1",))
-    assert {cell.levels["setting"] for cell in made.cells if cell.execution} == {"native"}
+    assert {cell.levels["setting"] for cell in made.cells if cell.execution} == {"native", "storage-swapped"}
     assert set(missing(made).values()) == {"docker: not installed (repair: install it)"}
 
 
@@ -93,10 +122,10 @@ def test_without_its_programs_an_experiment_is_missing_and_the_others_are_execut
     lacking = Programs({"java"}, {"benchmarks"})
     made = designed(here=host(programs=lacking), quick=True)
     executed = {cell.levels["experiment"] for cell in made.cells if cell.execution}
-    assert executed == {"e1", "e2"}
+    assert executed == {"e1", "e2", "causes"}
     reasons = missing(made)
     assert reasons["e3 mixed native"] == "`postgres` is not installed (repair: make deps-replication)"
-    assert "not built" in reasons["e2 python-none-baseline native"]
+    assert "not built" in missing(designed(here=host(programs=lacking)))["e2 python-none-baseline native"]
 
 
 def test_a_study_that_cannot_be_executed_at_all_is_refused_with_the_repair() -> None:
@@ -117,10 +146,28 @@ def test_one_device_has_nothing_to_swap_but_its_storages(tmp_path: Path) -> None
     assert roles["container"]["driver"]["container"] is None
 
 
+def test_only_what_works_on_a_storage_is_executed_on_the_other_one_too(tmp_path: Path) -> None:
+    made = designed(here=host(TWO), experiments=("e1", "e2"))
+    moved = {
+        (cell.levels["experiment"], cell.levels["configuration"])
+        for cell in made.cells
+        if cell.levels["setting"].endswith("storage-swapped")
+    }
+    assert moved == {("e1", name) for name in ("file-io", "file-synced", "file-direct")}
+    (asked,) = (
+        each
+        for each in asked_of(designed(here=host(TWO), experiments=("e1",), blocks=5), tmp_path)
+        if (each["configuration"]["name"], each["block"]) == ("file-synced", 1)
+        and each["setting"]["name"] == "D1-storage-swapped"
+    )
+    assert asked["setting"]["roles"]["app"]["storage"] == "H2"
+
+
 def test_two_devices_are_compared_and_their_roles_swapped() -> None:
     ground = host(TWO).ground
     names = [each.name for each in settings_of_program(ground)]
-    assert names == ["D1-native", "D1-container", "D2-native", "D2-container"]
+    kinds = ("native", "container", "storage-swapped")
+    assert names == [f"{device}-{kind}" for device in ("D1", "D2") for kind in kinds]
     places = {each.name: each.roles for each in settings_of_service(ground)}
     native, swapped, moved = (places[name] for name in ("native", "swapped", "storage-swapped"))
     assert (native["service"], native["database"]) == (RolePlace("D1", "H1"), RolePlace("D2", "H2"))
@@ -143,13 +190,13 @@ def test_a_role_is_placed_only_where_there_is_a_place(placement: dict[str, str])
 
 
 def test_a_run_is_told_what_to_do_and_all_of_a_block_have_the_same_seed(tmp_path: Path) -> None:
-    made = designed(experiments=("e1", "e2"), quick=True)
+    made = designed(experiments=("e1", "e2"), quick=True, blocks=5, configurations=CALLED)
     asked = asked_of(made, tmp_path)
     assert {each["format"] for each in asked} == {FORMAT}
     seeds = {(each["block"], each["seed"]) for each in asked}
     assert [block for block, _ in sorted(seeds)] == [1, 2, 3, 4, 5]
     parameters = {each["configuration"]["name"]: each["configuration"]["parameters"] for each in asked}
-    assert parameters["file-io"] == {"warm_up_iterations": 2, "iterations": 4, "iteration_ms": 300}
+    assert parameters["file-io"] == {"warm_up_iterations": 2, "iterations": 4, "iteration_ms": 250}
     calls = parameters["kieker-writing"]
     assert calls["warm_up_calls"] * 2 == calls["calls"]
     assert parameters["opentelemetry-python-writing"]["calls"] < calls["calls"]
@@ -223,23 +270,24 @@ def test_a_plan_gives_its_options_back_and_survives_the_disk(tmp_path: Path) -> 
 
 
 def test_without_a_file_the_host_is_measured_as_it_is_and_plays_the_devices_that_are_swapped() -> None:
-    for quick in (True, False):
-        found = host_here(settle(ReplicationOptions(quick=quick, containers="none")), {})
-        assert list(found.devices) == ["here", "D1", "D2"]
-        assert found.note
-        names = [each.name for each in settings_of_program(found.ground)]
-        assert [name for name in names if "native" in name] == (
-            ["native"] if quick else ["native", "D1-native", "D2-native"]
-        )
-        roles = settings_of_service(found.ground)[0].roles
-        assert [roles[name].device for name in ("service", "database", "driver")] == ["D1", "D2", "here"]
+    found = host_here(settle(ReplicationOptions(containers="none")), {})
+    assert list(found.devices) == ["here", "D1", "D2"]
+    assert found.note
+    names = [each.name for each in settings_of_program(found.ground)]
+    assert [name for name in names if "native" in name] == ["native", "D1-native", "D2-native"]
+    roles = settings_of_service(found.ground)[0].roles
+    assert [roles[name].device for name in ("service", "database", "driver")] == ["D1", "D2", "here"]
 
 
 def test_a_file_of_devices_says_where(tmp_path: Path) -> None:
     file = tmp_path / "devices.toml"
     file.write_text('[devices.far]\nkind = "ssh"\nhost = "far.example"\n', encoding="utf-8")
     found = host_here(settle(ReplicationOptions(devices=str(file), containers="none")), {})
-    assert [each.name for each in settings_of_program(found.ground)] == ["native", "container"]
+    assert [each.name for each in settings_of_program(found.ground)] == [
+        "native",
+        "container",
+        "storage-swapped",
+    ]
     assert settings_of_service(found.ground)[0].roles["driver"].device == "here"
     assert found.devices["far"]["host"] == "far.example"
 

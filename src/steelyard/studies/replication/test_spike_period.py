@@ -19,8 +19,8 @@ def periodic(period_ns: float) -> Period:
         is_periodic=True,
         p_value=1e-6,
         period_ns=period_ns,
-        low_ns=period_ns,
-        high_ns=period_ns,
+        low_ns=period_ns - 0.5,
+        high_ns=period_ns + 0.5,
         locked_share=0.9,
     )
 
@@ -57,3 +57,8 @@ def test_the_common_period_is_that_of_the_runs_which_show_it_as_a_whole() -> Non
     found = period_finding("native", [periodic(101.0), periodic(99.0), periodic(50.0)], EVIDENCE)
     assert found.estimates["period"].value == 100.0
     assert found.facts["agreeing_runs"] == 3
+
+
+def test_runs_that_agree_by_chance_do_not_make_a_period_exact() -> None:
+    period = period_finding("native", [periodic(100.0)] * 5, EVIDENCE).estimates["period"]
+    assert (period.low, period.value, period.high) == (99.5, 100.0, 100.5)

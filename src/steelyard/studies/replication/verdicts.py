@@ -1,21 +1,29 @@
-"""What is said of a comparison: the relation of published intervals, and equivalence within a margin."""
+"""What is said of a comparison: the relation of published intervals, and equivalence within a margin.
+
+The unit is the block: both settings once, in random order, so that whatever drifts from block to block falls
+out. What is judged is the mean of the logarithms of second over first inside the blocks, by the procedure of
+`steelyard compare`: its interval holds at all looks together, and together with those of its family.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from steelyard.analyse.compare import PublishedClass, published_class
-from steelyard.analyse.equivalence import FEWEST_UNITS, RatioTest, ratio_test
-from steelyard.analyse.multiplicity import benjamini_hochberg
+from steelyard.analyse.equivalence import FEWEST_UNITS
+from steelyard.analyse.sequential import Design, Location, SequentialComparison, fixed_look
+from steelyard.studies.comparison.duel import Duel, difference_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from steelyard.analyse.equivalence import Margin
+    from steelyard.analyse.sequential import Look
     from steelyard.model import Estimate
 
 
@@ -29,85 +37,119 @@ class Holding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A comparison of two sets of run values with its verdict.
+    """A comparison of two settings with its verdict.
 
     Parameters
     ----------
-    test : RatioTest
-        Second over first.
-    p_different, p_equivalent : float
-        Adjusted for the family.
+    look : Look
+        Second over first, with the interval that the verdict follows from.
     verdict : Holding
         Of the second side.
+    is_open : bool
+        Whether more blocks could say more that matters.
     reason : str
         Why it is undecided; empty otherwise.
     """
 
-    test: RatioTest
-    p_different: float
-    p_equivalent: float
+    look: Look
     verdict: Holding
+    is_open: bool
     reason: str
 
 
-def judge_family(pairs: Sequence[tuple[Sequence[float], Sequence[float]]], margin: Margin) -> list[Judged]:
-    """Judge comparisons that belong together; p-values are adjusted within them.
+def differences(first: Mapping[int, float], second: Mapping[int, float]) -> dict[int, float]:
+    """Give the logarithm of second over first of every block in which both have a positive value.
+
+    Examples
+    --------
+    >>> differences({0: 2.0, 1: 2.0, 3: 5.0}, {0: 2.0, 2: 2.0, 3: 0.0})
+    {0: 0.0}
+    """
+    both = sorted(first.keys() & second.keys())
+    return {
+        block: difference_of(first[block], second[block])
+        for block in both
+        if first[block] > 0 and second[block] > 0
+    }
+
+
+def design_of(margin: Margin, family: int) -> Design:
+    """Give what is promised of each of so many comparisons that one answer rests on."""
+    return Design(margin, max(family, 1), Location.MEAN)
+
+
+def judge(
+    found: Mapping[int, float], design: Design, looks: Sequence[tuple[int, float]] | None = None
+) -> Judged:
+    """Judge one comparison.
+
+    **Equivalent**: the interval of the two one-sided tests lies inside the margin. **Different**: the
+    interval of the ratio lies outside it, wholly. Else undecided.
 
     Parameters
     ----------
-    pairs : sequence of (first, second)
-        Positive run values of both sides; the verdict is about second over first.
-    margin : Margin
-        Of equivalence, fixed before the data.
-
-    Returns
-    -------
-    list of Judged
-        In order.
+    found : mapping
+        Logarithm of second over first by block, see `differences`.
+    design : Design
+        Margin, level and size of the family.
+    looks : sequence of (blocks, fraction), or None
+        When it was looked at: after so many blocks of the study, with so much of the largest experiment over.
+        It is looked at until it is settled. ``None`` if the number of blocks was fixed before the first run.
 
     References
     ----------
     .. [1] Schuirmann (1987), J. Pharmacokinet. Biopharm. 15: two one-sided tests.
-    .. [2] Benjamini & Hochberg (1995), J. R. Stat. Soc. B 57.
+    .. [2] Jennison & Turnbull (2000), Group Sequential Methods, ch. 9: repeated confidence intervals.
 
     Examples
     --------
     >>> from steelyard.analyse.equivalence import Margin
-    >>> alike, apart = [100.0, 100.5, 99.5, 100.2, 99.8], [155.0, 154.0, 156.0, 155.5, 154.5]
-    >>> [found.verdict.value for found in judge_family([(alike, alike), (alike, apart)], Margin(0.05))]
+    >>> alike = dict(enumerate([0.001, -0.004, 0.006, 0.0, -0.002]))
+    >>> apart = {block: 0.46 + each for block, each in alike.items()}
+    >>> [judge(each, design_of(Margin(0.05), 2)).verdict.value for each in (alike, apart)]
     ['equivalent', 'different']
     """
-    tests = [ratio_test(np.array(first), np.array(second), margin) for first, second in pairs]
-    different = benjamini_hochberg([test.p_different for test in tests])
-    equivalent = benjamini_hochberg([test.p_equivalent for test in tests])
-    return [_judged(*each, margin) for each in zip(tests, different, equivalent, strict=True)]
+    if looks is None:
+        return _judged(fixed_look(design, np.array(list(found.values()))), design)
+    duel = Duel(0, 1, SequentialComparison(design))
+    for blocks, fraction in looks:
+        if duel.is_open:
+            duel.differences = [each for block, each in found.items() if block < blocks]
+            if duel.differences:
+                duel.look(fraction)
+    return _judged(duel.known or fixed_look(design, np.zeros(0)), design)
 
 
-def _judged(test: RatioTest, p_different: float, p_equivalent: float, margin: Margin) -> Judged:
-    """Equivalence goes first: a difference that is sure but inside the margin is not relevant."""
-    found = Judged(test, p_different, p_equivalent, Holding.UNDECIDED, "")
-    if min(test.units) < FEWEST_UNITS:
-        return replace(found, reason=f"{min(test.units)} runs on a side, a verdict needs {FEWEST_UNITS}")
-    if p_equivalent < 1 - margin.level:
-        return replace(found, verdict=Holding.EQUIVALENT)
-    if p_different < 1 - margin.level:
-        return replace(found, verdict=Holding.DIFFERENT)
-    further = test.further_units
+def _judged(look: Look, design: Design) -> Judged:
+    if look.blocks < FEWEST_UNITS:
+        noun = "pair" if look.blocks == 1 else "pairs"
+        reason = f"{look.blocks} {noun} of runs, a verdict needs {FEWEST_UNITS}"
+        return Judged(look, Holding.UNDECIDED, is_open=True, reason=reason)
+    low, high = _log(look.low), _log(look.high)
+    if -design.bound < _log(look.narrow[0]) and _log(look.narrow[1]) < design.bound:
+        return Judged(look, Holding.EQUIVALENT, is_open=False, reason="")
+    if low > design.bound or high < -design.bound:
+        return Judged(look, Holding.DIFFERENT, is_open=False, reason="")
+    return Judged(look, Holding.UNDECIDED, is_open=not look.is_settled, reason=_why(look, (low, high)))
+
+
+def _why(look: Look, limits: tuple[float, float]) -> str:
+    """Say what the interval leaves open, and how many more runs would probably settle it."""
+    if limits[0] > 0 or limits[1] < 0:
+        why = "surely a difference, but the interval reaches over the margin"
+    else:
+        why = "the interval reaches over the margin and over no difference"
+    further = look.further_blocks
+    if look.is_settled:
+        return "surely a difference, its interval is narrow, and the limit of the margin lies within it"
+    if further is None:
+        return f"{why}; no reasonable number of runs settles it at this spread"
     noun = "run" if further == 1 else "runs"
-    more = f"; about {further} more {noun} a side may settle it" if further else ""
-    return replace(found, reason=f"{_why_undecided(found, margin)}{more}")
+    return f"{why}; about {further} more {noun} a side would probably settle it"
 
 
-def _why_undecided(found: Judged, margin: Margin) -> str:
-    """Say what the interval leaves open, or that only the other comparisons leave it open."""
-    low, high = found.test.low, found.test.high
-    if low > 1 or high < 1:
-        return (
-            f"among so many comparisons such a difference may be chance (adjusted p {found.p_different:.2g})"
-        )
-    if 1 / (1 + margin.relative) < low and high < 1 + margin.relative:
-        return f"among so many comparisons such agreement may be chance (adjusted p {found.p_equivalent:.2g})"
-    return "the interval reaches over the margin and over no difference"
+def _log(ratio: float) -> float:
+    return math.log(ratio) if ratio > 0 else -math.inf
 
 
 def relation(first: Estimate, second: Estimate) -> PublishedClass:

@@ -1,11 +1,14 @@
 package steelyard.micro;
 
+import com.sun.nio.file.ExtendedOpenOption;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
+import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.Arrays;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Mode;
@@ -15,13 +18,23 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 
-/** Writing a block of a file and reading it back, through the cache of the operating system. */
+/**
+ * Writing a block of a file and reading it back.
+ *
+ * <p>{@code cached}: through the cache of the operating system, which no storage is waited for. {@code synced}:
+ * a block is on the storage before it counts as written, and is read back from the cache. {@code direct}: the
+ * same past the cache, so that the storage is read too; blocks and their places must be multiples of its own.
+ */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.Throughput)
 public class FileAccess {
   /** Folder on the storage that is measured. */
   @Param("")
   public String folder;
+
+  /** How blocks come to the storage: cached, synced or direct. */
+  @Param("cached")
+  public String access;
 
   /** Size of a block [bytes]. */
   @Param("1024")
@@ -44,12 +57,41 @@ public class FileAccess {
       throw new IllegalArgumentException("no folder; say -p folder=FOLDER");
     }
     path = Files.createTempFile(Path.of(folder), "steelyard-", ".bin");
-    channel = FileChannel.open(path, StandardOpenOption.READ, StandardOpenOption.WRITE);
-    written = ByteBuffer.allocateDirect(blockBytes);
-    read = ByteBuffer.allocateDirect(blockBytes);
+    written = aligned();
+    read = aligned();
+    open(StandardOpenOption.READ, StandardOpenOption.WRITE);
     for (long block = 0; block < blocks; block++) {
       transfer(true, block * blockBytes);
     }
+    switch (access) {
+      case "cached" -> {}
+      case "synced" -> reopen(StandardOpenOption.DSYNC);
+      case "direct" -> reopen(StandardOpenOption.DSYNC, ExtendedOpenOption.DIRECT);
+      default ->
+          throw new IllegalArgumentException(
+              "access is " + access + "; allowed: cached, synced, direct");
+    }
+  }
+
+  /** Lets all blocks come to the storage before the first one is timed. */
+  private void reopen(OpenOption... further) throws IOException {
+    channel.force(true);
+    channel.close();
+    OpenOption[] options = Arrays.copyOf(further, further.length + 2);
+    options[further.length] = StandardOpenOption.READ;
+    options[further.length + 1] = StandardOpenOption.WRITE;
+    open(options);
+  }
+
+  private void open(OpenOption... options) throws IOException {
+    channel = FileChannel.open(path, options);
+  }
+
+  /** Gives a block that begins at a multiple of the storage's own blocks. */
+  private ByteBuffer aligned() throws IOException {
+    int unit = Math.toIntExact(Files.getFileStore(path).getBlockSize());
+    int whole = (blockBytes + unit - 1) / unit * unit;
+    return ByteBuffer.allocateDirect(whole + unit).alignedSlice(unit).limit(blockBytes).slice();
   }
 
   /** Removes the file. */

@@ -21,6 +21,14 @@ public class MethodInvocation {
   // with the addresses that a compiler happens to use.
   private int value = 1;
 
+  /**
+   * Gives the value without a call: what JMH's own loop takes, the floor of what {@link #invoke} can take.
+   */
+  @Benchmark
+  public int nothing() {
+    return value;
+  }
+
   /** Calls {@link #next}; JMH consumes the result, and so nothing can be dropped. */
   @Benchmark
   public int invoke() {

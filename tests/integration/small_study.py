@@ -48,7 +48,7 @@ def make_plan(blocks: int) -> Plan:
 class AnnouncingLedger(Ledger):
     def record(self, batch, attempt, worker, outcome):
         super().record(batch, attempt, worker, outcome)
-        self._say("recorded", batch, attempt, worker, outcome["iteration"], outcome["status"])
+        self._say("recorded", batch, attempt, worker, outcome.iteration, outcome.status)
 
     def complete(self, batch, attempt, expected=None):
         super().complete(batch, attempt, expected)

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from steelyard.model.run_outcome import RunOutcome, RunStatus
+
 SPIN = ("{work}", "spin", "--ms", "1")
 
 
@@ -50,7 +52,7 @@ def _plan(*executions: Execution) -> Plan:
     ).freeze()
 
 
-def _execute(plan: Plan, session: Session, tmp_path: Path) -> tuple[dict[str, int], list[dict[str, Any]]]:
+def _execute(plan: Plan, session: Session, tmp_path: Path) -> tuple[dict[RunStatus, int], list[RunOutcome]]:
     with Ledger(tmp_path / "ledger.sqlite", plan.id) as ledger:
         options = ExecutionOptions(placement=lambda count, _affinity: [None] * count)
         summary = execute(plan, session, ledger, options)
@@ -61,10 +63,10 @@ def test_wrong_output_fails_the_run_and_keeps_its_values(session: Session, tmp_p
     wrong = Execution("bare", ("/bin/echo", "4"), expected_output="5")
     statuses, outcomes = _execute(_plan(wrong, Execution("bare", SPIN)), session, tmp_path)
     assert statuses == {"nonzero_exit": 1, "completed": 1}
-    failed = next(outcome for outcome in outcomes if outcome["status"] == "nonzero_exit")
-    assert failed["message"] == "wrong output: `4`; expected: `5`"
-    assert failed["exit_code"] == 0
-    assert failed["quantities"]["wall_ns"]["value"] > 0
+    failed = next(outcome for outcome in outcomes if outcome.status == "nonzero_exit")
+    assert failed.message == "wrong output: `4`; expected: `5`"
+    assert failed.exit_code == 0
+    assert (failed.value("wall_ns") or 0) > 0
 
 
 def test_a_program_that_does_not_exist_fails_its_runs_alone(session: Session, tmp_path: Path) -> None:

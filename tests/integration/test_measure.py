@@ -13,6 +13,7 @@ import pytest
 
 from integration.test_technologies import NAMES
 from steelyard.cli import execute
+from steelyard.model.run_outcome import RunOutcome
 from steelyard.record.ledger_reader import LedgerRow
 from steelyard.record.outcome_rows import measurement_rows
 from steelyard.run.isolation.registry import technology
@@ -276,7 +277,7 @@ def test_a_program_cannot_replace_what_is_measured_from_outside(measured: Measur
         "wall_ns",
     ]
     assert found["wall_ns"] > 20_000_000
-    row = LedgerRow(0, 1, 0, 1, "complete", found["outcomes"][0])
+    row = LedgerRow(0, 1, 0, 1, "complete", RunOutcome.of(found["outcomes"][0]))
     values: dict[Any, Any] = {each["metric"]: each["value"] for each in measurement_rows(row, "r")}
     assert values["outside-wall"] == found["wall_ns"]
     assert values["outside-cpu"] == found["cpu_ns"]

@@ -130,7 +130,7 @@ def _check(study: Study, killed: list[int]) -> None:
         assert execution is not None
         counted = [row for row in rows if row.batch == batch.number and row.state == "complete"]
         assert len(counted) == execution.workers * execution.iterations
-        assert {row.outcome["status"] for row in counted} == {"completed"}
+        assert {row.outcome.status for row in counted} == {"completed"}
     assert _alive(killed) == []
     assert _groups_of(killed) == []
     assert list(study.state.iterdir()) == []

@@ -58,7 +58,7 @@ def test_a_run_reads_and_leaves_files_also_when_it_fails(session: Session, tmp_p
     plan = _shell(COPY, FAIL)
     with Ledger(tmp_path / "ledger.sqlite", plan.id) as ledger:
         summary = execute(plan, session, ledger, _options(tmp_path))
-        messages = [row.outcome["message"] for row in ledger.outcomes()]
+        messages = [row.outcome.message for row in ledger.outcomes()]
     assert summary.statuses == {"completed": 1, "nonzero_exit": 1}
     assert "the other side was lost" in messages[1]
     for number in (0, 1):

@@ -10,6 +10,8 @@ import pytest
 from steelyard.errors import RunError, UsageError
 from steelyard.model import Affinity, Cell, Execution, Plan
 from steelyard.model.plan import Batch
+from steelyard.model.run_outcome import RunStatus
+from steelyard.model.run_spec import OutputStream, RunSpec
 from steelyard.record.ledger import Ledger
 from steelyard.run.affinity import memory_nodes_of, place
 from steelyard.run.execution_options import ExecutionOptions
@@ -75,15 +77,15 @@ def test_two_parallel_workers_are_measured_and_removed(
         with open_session(tmp_path / "logs", sweep_all) as session:
             summary = execute(plan, session, ledger, options)
         rows = list(ledger.outcomes())
-    assert summary.statuses == {"completed": WORKERS * ITERATIONS}, [row.outcome["message"] for row in rows]
+    assert summary.statuses == {"completed": WORKERS * ITERATIONS}, [row.outcome.message for row in rows]
     assert len(summary.worker_starts_s[name]) == WORKERS
     for row in rows:
-        own = {each["metric"]: each["value"] for each in row.outcome["own"]}
+        own = {each.metric: each.value for each in row.outcome.own}
         assert own["wall"] >= 2_000_000
         # isolate counts from when its own keeper gets a CPU, which may be after the program.
-        assert row.outcome["quantities"]["wall_ns"]["value"] >= (0 if name == "isolate" else 1)
-        assert row.outcome["start_ns"] < row.outcome["end_ns"]
-    starts = [row.outcome["start_ns"] for row in rows if row.iteration == 1]
+        assert (row.outcome.value("wall_ns") or 0) >= (0 if name == "isolate" else 1)
+        assert row.outcome.start_ns < row.outcome.end_ns
+    starts = [row.outcome.start_ns for row in rows if row.iteration == 1]
     assert max(starts) - min(starts) < 1_000_000_000, "the workers were not released together"
     assert [path for path in CGROUP_ROOT.glob("*/*") if session.key in path.name] == []
     assert not session.folder.exists()
@@ -98,18 +100,17 @@ def test_a_worker_bound_to_a_memory_node_allocates_there_alone(name: str, tmp_pa
     topology = read_topology()
     node = topology.memory_nodes[-1]
     cpu = next(cpu for cpu in node.cpus if cpu in topology.allowed)
-    spec = {
-        "schema": "steelyard/run-spec/1",
-        "id": "bound",
-        "command": ["cat", "/proc/self/numa_maps", "/proc/self/status"],
-        "environment": {"PATH": "/usr/bin:/bin"},
-        "standard_output": {"to": "capture", "limit_bytes": 1 << 20},
-    }
+    spec = RunSpec(
+        id="bound",
+        command=("cat", "/proc/self/numa_maps", "/proc/self/status"),
+        environment={"PATH": "/usr/bin:/bin"},
+        standard_output=OutputStream.captured(1 << 20),
+    )
     with open_session(tmp_path / "logs", sweep_all) as session, WorkerPool(session) as pool:
         (worker,) = pool.take(chosen, [(cpu,)], [(node.id,)])
         (outcome,) = worker.execute(spec, timeout_s=60)
-    assert outcome["status"] == "completed", outcome["message"]
-    text = outcome["standard_output"]["text"]
+    assert outcome.status is RunStatus.COMPLETED, outcome.message
+    text = outcome.standard_output.text
     is_bound_by_engine = f"Mems_allowed_list:\t{node.id}\n" in text
     assert is_bound_by_engine if name == "docker" else f" bind:{node.id} " in text, text
 

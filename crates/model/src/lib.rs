@@ -9,6 +9,8 @@
 //! | [`RunOutcome`] | what happened, one per iteration, out of the launcher |
 //! | [`Request`], [`Reply`] | the line protocol of a resident launcher |
 
+#[cfg(test)]
+mod contract;
 mod counter;
 mod limits;
 mod outcome;

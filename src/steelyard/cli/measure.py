@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from steelyard.cli.amounts import parse_bytes, parse_counters, parse_cpus, parse_duration_ns
 from steelyard.cli.measure_table import table
 from steelyard.errors import UsageError
+from steelyard.model.run_outcome import RunStatus
+from steelyard.model.run_spec import Limits, OutputStream, Placement, RunSpec
 from steelyard.run.environment import environment_hint, environment_record
 from steelyard.run.resident import (
     hidden_program,
@@ -24,7 +26,10 @@ from steelyard.run.resident import (
 from steelyard.run.shell_syntax import shell_hint
 from steelyard.units import NS_PER_S
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from steelyard.model.run_outcome import RunOutcome
 
 RESULT_SCHEMA = "steelyard/measure/1"
 KEPT_OUTPUT_BYTES = 1 << 20
@@ -68,7 +73,7 @@ class LimitOptions:
     open_files: int | None = None
     disk: str | None = None
 
-    def document(self) -> Document:
+    def limits(self) -> Limits:
         """Give the limits as the launcher reads them."""
         times = {
             "cpu_time_ns": ("--cpu-time", self.cpu_time),
@@ -80,11 +85,9 @@ class LimitOptions:
             "output_bytes": ("--output-size", self.output_size),
             "disk_bytes": ("--disk", self.disk),
         }
-        counts = {"process_count": self.processes, "open_file_count": self.open_files}
-        found: Document = {key: count for key, count in counts.items() if count is not None}
-        found |= {key: parse_duration_ns(text, option) for key, (option, text) in times.items() if text}
+        found = {key: parse_duration_ns(text, option) for key, (option, text) in times.items() if text}
         found |= {key: parse_bytes(text, option) for key, (option, text) in sizes.items() if text}
-        return found
+        return Limits(process_count=self.processes, open_file_count=self.open_files, **found)
 
 
 @Parameter(name="*")
@@ -173,81 +176,77 @@ def measure(
     if iterations < 1:
         message = f"`--iterations {iterations}`: allowed: 1 or more"
         raise UsageError(message)
-    spec = specification(list(command), place, limits.document())
-    spec["iterations"] = iterations
-    spec["counters"] = parse_counters(counters or "", "--counters")
-    wall_ns = spec["limits"].get("wall_time_ns")
+    spec = replace(
+        specification(list(command), place, limits.limits()),
+        iterations=iterations,
+        counters=tuple(parse_counters(counters or "", "--counters")),
+    )
+    wall_ns = spec.limits.wall_time_ns
     patience_s = wall_ns / NS_PER_S + 60 if wall_ns else UNBOUNDED_S
-    shown = (*place.show, *hidden_program(spec["command"][0])) if place.isolation != "bare" else place.show
+    shown = (*place.show, *hidden_program(spec.command[0])) if place.isolation != "bare" else place.show
     with resident(place.isolation, shown=shown, is_fed=place.input is not None) as worker:
         outcomes = worker.execute(spec, timeout_s=patience_s)
     if not as_json:
         require_started(outcomes, command[0], place.isolation)
     if as_json:
-        record = environment_record(spec["environment"], is_inherited=place.inherits)
+        record = environment_record(spec.environment, is_inherited=place.inherits)
         document = {**result(list(command), place.isolation, outcomes), "environment": record}
         sys.stdout.write(json.dumps(document, indent=1) + "\n")
     else:
         show(outcomes)
-    failed = [outcome for outcome in outcomes if outcome["status"] != "completed"]
+    failed = [outcome for outcome in outcomes if outcome.status.is_failure]
     if failed:
-        said = (failed[0].get("standard_error") or {"text": ""})["text"]
-        hint = environment_hint(said, spec["environment"], can_inherit=place.isolation == BARE)
-        if failed[0]["status"] == "launcher_failed":
+        said = "" if failed[0].standard_error is None else failed[0].standard_error.text
+        hint = environment_hint(said, spec.environment, can_inherit=place.isolation == BARE)
+        if failed[0].status is RunStatus.LAUNCHER_FAILED:
             hint = shell_hint(command[0])
         sys.stderr.write(f"hint: {hint}\n" if hint is not None else "")
     return FAILED if failed else 0
 
 
-def specification(command: list[str], place: PlaceOptions, limits: Document) -> Document:
+def specification(command: list[str], place: PlaceOptions, limits: Limits) -> RunSpec:
     """Give the run specification of a command line."""
     if place.input is not None and not place.input.is_file():
         message = f"`--input {place.input}`: no such file"
         raise UsageError(message)
-    keep = {"to": "capture", "limit_bytes": KEPT_OUTPUT_BYTES}
-    spec: Document = {
-        "schema": "steelyard/run-spec/1",
-        "id": "measure",
-        "command": [located(command[0]), *command[1:]],
-        "environment": program_environment(place.environment, inherits=place.inherits),
-        "working_directory": str(Path.cwd()),
-        "standard_output": keep,
-        "standard_error": keep,
-        "limits": limits,
-        "placement": {"maximal_weight": True},
-        "own_metrics": True,
-    }
-    if place.input is not None:
-        spec["standard_input"] = {"from": "file", "path": str(place.input.resolve())}
-    if place.cpus is not None:
-        spec["placement"]["cpus"] = parse_cpus(place.cpus, "--cpus")
-    return spec
+    cpus = None if place.cpus is None else tuple(parse_cpus(place.cpus, "--cpus"))
+    return RunSpec(
+        id="measure",
+        command=(located(command[0]), *command[1:]),
+        environment=program_environment(place.environment, inherits=place.inherits),
+        working_directory=str(Path.cwd()),
+        standard_input=None if place.input is None else str(place.input.resolve()),
+        standard_output=OutputStream.captured(KEPT_OUTPUT_BYTES),
+        standard_error=OutputStream.captured(KEPT_OUTPUT_BYTES),
+        limits=limits,
+        placement=Placement(cpus=cpus, maximal_weight=True),
+        own_metrics=True,
+    )
 
 
-def result(command: list[str], isolation: str, outcomes: list[Document]) -> Document:
+def result(command: list[str], isolation: str, outcomes: Sequence[RunOutcome]) -> dict[str, Any]:
     """Give the JSON document of a measurement: the figures of the first run, and every outcome."""
     first = outcomes[0]
-    figures = {name: quantity["value"] for name, quantity in first["quantities"].items()}
+    figures = {name: quantity.value for name, quantity in first.quantities.items()}
     return {
         "schema": RESULT_SCHEMA,
         "command": command,
         "isolation": isolation,
-        "status": first["status"],
-        "exit_code": first["exit_code"],
-        "signal": first["signal"],
-        "limit": first["limit"],
+        "status": first.status,
+        "exit_code": first.exit_code,
+        "signal": first.signal,
+        "limit": first.limit,
         **figures,
-        "outcomes": outcomes,
+        "outcomes": [outcome.document() for outcome in outcomes],
     }
 
 
-def show(outcomes: list[Document]) -> None:
+def show(outcomes: Sequence[RunOutcome]) -> None:
     """Print the program's output and then the table."""
     for outcome in outcomes:
-        for name, stream in (("standard_output", sys.stdout), ("standard_error", sys.stderr)):
-            kept = outcome.get(name)
-            if kept and kept["text"]:
-                stream.write(kept["text"])
-                stream.write("" if kept["text"].endswith("\n") else "\n")
+        for kept, stream in ((outcome.standard_output, sys.stdout), (outcome.standard_error, sys.stderr)):
+            if kept is not None and kept.text:
+                stream.write(kept.text)
+                stream.write("" if kept.text.endswith("\n") else "\n")
                 stream.flush()
     sys.stdout.write(table(outcomes))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import statistics
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from steelyard.units import NS_PER_S, format_bytes, format_seconds
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from steelyard.model import Quantity, RunOutcome
 
 ROWS: Final = (
     ("wall time", "wall_ns"),
@@ -33,80 +36,76 @@ NAME_WIDTH: Final = 24
 VALUE_WIDTH: Final = 14
 
 
-def table(outcomes: list[Document]) -> str:
+def table(outcomes: Sequence[RunOutcome]) -> str:
     """Give the table of one or several launches of a command.
 
     Parameters
     ----------
-    outcomes : list of dict
-        Run outcomes, at least one.
+    outcomes : sequence of RunOutcome
+        At least one.
     """
     lines = ["", *status_lines(outcomes), ""]
     if len(outcomes) > 1:
         heads = ("median", "least", "most")
         lines.append(" " * NAME_WIDTH + "".join(f"{head:>{VALUE_WIDTH}}" for head in heads) + "  source")
     lines += [row(name, metric, outcomes) for name, metric in ROWS]
-    counters = sorted({name for outcome in outcomes for name in outcome["counters"]})
-    lines += [
-        quantity_row(name, name, [each["counters"].get(name) for each in outcomes]) for name in counters
-    ]
+    counters = sorted({name for outcome in outcomes for name in outcome.counters})
+    lines += [quantity_row(name, name, [each.counters.get(name) for each in outcomes]) for name in counters]
     lines += own_rows(outcomes)
-    mechanism = outcomes[0]["mechanism"]
-    lines += ["", f"stamps: {mechanism['stamps']}; cgroup: {mechanism['cgroup']}"]
-    lines += [f"degraded: {text}" for text in mechanism["degraded"]]
+    mechanism = outcomes[0].mechanism
+    lines += ["", f"stamps: {mechanism.stamps}; cgroup: {mechanism.cgroup}"]
+    lines += [f"degraded: {text}" for text in mechanism.degraded]
     return "\n".join(lines) + "\n"
 
 
-def status_lines(outcomes: list[Document]) -> list[str]:
+def status_lines(outcomes: Sequence[RunOutcome]) -> list[str]:
     """Say how the runs ended, each different end once with its count."""
     ends: dict[str, int] = {}
     for outcome in outcomes:
         text = end_of(outcome)
         ends[text] = ends.get(text, 0) + 1
     lines = [text if count == len(outcomes) == 1 else f"{count} x {text}" for text, count in ends.items()]
-    flags = sorted({flag for outcome in outcomes for flag in outcome["flags"]})
+    flags = sorted({flag for outcome in outcomes for flag in outcome.flags})
     return lines + ([f"flags: {', '.join(flags)}"] if flags else [])
 
 
-def end_of(outcome: Document) -> str:
+def end_of(outcome: RunOutcome) -> str:
     """Say how one run ended."""
     details = []
-    if outcome["exit_code"] is not None:
-        details.append(f"exit code {outcome['exit_code']}")
-    if outcome["signal"] is not None:
-        details.append(f"signal {outcome['signal']}")
-    if outcome["limit"] is not None:
-        details.append(f"limit {outcome['limit']}")
-    if outcome["message"]:
-        details.append(outcome["message"])
-    text: str = outcome["status"]
-    return f"{text} ({', '.join(details)})" if details else text
+    if outcome.exit_code is not None:
+        details.append(f"exit code {outcome.exit_code}")
+    if outcome.signal is not None:
+        details.append(f"signal {outcome.signal}")
+    if outcome.limit is not None:
+        details.append(f"limit {outcome.limit}")
+    if outcome.message:
+        details.append(outcome.message)
+    return f"{outcome.status} ({', '.join(details)})" if details else str(outcome.status)
 
 
-def row(name: str, metric: str, outcomes: list[Document]) -> str:
+def row(name: str, metric: str, outcomes: Sequence[RunOutcome]) -> str:
     """Give one line of the table."""
-    return quantity_row(name, metric, [outcome["quantities"].get(metric) for outcome in outcomes])
+    return quantity_row(name, metric, [outcome.quantities.get(metric) for outcome in outcomes])
 
 
-def quantity_row(name: str, metric: str, quantities: list[Document | None]) -> str:
+def quantity_row(name: str, metric: str, quantities: Sequence[Quantity | None]) -> str:
     """Give the line of one quantity over all launches."""
     present = [quantity for quantity in quantities if quantity is not None]
-    values = [quantity["value"] for quantity in present if quantity["value"] is not None]
+    values = [quantity.value for quantity in present if quantity.value is not None]
     head = f"{name:<{NAME_WIDTH}}"
     if not values:
-        reason = present[0].get("missing") if present else "not measured"
+        reason = present[0].missing if present else "not measured"
         return f"{head}{'-':>{VALUE_WIDTH}}  {reason}"
     figures = [values[0]] if len(quantities) == 1 else [statistics.median(values), min(values), max(values)]
     cells = "".join(f"{formatted(figure, metric):>{VALUE_WIDTH}}" for figure in figures)
-    return f"{head}{cells}  {present[0]['source']}"
+    return f"{head}{cells}  {present[0].source}"
 
 
-def own_rows(outcomes: list[Document]) -> list[str]:
+def own_rows(outcomes: Sequence[RunOutcome]) -> list[str]:
     """Give what the program said of itself, as it said it."""
-    own = outcomes[0]["own"]
     return [
-        f"own {each['metric']:<{NAME_WIDTH - 4}}{each['value']:>{VALUE_WIDTH}g} {each['unit']}"
-        for each in own
+        f"own {each.metric:<{NAME_WIDTH - 4}}{each.value:>{VALUE_WIDTH}g} {each.unit}"
+        for each in outcomes[0].own
     ]
 
 

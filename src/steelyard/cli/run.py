@@ -152,7 +152,7 @@ def _execute(assignment: Assignment, say: Callable[[Path], None]) -> int:
         summary = execute_study(assignment, progress)
     unanswered = None if say is _say_recorded else _analyse(assignment)
     say(assignment.result)
-    failed = sum(count for status, count in summary.statuses.items() if status != "completed")
+    failed = sum(count for status, count in summary.statuses.items() if status.is_failure)
     if failed:
         sys.stderr.write(f"{failed} of {sum(summary.statuses.values())} runs failed; the report names them\n")
     if unanswered is not None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from steelyard.model.cell import Affinity, Cell, Execution, Limits, NeighbourKind, Neighbours
+from steelyard.model.cell import Affinity, Cell, Execution, NeighbourKind, Neighbours
 from steelyard.model.finding import Estimate, Evidence, Finding, FindingSet
 from steelyard.model.plan import Batch, Plan
+from steelyard.model.run_outcome import Quantity, RunOutcome, RunStatus
+from steelyard.model.run_spec import Limits, RunSpec
 
 __all__ = [
     "Affinity",
@@ -19,4 +21,8 @@ __all__ = [
     "NeighbourKind",
     "Neighbours",
     "Plan",
+    "Quantity",
+    "RunOutcome",
+    "RunSpec",
+    "RunStatus",
 ]

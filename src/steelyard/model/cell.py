@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from steelyard.model.run_spec import Limits
+
 
 class Affinity(StrEnum):
     """How parallel workers are bound to CPUs."""
@@ -36,21 +38,6 @@ class Neighbours:
 
     kind: NeighbourKind
     count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Upper bounds for each run; ``None`` is no limit. Times in ns, sizes in bytes."""
-
-    cpu_time_ns: int | None = None
-    wall_time_ns: int | None = None
-    memory_bytes: int | None = None
-    process_count: int | None = None
-    file_size_bytes: int | None = None
-    output_bytes: int | None = None
-    open_file_count: int | None = None
-    stack_bytes: int | None = None
-    disk_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import sqlite3
 import threading
 import zlib
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from steelyard.errors import DataError, unwritable
 from steelyard.record.clock import now_utc
@@ -21,10 +21,12 @@ from steelyard.record.ledger_reader import REPEAT, LedgerRow, completed_attempts
 from steelyard.record.ledger_schema import check_database, migrate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from io import TextIOWrapper
     from pathlib import Path
     from types import TracebackType
+
+    from steelyard.model import RunOutcome
 
 LEDGER_NAME: Final = "ledger.sqlite"
 __all__ = ["LEDGER_NAME", "Ledger", "LedgerRow"]
@@ -142,7 +144,7 @@ class Ledger:
             )
         return int(attempt)
 
-    def record(self, batch: int, attempt: int, worker: int, outcome: Mapping[str, Any]) -> None:
+    def record(self, batch: int, attempt: int, worker: int, outcome: RunOutcome) -> None:
         """Keep one outcome; when this returns, it survives ``kill -9``.
 
         Parameters
@@ -151,8 +153,8 @@ class Ledger:
             An open attempt.
         worker : int
             Index of the worker, from 0.
-        outcome : mapping
-            A run outcome; its ``iteration`` is part of the key.
+        outcome : RunOutcome
+            Its ``iteration`` is part of the key.
 
         Raises
         ------
@@ -160,8 +162,8 @@ class Ledger:
             If the attempt is not open, the worker's iteration is recorded already, or the
             file system is full.
         """
-        text = json.dumps(outcome, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-        iteration = int(outcome["iteration"])
+        text = json.dumps(outcome.document(), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        iteration = outcome.iteration
         with self._transaction(power_loss=False):
             self._require_open(batch, attempt)
             try:

@@ -7,9 +7,10 @@ import sqlite3
 import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from steelyard.errors import DataError
+from steelyard.model.run_outcome import RunOutcome
 from steelyard.record.ledger_schema import check_database, damaged, require_content, version_of
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ class LedgerRow:
         Where it belongs; together they are unique.
     state : str
         State of its attempt: ``complete``, ``interrupted`` or ``open``.
-    outcome : dict
-        The launcher's record, as it was handed in.
+    outcome : RunOutcome
+        As it was handed in.
     """
 
     batch: int
@@ -43,7 +44,7 @@ class LedgerRow:
     worker: int
     iteration: int
     state: str
-    outcome: dict[str, Any]
+    outcome: RunOutcome
 
 
 class LedgerReader:
@@ -136,7 +137,12 @@ def ledger_rows(connection: sqlite3.Connection, path: Path, batch: int | None) -
             if zlib.crc32(text.encode()) != checksum:
                 where = f"iteration {iteration} of worker {worker} in batch {number}"
                 raise damaged(path, f"{where} does not match its checksum")
-            yield LedgerRow(number, attempt, worker, iteration, state, json.loads(text))
+            try:
+                outcome = RunOutcome.of(json.loads(text))
+            except ValueError as error:
+                where = f"iteration {iteration} of worker {worker} in batch {number}"
+                raise damaged(path, f"{where} is {error}") from error
+            yield LedgerRow(number, attempt, worker, iteration, state, outcome)
 
 
 def _connect_for_reading(path: Path) -> sqlite3.Connection:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from steelyard.record.schema import METRICS
 from steelyard.units import NS_PER_S
@@ -62,7 +62,6 @@ def run_row(
 ) -> dict[str, Value]:
     """Give the row of a run in ``runs.parquet``, with the flags of its batch behind its own."""
     outcome = row.outcome
-    mechanism = outcome.get("mechanism") or {}
     found: dict[str, Value] = {
         **run_identity(
             plan,
@@ -72,17 +71,16 @@ def run_row(
             iteration=row.iteration,
             host_id=host_id,
         ),
-        "stamp_source": mechanism.get("stamps"),
-        "cgroup": mechanism.get("cgroup"),
-        "flags": [*(outcome.get("flags") or []), *flags],
+        "stamp_source": outcome.mechanism.stamps,
+        "cgroup": outcome.mechanism.cgroup,
+        "flags": [*outcome.flags, *flags],
     }
     for name in ("status", "exit_code", "signal", "limit", "message", "start_ns", "end_ns", "start_utc_ns"):
-        found[name] = outcome.get(name)
-    quantities: dict[str, dict[str, Any]] = outcome.get("quantities") or {}
+        found[name] = getattr(outcome, name)
     for metric in METRICS:
-        quantity = quantities.get(metric) or {}
-        found[metric] = quantity.get("value")
-        found[f"{metric}_source"] = quantity.get("source")
+        quantity = outcome.quantities.get(metric)
+        found[metric] = None if quantity is None else quantity.value
+        found[f"{metric}_source"] = None if quantity is None else quantity.source
     return found
 
 
@@ -106,28 +104,27 @@ def measurement_rows(row: LedgerRow, run_id: str) -> Iterator[dict[str, Value]]:
     in UTC (``start-wall``), and counters as ``counter:<name>``.
     """
     outcome = row.outcome
-    for line in outcome.get("own") or []:
+    for line in outcome.own:
         yield _measurement(
             run_id,
-            own_metric(line["metric"]),
-            line["value"],
-            line["unit"],
-            iteration=line["iteration"],
-            phase=line["phase"],
+            own_metric(line.metric),
+            line.value,
+            line.unit,
+            iteration=line.iteration,
+            phase=line.phase,
         )
-    quantities = outcome.get("quantities") or {}
     for metric, quantity in OUTSIDE_METRICS.items():
-        value = (quantities.get(quantity) or {}).get("value")
+        value = outcome.value(quantity)
         if value is not None:
             yield _measurement(run_id, metric, value, "ns")
-    start_utc_ns = outcome.get("start_utc_ns")
+    start_utc_ns = outcome.start_utc_ns
     if start_utc_ns is not None:
         # float64 holds a date to 0.2 us; the text keeps all digits.
         text = f"{start_utc_ns // NS_PER_S}.{start_utc_ns % NS_PER_S:09d}"
         yield {**_measurement(run_id, START_METRIC, float(text), "s"), "printed": text}
-    for name, counter in (outcome.get("counters") or {}).items():
-        if counter.get("value") is not None:
-            yield _measurement(run_id, f"{COUNTER_PREFIX}{name}", counter["value"], "count")
+    for name, counter in outcome.counters.items():
+        if counter.value is not None:
+            yield _measurement(run_id, f"{COUNTER_PREFIX}{name}", counter.value, "count")
 
 
 def _measurement(

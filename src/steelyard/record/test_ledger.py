@@ -142,11 +142,14 @@ def test_several_threads_record_at_once(path: Path) -> None:
         ledger.complete(0, attempt, expected=200)
 
 
+_OWN = {"metric": "cpu", "value": 1.0, "unit": "ns", "iteration": 1, "phase": "measure"}
+
+
 def test_a_value_json_cannot_say_is_refused_and_leaves_the_ledger_usable(path: Path) -> None:
     with Ledger(path) as ledger:
         attempt = ledger.begin_attempt(0)
         with pytest.raises(ValueError, match="not JSON compliant"):
-            ledger.record(0, attempt, 0, make_outcome(1, message=float("nan")))
+            ledger.record(0, attempt, 0, make_outcome(1, own=[{**_OWN, "value": float("nan")}]))
         ledger.record(0, attempt, 0, make_outcome(1))
 
 

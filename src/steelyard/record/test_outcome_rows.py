@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.model import Batch, Cell, Execution, Plan
+from steelyard.model.run_outcome import RunOutcome
 from steelyard.record.ledger_reader import LedgerRow
 from steelyard.record.outcome_rows import measurement_rows, own_metric, run_row
 from steelyard.record.schema import METRICS
@@ -32,9 +33,9 @@ def make_plan(cells: int = 2, blocks: int = 2) -> Plan:
     return Plan("probe", 1, factors, made, batches, blocks, {"a_a": None}).freeze()
 
 
-def make_outcome(iteration: int = 1, **changes: Any) -> dict[str, Any]:
+def make_outcome(iteration: int = 1, **changes: Any) -> RunOutcome:
     """Give an outcome as the launcher writes it."""
-    return {
+    document = {
         "schema": "steelyard/run-outcome/1",
         "id": "r",
         "iteration": iteration,
@@ -70,6 +71,7 @@ def make_outcome(iteration: int = 1, **changes: Any) -> dict[str, Any]:
         "mechanism": {"cgroup": "v2", "stamps": "perf_record", "isolation": "bare", "degraded": []},
         **changes,
     }
+    return RunOutcome.of(document)
 
 
 def row(**changes: Any) -> LedgerRow:

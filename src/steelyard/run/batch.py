@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import select
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
@@ -15,10 +15,10 @@ from steelyard.run.outcome import failed_outcome
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from steelyard.run.isolation.interface import Document
-    from steelyard.run.worker import Worker
+    from steelyard.model import RunOutcome, RunSpec
+    from steelyard.run.worker import Reply, Request, Worker
 
-    OutcomeSink = Callable[[int, Document], None]
+    OutcomeSink = Callable[[int, RunOutcome], None]
     """Takes the worker's index and an outcome."""
 
 
@@ -38,12 +38,12 @@ class Share:
     ----------
     worker : Worker
         A started worker.
-    spec : dict
+    spec : RunSpec
         Its run specification, adapted to its place.
     """
 
     worker: Worker
-    spec: Document
+    spec: RunSpec
     state: _State = field(default=_State.PREPARING, init=False)
     heard: set[int] = field(default_factory=set, init=False)
     failure: str | None = field(default=None, init=False)
@@ -52,8 +52,7 @@ class Share:
     @property
     def iterations(self) -> range:
         """Give the iterations it owes."""
-        first = self.spec.get("first_iteration", 1)
-        return range(first, first + self.spec["iterations"])
+        return range(self.spec.first_iteration, self.spec.first_iteration + self.spec.iterations)
 
     @property
     def is_over(self) -> bool:
@@ -64,7 +63,7 @@ class Share:
         """Ask for the batch, or for its next single launch."""
         self.state = _State.PREPARING
         self.last_heard = time.monotonic()
-        self._guarded({"request": "prepare", "spec": self._next_spec()})
+        self._guarded({"request": "prepare", "spec": self._next_spec().document()})
 
     def go(self) -> None:
         """Open the gate."""
@@ -72,7 +71,7 @@ class Share:
         self.last_heard = time.monotonic()
         self._guarded({"request": "go"})
 
-    def listen(self) -> list[Document]:
+    def listen(self) -> list[RunOutcome]:
         """Take what the worker said; give the outcomes among it."""
         try:
             replies = self.worker.take_replies()
@@ -87,14 +86,14 @@ class Share:
             self.failure = message
             self.state = _State.FAILED
 
-    def missing(self) -> list[Document]:
+    def missing(self) -> list[RunOutcome]:
         """Give a failed outcome for every iteration that was never heard of."""
         if self.failure is None:
             return []
         owed = [number for number in self.iterations if number not in self.heard]
-        return [failed_outcome(self.spec["id"], number, self.failure) for number in owed]
+        return [failed_outcome(self.spec.id, number, self.failure) for number in owed]
 
-    def _take(self, reply: Document) -> list[Document]:
+    def _take(self, reply: Reply) -> list[RunOutcome]:
         self.last_heard = time.monotonic()
         match reply["reply"]:
             case "ready":
@@ -102,8 +101,8 @@ class Share:
                 if self.heard:
                     self.go()
             case "outcome":
-                outcome = self.worker.technology.collect(reply["outcome"], self.worker.site)
-                self.heard.add(outcome["iteration"])
+                outcome = self.worker.outcome_of(reply)
+                self.heard.add(outcome.iteration)
                 return [outcome]
             case "done":
                 self._finish()
@@ -121,16 +120,14 @@ class Share:
         else:
             self.fail(f"the worker reported {len(self.heard)} of {len(self.iterations)} iterations")
 
-    def _next_spec(self) -> Document:
+    def _next_spec(self) -> RunSpec:
         if not self.worker.technology.one_launch_per_request:
             return self.spec
         number = self.iterations.start + len(self.heard)
-        spec = {**self.spec, "iterations": 1, "first_iteration": number}
-        if self.heard:
-            spec.pop("barrier", None)
-        return spec
+        barrier = None if self.heard else self.spec.barrier
+        return replace(self.spec, iterations=1, first_iteration=number, barrier=barrier)
 
-    def _guarded(self, request: Document) -> None:
+    def _guarded(self, request: Request) -> None:
         try:
             self.worker.send(request)
         except RunError as error:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from steelyard.errors import CapabilityError, RunError
+from steelyard.model.run_outcome import RunOutcome
+from steelyard.model.run_spec import Placement, RunSpec, Sandbox
 from steelyard.run.gate import Gate, Patience
 from steelyard.run.host import Clocks, read_fingerprint, read_host
 from steelyard.run.programs import launcher_path, truth_path
@@ -32,7 +34,8 @@ _VALIDITY: Final = timedelta(days=1)
 _SPARE_S: Final = 60.0
 """Time beyond the work itself after which a chunk is given up [s]."""
 
-Document = dict[str, Any]
+_Pair = tuple[RunOutcome, RunOutcome]
+"""Outcome of a program that knows its truth, and of one that does nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +142,7 @@ class Calibration:
         ]
         return f"outside minus own time, mean and standard deviation: {'; '.join(parts)}"
 
-    def as_dict(self) -> Document:
+    def as_dict(self) -> dict[str, Any]:
         """Give the values to be stored, with the summary."""
         return {"summary": self.summary, **asdict(self)}
 
@@ -185,7 +188,7 @@ def calibrate(
     clocks = read_host().clocks
     seen = (gate or Gate()).before()
     command = [str(truth_path()), "--iterations", str(truth_iterations(work_ms))]
-    found: dict[str, list[Document]] = {isolation: [] for isolation in ISOLATIONS}
+    found: dict[str, list[_Pair]] = {isolation: [] for isolation in ISOLATIONS}
     missing: dict[str, str] = {}
     total = runs * len(ISOLATIONS)
     while any(len(found[name]) < runs for name in ISOLATIONS if name not in missing):
@@ -305,36 +308,32 @@ def _store(calibration: Calibration, folder: Path | None) -> None:
         raise CapabilityError(message, hint=hint, code="capability.state") from error
 
 
-def _specification(isolation: str, command: list[str], iterations: int) -> Document:
-    kind: Document = {"kind": isolation}
-    if isolation == "sandbox":
-        kind["read_only"] = [str(truth_path().parent)]
-    return {
-        "schema": "steelyard/run-spec/1",
-        "id": f"calibration-{isolation}",
-        "command": command,
-        "isolation": kind,
-        "placement": {"maximal_weight": True},
-        "own_metrics": True,
-        "iterations": iterations,
-    }
+def _specification(isolation: str, command: list[str], iterations: int) -> RunSpec:
+    return RunSpec(
+        id=f"calibration-{isolation}",
+        command=tuple(command),
+        sandbox=Sandbox(read_only=(str(truth_path().parent),)) if isolation == "sandbox" else None,
+        placement=Placement(maximal_weight=True),
+        own_metrics=True,
+        iterations=iterations,
+    )
 
 
-def _execute(isolation: str, command: list[str], count: int, work_ms: int) -> list[Document]:
+def _execute(isolation: str, command: list[str], count: int, work_ms: int) -> list[_Pair]:
     """Execute the truth some times, and an empty program as often; give both outcomes as pairs."""
     empty = [command[0], "--iterations", "1"]
     truths = _launch(_specification(isolation, command, count), count * work_ms / 1000)
     # The set-up of the first launch lies before its request and would be missing in its cost.
     empties = _launch(_specification(isolation, empty, count + 1), 1.0)[1:]
-    return [{"truth": truth, "empty": empty} for truth, empty in zip(truths, empties, strict=True)]
+    return list(zip(truths, empties, strict=True))
 
 
-def _launch(spec: Document, work_s: float) -> list[Document]:
+def _launch(spec: RunSpec, work_s: float) -> list[RunOutcome]:
     command = [str(launcher_path()), "once"]
     try:
         answer = subprocess.run(
             command,
-            input=json.dumps(spec).encode(),
+            input=json.dumps(spec.document()).encode(),
             capture_output=True,
             timeout=_SPARE_S + 20 * work_s,
             check=False,
@@ -343,44 +342,43 @@ def _launch(spec: Document, work_s: float) -> list[Document]:
         message = f"`{' '.join(command)}` did not end within {error.timeout:.0f} s"
         raise RunError(message, hint="steelyard doctor", code="run.launcher") from error
     try:
-        outcomes: list[Document] = [json.loads(line) for line in answer.stdout.splitlines()]
+        outcomes = [RunOutcome.of(json.loads(line)) for line in answer.stdout.splitlines()]
     except ValueError as error:
         message = f"`{' '.join(command)}` wrote something that is no outcome: {answer.stdout[:200]!r}"
         raise RunError(message, code="run.launcher") from error
-    bad = next((one for one in outcomes if one["status"] != "completed"), None)
-    if len(outcomes) != spec["iterations"] or bad is not None:
-        said = bad["message"] if bad is not None else answer.stderr.decode(errors="replace").strip()
-        message = f"`{spec['isolation']['kind']}` does not work on this host: {said}"
+    bad = next((one for one in outcomes if one.status.is_failure), None)
+    if len(outcomes) != spec.iterations or bad is not None:
+        said = bad.message if bad is not None else answer.stderr.decode(errors="replace").strip()
+        message = f"`{'bare' if spec.sandbox is None else 'sandbox'}` does not work on this host: {said}"
         raise CapabilityError(message, hint="steelyard doctor", code="capability.calibration")
     return outcomes
 
 
-def _error_of(isolation: str, pairs: Sequence[Document]) -> OutsideError:
-    truths = [pair["truth"] for pair in pairs]
-    mechanism = truths[-1]["mechanism"]
+def _error_of(isolation: str, pairs: Sequence[_Pair]) -> OutsideError:
+    truths = [truth for truth, _ in pairs]
+    mechanism = truths[-1].mechanism
     return OutsideError(
         isolation=isolation,
         wall=Spread.of([_outside(one, "wall_ns") - _own(one, "wall") for one in truths]),
         cpu=Spread.of([_outside(one, "cpu_ns") - _own(one, "cpu") for one in truths]),
-        launch=Spread.of([_outside(pair["empty"], "total_ns") for pair in pairs]),
-        stamp_source=mechanism["stamps"],
-        cgroup=mechanism["cgroup"],
-        flagged_count=sum(bool(one["flags"]) for one in truths),
-        degraded=tuple(mechanism["degraded"]),
+        launch=Spread.of([_outside(empty, "total_ns") for _, empty in pairs]),
+        stamp_source=mechanism.stamps,
+        cgroup=mechanism.cgroup,
+        flagged_count=sum(bool(one.flags) for one in truths),
+        degraded=mechanism.degraded,
     )
 
 
-def _outside(outcome: Document, metric: str) -> int:
-    value = outcome["quantities"].get(metric, {}).get("value")
+def _outside(outcome: RunOutcome, metric: str) -> int:
+    value = outcome.value(metric)
     if value is None:
-        reason = outcome["quantities"].get(metric, {}).get("missing", "the launcher does not say why")
-        message = f"`{metric}` cannot be measured on this host: {reason}"
+        message = f"`{metric}` cannot be measured on this host: {outcome.missing(metric)}"
         raise CapabilityError(message, hint="steelyard doctor", code="capability.calibration")
-    return int(value)
+    return value
 
 
-def _own(outcome: Document, metric: str) -> int:
-    values = [one["value"] for one in outcome["own"] if one["metric"] == metric and one["unit"] == "ns"]
+def _own(outcome: RunOutcome, metric: str) -> int:
+    values = [one.value for one in outcome.own if one.metric == metric and one.unit == "ns"]
     if len(values) != 1:
         message = f"`steelyard-truth` reported `{metric}` {len(values)} times instead of once"
         raise RunError(message, hint="make setup", code="run.calibration")

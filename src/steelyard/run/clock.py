@@ -7,13 +7,15 @@ host's two, so half the shortest round trip bounds the error.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from steelyard.model.run_outcome import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from steelyard.run.isolation.interface import Document
+    from steelyard.model import RunOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,22 +54,26 @@ def offset_of(readings: Sequence[Reading]) -> ClockOffset:
     return ClockOffset(best.there_ns - middle, (best.received_ns - best.sent_ns + 1) // 2)
 
 
-def translate(outcome: Document, offset: ClockOffset, utc_minus_monotonic_ns: int) -> Document:
+def translate(outcome: RunOutcome, offset: ClockOffset, utc_minus_monotonic_ns: int) -> RunOutcome:
     """Give an outcome with its stamps in the host's clocks; durations stay the worker's own.
 
     Parameters
     ----------
-    outcome : dict
+    outcome : RunOutcome
         Outcome with stamps of the worker's clock.
     offset : ClockOffset
         Offset during its batch; kept in the outcome as ``clock``.
     utc_minus_monotonic_ns : int
         Host's UTC minus host's monotonic clock [ns].
     """
-    translated = {**outcome, "clock": {"offset_ns": offset.offset_ns, "error_ns": offset.error_ns}}
-    for name in ("start_ns", "end_ns"):
-        if outcome.get(name) is not None:
-            translated[name] = outcome[name] - offset.offset_ns
-    if translated.get("start_ns") is not None:
-        translated["start_utc_ns"] = translated["start_ns"] + utc_minus_monotonic_ns
-    return translated
+    start_ns, end_ns = (
+        None if stamp_ns is None else stamp_ns - offset.offset_ns
+        for stamp_ns in (outcome.start_ns, outcome.end_ns)
+    )
+    return replace(
+        outcome,
+        start_ns=start_ns,
+        end_ns=end_ns,
+        start_utc_ns=outcome.start_utc_ns if start_ns is None else start_ns + utc_minus_monotonic_ns,
+        clock=Clock(offset.offset_ns, offset.error_ns),
+    )

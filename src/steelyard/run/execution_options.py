@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from steelyard.run.progress import Progress, Silent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
-    from steelyard.model import Affinity, Batch
+    from steelyard.model import Affinity, Batch, RunOutcome
     from steelyard.run.run_files import RunFiles
 
     Placement = Callable[[int, Affinity], Sequence[Sequence[int] | None]]
@@ -28,7 +28,7 @@ class Sink(Protocol):
     def begin_attempt(self, batch: int) -> int:
         """Begin to execute a batch."""
 
-    def record(self, batch: int, attempt: int, worker: int, outcome: Mapping[str, Any]) -> None:
+    def record(self, batch: int, attempt: int, worker: int, outcome: RunOutcome) -> None:
         """Keep one outcome; durable at return."""
 
     def note_disturbance(self, batch: int, attempt: int, reasons: Sequence[str]) -> None:

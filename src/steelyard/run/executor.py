@@ -10,25 +10,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import CapabilityError, RunError
-from steelyard.model import Affinity
+from steelyard.model import Affinity, RunStatus
 from steelyard.run.barrier import barrier_file
 from steelyard.run.batch import Share, execute_batch
 from steelyard.run.clock import translate
 from steelyard.run.isolation.registry import technology
-from steelyard.run.kept import Kept, keep_failed
 from steelyard.run.neighbours import neighbours
-from steelyard.run.outcome import FAILURES, check_output, explained
+from steelyard.run.outcome import check_output, explained
+from steelyard.run.outcome_log import OutcomeLog, keep_failed
 from steelyard.run.pool import WorkerPool
 from steelyard.run.progress import Estimator
 from steelyard.run.run_files import files_name, files_of, in_folder, leaves_files
-from steelyard.run.ticket import in_block, run_specification, with_barrier
+from steelyard.run.run_specs import in_block, run_specification, with_barrier
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from steelyard.model import Batch, Cell, Execution, Plan
+    from steelyard.model import Batch, Cell, Execution, Plan, RunOutcome
     from steelyard.run.execution_options import ExecutionOptions, Sink
-    from steelyard.run.isolation.interface import Document, Isolation
+    from steelyard.run.isolation.interface import Isolation
     from steelyard.run.session import Session
     from steelyard.run.worker import Worker
 
@@ -61,7 +61,7 @@ class ExecutionSummary:
 
     batches: int
     resumed: int
-    statuses: dict[str, int]
+    statuses: dict[RunStatus, int]
     broken: dict[str, str]
     worker_starts_s: dict[str, list[float]]
     elapsed_s: float
@@ -104,7 +104,7 @@ class _Executor:
         self._sink = sink
         self._options = options
         self._estimator = Estimator(plan)
-        self._statuses: Counter[str] = Counter()
+        self._statuses: Counter[RunStatus] = Counter()
         self._strikes: Counter[str] = Counter()
         self._broken: dict[str, str] = {}
         self._starts_s: dict[str, list[float]] = {}
@@ -158,14 +158,14 @@ class _Executor:
         self._options.gate(batch.number)
         attempt = self._sink.begin_attempt(batch.number)
         run_id = f"b{batch.number}a{attempt}"
-        statuses: Counter[str] = Counter()
+        statuses: Counter[RunStatus] = Counter()
 
-        def keep(worker: int, outcome: Document) -> None:
+        def keep(worker: int, outcome: RunOutcome) -> None:
             checked = explained(check_output(outcome, execution.expected_output))
             self._sink.record(batch.number, attempt, worker, checked)
-            statuses[checked["status"]] += 1
-            if checked["status"] in FAILURES:
-                self._last_message = checked["message"] or checked["status"]
+            statuses[checked.status] += 1
+            if checked.status.is_failure:
+                self._last_message = checked.message or checked.status
 
         failure = None
         if execution.isolation in self._broken:
@@ -201,7 +201,7 @@ class _Executor:
             yield in_folder(execution, scratch)
 
     def _attempt_batch(
-        self, execution: Execution, run_id: str, pool: WorkerPool, keep: Callable[[int, Document], None]
+        self, execution: Execution, run_id: str, pool: WorkerPool, keep: Callable[[int, RunOutcome], None]
     ) -> str | None:
         """Execute a batch; give the reason if it failed. Every run is kept in either case."""
         place = technology(execution.isolation)
@@ -215,7 +215,7 @@ class _Executor:
             keep_failed(execution, run_id, error.message, keep)
             return error.message
         self._note_starts(place, workers)
-        kept = Kept(keep)
+        kept = OutcomeLog(keep)
         try:
             with (
                 _away_from(cpu_sets),
@@ -236,7 +236,7 @@ class _Executor:
         return failure
 
     def _execute_on(
-        self, workers: Sequence[Worker], execution: Execution, run_id: str, kept: Kept
+        self, workers: Sequence[Worker], execution: Execution, run_id: str, kept: OutcomeLog
     ) -> str | None:
         place = workers[0].technology
         wall_ns = execution.limits.wall_time_ns
@@ -246,7 +246,6 @@ class _Executor:
             shares = []
             for worker in workers:
                 spec = run_specification(execution, worker, run_id)
-                spec["placement"] = {"maximal_weight": execution.neighbours is None}
                 if place.shares_kernel and len(workers) > 1:
                     spec = with_barrier(spec, place.shared(worker.site), barrier.name, len(workers))
                 shares.append(Share(worker, place.inside(spec, worker.site)))
@@ -295,7 +294,7 @@ class _Executor:
             pool.release(isolation)
 
     def _failed_runs(self) -> int:
-        return sum(count for status, count in self._statuses.items() if status in FAILURES)
+        return sum(count for status, count in self._statuses.items() if status.is_failure)
 
     def _require_success(self) -> None:
         runs = sum(self._statuses.values())
@@ -304,13 +303,13 @@ class _Executor:
             raise RunError(message, hint=f"logs are in `{self._session.logs}`", code="run.all-failed")
 
 
-def _execute_elsewhere(shares: Sequence[Share], patience_s: float, kept: Kept) -> str | None:
+def _execute_elsewhere(shares: Sequence[Share], patience_s: float, kept: OutcomeLog) -> str | None:
     """Execute a batch on workers with clocks of their own; outcomes are kept in the host's clocks.
 
     They are kept after the batch, when the offset is known from both sides.
     """
     before = [share.worker.clock_offset() for share in shares]
-    held: list[tuple[int, Document]] = []
+    held: list[tuple[int, RunOutcome]] = []
     failure = execute_batch(shares, patience_s, lambda worker, outcome: held.append((worker, outcome)))
     if failure is None:
         offsets = [

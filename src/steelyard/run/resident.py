@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.errors import CapabilityError, RunError, UsageError
+from steelyard.model import RunStatus
 from steelyard.run.environment import inherited_environment
 from steelyard.run.isolation.registry import sweep_all, technology
 from steelyard.run.isolation.root_view import PROGRAMS
@@ -22,7 +23,7 @@ from steelyard.run.worker import Worker
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from steelyard.run.isolation.interface import Document
+    from steelyard.model import RunOutcome
 
 PASSED_ON = ("PATH", "HOME", "LANG", "TERM")
 """Variables a program gets without being asked for, where it does not get all."""
@@ -171,12 +172,12 @@ def program_environment(given: Sequence[str], *, inherits: bool = False) -> dict
     return kept
 
 
-def require_started(outcomes: Sequence[Document], program: str, isolation: str) -> None:
+def require_started(outcomes: Sequence[RunOutcome], program: str, isolation: str) -> None:
     """Check that the program was started at all: without it there is nothing to show.
 
     Parameters
     ----------
-    outcomes : sequence of dict
+    outcomes : sequence of RunOutcome
         At least one.
     program, isolation : str
         For the message.
@@ -186,12 +187,12 @@ def require_started(outcomes: Sequence[Document], program: str, isolation: str) 
     RunError
         If no launch got as far as the program.
     """
-    if all(outcome["status"] == "launcher_failed" for outcome in outcomes):
-        message = f"`{program}` was not executed: {outcomes[0]['message']}"
+    if all(outcome.status is RunStatus.LAUNCHER_FAILED for outcome in outcomes):
+        message = f"`{program}` was not executed: {outcomes[0].message}"
         hint = shell_hint(program) or (
             "give a program that may be executed, by its path or a name in `PATH`; `--show` what it needs"
         )
-        if "sandbox" in isolation and "EACCES" in (outcomes[0]["message"] or ""):
+        if "sandbox" in isolation and "EACCES" in (outcomes[0].message or ""):
             hint = barred(located(program)) or hint
         if not technology(isolation).shows_host:
             hint = f"`{isolation}` holds Steelyard's own programs alone, in `{PROGRAMS}`"

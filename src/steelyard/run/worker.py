@@ -11,14 +11,20 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 from steelyard.errors import CapabilityError, RunError, UsageError
+from steelyard.model import RunOutcome
 from steelyard.run.clock import ClockOffset, Reading, offset_of
 from steelyard.run.remains import SESSION_VARIABLE, remove_tree
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from steelyard.run.isolation.interface import Document, Isolation
+    from steelyard.model import RunSpec
+    from steelyard.run.isolation.interface import Isolation
     from steelyard.run.session import Site
+
+    Request = dict[str, Any]
+    Reply = dict[str, Any]
+    """Lines of the protocol, see ``crates/model/src/protocol.rs``."""
 
 PROTOCOL_VERSION: Final = 1
 READ_BYTES: Final = 1 << 16
@@ -46,11 +52,11 @@ class Worker:
     def __init__(self, technology: Isolation, site: Site) -> None:
         self.technology = technology
         self.site = site
-        self.hello: Document = {}
+        self.hello: Reply = {}
         self.start_ns = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._buffer = bytearray()
-        self._inbox: list[Document] = []
+        self._inbox: list[Reply] = []
         self._is_paused = False
 
     def __enter__(self) -> Self:
@@ -104,7 +110,7 @@ class Worker:
         assert self._process.stdout is not None  # noqa: S101 - a pipe
         return self._process.stdout.fileno()
 
-    def send(self, request: Document) -> None:
+    def send(self, request: Request) -> None:
         """Send one request.
 
         Raises
@@ -128,7 +134,7 @@ class Worker:
         except OSError as error:
             self.fail("hung up", error)
 
-    def take_replies(self) -> list[Document]:
+    def take_replies(self) -> list[Reply]:
         """Give the replies that are here; does not wait.
 
         Raises
@@ -157,7 +163,7 @@ class Worker:
         self._inbox += [self._parse(line) for line in lines if line.strip()]
         return ended
 
-    def await_reply(self, timeout_s: float, failing: str) -> Document:
+    def await_reply(self, timeout_s: float, failing: str) -> Reply:
         """Wait for one reply.
 
         Parameters
@@ -184,28 +190,42 @@ class Worker:
                 self.fail(f"{failing} within {timeout_s:g} s")
             select.select([self], [], [], left)
 
-    def execute(self, spec: Document, *, timeout_s: float) -> list[Document]:
+    def execute(self, spec: RunSpec, *, timeout_s: float) -> list[RunOutcome]:
         """Execute one batch on this worker alone and give its outcomes.
 
         Parameters
         ----------
-        spec : dict
-            Run specification for the host; it is adapted to the worker's place.
+        spec : RunSpec
+            For the host; it is adapted to the worker's place.
         timeout_s : float
             Patience for each reply [s].
         """
-        outcomes: list[Document] = []
-        self.send({"request": "prepare", "spec": self.technology.inside(spec, self.site)})
+        outcomes: list[RunOutcome] = []
+        self.send({"request": "prepare", "spec": self.technology.inside(spec, self.site).document()})
         self._expect("ready", timeout_s)
         self.send({"request": "go"})
         while True:
             reply = self.await_reply(timeout_s, "did not answer")
             if reply["reply"] == "outcome":
-                outcomes.append(self.technology.collect(reply["outcome"], self.site))
+                outcomes.append(self.outcome_of(reply))
             elif reply["reply"] == "done":
                 return outcomes
             else:
                 self.fail(f"answered {json.dumps(reply)[:300]}")
+
+    def outcome_of(self, reply: Reply) -> RunOutcome:
+        """Give the outcome that a reply carries, as the technology completes it.
+
+        Raises
+        ------
+        RunError
+            If the reply carries none.
+        """
+        try:
+            outcome = RunOutcome.of(reply["outcome"])
+        except (KeyError, ValueError) as error:
+            self.fail(f"answered with {error}", error)
+        return self.technology.collect(outcome, self.site)
 
     def clock_offset(self) -> ClockOffset:
         """Measure the offset of the worker's clocks to the host's: the tightest of some round trips."""
@@ -254,7 +274,7 @@ class Worker:
         message = f"the worker `{self.site.name}` {what}" + (f": {tail}" if tail else "")
         raise RunError(message, hint=f"its log is `{self.site.log}`", code="run.worker") from cause
 
-    def _expect(self, kind: str, timeout_s: float) -> Document:
+    def _expect(self, kind: str, timeout_s: float) -> Reply:
         reply = self.await_reply(timeout_s, f"did not answer with `{kind}`")
         if reply["reply"] == "error":
             raise RunError(reply["message"], hint=reply.get("hint"), code="run.worker")
@@ -262,7 +282,7 @@ class Worker:
             self.fail(f"answered `{reply['reply']}` instead of `{kind}`")
         return reply
 
-    def _parse(self, line: bytes) -> Document:
+    def _parse(self, line: bytes) -> Reply:
         try:
             reply: Any = json.loads(line)
         except ValueError as error:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from steelyard.run.isolation.interface import Availability, Document, Isolation
+from steelyard.run.isolation.interface import Availability, Isolation
 from steelyard.run.isolation.sandbox import sandboxed, visible
 from steelyard.run.isolation.trial import try_worker
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from steelyard.model import RunOutcome, RunSpec
     from steelyard.run.session import Session, Site
 
 
@@ -62,12 +63,12 @@ class Composition(Isolation):
         """Give what the outer technology shows."""
         return self.outer.shared(site)
 
-    def inside(self, spec: Document, site: Site) -> Document:
+    def inside(self, spec: RunSpec, site: Site) -> RunSpec:
         """Ask for the sandbox in the outer technology's place."""
         adapted = self.outer.inside(spec, site)
         return sandboxed(adapted, visible(self, site))
 
-    def collect(self, outcome: Document, site: Site) -> Document:
+    def collect(self, outcome: RunOutcome, site: Site) -> RunOutcome:
         """Let the outer technology add its values."""
         return self.outer.collect(outcome, site)
 

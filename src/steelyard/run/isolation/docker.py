@@ -5,12 +5,13 @@ from __future__ import annotations
 import atexit
 import subprocess
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import CapabilityError, RunError
 from steelyard.run.isolation.attempt import attempt, first_line, installed
 from steelyard.run.isolation.contained import Contained, comma_list
-from steelyard.run.isolation.interface import Availability, Document
+from steelyard.run.isolation.interface import Availability
 from steelyard.run.isolation.offered_groups import offer_groups, offered_mounts, withdraw_groups
 from steelyard.run.isolation.root_view import make_skeleton, site_mounts, skeleton_archive
 from steelyard.run.isolation.serving import serve_command
@@ -21,6 +22,7 @@ from steelyard.run.session import PrivateFolder
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from steelyard.model import RunSpec
     from steelyard.run.isolation.root_view import Mount
     from steelyard.run.session import Session, Site
 
@@ -219,7 +221,7 @@ class Docker(Contained):
                 command += ["--volume", f"{mount.source}:{mount.target}"]
         return [*command, self.engine.image(), *serve_command(site.session.launcher)]
 
-    def inside(self, spec: Document, site: Site) -> Document:
+    def inside(self, spec: RunSpec, site: Site) -> RunSpec:
         """Bind the run to its CPUs; its memory is bound by the engine.
 
         KERNEL: the engine's default system call filter refuses ``set_mempolicy``; the container's
@@ -228,8 +230,7 @@ class Docker(Contained):
         adapted = super().inside(spec, site)
         if self.privileged:
             return adapted
-        placement = {name: kept for name, kept in adapted["placement"].items() if name != "memory_nodes"}
-        return {**adapted, "placement": placement}
+        return replace(adapted, placement=replace(adapted.placement, memory_nodes=None))
 
     def tear_down(self, site: Site) -> None:
         """Remove the container, should it still be there."""

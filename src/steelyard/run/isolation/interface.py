@@ -40,18 +40,16 @@ command that repairs it as hint, and `RunError` when something that worked stops
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from steelyard.run.secrecy import without_secrets
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from steelyard.model import RunOutcome, RunSpec
     from steelyard.run.session import Session, Site
-
-Document = dict[str, Any]
-"""A RunSpec or RunOutcome as JSON document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +139,11 @@ class Isolation(ABC):
         """Give the folder of the barrier files as the worker sees it."""
         return site.session.shared
 
-    def inside(self, spec: Document, site: Site) -> Document:
+    def inside(self, spec: RunSpec, site: Site) -> RunSpec:
         """Adapt a run specification to the place; by default it binds the run to the site's CPUs."""
         return place(spec, site)
 
-    def collect(self, outcome: Document, site: Site) -> Document:
+    def collect(self, outcome: RunOutcome, site: Site) -> RunOutcome:
         """Adapt an outcome; by default it is kept as it is."""
         return outcome
 
@@ -165,11 +163,11 @@ class Isolation(ABC):
         """Remove what a killed session left outside `folder`, its session folder."""
 
 
-def place(spec: Document, site: Site) -> Document:
+def place(spec: RunSpec, site: Site) -> RunSpec:
     """Bind a run to the CPUs and memory nodes of its site, with the largest CPU weight."""
-    placement: Document = {**spec.get("placement", {}), "maximal_weight": True}
+    placement = replace(spec.placement, maximal_weight=True)
     if site.cpus is not None:
-        placement["cpus"] = list(site.cpus)
+        placement = replace(placement, cpus=tuple(site.cpus))
     if site.memory_nodes is not None:
-        placement["memory_nodes"] = list(site.memory_nodes)
-    return {**spec, "placement": placement}
+        placement = replace(placement, memory_nodes=tuple(site.memory_nodes))
+    return replace(spec, placement=placement)

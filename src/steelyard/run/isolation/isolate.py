@@ -7,13 +7,15 @@ take the place of the launcher's: they are the outside clock that a grader using
 from __future__ import annotations
 
 import fcntl
+from dataclasses import replace
 from pathlib import Path
 from shutil import which
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import CapabilityError
+from steelyard.model.run_spec import OutputStream
 from steelyard.run.isolation.attempt import attempt, demand, installed
-from steelyard.run.isolation.interface import Availability, Document, Isolation, place
+from steelyard.run.isolation.interface import Availability, Isolation, place
 from steelyard.run.isolation.isolate_meta import merge_meta, parse_meta
 from steelyard.run.isolation.own_lines import take_own_lines
 from steelyard.run.isolation.trial import try_worker
@@ -22,6 +24,7 @@ from steelyard.run.session import state_root
 if TYPE_CHECKING:
     from io import TextIOWrapper
 
+    from steelyard.model import RunOutcome, RunSpec
     from steelyard.run.session import Site
 
 REPAIR: Final = "install isolate from https://github.com/ioi/isolate"
@@ -67,32 +70,27 @@ class Isolate(Isolation):
         """Give the launcher itself: isolate is around the program, not around the launcher."""
         return [str(site.session.launcher), "serve"]
 
-    def inside(self, spec: Document, site: Site) -> Document:
+    def inside(self, spec: RunSpec, site: Site) -> RunSpec:
         """Put isolate in front of the command, and let own measurements come by standard output."""
         box, _ = self._boxes[site.name]
-        adapted = place(spec, site)
-        environment = {**spec.get("environment", {}), "STEELYARD_METRICS_FD": "1"}
+        environment = {**spec.environment, "STEELYARD_METRICS_FD": "1"}
         command = [*self._isolate(box), "--silent", f"--meta={_meta(site)}", "--processes", "--run"]
         folders = _folders(site)
         if any(inside.is_relative_to(_OWN_TEMPORARY) for inside, _ in folders):
             command += [f"--dir={_OWN_TEMPORARY}="]  # its own would lie over what is shown below it
         command += [f"--dir={inside}={outside.resolve()}" for inside, outside in folders]
         command += [f"--env={name}={value}" for name, value in environment.items()]
-        adapted["command"] = [
-            str(installed("isolate")),
-            *command[1:],
-            "--",
-            _located(spec),
-            *spec["command"][1:],
-        ]
-        adapted["standard_output"] = {"to": "capture", "limit_bytes": CAPTURE_BYTES}
-        adapted["own_metrics"] = False
-        return adapted
+        return replace(
+            place(spec, site),
+            command=(str(installed("isolate")), *command[1:], "--", _located(spec), *spec.command[1:]),
+            standard_output=OutputStream.captured(CAPTURE_BYTES),
+            own_metrics=False,
+        )
 
-    def collect(self, outcome: Document, site: Site) -> Document:
+    def collect(self, outcome: RunOutcome, site: Site) -> RunOutcome:
         """Replace the launcher's figures by isolate's, and take the own measurements from the output."""
         path = _meta(site)
-        values: dict[str, Any] = parse_meta(path.read_text(encoding="utf-8")) if path.exists() else {}
+        values = parse_meta(path.read_text(encoding="utf-8")) if path.exists() else {}
         path.unlink(missing_ok=True)
         return merge_meta(take_own_lines(outcome), values)
 
@@ -135,10 +133,10 @@ class Isolate(Isolation):
         return self._control_group
 
 
-def _located(spec: Document) -> str:
+def _located(spec: RunSpec) -> str:
     """Give the program with its folder: isolate looks nothing up, and a box shows the host's programs."""
-    name: str = spec["command"][0]
-    found = None if "/" in name else which(name, path=spec.get("environment", {}).get("PATH", ""))
+    name = spec.command[0]
+    found = None if "/" in name else which(name, path=spec.environment.get("PATH", ""))
     return found or name
 
 

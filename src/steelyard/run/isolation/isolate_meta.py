@@ -7,11 +7,14 @@ References
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from steelyard.model.run_outcome import Quantity, RunStatus
 
 if TYPE_CHECKING:
-    from steelyard.run.isolation.interface import Document
+    from steelyard.model import RunOutcome
 
 SOURCE: Final = "isolate"
 GRAIN_NS: Final = 1_000_000  # SOURCE: isolate.c writes whole milliseconds, truncated
@@ -31,27 +34,31 @@ def parse_meta(text: str) -> dict[str, str]:
     return {key: value for key, colon, value in pairs if colon}
 
 
-def merge_meta(outcome: Document, meta: dict[str, str]) -> Document:
+def merge_meta(outcome: RunOutcome, meta: dict[str, str]) -> RunOutcome:
     """Put isolate's figures in the place of the launcher's, which are kept as counters.
 
     The launcher saw isolate, not the program: its exit code and times are isolate's. An outcome
     without a meta file stays as it is, marked as failed.
     """
-    merged: dict[str, Any] = {**outcome}
     if not meta:
-        if outcome["status"] in {"completed", "nonzero_exit"}:
-            merged |= {"status": "launcher_failed", "message": "isolate wrote no meta file"}
-        return merged
-    quantities = dict(outcome["quantities"])
-    counters = dict(outcome.get("counters", {}))
+        if outcome.status not in {RunStatus.COMPLETED, RunStatus.NONZERO_EXIT}:
+            return outcome
+        return replace(outcome, status=RunStatus.LAUNCHER_FAILED, message="isolate wrote no meta file")
+    quantities, counters = dict(outcome.quantities), dict(outcome.counters)
     for metric, key, scale in _FIGURES:
         if key in meta:
             if metric in quantities:
                 counters[f"launcher-{metric}"] = quantities[metric]
             quantities[metric] = _figure(meta[key], scale)
-    merged |= {"quantities": quantities, "counters": counters}
-    merged |= _ending(meta)
-    return merged
+    return replace(
+        outcome,
+        status=_status(meta),
+        exit_code=int(meta["exitcode"]) if "exitcode" in meta else None,
+        signal=int(meta["exitsig"]) if "exitsig" in meta else None,
+        message=meta.get("message"),
+        quantities=quantities,
+        counters=counters,
+    )
 
 
 _FIGURES: Final = (
@@ -64,25 +71,22 @@ _FIGURES: Final = (
 )
 
 
-def _figure(text: str, scale: int) -> dict[str, Any]:
+def _figure(text: str, scale: int) -> Quantity:
     grain = GRAIN_NS if scale == NS_PER_S else scale
-    return {"value": int(Decimal(text) * scale), "source": SOURCE, "granularity": grain}
+    return Quantity(int(Decimal(text) * scale), SOURCE, grain)
 
 
-def _ending(meta: dict[str, str]) -> dict[str, Any]:
+def _status(meta: dict[str, str]) -> RunStatus:
     """Translate isolate's status into ours."""
-    code = int(meta["exitcode"]) if "exitcode" in meta else None
-    signal = int(meta["exitsig"]) if "exitsig" in meta else None
-    message = meta.get("message")
     match meta.get("status"):
         case None:
-            status = "completed"
+            return RunStatus.COMPLETED
         case "RE":
-            status = "nonzero_exit"
+            return RunStatus.NONZERO_EXIT
         case "SG":
-            status = "out_of_memory" if "cg-oom-killed" in meta else "signalled"
+            return RunStatus.OUT_OF_MEMORY if "cg-oom-killed" in meta else RunStatus.SIGNALLED
         case "TO":
-            status = "wall_timeout" if "wall" in (message or "") else "cpu_timeout"
+            is_wall = "wall" in meta.get("message", "")
+            return RunStatus.WALL_TIMEOUT if is_wall else RunStatus.CPU_TIMEOUT
         case _:
-            status = "launcher_failed"
-    return {"status": status, "exit_code": code, "signal": signal, "message": message}
+            return RunStatus.LAUNCHER_FAILED

@@ -7,10 +7,13 @@ A program that finds ``STEELYARD_METRICS_FD=1`` writes its measurements as lines
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from steelyard.model.run_outcome import OwnMeasurement
 
 if TYPE_CHECKING:
-    from steelyard.run.isolation.interface import Document
+    from steelyard.model import RunOutcome
 
 PREFIX: Final = "#steelyard "
 FEWEST_FIELDS: Final = 3
@@ -22,31 +25,31 @@ LONGEST_WORD: Final = 64
 """Longest name and unit [characters]; the launcher reads no longer ones either."""
 
 
-def take_own_lines(outcome: Document) -> Document:
+def take_own_lines(outcome: RunOutcome) -> RunOutcome:
     """Move the measurements in an outcome's captured output to its own measurements.
 
     Lines that are no measurements stay in the output.
     """
-    captured = outcome.get("standard_output")
-    if not captured:
+    captured = outcome.standard_output
+    if captured is None:
         return outcome
-    kept, own = [], list(outcome.get("own", []))
-    for line in captured["text"].splitlines(keepends=True):
+    kept, own = [], list(outcome.own)
+    for line in captured.text.splitlines(keepends=True):
         measurement = parse_own_line(line)
         if measurement is None:
             kept.append(line)
         else:
             own.append(measurement)
-    return {**outcome, "own": own, "standard_output": {**captured, "text": "".join(kept)}}
+    return replace(outcome, own=tuple(own), standard_output=replace(captured, text="".join(kept)))
 
 
-def parse_own_line(line: str) -> dict[str, Any] | None:
+def parse_own_line(line: str) -> OwnMeasurement | None:
     """Read one line; ``None`` if it is no measurement.
 
     Examples
     --------
     >>> parse_own_line("#steelyard cpu 123 ns")
-    {'metric': 'cpu', 'value': 123.0, 'unit': 'ns', 'iteration': 1, 'phase': 'measure'}
+    OwnMeasurement(metric='cpu', value=123.0, unit='ns', iteration=1, phase='measure')
     """
     if not line.startswith(PREFIX):
         return None
@@ -63,4 +66,4 @@ def parse_own_line(line: str) -> dict[str, Any] | None:
     is_readable = all(len(word) <= LONGEST_WORD and word.isprintable() for word in (name, unit))
     if not (math.isfinite(value) and is_readable and iteration >= 0 and phase in PHASES):
         return None
-    return {"metric": name, "value": value, "unit": unit, "iteration": iteration, "phase": phase}
+    return OwnMeasurement(name, value, unit, iteration, phase)

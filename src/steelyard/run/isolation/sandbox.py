@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from steelyard.model.run_spec import Sandbox as SandboxSpec
 from steelyard.run.isolation.bare import Bare
-from steelyard.run.isolation.interface import Availability, Document, Isolation, place
+from steelyard.run.isolation.interface import Availability, Isolation, place
 from steelyard.run.isolation.trial import try_worker
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from steelyard.model import RunSpec
     from steelyard.run.session import Site
 
 
@@ -27,7 +30,7 @@ class Sandbox(Bare):
         """Execute one sandboxed run."""
         return try_worker(self, "five namespaces, a control group, a system call filter", "steelyard doctor")
 
-    def inside(self, spec: Document, site: Site) -> Document:
+    def inside(self, spec: RunSpec, site: Site) -> RunSpec:
         """Ask for the sandbox, with our programs and the workloads visible."""
         return sandboxed(place(spec, site), visible(self, site))
 
@@ -38,15 +41,14 @@ def visible(technology: Isolation, site: Site) -> list[Path]:
     return [technology.programs(site), technology.workloads(site), *shown]
 
 
-def sandboxed(spec: Document, read_only: list[Path]) -> Document:
+def sandboxed(spec: RunSpec, read_only: list[Path]) -> RunSpec:
     """Give a run specification that asks for the sandbox.
 
     Parameters
     ----------
-    spec : dict
+    spec : RunSpec
         Run specification.
     read_only : list of Path
         Folders the program must see beside the host's programs.
     """
-    shown = [str(path) for path in read_only]
-    return {**spec, "isolation": {"kind": "sandbox", "root": {"view": "host"}, "read_only": shown}}
+    return replace(spec, sandbox=SandboxSpec(read_only=tuple(map(str, read_only))))

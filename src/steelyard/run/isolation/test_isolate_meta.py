@@ -1,30 +1,28 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from steelyard.model.run_outcome import CapturedStream, Quantity, RunOutcome, RunStatus
 from steelyard.run.isolation.isolate_meta import merge_meta, parse_meta
 from steelyard.run.isolation.own_lines import parse_own_line, take_own_lines
-from steelyard.run.outcome import failed_outcome
 
-OUTCOME = {
-    **failed_outcome("r", 1, ""),
-    "status": "completed",
-    "message": None,
-    "exit_code": 0,
-    "quantities": {"wall_ns": {"value": 3_812_764, "source": "perf_record", "granularity": 1}},
-}
+OUTCOME = RunOutcome(
+    id="r",
+    iteration=1,
+    status=RunStatus.COMPLETED,
+    exit_code=0,
+    quantities={"wall_ns": Quantity(3_812_764, "perf_record", 1)},
+)
 
 
 def test_isolates_figures_replace_the_launchers_which_are_kept() -> None:
     merged = merge_meta(OUTCOME, parse_meta("time:0.050\ntime-wall:0.057\nmax-rss:1024\nexitcode:0\n"))
-    assert merged["quantities"]["wall_ns"] == {
-        "value": 57_000_000,
-        "source": "isolate",
-        "granularity": 1_000_000,
-    }
-    assert merged["quantities"]["peak_resident_bytes"]["value"] == 1024 * 1024
-    assert merged["counters"]["launcher-wall_ns"]["value"] == 3_812_764
-    assert merged["status"] == "completed"
+    assert merged.quantities["wall_ns"] == Quantity(57_000_000, "isolate", 1_000_000)
+    assert merged.value("peak_resident_bytes") == 1024 * 1024
+    assert merged.counters["launcher-wall_ns"].value == 3_812_764
+    assert merged.status is RunStatus.COMPLETED
 
 
 @pytest.mark.parametrize(
@@ -40,22 +38,18 @@ def test_isolates_figures_replace_the_launchers_which_are_kept() -> None:
 )
 def test_isolates_endings_are_ours(meta: str, status: str, code: int | None, signal: int | None) -> None:
     merged = merge_meta(OUTCOME, parse_meta(meta))
-    assert (merged["status"], merged["exit_code"], merged["signal"]) == (status, code, signal)
+    assert (merged.status, merged.exit_code, merged.signal) == (status, code, signal)
 
 
 def test_an_outcome_without_meta_file_failed() -> None:
-    assert merge_meta(OUTCOME, {})["status"] == "launcher_failed"
+    assert merge_meta(OUTCOME, {}).status is RunStatus.LAUNCHER_FAILED
 
 
 def test_own_lines_leave_the_output() -> None:
-    captured = {
-        "text": "42\n#steelyard cpu 5 ns 1 measure\n#steelyard x\n",
-        "total_bytes": 0,
-        "truncated": False,
-    }
-    taken = take_own_lines({**OUTCOME, "standard_output": captured})
-    assert taken["standard_output"]["text"] == "42\n#steelyard x\n"
-    assert [each["metric"] for each in taken["own"]] == ["cpu"]
+    captured = CapturedStream("42\n#steelyard cpu 5 ns 1 measure\n#steelyard x\n", 0, truncated=False)
+    taken = take_own_lines(replace(OUTCOME, standard_output=captured))
+    assert taken.standard_output == replace(captured, text="42\n#steelyard x\n")
+    assert [each.metric for each in taken.own] == ["cpu"]
 
 
 @pytest.mark.parametrize(

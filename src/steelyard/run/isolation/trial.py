@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import SteelyardError
+from steelyard.model import RunSpec
 from steelyard.run.isolation.interface import Availability
 from steelyard.run.session import WORK, Session, Site, open_session
 from steelyard.run.worker import Worker
 
 if TYPE_CHECKING:
-    from steelyard.run.isolation.interface import Document, Isolation
+    from steelyard.model import RunOutcome
+    from steelyard.run.isolation.interface import Isolation
 
 RUN_TIMEOUT_S: Final = 20.0
 
@@ -35,20 +37,15 @@ def try_worker(technology: Isolation, version: str | None, repair: str | None) -
                 outcome = _execute_one(technology, session)
         except SteelyardError as error:
             return Availability.no(error.message, error.hint or repair, version)
-    if outcome["status"] != "completed":
-        return Availability.no(
-            outcome.get("message") or f"a probe run ended as `{outcome['status']}`", repair, version
-        )
+    if outcome.status.is_failure:
+        reason = outcome.message or f"a probe run ended as `{outcome.status}`"
+        return Availability.no(reason, repair, version)
     return Availability.yes(version)
 
 
-def _execute_one(technology: Isolation, session: Session) -> Document:
+def _execute_one(technology: Isolation, session: Session) -> RunOutcome:
     site = Site(session, technology.name, worker=0)
     with Worker(technology, site) as worker:
         worker.start()
-        spec = {
-            "schema": "steelyard/run-spec/1",
-            "id": "probe",
-            "command": [str(technology.programs(site) / WORK), "--version"],
-        }
+        spec = RunSpec(id="probe", command=(str(technology.programs(site) / WORK), "--version"))
         return worker.execute(spec, timeout_s=RUN_TIMEOUT_S)[0]

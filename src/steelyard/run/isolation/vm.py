@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import CapabilityError
@@ -9,13 +10,14 @@ from steelyard.run.guest.kernel import find_image, release
 from steelyard.run.guest.machine import EMULATOR, REPAIR, Machine, choose_accelerator, guest_files
 from steelyard.run.guest.qmp import MachineControl
 from steelyard.run.isolation.attempt import first_line, installed
-from steelyard.run.isolation.interface import Availability, Document, Isolation
+from steelyard.run.isolation.interface import Availability, Isolation
 from steelyard.run.isolation.root_view import PROGRAMS, SHARED, WORKLOADS
 from steelyard.run.isolation.trial import try_worker
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from steelyard.model import RunSpec
     from steelyard.run.session import Site
 
 CONTROL_SOCKET: Final = "control"
@@ -66,10 +68,9 @@ class VirtualMachine(Isolation):
         """Give the folder in the initial file system."""
         return SHARED
 
-    def inside(self, spec: Document, site: Site) -> Document:
+    def inside(self, spec: RunSpec, site: Site) -> RunSpec:
         """Give the largest weight; CPUs and folders of the host mean nothing inside."""
-        kept = {name: value for name, value in spec.items() if name != "working_directory"}
-        return {**kept, "placement": {**spec.get("placement", {}), "maximal_weight": True}}
+        return replace(spec, working_directory=None, placement=replace(spec.placement, maximal_weight=True))
 
     def pause(self, site: Site) -> None:
         """Stop the machine; its clocks stand still."""

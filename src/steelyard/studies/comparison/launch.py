@@ -5,12 +5,14 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import CapabilityError, RunError
+from steelyard.model.run_outcome import RunStatus
+from steelyard.model.run_spec import OutputStream, Placement, RunSpec
 from steelyard.run.environment import environment_hint, environment_record
-from steelyard.run.outcome import FAILURES
 from steelyard.run.resident import located, program_environment, require_started
 from steelyard.run.secrecy import without_secrets
 from steelyard.run.shell_syntax import shell_syntax
@@ -20,7 +22,7 @@ from steelyard.studies.comparison.terms import BARE, Output
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from steelyard.run.isolation.interface import Document
+    from steelyard.model.run_outcome import CapturedStream, RunOutcome
     from steelyard.run.worker import Worker
     from steelyard.studies.comparison.contender import Contender
     from steelyard.studies.comparison.terms import Terms
@@ -49,41 +51,39 @@ class Launches:
         self._terms = terms
         self._frame = self._shared_part()
 
-    def _shared_part(self) -> Document:
+    def _shared_part(self) -> RunSpec:
         terms = self._terms
-        frame: Document = {
-            "schema": "steelyard/run-spec/1",
-            "environment": program_environment(terms.environment, inherits=terms.inherits),
-            "working_directory": str(Path.cwd()),
-            "standard_output": _output_stream(terms.output),
-            "standard_error": {"to": "capture", "limit_bytes": KEPT_ERROR_BYTES},
-            "placement": {"maximal_weight": True},
-            "own_metrics": True,
-        }
-        if terms.cpus:
-            frame["placement"]["cpus"] = list(terms.cpus)
-        if terms.input is not None:
-            frame["standard_input"] = {"from": "file", "path": str(terms.input.resolve())}
-        return frame
+        return RunSpec(
+            id="",
+            command=(),
+            environment=program_environment(terms.environment, inherits=terms.inherits),
+            working_directory=str(Path.cwd()),
+            standard_input=None if terms.input is None else str(terms.input.resolve()),
+            standard_output=_output_stream(terms.output),
+            standard_error=OutputStream.captured(KEPT_ERROR_BYTES),
+            placement=Placement(cpus=tuple(terms.cpus) if terms.cpus else None, maximal_weight=True),
+            own_metrics=True,
+        )
 
     @property
     def environment(self) -> dict[str, JsonValue]:
         """What is recorded of the environment that every command gets."""
-        return environment_record(self._frame["environment"], is_inherited=self._terms.inherits)
+        return environment_record(self._frame.environment, is_inherited=self._terms.inherits)
 
-    def execute(self, contender: Contender, batch: int) -> Document:
+    def execute(self, contender: Contender, batch: int) -> RunOutcome:
         """Execute a command once and give its outcome, whatever it is; what it said holds no secret."""
-        words = [located(contender.words[0]), *contender.words[1:]]
-        spec = {**self._frame, "id": f"b{batch}", "command": words}
+        words = (located(contender.words[0]), *contender.words[1:])
+        spec = replace(self._frame, id=f"b{batch}", command=words)
         (outcome,) = self._worker.execute(spec, timeout_s=LONGEST_SILENCE_S)
-        if self._terms.output is Output.SHOW and outcome.get("standard_output"):
-            sys.stderr.write(outcome["standard_output"]["text"])
-        for name in ("standard_output", "standard_error"):
-            if (outcome.get(name) or {}).get("text"):
-                outcome[name]["text"] = without_secrets(outcome[name]["text"])
-        return outcome
+        if self._terms.output is Output.SHOW and outcome.standard_output is not None:
+            sys.stderr.write(outcome.standard_output.text)
+        return replace(
+            outcome,
+            standard_output=_public(outcome.standard_output),
+            standard_error=_public(outcome.standard_error),
+        )
 
-    def judge(self, contender: Contender, outcome: Document) -> None:
+    def judge(self, contender: Contender, outcome: RunOutcome) -> None:
         """Refuse an outcome that says nothing about the command's speed.
 
         Raises
@@ -93,33 +93,32 @@ class Launches:
         CapabilityError
             If this host cannot measure what is compared.
         """
-        if outcome["status"] == "launcher_failed" and (hint := _shell_hint(contender)) is not None:
-            message = f"`{contender.words[0]}` was not executed: {outcome['message']}"
+        status = outcome.status
+        if status is RunStatus.LAUNCHER_FAILED and (hint := _shell_hint(contender)) is not None:
+            message = f"`{contender.words[0]}` was not executed: {outcome.message}"
             raise RunError(message, hint=hint, code="run.not-executed")
         require_started([outcome], contender.words[0], self._terms.isolation)
-        is_failed_by_itself = outcome["status"] in {"nonzero_exit", "signalled"}
-        if outcome["status"] in FAILURES and not (is_failed_by_itself and self._terms.ignores_failure):
+        if status.is_failure and not (status.is_own_failure and self._terms.ignores_failure):
             raise self._failed(contender, outcome)
-        quantity = outcome["quantities"].get(self._terms.metric.quantity) or {}
-        if quantity.get("value") is None:
-            reason = quantity.get("missing") or "the launcher does not say why"
-            message = f"{self._terms.metric.words} cannot be measured here: {reason}"
+        metric = self._terms.metric
+        if outcome.value(metric.quantity) is None:
+            message = f"{metric.words} cannot be measured here: {outcome.missing(metric.quantity)}"
             raise CapabilityError(message, hint="steelyard doctor", code="capability.metric")
 
-    def _failed(self, contender: Contender, outcome: Document) -> RunError:
-        if outcome["exit_code"] is not None:
-            how = f"exit code {outcome['exit_code']}"
-        elif outcome["signal"] is not None:
-            how = f"signal {outcome['signal']}"
+    def _failed(self, contender: Contender, outcome: RunOutcome) -> RunError:
+        if outcome.exit_code is not None:
+            how = f"exit code {outcome.exit_code}"
+        elif outcome.signal is not None:
+            how = f"signal {outcome.signal}"
         else:
-            how = f"{outcome['status']}: {outcome['message']}"
-        text = (outcome.get("standard_error") or {"text": ""})["text"]
+            how = f"{outcome.status}: {outcome.message}"
+        text = "" if outcome.standard_error is None else outcome.standard_error.text
         said = _last_lines(text)
         message = f"`{contender.text}` failed with {how}" + (f": {said}" if said else "")
         can_inherit = self._terms.isolation == BARE
         likely = (
             _shell_hint(contender),
-            environment_hint(text, self._frame["environment"], can_inherit=can_inherit),
+            environment_hint(text, self._frame.environment, can_inherit=can_inherit),
         )
         hints = [hint for hint in likely if hint is not None]
         return RunError(
@@ -141,14 +140,18 @@ def _shell_hint(contender: Contender) -> str | None:
     )
 
 
-def _output_stream(output: Output | Path) -> Document:
+def _public(stream: CapturedStream | None) -> CapturedStream | None:
+    return None if stream is None else replace(stream, text=without_secrets(stream.text))
+
+
+def _output_stream(output: Output | Path) -> OutputStream:
     if output is Output.NULL:
-        return {"to": "file", "path": "/dev/null"}
+        return OutputStream.appended("/dev/null")
     if output is Output.PIPE:
-        return {"to": "discard"}
+        return OutputStream()
     if output is Output.SHOW:
-        return {"to": "capture", "limit_bytes": SHOWN_OUTPUT_BYTES}
-    return {"to": "file", "path": str(Path(output).absolute())}
+        return OutputStream.captured(SHOWN_OUTPUT_BYTES)
+    return OutputStream.appended(str(Path(output).absolute()))
 
 
 def _last_lines(text: str) -> str:

@@ -6,8 +6,8 @@ import time
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from steelyard.model import RunOutcome
     from steelyard.record.ledger import Ledger
-    from steelyard.run.isolation.interface import Document
     from steelyard.run.preparation import BatchGate
     from steelyard.studies.comparison.sample import Run
 
@@ -55,7 +55,7 @@ class Recorder:
         self._gate(batch)
         self._since_s = time.monotonic()
 
-    def keep(self, batch: int, outcome: Document) -> None:
+    def keep(self, batch: int, outcome: RunOutcome) -> None:
         """Keep an outcome; it survives the death of this process."""
         if self._ledger is not None:
             attempt = self._ledger.begin_attempt(batch)

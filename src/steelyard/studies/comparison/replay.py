@@ -10,10 +10,10 @@ import numpy as np
 
 from steelyard.analyse.equivalence import Margin
 from steelyard.analyse.sequential import Design, SequentialComparison
+from steelyard.model import RunStatus
 from steelyard.record.looks import FAILED, OPEN, read_looks
 from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
 from steelyard.record.tables import read_runs
-from steelyard.run.outcome import FAILURES
 from steelyard.studies.comparison.contender import Contender
 from steelyard.studies.comparison.duel import Duel, difference_of
 from steelyard.studies.comparison.outcome import Measured, conclude
@@ -122,8 +122,8 @@ def _rows(result: Path) -> list[dict[str, Any]]:
 def _runs(rows: Sequence[Mapping[str, Any]], count: int, terms: Terms) -> Iterator[Run]:
     """Give the runs that count: a failure that was not to be ignored ended the measuring."""
     for row in rows:
-        is_own_failure = row["status"] in {"nonzero_exit", "signalled"}
-        if row["status"] in FAILURES and not (is_own_failure and terms.ignores_failure):
+        status = RunStatus(row["status"])
+        if status.is_failure and not (status.is_own_failure and terms.ignores_failure):
             continue
         yield Run(
             row["cell"] % count,

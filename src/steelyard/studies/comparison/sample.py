@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -13,9 +13,11 @@ from steelyard.analyse.interval import MAD_SCALE
 from steelyard.studies.comparison.terms import MEASURE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from steelyard.model import RunOutcome
 
 SLOW_FIRST: Final = 1.5
 """How many times as long as usual a first run must take to be spoken of: own choice."""
@@ -61,35 +63,29 @@ class Run:
     cpu_system_ns: int | None = None
 
     @classmethod
-    def of(cls, outcome: Mapping[str, Any], place: tuple[int, int, int], phase: str) -> Run:
+    def of(cls, outcome: RunOutcome, place: tuple[int, int, int], phase: str) -> Run:
         """Give the run of an outcome.
 
         Parameters
         ----------
-        outcome : mapping
+        outcome : RunOutcome
             As the launcher reports it.
         place : tuple of int
             Contender, block, position.
         phase : str
             ``warmup`` or ``measure``.
         """
-        quantities = outcome["quantities"]
-
-        def value(name: str) -> int | None:
-            found: int | None = (quantities.get(name) or {}).get("value")
-            return found
-
         return cls(
             *place,
             phase,
-            outcome["status"],
-            outcome["exit_code"],
-            wall_ns=value("wall_ns"),
-            cpu_ns=value("cpu_ns"),
-            peak_memory_bytes=value("peak_memory_bytes"),
-            flags=list(outcome["flags"]),
-            cpu_user_ns=value("cpu_user_ns"),
-            cpu_system_ns=value("cpu_system_ns"),
+            outcome.status,
+            outcome.exit_code,
+            wall_ns=outcome.value("wall_ns"),
+            cpu_ns=outcome.value("cpu_ns"),
+            peak_memory_bytes=outcome.value("peak_memory_bytes"),
+            flags=list(outcome.flags),
+            cpu_user_ns=outcome.value("cpu_user_ns"),
+            cpu_system_ns=outcome.value("cpu_system_ns"),
         )
 
 

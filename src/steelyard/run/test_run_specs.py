@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from steelyard.model import Execution
-from steelyard.run.ticket import fill, in_block
+from steelyard.run.run_specs import fill, in_block
 
 
 def test_the_number_of_the_block_counts_from_one_and_other_braces_stay() -> None:

@@ -9,11 +9,10 @@ from steelyard.run.outcome import failed_outcome
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from steelyard.model import Execution
-    from steelyard.run.isolation.interface import Document
+    from steelyard.model import Execution, RunOutcome
 
 
-class Kept:
+class OutcomeLog:
     """Remembers which iterations were kept, so that a batch that fails is completed exactly once.
 
     Parameters
@@ -22,14 +21,14 @@ class Kept:
         Takes the worker's index and an outcome.
     """
 
-    def __init__(self, keep: Callable[[int, Document], None]) -> None:
+    def __init__(self, keep: Callable[[int, RunOutcome], None]) -> None:
         self._keep = keep
         self._seen: set[tuple[int, int]] = set()
 
-    def keep(self, worker: int, outcome: Document) -> None:
+    def keep(self, worker: int, outcome: RunOutcome) -> None:
         """Keep one outcome."""
         self._keep(worker, outcome)
-        self._seen.add((worker, outcome["iteration"]))
+        self._seen.add((worker, outcome.iteration))
 
     def fail_rest(self, execution: Execution, run_id: str, reason: str) -> None:
         """Keep a failed outcome for every iteration that has none."""
@@ -40,7 +39,7 @@ class Kept:
 
 
 def keep_failed(
-    execution: Execution, run_id: str, reason: str, keep: Callable[[int, Document], None]
+    execution: Execution, run_id: str, reason: str, keep: Callable[[int, RunOutcome], None]
 ) -> None:
     """Keep a failed outcome for every iteration of a batch that could not begin."""
-    Kept(keep).fail_rest(execution, run_id, reason)
+    OutcomeLog(keep).fail_rest(execution, run_id, reason)

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from steelyard.model.run_spec import Barrier, OutputStream, RunSpec
 from steelyard.run.session import WORK
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from steelyard.model import Execution
-    from steelyard.run.isolation.interface import Document
     from steelyard.run.worker import Worker
 
-SCHEMA: Final = "steelyard/run-spec/1"
 CAPTURE_SLACK_BYTES: Final = 4096
 BARRIER_TIMEOUT_NS: Final = 60_000_000_000
 
 
-def run_specification(execution: Execution, worker: Worker, run_id: str) -> Document:
+def run_specification(execution: Execution, worker: Worker, run_id: str) -> RunSpec:
     """Give the run specification of one worker, before its technology adapts it.
 
     Parameters
@@ -38,24 +37,21 @@ def run_specification(execution: Execution, worker: Worker, run_id: str) -> Docu
         "workers": str(execution.workers),
         "worker": str(site.worker),
     }
-    spec: Document = {
-        "schema": SCHEMA,
-        "id": run_id,
-        "command": [fill(word, places) for word in execution.command],
-        "environment": {name: fill(value, places) for name, value in execution.environment.items()},
-        "limits": {name: value for name, value in asdict(execution.limits).items() if value is not None},
-        "counters": list(execution.counters),
-        "own_metrics": True,
-        "iterations": execution.iterations,
-    }
-    if execution.working_directory is not None:
-        spec["working_directory"] = execution.working_directory
-    if execution.kept_error_bytes is not None:
-        spec["standard_error"] = {"to": "capture", "limit_bytes": execution.kept_error_bytes}
-    if execution.expected_output is not None:
-        limit = len(execution.expected_output.encode()) + CAPTURE_SLACK_BYTES
-        spec["standard_output"] = {"to": "capture", "limit_bytes": limit}
-    return spec
+    expected, kept_bytes = execution.expected_output, execution.kept_error_bytes
+    return RunSpec(
+        id=run_id,
+        command=tuple(fill(word, places) for word in execution.command),
+        environment={name: fill(value, places) for name, value in execution.environment.items()},
+        working_directory=execution.working_directory,
+        standard_output=OutputStream()
+        if expected is None
+        else OutputStream.captured(len(expected.encode()) + CAPTURE_SLACK_BYTES),
+        standard_error=OutputStream() if kept_bytes is None else OutputStream.captured(kept_bytes),
+        limits=execution.limits,
+        counters=execution.counters,
+        own_metrics=True,
+        iterations=execution.iterations,
+    )
 
 
 def in_block(execution: Execution, block: int) -> Execution:
@@ -85,13 +81,13 @@ def fill(text: str, places: dict[str, str]) -> str:
     return text
 
 
-def with_barrier(spec: Document, folder: Path, name: str, parties: int) -> Document:
+def with_barrier(spec: RunSpec, folder: Path, name: str, parties: int) -> RunSpec:
     """Let a batch's first iteration wait for the others at a barrier file.
 
     Parameters
     ----------
-    spec : dict
-        Run specification.
+    spec : RunSpec
+        Of one worker.
     folder : Path
         Folder of the barrier files, as the worker sees it.
     name : str
@@ -99,5 +95,4 @@ def with_barrier(spec: Document, folder: Path, name: str, parties: int) -> Docum
     parties : int
         Workers that meet.
     """
-    barrier = {"path": str(folder / name), "parties": parties, "timeout_ns": BARRIER_TIMEOUT_NS}
-    return {**spec, "barrier": barrier}
+    return replace(spec, barrier=Barrier(str(folder / name), parties, BARRIER_TIMEOUT_NS))

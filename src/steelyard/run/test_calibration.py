@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from steelyard.errors import CapabilityError
+from steelyard.model.run_spec import Sandbox
 from steelyard.run import calibration as module
 from steelyard.run.calibration import (
     ISOLATIONS,
@@ -80,11 +81,11 @@ def test_a_study_measures_what_no_stored_calibration_says(
 
 
 def test_an_isolation_that_does_not_work_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ISOLATIONS", ("bare", "teleport"))
+    monkeypatch.setattr(module, "Sandbox", lambda **_: Sandbox(root="/no/such/tree"))
     calibration = calibrate(5, work_ms=1, gate=HASTY, folder=tmp_path)
     assert [error.isolation for error in calibration.errors] == ["bare"]
-    assert "teleport" in calibration.missing["teleport"]
-    monkeypatch.setattr(module, "ISOLATIONS", ("teleport",))
+    assert "/no/such/tree" in calibration.missing["sandbox"]
+    monkeypatch.setattr(module, "ISOLATIONS", ("sandbox",))
     with pytest.raises(CapabilityError, match="no isolation can be calibrated"):
         calibrate(5, work_ms=1, gate=HASTY, folder=tmp_path)
 

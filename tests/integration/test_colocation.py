@@ -155,7 +155,8 @@ def test_in_a_guest_equal_trials_leave_equal_bytes(tmp_path: Path) -> None:
     plan = read_plan(result / "plan.json")
     trials = {trial.cell: trial for trial in read_recorded(result, plan)}
     assert all((trial.status, trial.problem) == ("completed", "") for trial in trials.values())
-    first, twin = (int(number) for number in str(plan.options["a_a"]).split(","))
+    assert plan.twin is not None
+    first, twin = plan.twin
     for name in ("requests.bin", "samples.bin", "guest.json"):
         assert (trials[first].folder / name).read_bytes() == (trials[twin].folder / name).read_bytes()
     if "be" in policies:

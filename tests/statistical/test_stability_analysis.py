@@ -57,7 +57,7 @@ def typical(make_result: Make) -> Path:
     counted = Spec("bare", "single", 1, QSORT, _counted, counters="on")
     twin = Spec("bare", "single", 1, QSORT, lognormal(0.3, 0.005, 0.002), flags=("run-delay",), failing=1)
     specs += [counted, twin]
-    return make_result(specs, Study(blocks=6, options={"a_a": f"0,{len(specs) - 1}"}))
+    return make_result(specs, Study(blocks=6, twin=(0, len(specs) - 1)))
 
 
 def _counted(rng: np.random.Generator, block: int, worker: int, count: int) -> dict[str, np.ndarray]:

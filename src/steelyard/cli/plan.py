@@ -106,9 +106,9 @@ def describe(sketch: Plan, seconds: float | None) -> list[str]:
     if missing:
         lines += ["", f"{missing.total()} missing cells, NA in every table"]
         lines += [f"  {count:>5}  {reason}" for reason, count in missing.most_common()]
-    if "a_a" in sketch.options:
-        first, twin = str(sketch.options["a_a"]).split(",")
-        lines += ["", f"A/A control: cell {twin} repeats cell {first} ({_levels(sketch, int(first))})"]
+    if sketch.twin is not None:
+        first, second = sketch.twin
+        lines += ["", f"A/A control: cell {second} repeats cell {first} ({_levels(sketch, first)})"]
     return lines
 
 

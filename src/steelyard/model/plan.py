@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 PLAN_SCHEMA: Final = "steelyard/plan/1"
 LATER_FIELDS: Final = ("working_directory", "kept_error_bytes")
 """Fields of an execution that came after the schema; they count for the id where they are set."""
+_TWIN_OPTION: Final = "a_a"
+"""Where earlier plans name their twin cells, as in ``3,17``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ class Plan:
         Number of blocks.
     options : dict
         Choices of the study that its analysis needs (tolerances, scales, mode); JSON values.
+    twin : tuple of int or None
+        Numbers of two cells with the same levels, the second one last: the A/A control.
     schema : str
         Schema name and version.
     id : str
@@ -71,6 +75,7 @@ class Plan:
     batches: tuple[Batch, ...]
     blocks: int
     options: dict[str, str | int | float | bool | None]
+    twin: tuple[int, int] | None = None
     schema: str = PLAN_SCHEMA
     id: str = ""
 
@@ -83,12 +88,18 @@ class Plan:
         content = asdict(replace(self, id=""))
         for cell in content["cells"]:
             _drop_later_fields(cell["execution"] or {})
+        if self.twin is None or _TWIN_OPTION in self.options:
+            del content["twin"]
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def cell_of(self, batch: Batch) -> Cell:
         """Give the cell that a batch executes."""
         return self.cells[batch.cell]
+
+    def is_twin(self, cell: int) -> bool:
+        """Whether a cell repeats another one for the A/A control alone."""
+        return self.twin is not None and cell == self.twin[1]
 
     def write(self, path: Path) -> None:
         """Write the plan as JSON; the file is whole or absent."""
@@ -122,4 +133,11 @@ def read_plan(path: Path) -> Plan:
     if plan.id != plan.digest():
         message = f"`{path}` was changed after it was frozen: its content does not match its id"
         raise DataError(message, hint=damaged, code="data.hash")
-    return plan
+    option = plan.options.get(_TWIN_OPTION)
+    if not isinstance(option, str):
+        return plan
+    first, separator, second = option.partition(",")
+    if not (separator and first.isdecimal() and second.isdecimal()):
+        message = f"`{path}` is damaged: option `{_TWIN_OPTION}` is `{option}`, not two numbers of cells"
+        raise DataError(message, hint=damaged, code="data.schema")
+    return replace(plan, twin=(int(first), int(second)))

@@ -4,6 +4,9 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
+
+from steelyard.errors import DataError
 from steelyard.model import Batch, Cell, Execution, Plan
 from steelyard.model.plan import read_plan
 
@@ -31,3 +34,36 @@ def test_a_working_folder_changes_the_id() -> None:
     plan = planned(working_directory="/srv/work")
     assert plan.id != planned().id
     assert replace(plan, id="").freeze().id == plan.id
+
+
+def with_option(path: Path, twins: str) -> Plan:
+    """Write a plan as versions did that named the twin in an option, and give it as it was."""
+    plan = replace(planned(), options={"a_a": twins}, id="").freeze()
+    plan.write(path)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    del content["twin"]
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return plan
+
+
+def test_a_plan_that_names_its_twin_in_an_option_keeps_its_id(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    old = with_option(path, "3,17")
+    read = read_plan(path)
+    assert (read.twin, read.id, read.digest()) == ((3, 17), old.id, old.id)
+    assert [cell for cell in range(20) if read.is_twin(cell)] == [17]
+
+
+@pytest.mark.parametrize("twins", ["", "3", "3,", "3;17", "three,17", "-1,2"])
+def test_an_option_that_names_no_twin_is_damage(tmp_path: Path, twins: str) -> None:
+    path = tmp_path / "plan.json"
+    with_option(path, twins)
+    with pytest.raises(DataError, match="not two numbers of cells"):
+        read_plan(path)
+
+
+def test_a_twin_counts_for_the_id(tmp_path: Path) -> None:
+    plan = replace(planned(), twin=(0, 1), id="").freeze()
+    assert plan.id != planned().id
+    plan.write(tmp_path / "plan.json")
+    assert read_plan(tmp_path / "plan.json") == plan

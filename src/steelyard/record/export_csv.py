@@ -150,10 +150,11 @@ def _source_row(plan: Plan, run: dict[str, object], metric: str, seconds: str) -
 
 
 def _cells_left_out(plan: Plan) -> frozenset[int]:
-    twins = plan.options.get("a_a")
-    second = {int(twins.split(",")[1])} if isinstance(twins, str) else set()
-    counted = {cell.number for cell in plan.cells if cell.levels.get("counters", "off") != "off"}
-    return frozenset(second | counted)
+    return frozenset(
+        cell.number
+        for cell in plan.cells
+        if plan.is_twin(cell.number) or cell.levels.get("counters", "off") != "off"
+    )
 
 
 def _seconds(row: dict[str, object]) -> str:

@@ -38,7 +38,7 @@ def stability_plan() -> Plan:
     )
     batches = tuple(Batch(number, number // 3, number % 3) for number in range(6))
     factors: dict[str, tuple[str, ...]] = {name: (level,) for name, level in levels.items()}
-    return Plan("stability", 1, factors, cells, batches, 2, {"a_a": "0,2"}).freeze()
+    return Plan("stability", 1, factors, cells, batches, 2, {}, (0, 2)).freeze()
 
 
 def execute(result: Path, plan: Plan, **changes: Any) -> None:

@@ -30,7 +30,7 @@ def make_plan(cells: int = 2, blocks: int = 2) -> Plan:
         Batch(block * cells + at, block, cells - 1 - at) for block in range(blocks) for at in range(cells)
     )
     factors = {"isolation": ("bare",), "workload": tuple(f"w{number}" for number in range(cells))}
-    return Plan("probe", 1, factors, made, batches, blocks, {"a_a": None}).freeze()
+    return Plan("probe", 1, factors, made, batches, blocks, {}).freeze()
 
 
 def make_outcome(iteration: int = 1, **changes: Any) -> RunOutcome:

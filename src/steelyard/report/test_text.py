@@ -53,6 +53,27 @@ def test_the_summary_fits_80_columns_without_colour_or_markup() -> None:
     assert max(map(len, body)) <= 80
 
 
+def test_words_stay_whole_and_numbers_stay_with_their_units() -> None:
+    names = ("as-it-is", "object-pools", "no-recursion")
+    columns = (
+        Column("intervention"),
+        Column("verdict"),
+        *(Column(f"n{at}", is_number=True) for at in range(6)),
+    )
+    rows = tuple(
+        (Value(name), Value("the program as it is"), *[Value("61.29 ns", 61.29)] * 6) for name in names
+    )
+    table = Table("t", "Rows", columns, rows, is_key=True)
+    page = Page("s", "?", (), (), (), (), (Section("s", "S", "", (table,)),))
+    stream = io.StringIO()
+    print_summary(page, stream)
+    lines = stream.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any(line.startswith("intervention") for line in lines)
+    assert [line.split()[0] for line in lines if "61.29" in line] == list(names)
+    assert sum(line.count("61.29 ns") for line in lines) == 18
+
+
 def page_that_says(*texts: str) -> Page:
     return Page("s", "?", (), tuple(Statement((Part(text),)) for text in texts), (), (), ())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from rich import box
 from rich.console import Console
@@ -11,6 +11,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import IO
 
     from steelyard.report.page import Page, Table, Value
@@ -121,17 +122,51 @@ def _print_statement(console: Console, statement: Statement) -> None:
 
 def _print_table(console: Console, table: Table) -> None:
     console.print(Text(table.title, style="bold"))
-    grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     shown = [place for place, column in enumerate(table.columns) if column.in_terminal]
-    for column in (table.columns[place] for place in shown):
-        heading = Text(column.key).append(f"\n[{column.unit}]" if column.unit else "")
-        grid.add_column(heading, justify="right" if column.is_number else "left", overflow="fold")
-    for row in table.rows[:KEY_ROWS]:
-        grid.add_row(*(_cell(row[place]) for place in shown))
+    columns = [table.columns[place] for place in shown]
+    rows = [[_cell(row[place]) for place in shown] for row in table.rows[:KEY_ROWS]]
+    headings = [Text(each.key).append(f"\n[{each.unit}]" if each.unit else "") for each in columns]
+    cells = [[cell.plain for cell in column] for column in zip(headings, *rows, strict=True)]
+    gap, widths = _widths(cells, [each.is_number for each in columns], console.width)
+    # The box puts one space between columns.
+    grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, gap - 1, 0, 0))
+    for column, heading, width in zip(columns, headings, widths, strict=True):
+        justify: Literal["left", "right"] = "right" if column.is_number else "left"
+        grid.add_column(heading, justify=justify, overflow="fold", width=width)
+    for row in rows:
+        grid.add_row(*row)
     console.print(grid)
     hidden = len(table.rows) - KEY_ROWS
     if hidden > 0:
         console.print(Text(f"{hidden} more rows in {table.file or 'the page'}", style="dim"))
+
+
+def _widths(
+    columns: Sequence[Sequence[str]], are_numbers: Sequence[bool], room: int
+) -> tuple[int, Sequence[int | None]]:
+    """Give gap and widths at which words, and numbers with their units, stay whole if there is room."""
+    words = [max((len(word) for text in texts for word in text.split()), default=0) for texts in columns]
+    longest = [max(len(line) for text in texts for line in text.split("\n")) for texts in columns]
+    kept = [
+        max(word, *map(len, texts[1:])) if is_number and texts[1:] else word
+        for word, texts, is_number in zip(words, columns, are_numbers, strict=True)
+    ]
+    for gap, widths in ((2, kept), (1, kept), (2, words), (1, words)):
+        left = room - sum(widths) - gap * (len(widths) - 1)
+        if left >= 0:
+            return gap, _widened(widths, longest, left)
+    return 2, [None] * len(columns)
+
+
+def _widened(widths: Sequence[int], longest: Sequence[int], left: int) -> list[int]:
+    """Give what is left, one by one, to the column that needs most lines."""
+    wider = list(widths)
+    for _ in range(left):
+        place = max(range(len(wider)), key=lambda at: longest[at] / max(wider[at], 1))
+        if wider[place] >= longest[place]:
+            break
+        wider[place] += 1
+    return wider
 
 
 def _cell(value: Value) -> Text:

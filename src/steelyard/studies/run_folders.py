@@ -56,24 +56,17 @@ def run_folders(result: Path, plan: Plan) -> Iterator[RunFolder]:
     """
     columns = ["run_id", "cell", "block", "batch", "attempt", "status", "message"]
     rows = read_runs(result).select(columns).to_pylist()
-    twin = twin_of(plan)
     for row in sorted(rows, key=lambda row: (row["cell"], row["block"])):
         yield RunFolder(
             run_id=row["run_id"],
             cell=row["cell"],
             block=row["block"],
             levels=plan.cells[row["cell"]].levels,
-            is_twin=row["cell"] == twin,
+            is_twin=plan.is_twin(row["cell"]),
             status=row["status"],
             message=row["message"] or "",
             folder=result / TRACES_NAME / files_name(row["batch"], row["attempt"]),
         )
-
-
-def twin_of(plan: Plan) -> int | None:
-    """Give the number of the second cell of the A/A control; ``None`` where a plan has none."""
-    _, separator, twin = str(plan.options.get("a_a") or "").partition(",")
-    return int(twin) if separator else None
 
 
 def told(entry: object) -> str:

@@ -75,10 +75,9 @@ def cell_values(result: Path) -> tuple[CellValues, ...]:
     plan = read_plan(result / "plan.json")
     if plan.study == _IMPORTED:
         return tuple(_imported(result, plan))
-    twin = _twin(plan)
     gathered: dict[tuple[int, str, str], list[tuple[Place, float]]] = {}
     for cell, place, (metric, unit, value) in _values(result, plan):
-        if cell != twin and np.isfinite(value):
+        if not plan.is_twin(cell) and np.isfinite(value):
             gathered.setdefault((cell, metric, unit), []).append((place, value))
     found = []
     for (cell, metric, unit), values in sorted(gathered.items(), key=lambda each: each[0][0]):
@@ -109,11 +108,6 @@ def _imported(result: Path, plan: Plan) -> Iterator[CellValues]:
         yield CellValues(
             sample.levels, sample.metric, sample.unit, sample.means("block"), launches=sample.means("run")
         )
-
-
-def _twin(plan: Plan) -> int | None:
-    _, separator, twin = str(plan.options.get("a_a") or "").partition(",")
-    return int(twin) if separator and twin.isdigit() else None
 
 
 def _values(result: Path, plan: Plan) -> Iterator[tuple[int, Place, Value]]:

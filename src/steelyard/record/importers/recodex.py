@@ -60,7 +60,7 @@ DESIGN: Final = Design(
         ("workload", "input"),
         ("counters",),
     ),
-    options={"mode": "import", "tolerance_percent": 2.0, "margin_percent": 2.0, "a_a": None},
+    options={"mode": "import", "tolerance_percent": 2.0, "margin_percent": 2.0},
 )
 
 _SECONDS: Final = re.compile(r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,2})?", re.ASCII)

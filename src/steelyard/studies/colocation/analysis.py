@@ -23,7 +23,6 @@ from steelyard.studies.colocation.observed import observe
 from steelyard.studies.colocation.tables import write_tables
 from steelyard.studies.colocation.usage import usage_findings
 from steelyard.studies.quiet_machine import quiet_machine
-from steelyard.studies.run_folders import twin_of
 from steelyard.studies.study_plan import plan_to_analyse
 
 if TYPE_CHECKING:
@@ -147,9 +146,8 @@ def _speed_of_guest(plan: Plan) -> dict[str, float]:
 
 def _availability(plan: Plan) -> Iterator[Finding]:
     """Say of every policy at every load whether it works here; what does not has no numbers."""
-    twin = twin_of(plan)
     for cell in plan.cells:
-        if cell.number != twin:
+        if not plan.is_twin(cell.number):
             levels = {name: cell.levels[name] for name in ("policy", "load")}
             verdict = "available" if cell.missing is None else "unavailable"
             yield finding("availability", levels, verdict, facts={"reason": cell.missing or ""})

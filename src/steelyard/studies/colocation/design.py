@@ -5,7 +5,7 @@ all of them with the same arrivals. A run is one trial: `steelyard-load` conduct
 the best-effort jobs through all phases, and leaves a folder that is kept in the result. Inside a virtual
 machine a run is one boot with one trial, so that no trial sees what another left.
 
-**A/A control.** One cell stands in the plan twice; option ``a_a`` names the two numbers. The twin is last.
+**A/A control.** One cell stands in the plan twice. The twin is last.
 """
 
 from __future__ import annotations
@@ -109,10 +109,10 @@ def plan(options: ColocationOptions, ground: Ground) -> Plan:
         cells=(*cells, twin),
         batches=draw_batches(numbers, blocks=blocks, seed=options.seed),
         blocks=blocks,
+        twin=(first.number, twin.number),
         options={
             "mode": "quick" if options.quick else "full",
             "origin": "executed",
-            "a_a": f"{first.number},{twin.number}",
             "tolerance_percent": options.tolerance_percent,
             "in_vm": options.in_vm,
             "cpus": ",".join(map(str, place.cpus)),

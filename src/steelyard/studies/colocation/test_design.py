@@ -24,7 +24,6 @@ from steelyard.studies.colocation.options import (
 from steelyard.studies.colocation.policies import POLICIES, Place, absence
 from steelyard.studies.colocation.surroundings import furnished
 from steelyard.studies.colocation.trial_plan import Site, rate_per_s, seed_of, trial_document
-from steelyard.studies.run_folders import twin_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,9 +69,10 @@ def topology(count: int, allowed: int | None = None) -> Topology:
 
 def test_every_block_holds_each_policy_at_each_load_once_and_the_baseline_twice(tmp_path: Path) -> None:
     made = designed(tmp_path, policies=("none", "nice", "weights"), loads=(85, 95), repetitions=3)
-    first, twin = (int(number) for number in str(made.options["a_a"]).split(","))
+    assert made.twin is not None
+    first, twin = made.twin
     assert made.cells[first].levels == made.cells[twin].levels == {"policy": "none", "load": "85"}
-    assert (twin_of(made), len(made.cells), made.blocks) == (6, 7, 3)
+    assert (twin, len(made.cells), made.blocks) == (6, 7, 3)
     for block in range(3):
         assert sorted(batch.cell for batch in made.batches if batch.block == block) == list(range(7))
 

@@ -12,7 +12,7 @@ from steelyard.studies.replication.comparisons import ratio_estimate
 from steelyard.studies.replication.run_parts import MEAN, THROUGHPUT
 from steelyard.studies.replication.summaries import CellRuns
 from steelyard.studies.replication.verdicts import design_of, differences, judge
-from steelyard.studies.run_folders import told, twin_of
+from steelyard.studies.run_folders import told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -96,9 +96,8 @@ def broken_findings(
 
 def availability_findings(plan: Plan) -> Iterator[Finding]:
     """Say of every cell that cannot be executed here why; what does not work has no numbers."""
-    twin = twin_of(plan)
     for cell in plan.cells:
-        if cell.number != twin and cell.missing is not None:
+        if not plan.is_twin(cell.number) and cell.missing is not None:
             yield finding("availability", dict(cell.levels), "unavailable", facts={"reason": cell.missing})
 
 

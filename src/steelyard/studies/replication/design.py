@@ -7,7 +7,7 @@ loop of calls, a deployment under load): the conductor (``python -m steelyard.ru
 ``experiment.json`` in the folder of the run and leaves the files of
 `steelyard.record.experiment`.
 
-**A/A control.** One cell stands in the plan twice; option ``a_a`` names the two numbers. The twin is last.
+**A/A control.** One cell stands in the plan twice. The twin is last.
 """
 
 from __future__ import annotations
@@ -95,10 +95,10 @@ def plan(options: ReplicationOptions, host: Host) -> Plan:
         cells=(*cells, twin),
         batches=draw_batches([cell.number for cell in (*executed, twin)], blocks=blocks, seed=options.seed),
         blocks=blocks,
+        twin=(first.number, twin.number),
         options={
             "mode": "quick" if options.quick else "full",
             "origin": "executed",
-            "a_a": f"{first.number},{twin.number}",
             "margin_percent": options.margin_percent,
             "margins": json.dumps(options.margins or {}),
             "budget_minutes": options.budget_minutes,

@@ -1,8 +1,7 @@
 """The runs of a result folder as the analysis sees them: how each ended, and what it left.
 
 The levels of a cell are ``experiment``, ``configuration`` and ``setting``. A block is one repetition: it
-holds each cell once. The plan's option ``a_a`` names two cells of the same levels, ``first,twin``: the twin
-is the last.
+holds each cell once.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from steelyard.errors import DataError
 from steelyard.record.experiment import read_run
 from steelyard.record.trace_folder import TRACES_NAME
-from steelyard.studies.run_folders import run_folders, told, twin_of
+from steelyard.studies.run_folders import run_folders, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -121,7 +120,6 @@ def read_recorded(result: Path, plan: Plan) -> tuple[RecordedRun, ...]:
 
 def runs_on_disk(result: Path, plan: Plan, batches: Sequence[Batch]) -> Iterator[RecordedRun]:
     """Read what runs say of themselves while there is no table of runs: the last attempt of each batch."""
-    twin = twin_of(plan)
     for batch in batches:
         attempts = sorted((result / TRACES_NAME).glob(f"{batch.number:06d}.[0-9]*"))
         if attempts:
@@ -134,7 +132,7 @@ def runs_on_disk(result: Path, plan: Plan, batches: Sequence[Batch]) -> Iterator
                 experiment=levels["experiment"],
                 configuration=levels["configuration"],
                 setting=levels["setting"],
-                is_twin=batch.cell == twin,
+                is_twin=plan.is_twin(batch.cell),
                 status="",
                 message="",
                 folder=attempts[-1],

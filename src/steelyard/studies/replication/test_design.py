@@ -71,7 +71,8 @@ def asked_of(made: Plan, folder: Path) -> list[dict[str, Any]]:
 
 def test_each_block_holds_every_cell_once_in_an_order_of_its_own_and_one_cell_twice() -> None:
     made = designed(experiments=("e2",), quick=True)
-    first, twin = (int(number) for number in str(made.options["a_a"]).split(","))
+    assert made.twin is not None
+    first, twin = made.twin
     assert made.cells[first].levels == made.cells[twin].levels
     assert tuple(made.cells[first].levels.values()) == ("e2", "none-baseline", "native")
     assert (twin, made.blocks) == (len(made.cells) - 1, 40)

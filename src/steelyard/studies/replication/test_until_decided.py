@@ -52,7 +52,6 @@ def planned(levels: Mapping[Level, float], *, blocks: int = 30, minutes: float |
         for number, level in enumerate([*levels, next(iter(levels))])
     ]
     options: dict[str, str | int | float | bool | None] = {
-        "a_a": f"0,{len(levels)}",
         "margin_percent": 5.0,
         "budget_minutes": minutes,
     }
@@ -64,6 +63,7 @@ def planned(levels: Mapping[Level, float], *, blocks: int = 30, minutes: float |
         batches=draw_batches(range(len(numbered)), blocks=blocks, seed=1),
         blocks=blocks,
         options=options,
+        twin=(0, len(levels)),
     ).freeze()
 
 

@@ -23,7 +23,6 @@ from steelyard.studies.replication.margins import planned_margins
 from steelyard.studies.replication.options import FEWEST_BLOCKS
 from steelyard.studies.replication.recorded import runs_on_disk
 from steelyard.studies.replication.summaries import cells_of, summarise
-from steelyard.studies.run_folders import twin_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -180,7 +179,7 @@ class UntilDecided:
                 wanted |= {numbers[each.first.key], numbers[each.second.key]}
         twins = judge_twins(summaries, margins, self._looks)
         if twins is not None and twins.judged.is_open:
-            wanted |= {numbers[twins.sides[0].key], twin_of(self._plan) or 0}
+            wanted |= set(self._plan.twin or ())
         self._wanted = frozenset(wanted)
 
     def _read(self, blocks: int) -> list[Summary]:

@@ -11,7 +11,7 @@ lock tests:
 
 Beside both, threads that share nothing tell how the machine itself scales.
 
-**A/A control.** One cell stands in the plan twice; option ``a_a`` names the two numbers. The twin is the
+**A/A control.** One cell stands in the plan twice. The twin is the
 last cell, and is left out of everything but the A/A claim.
 """
 
@@ -118,10 +118,10 @@ def plan(options: ScalingOptions, host: HostFacts, program: str) -> Plan:
         cells=everything,
         batches=draw_batches([cell.number for cell in everything], blocks=trials, seed=options.seed),
         blocks=trials,
+        twin=(first.number, twin.number),
         options={
             "mode": "quick" if options.quick else "full",
             "origin": "executed",
-            "a_a": f"{first.number},{twin.number}",
             "margin_percent": options.margin_percent,
             "gate": options.gate,
             "gate_retries": options.gate_retries,

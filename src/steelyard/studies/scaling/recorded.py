@@ -210,7 +210,7 @@ def read_recorded(result: Path, plan: Plan, resamples: int) -> Recorded:
     table = _Table(joined, plan)
     response = table.response()
     cells = table.cells(response) if response is not None else ()
-    pair = _pair(plan)
+    pair = plan.twin or ()
     provenance = read_provenance(result) if (result / PROVENANCE_NAME).exists() else None
     origins = () if provenance is None else provenance.origins
     hashes = frozenset(origin.sha256 for origin in origins)
@@ -237,11 +237,6 @@ def read_recorded(result: Path, plan: Plan, resamples: int) -> Recorded:
 def kind_of(levels: Mapping[str, str]) -> str:
     """Give the strategy of a cell, or the program where there are no strategies."""
     return levels.get("strategy") or levels.get("program", "")
-
-
-def _pair(plan: Plan) -> tuple[int, ...]:
-    text = str(plan.options.get("a_a") or "")
-    return tuple(int(part) for part in text.split(",") if part)
 
 
 class _Table:

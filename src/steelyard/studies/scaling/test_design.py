@@ -44,7 +44,7 @@ def test_a_command_is_executed_with_each_number_of_workers_in_every_block() -> N
     own = [("prog", "--threads", count) for count in ("1", "2", "4", "8")]
     machine = [("/bin/packets", "independent", "1000", count, "100") for count in ("1", "2")]
     assert words == [*own, *machine, own[0]]
-    assert found.options["a_a"] == "0,6"
+    assert found.twin == (0, 6)
     assert Counter(batch.cell for batch in found.batches) == dict.fromkeys(range(7), 3)
 
 

@@ -189,16 +189,14 @@ def read_recorded(result: Path, plan: Plan) -> Recorded:
     """
     runs = pl.DataFrame(_select(read_runs(result), plan))
     cells = _cells(_joined(runs, pl.DataFrame(pl.from_arrow(read_measurements(result)))), plan)
-    twin_numbers = _twin_numbers(plan)
     ordinary = {
-        cell.key: cell
-        for cell in cells
-        if not _counts(plan, cell.number) and (twin_numbers is None or cell.number != twin_numbers[1])
+        cell.key: cell for cell in cells if not _counts(plan, cell.number) and not plan.is_twin(cell.number)
     }
     by_number = {cell.number: cell for cell in cells}
     twins = None
-    if twin_numbers is not None and all(number in by_number for number in twin_numbers):
-        twins = (by_number[twin_numbers[0]], by_number[twin_numbers[1]])
+    if plan.twin is not None and all(number in by_number for number in plan.twin):
+        first, second = plan.twin
+        twins = by_number[first], by_number[second]
     counted = tuple(cell for cell in cells if _counts(plan, cell.number))
     every = {key_of(cell.levels): cell for cell in plan.cells if cell.levels.get("counters") != COUNTERS_ON}
     missing = tuple(sorted(key for key in every if key not in ordinary))
@@ -225,14 +223,6 @@ def key_of(levels: dict[str, str]) -> CellKey:
     except (KeyError, ValueError) as error:
         message = f"the plan is none of the stability study: {error!r} in the levels {levels}"
         raise DataError(message, code="data.schema") from error
-
-
-def _twin_numbers(plan: Plan) -> tuple[int, int] | None:
-    text = plan.options.get("a_a")
-    if not isinstance(text, str):
-        return None
-    first, _, second = text.partition(",")
-    return int(first), int(second)
 
 
 def _counts(plan: Plan, number: int) -> bool:

@@ -8,9 +8,8 @@ multiply the cells of another:
    disturbs the times;
 3. isolation x ``single,1`` x workload, further inputs: input dependence.
 
-**A/A control.** One cell stands in the plan twice, with identical levels and execution. Option ``a_a``
-names the two numbers, ``"0,57"``: the first is the ordinary cell, the second its twin, always the last
-cell of the plan. An analysis uses the twin for the A/A claim and leaves it out of everything else.
+**A/A control.** One cell stands in the plan twice, with identical levels and execution; the twin is always
+the last cell of the plan. An analysis uses the twin for the A/A claim and leaves it out of everything else.
 Both are executed in every block at independent random positions.
 """
 
@@ -119,7 +118,8 @@ def plan(
         cells=tuple(cells),
         batches=draw_batches(executed, blocks=given(settled.blocks), seed=settled.seed),
         blocks=given(settled.blocks),
-        options=_plan_options(settled, host, twin),
+        options=_plan_options(settled, host),
+        twin=(twin[0].number, twin[1].number),
     ).freeze()
 
 
@@ -244,13 +244,10 @@ def _twin(cells: Sequence[Cell]) -> tuple[Cell, Cell]:
     return original, Cell(len(cells), dict(original.levels), original.execution)
 
 
-def _plan_options(
-    options: StabilityOptions, host: HostFacts, twin: tuple[Cell, Cell]
-) -> dict[str, str | int | float | bool | None]:
+def _plan_options(options: StabilityOptions, host: HostFacts) -> dict[str, str | int | float | bool | None]:
     return {
         "mode": "quick" if options.quick else "full",
         "origin": "executed",
-        "a_a": f"{twin[0].number},{twin[1].number}",
         "tolerance_percent": options.tolerance_percent,
         "margin_percent": options.margin_percent,
         "target_iteration_ms": options.target_iteration_ms,

@@ -212,7 +212,8 @@ def test_further_inputs_are_executed_by_one_worker_only() -> None:
 
 def test_the_control_is_a_second_cell_with_the_same_levels_and_execution() -> None:
     found = designed(quick=True)
-    first, second = (int(number) for number in str(found.options["a_a"]).split(","))
+    assert found.twin is not None
+    first, second = found.twin
     assert second == len(found.cells) - 1
     assert found.cells[first].levels == found.cells[second].levels
     assert found.cells[first].execution == found.cells[second].execution

@@ -13,9 +13,9 @@ import pytest
 
 from steelyard.record.experiment import read_run
 from steelyard.run.experiments.conduct import conduct
-from steelyard.studies.registry import study
 from steelyard.studies.replication.options import ReplicationOptions
 from steelyard.studies.request import requested_options
+from steelyard.study import study
 
 SERVER = """
 import http.server, pathlib, socket, sys, time

@@ -193,7 +193,7 @@ def _execute_verb(name: str, words: Sequence[str]) -> int:
 def _study_help(name: str, words: Sequence[str]) -> App:
     """Give the command line whose help shows the options of the study that the words name."""
     from steelyard.cli.verb_app import study_app  # noqa: PLC0415 - start-up time
-    from steelyard.studies.registry import studies, study  # noqa: PLC0415 - start-up time
+    from steelyard.study import studies, study  # noqa: PLC0415 - start-up time
 
     named = next((word for word in words if word in studies()), None)
     if named is None and not words[0].startswith("-"):

@@ -47,11 +47,11 @@ def analyse(
     """
     from steelyard.model.plan import read_plan  # noqa: PLC0415 - start-up time
     from steelyard.studies.analysis_options import chosen_options  # noqa: PLC0415 - start-up time
-    from steelyard.studies.registry import part_of  # noqa: PLC0415 - start-up time
+    from steelyard.study import study_of  # noqa: PLC0415 - start-up time
 
     plan = read_plan(directory / "plan.json")
     options = chosen_options(plan, tolerance_percent=tolerance, margin_percent=margin)
-    findings: FindingSet = part_of(plan.study, "analysis", directory).analyse(directory, options)
+    findings = study_of(plan.study, directory).analyse(directory, options)
     if json_:
         text = json.dumps(asdict(findings), indent=1, ensure_ascii=False, allow_nan=False)
         sys.stdout.write(text + "\n")

@@ -11,7 +11,7 @@ from cyclopts.completion import ShellDetectionError
 from steelyard.cli.verb_app import study_app, verb_app
 from steelyard.cli.verbs import VERBS
 from steelyard.errors import UsageError, unwritable
-from steelyard.studies.registry import studies
+from steelyard.study import studies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

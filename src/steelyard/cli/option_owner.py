@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from steelyard.cli.messages import FLAGS
 from steelyard.errors import UsageError
-from steelyard.studies.registry import studies
+from steelyard.study import studies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from steelyard.studies.registry import Study
+    from steelyard.study import Study
 
 
 def require_taken(chosen: Study, given: Mapping[str, object]) -> None:

@@ -14,17 +14,13 @@ from cyclopts import Parameter
 from steelyard.cli.option_owner import require_taken
 from steelyard.cli.program import OWN_PROGRAM, Program
 from steelyard.cli.replication import NO_REPLICATION, Replication
-from steelyard.studies.colocation.design import trials_seconds
-from steelyard.studies.registry import ForeseenStudy, study
+from steelyard.run.progress import Silent
+from steelyard.studies.execution import ProbedTechnologies
 from steelyard.studies.request import requested_options
-from steelyard.studies.scaling.packets import packets_seconds
-from steelyard.studies.stability.estimate import estimate_seconds
-from steelyard.studies.stability.options import StabilityOptions
-from steelyard.studies.stability.preparation import Depth, ProbedTechnologies, plan_here
+from steelyard.study import study
 
 if TYPE_CHECKING:
     from steelyard.model import Plan
-    from steelyard.studies.registry import Study
 
 
 def plan(
@@ -66,24 +62,13 @@ def plan(
     given = {"quick": quick or None, **asdict(program), **replication.given()}
     require_taken(chosen, given)
     asked = requested_options(chosen, study_file, given)
-    seconds: float | None
-    if isinstance(asked, StabilityOptions):
-        sketch = plan_here(asked, Depth.SKETCH)
-        seconds = estimate_seconds(sketch)
-    else:
-        sketch = chosen.plan(asked, ProbedTechnologies())
-        seconds = _seconds(chosen, sketch)
+    sketch = chosen.sketch(asked, ProbedTechnologies(Silent()))
+    seconds = chosen.seconds(sketch)
     if as_json:
         document = {**asdict(sketch), "estimated_s": None if seconds is None else round(seconds, 1)}
         sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
     else:
         sys.stdout.write("\n".join(describe(sketch, seconds)) + "\n")
-
-
-def _seconds(chosen: Study, sketch: Plan) -> float | None:
-    if isinstance(chosen, ForeseenStudy):
-        return chosen.seconds(sketch)
-    return trials_seconds(sketch) if sketch.study == "colocation" else packets_seconds(sketch)
 
 
 def describe(sketch: Plan, seconds: float | None) -> list[str]:

@@ -162,11 +162,9 @@ def _build(directory: Path) -> Page:
     UsageError
         If the folder is of a study without a report.
     """
-    from steelyard.studies.registry import part_of  # noqa: PLC0415 - start-up time
+    from steelyard.study import study_of  # noqa: PLC0415 - start-up time
 
-    study = read_findings(directory / "findings.json").study
-    page: Page = part_of(study, "report", directory).build(directory)
-    return page
+    return study_of(read_findings(directory / "findings.json").study, directory).page(directory)
 
 
 def write_files(directory: Path) -> None:

@@ -28,8 +28,8 @@ from steelyard.studies.execution import (
     holds_plan,
     resume_command,
 )
-from steelyard.studies.registry import FollowedStudy, study
 from steelyard.studies.request import requested_options
+from steelyard.study import study
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -163,8 +163,6 @@ def _execute(assignment: Assignment, say: Callable[[Path], None]) -> int:
 def _analyse(assignment: Assignment) -> AnalysisError | None:
     """Compute findings, and what follows from them; give why that cannot be, for after the report."""
     assignment.study.analyse(assignment.result)
-    if not isinstance(assignment.study, FollowedStudy):
-        return None
     try:
         is_more = assignment.study.follow(assignment.result)
     except AnalysisError as error:

@@ -7,8 +7,8 @@ import pytest
 from steelyard.cli.colocation import Colocation
 from steelyard.errors import UsageError
 from steelyard.studies.colocation.options import ColocationOptions
-from steelyard.studies.registry import study
 from steelyard.studies.request import requested_options
+from steelyard.study import study
 
 if TYPE_CHECKING:
     from pathlib import Path

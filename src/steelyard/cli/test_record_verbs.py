@@ -9,9 +9,10 @@ import pytest
 
 from steelyard.cli import execute
 from steelyard.cli.plan import describe
-from steelyard.studies.stability.estimate import estimate_seconds
+from steelyard.run.isolation.interface import Availability
+from steelyard.studies.stability.design import sketch
+from steelyard.studies.stability.duration import plan_seconds
 from steelyard.studies.stability.options import StabilityOptions
-from steelyard.studies.stability.preparation import Depth, plan_here
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -132,9 +133,9 @@ def test_plan_lists_missing_cells_with_their_reason() -> None:
     options = StabilityOptions(
         isolation=("bare",), workloads=("sort/qsort",), affinity=("none", "numa", "noht")
     )
-    sketch = plan_here(options, Depth.SKETCH)
-    if any(cell.missing for cell in sketch.cells):
-        assert any("NA in every table" in line for line in describe(sketch, estimate_seconds(sketch)))
+    planned = sketch(options, {"bare": Availability.yes(None)})
+    if any(cell.missing for cell in planned.cells):
+        assert any("NA in every table" in line for line in describe(planned, plan_seconds(planned)))
     else:
         pytest.skip("needs a host with one memory node or without SMT")
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from steelyard.cli.replication import Replication
-from steelyard.studies.registry import study
 from steelyard.studies.replication.options import ReplicationOptions
 from steelyard.studies.request import requested_options
+from steelyard.study import study
 
 if TYPE_CHECKING:
     from pathlib import Path

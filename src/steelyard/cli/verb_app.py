@@ -34,7 +34,7 @@ class StudyApp(App):
 
     def assemble_argument_collection(self, **options: Any) -> ArgumentCollection:
         """Give the arguments of the verb but for those of other studies."""
-        from steelyard.studies.registry import studies  # noqa: PLC0415 - start-up time
+        from steelyard.study import studies  # noqa: PLC0415 - start-up time
 
         foreign = {options_of(name) for name in studies() if name != self.study}
         found = super().assemble_argument_collection(**options)
@@ -108,7 +108,7 @@ def _load(verb: str) -> Callable[..., object]:
 
 
 def _studies(verb: str) -> str:
-    from steelyard.studies.registry import studies  # noqa: PLC0415 - start-up time
+    from steelyard.study import studies  # noqa: PLC0415 - start-up time
 
     items = "\n".join(f"- `{name}`: {each.question}" for name, each in studies().items())
     return f"Studies; `steelyard {verb} STUDY --help` lists the options of one:\n\n{items}\n\n"

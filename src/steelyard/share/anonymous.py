@@ -27,7 +27,7 @@ from steelyard.report.output import write_report
 from steelyard.share.complete_result import result_files
 from steelyard.share.package_texts import request_of
 from steelyard.share.unpack import require_room
-from steelyard.share.verify import analyse_again, page_of
+from steelyard.study import study_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -68,10 +68,10 @@ def anonymous_copy(result: Path) -> Iterator[Path]:
             shutil.copy2(result / name, copy / name)
         _replace_ids(copy)
         plan = read_plan(copy / "plan.json")
-        analyse_again(copy, plan)
-        page = page_of(copy, plan) if (copy / "report.html").exists() else None
-        if page is not None:
-            write_report(page, copy)
+        study = study_of(plan.study, result)
+        study.analyse(copy)
+        if (copy / "report.html").exists():
+            write_report(study.page(copy), copy)
         yield copy
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Final
 
 from steelyard.model.finding import read_findings
@@ -27,6 +26,7 @@ from steelyard.share.recipe import INSTALLER_NAME, RECIPE_NAME, REQUIREMENTS_NAM
 from steelyard.share.statement import STATEMENT_NAME
 from steelyard.share.surroundings_manifest import ENVIRONMENT_NAME, environment
 from steelyard.share.workload_sources import workload_sources
+from steelyard.study import all_studies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -102,10 +102,8 @@ def _story(plan: Plan, provenance: Provenance, statement: Statement) -> Story:
 
 def question_of(study: str) -> str:
     """Give what a study answers; of one that is not installed here only its name."""
-    for group in ("steelyard.studies", "steelyard.analyses"):
-        for entry in entry_points(group=group, name=study):
-            return str(getattr(entry.load(), "question", study))
-    return study
+    installed = all_studies()
+    return installed[study].question if study in installed else study
 
 
 def _texts(result: Path, story: Story, statement: Statement) -> Iterator[tuple[str, str]]:

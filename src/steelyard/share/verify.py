@@ -5,12 +5,8 @@ from __future__ import annotations
 import csv
 import shutil
 from dataclasses import asdict, dataclass, field
-from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
-from steelyard.errors import DataError
 from steelyard.model.finding import fields_beyond, read_findings
 from steelyard.model.plan import read_plan
 from steelyard.record.looks import LOOKS_NAME
@@ -26,13 +22,13 @@ from steelyard.share.entry_names import quoted
 from steelyard.share.originals import compare_ledger, private_copy
 from steelyard.share.page_content import compare_content, released_template_of
 from steelyard.share.unpack import require_room
+from steelyard.study import study_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from steelyard.model import Finding, FindingSet, Plan
-    from steelyard.report.page import Page
 
 RAW: Final = (
     "plan.json",
@@ -50,10 +46,6 @@ _REPORT: Final = "report.html"
 _ABSENT: Final = "absent"
 _QUOTED_BEFORE: Final = 40
 _QUOTED_AFTER: Final = 20
-
-
-class _Analysing(Protocol):
-    def analyse(self, result: Path) -> FindingSet: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +109,7 @@ def examine(result: Path) -> Verification:
     )
     with private_copy(result) as copy:
         _copy_raw(result, copy)
-        fresh = analyse_again(copy, plan)
+        fresh = study_of(plan.study, result).analyse(copy)
         _compare_findings(stored, fresh, found)
         found.problems.extend(_compare_tables(result, copy))
         found.problems.extend(_compare_written(result, copy))
@@ -138,35 +130,6 @@ def changed_text(shown: str, given: str) -> str:
     stretches = (" ".join(text[begin : first + _QUOTED_AFTER].split()) for text in (shown, given))
     was, wanted = stretches
     return f"it says `{was}`, the findings `{wanted}`"
-
-
-def _study(name: str) -> _Analysing:
-    study: _Analysing = _entry(name).load()
-    return study
-
-
-def analyse_again(result: Path, plan: Plan) -> FindingSet:
-    """Compute the findings of a result folder by the analysis of its study."""
-    return _study(plan.study).analyse(result)
-
-
-def page_of(result: Path, plan: Plan) -> Page | None:
-    """Build the page of a result folder; ``None`` where its study has no report here."""
-    name = f"{_entry(plan.study).module}.report"
-    if find_spec(name) is None:
-        return None
-    page: Page = import_module(name).build(result)
-    return page
-
-
-def _entry(name: str) -> EntryPoint:
-    groups = ("steelyard.studies", "steelyard.analyses")
-    for group in groups:
-        for entry in entry_points(group=group, name=name):
-            return entry
-    known = ", ".join(f"`{entry.name}`" for group in groups for entry in entry_points(group=group))
-    message = f"the result belongs to the study `{name}`, which is not installed; installed: {known}"
-    raise DataError(message, code="data.study")
 
 
 def _identity(result: Path, plan: Plan, stored: FindingSet) -> Iterator[str]:
@@ -314,10 +277,7 @@ def _compare_report(result: Path, plan: Plan, found: Verification) -> None:
     path = result / _REPORT
     if not path.exists() and not (result / "figures").exists():
         return
-    page = page_of(result, plan)
-    if page is None:
-        found.problems.append(f"`{_REPORT}` cannot be checked: the study `{plan.study}` has no report here")
-        return
+    page = study_of(plan.study, result).page(result)
     shown = _text(path) if path.exists() else ""
     template = released_template_of(shown)
     compare_figures(result, page, found, is_older=template is not None)

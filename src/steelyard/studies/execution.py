@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -24,7 +24,7 @@ from steelyard.record.provenance import (
 from steelyard.record.tables import write_tables
 from steelyard.record.trace_folder import TRACES_NAME
 from steelyard.run.affinity import memory_nodes_of, place
-from steelyard.run.execution_options import EveryBatch, ExecutionOptions
+from steelyard.run.execution_options import ExecutionOptions
 from steelyard.run.executor import execute
 from steelyard.run.gate import Policy
 from steelyard.run.host import read_fingerprint, read_topology
@@ -32,27 +32,24 @@ from steelyard.run.isolation.registry import sweep_all, technologies
 from steelyard.run.isolation.root_view import folders_needed
 from steelyard.run.preparation import Wishes, machine_prepared
 from steelyard.run.progress import format_left
-from steelyard.run.run_files import RunFiles, furnish_nothing
+from steelyard.run.run_files import RunFiles
 from steelyard.run.secrecy import without_secrets
 from steelyard.run.session import open_session
-from steelyard.studies.registry import DecidingStudy, ForeseenStudy, FurnishingStudy
 from steelyard.studies.request import differing_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pydantic import BaseModel
 
-    from steelyard.model import Batch, Plan
+    from steelyard.model import Plan
     from steelyard.record.provenance import Provenance
-    from steelyard.run.execution_options import Selection
     from steelyard.run.executor import ExecutionSummary
     from steelyard.run.isolation.interface import Availability
     from steelyard.run.preparation import PreparedMachine
     from steelyard.run.progress import Progress
-    from steelyard.studies.registry import Study
+    from steelyard.study import Study
 
 PLAN_NAME: Final = "plan.json"
 
@@ -149,18 +146,19 @@ def execute_study(assignment: Assignment, progress: Progress) -> ExecutionSummar
 def _execute_claimed(assignment: Assignment, progress: Progress) -> ExecutionSummary:
     probed = ProbedTechnologies(progress)
     plan = _plan(assignment, probed)
-    if isinstance(assignment.study, ForeseenStudy) and not assignment.resume:
-        progress.note(f"expected to take about {format_left(assignment.study.seconds(plan))}")
+    expected_s = None if assignment.resume else assignment.study.seconds(plan)
+    if expected_s is not None:
+        progress.note(f"expected to take about {format_left(expected_s)}")
     provenance = _provenance(assignment, plan, probed)
     topology = read_topology()
     needed = (cell.execution.command[0] for cell in plan.cells if cell.execution is not None)
     shown = folders_needed(needed)
     resume = f"`{resume_command(assignment.study.name, assignment.result)}` goes on"
     with (
-        _furnished(assignment.study, plan) as furnish,
+        assignment.study.inputs_of_runs(plan) as furnish,
         machine_prepared(_wishes(plan), progress=progress.calibrated) as machine,
         Ledger(assignment.result / LEDGER_NAME, plan.id, when_full=resume) as ledger,
-        _selecting(assignment.study, plan, assignment.result) as selection,
+        assignment.study.selecting(plan, assignment.result) as selection,
     ):
         provenance = replace(
             provenance,
@@ -189,19 +187,6 @@ def _execute_claimed(assignment: Assignment, progress: Progress) -> ExecutionSum
         machine.release()
         write_provenance(assignment.result, _ended(provenance, machine))
         return summary
-
-
-@contextmanager
-def _furnished(study: Study, plan: Plan) -> Iterator[Callable[[Batch, Path], None]]:
-    if not isinstance(study, FurnishingStudy):
-        yield furnish_nothing
-        return
-    with study.furnished(plan) as furnish:
-        yield furnish
-
-
-def _selecting(study: Study, plan: Plan, result: Path) -> AbstractContextManager[Selection]:
-    return study.selection(plan, result) if isinstance(study, DecidingStudy) else nullcontext(EveryBatch())
 
 
 def _wishes(plan: Plan) -> Wishes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationInfo
@@ -94,8 +93,3 @@ def given(value: T | None) -> T:
         message = "an option of the study was not settled"
         raise InternalError(message, code="internal.options")
     return value
-
-
-def written_request(settled: BaseModel) -> str:
-    """Write what was asked for, so that a stopped study is resumed by the same request only."""
-    return json.dumps(settled.model_dump(mode="json", exclude={"out"}), sort_keys=True)

@@ -18,8 +18,8 @@ from steelyard.studies.comparison.execution import compare_commands
 from steelyard.studies.comparison.report import write_report
 from steelyard.studies.comparison.terms import planned_terms
 from steelyard.studies.execution import Assignment, execute_study
-from steelyard.studies.registry import FollowedStudy, study
 from steelyard.studies.request import differing_keys
+from steelyard.study import study
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -138,7 +138,7 @@ def repeat(
     options = _options(theirs, places.laid(result))
     execute_study(Assignment(chosen, options, result, resume=False, command_line=command_line), progress)
     chosen.analyse(result)
-    if isinstance(chosen, FollowedStudy) and chosen.follow(result):
+    if chosen.follow(result):
         chosen.analyse(result)
 
 

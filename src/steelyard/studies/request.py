@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from steelyard.design.study_file import describe_problem, read_study_file
 from steelyard.errors import StudyFileError, UsageError
-from steelyard.studies.registry import studies
+from steelyard.study import studies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from steelyard.studies.registry import Study
+    from steelyard.study import Study
 
 
 def requested_options(chosen: Study, study_file: Path | None, given: Mapping[str, object]) -> BaseModel:

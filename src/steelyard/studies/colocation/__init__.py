@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
-from steelyard.studies.colocation.study import STUDY
+from steelyard.study import Study
 
-__all__ = ["STUDY"]
+STUDY = Study(
+    name="colocation",
+    question="Does a scheduling policy protect a latency-critical service from best-effort jobs?",
+    package=__name__,
+    duration="design:trials_seconds",
+    run_inputs="surroundings:furnished",
+)

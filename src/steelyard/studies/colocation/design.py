@@ -23,21 +23,22 @@ from steelyard.run.run_files import PLACE
 from steelyard.studies.colocation.bounded import BOUND_FILE
 from steelyard.studies.colocation.ground import own_host
 from steelyard.studies.colocation.guest_ground import guest_host
-from steelyard.studies.colocation.options import BASELINE, options_of, request_of, settle
+from steelyard.studies.colocation.options import BASELINE, options_of, settle
 from steelyard.studies.colocation.policies import POLICIES, Place, absence
 from steelyard.studies.colocation.trial_plan import trial_seconds
 from steelyard.studies.option_types import given
+from steelyard.study import written_request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pydantic import BaseModel
 
+    from steelyard.design.technology import Technology
     from steelyard.run.host import Topology
     from steelyard.studies.colocation.ground import Ground
     from steelyard.studies.colocation.options import ColocationOptions
     from steelyard.studies.colocation.policies import Policy
-    from steelyard.studies.stability.missing import Technology
 
 ISOLATION: Final = "bare"
 KEPT_ERROR_BYTES: Final = 4096
@@ -124,7 +125,7 @@ def plan(options: ColocationOptions, ground: Ground) -> Plan:
             "gate": options.gate,
             "gate_retries": options.gate_retries,
             "tuning": ",".join(options.tuning),
-            "request": request_of(options),
+            "request": written_request(options),
         },
     ).freeze()
 

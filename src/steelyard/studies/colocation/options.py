@@ -15,7 +15,6 @@ from steelyard.studies.option_types import (
     GatePolicy,
     LimitOptions,
     TuningName,
-    written_request,
 )
 
 if TYPE_CHECKING:
@@ -206,12 +205,10 @@ def _check_clock(asked_ns: int, asked: ColocationOptions) -> None:
         raise UsageError(message, hint="leave it out for the least")
 
 
-def request_of(options: BaseModel) -> str:
-    """Write what was asked for, so that a stopped study is resumed by the same request only."""
-    return written_request(settle(options))
-
-
 def options_of(plan: Plan) -> ColocationOptions:
     """Give the options a plan was designed from."""
     asked = json.loads(str(plan.options["request"]))
     return settle(ColocationOptions.model_validate(asked, strict=False))
+
+
+OPTIONS = ColocationOptions

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from steelyard.report.page import Notice
+from steelyard.studies.colocation import STUDY
 from steelyard.studies.colocation.observed import Origin
 from steelyard.studies.colocation.report_answer import answer, cards
 from steelyard.studies.colocation.report_figures import shown_of
 from steelyard.studies.colocation.report_sections import sections
 from steelyard.studies.colocation.report_sentences import PHRASING
-from steelyard.studies.colocation.study import STUDY
 from steelyard.studies.report_frame import read_reported, where_and_when
 
 if TYPE_CHECKING:

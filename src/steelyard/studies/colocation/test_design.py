@@ -12,13 +12,13 @@ from steelyard.run.cpu_groups import CpuController
 from steelyard.run.host import Cpu, Topology
 from steelyard.run.isolation.interface import Availability
 from steelyard.run.scheduling import Scheduling
+from steelyard.studies.colocation import STUDY
 from steelyard.studies.colocation.design import place_here, plan
 from steelyard.studies.colocation.ground import Ground, conducting
 from steelyard.studies.colocation.options import (
     EVERY_POLICY,
     ColocationOptions,
     options_of,
-    request_of,
     settle,
 )
 from steelyard.studies.colocation.policies import POLICIES, Place, absence
@@ -171,7 +171,7 @@ def test_a_plan_gives_its_options_back_and_survives_the_disk(tmp_path: Path) -> 
     made.write(tmp_path / "plan.json")
     again = read_plan(tmp_path / "plan.json")
     assert again == made
-    assert request_of(options_of(again)) == made.options["request"]
+    assert STUDY.request(options_of(again)) == made.options["request"]
 
 
 def test_a_trial_that_cannot_end_within_its_limit_is_refused(tmp_path: Path) -> None:

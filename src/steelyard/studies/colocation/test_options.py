@@ -7,8 +7,8 @@ import pytest
 from steelyard.errors import UsageError
 from steelyard.studies.analysis_options import AnalysisOptions
 from steelyard.studies.colocation.options import ColocationOptions, settle
-from steelyard.studies.registry import study
 from steelyard.studies.request import requested_options
+from steelyard.study import study
 
 SHARED = ("seed", "quick", "gate", "gate_retries", "tuning", "out", "limits")
 

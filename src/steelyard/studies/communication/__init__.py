@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
-from steelyard.studies.communication.study import STUDY
+from steelyard.study import Study
 
-__all__ = ["STUDY"]
+STUDY = Study(
+    name="communication",
+    question="What does moving n bytes cost, where does that change, and with which noise?",
+    package=__name__,
+    run_inputs="surroundings:furnished",
+    follow_up="simulated:follow",
+)

@@ -29,23 +29,23 @@ from steelyard.run.transport.registry import transports
 from steelyard.studies.communication.options import (
     HELD_OUT,
     NO_LINK,
-    request_of,
     settle,
     size_plan,
 )
 from steelyard.studies.communication.places import links_of
 from steelyard.studies.communication.transport_facts import THRESHOLDS_FILE
 from steelyard.studies.option_types import given
+from steelyard.study import written_request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pydantic import BaseModel
 
+    from steelyard.design.technology import Technology
     from steelyard.run.host import Topology
     from steelyard.run.transport.interface import Invocation, Place, Transport
     from steelyard.studies.communication.options import CommunicationOptions
-    from steelyard.studies.stability.missing import Technology
 
 ISOLATION: Final = "bare"
 PLAN_FILE: Final = "plan.csv"
@@ -142,7 +142,7 @@ def plan(
             "gate_retries": options.gate_retries,
             "tuning": ",".join(options.tuning),
             "validation": options.validation,
-            "request": request_of(options),
+            "request": written_request(options),
         },
     ).freeze()
 

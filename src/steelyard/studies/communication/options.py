@@ -16,7 +16,6 @@ from steelyard.studies.option_types import (
     LimitOptions,
     TuningName,
     given,
-    written_request,
 )
 
 TransportName = Literal["pipe", "unix", "tcp", "shm", "openmpi", "openmpi-tcp", "mpich"]
@@ -134,6 +133,4 @@ def size_plan(settled: CommunicationOptions) -> SizePlan:
     )
 
 
-def request_of(options: BaseModel) -> str:
-    """Write what was asked for, so that a stopped study is resumed by the same request only."""
-    return written_request(settle(options))
+OPTIONS = CommunicationOptions

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from steelyard.report.page import Notice
+from steelyard.studies.communication import STUDY
 from steelyard.studies.communication.report_answer import answer, cards
 from steelyard.studies.communication.report_data import shown_of
 from steelyard.studies.communication.report_sections import sections
 from steelyard.studies.communication.report_sentences import PHRASING
-from steelyard.studies.communication.study import STUDY
 from steelyard.studies.report_frame import read_reported, where_and_when
 
 if TYPE_CHECKING:

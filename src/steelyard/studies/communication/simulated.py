@@ -42,6 +42,14 @@ NOTHING_HELD_OUT: Final = (
 _VALIDATION: Final = TypeAdapter(Validation)
 
 
+def follow(result: Path) -> bool:
+    """Simulate the held-out replications where the plan asks for it; say whether it did."""
+    if read_plan(result / "plan.json").options.get("validation") is not True:
+        return False
+    simulate_result(result)
+    return True
+
+
 def simulate_result(result: Path) -> None:
     """Let SimGrid simulate every held-out replication with its model, and keep what it answers.
 

@@ -11,8 +11,9 @@ from steelyard.model.plan import read_plan
 from steelyard.run.isolation.interface import Availability
 from steelyard.run.transport.interface import HERE, Invocation, Place, TraceOptions, Transport
 from steelyard.run.transport.link_options import NominalLink
+from steelyard.studies.communication import STUDY
 from steelyard.studies.communication.design import endpoints_command, plan, together
-from steelyard.studies.communication.options import CommunicationOptions, request_of, settle
+from steelyard.studies.communication.options import CommunicationOptions, settle
 from steelyard.studies.communication.places import links_of, nominal_of
 from steelyard.studies.communication.surroundings import furnished, options_of
 
@@ -127,7 +128,7 @@ def test_the_options_of_a_plan_are_read_back_from_its_file(tmp_path: Path) -> No
     found = plan(settle(asked), KNOWN, ("none",), None)
     found.write(tmp_path / "plan.json")
     assert options_of(read_plan(tmp_path / "plan.json")) == settle(asked)
-    assert request_of(asked) == request_of(options_of(found))
+    assert STUDY.request(asked) == STUDY.request(options_of(found))
 
 
 @pytest.mark.parametrize(

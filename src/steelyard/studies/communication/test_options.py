@@ -6,8 +6,8 @@ import pytest
 
 from steelyard.errors import UsageError
 from steelyard.studies.communication.options import CommunicationOptions, settle
-from steelyard.studies.registry import study
 from steelyard.studies.request import requested_options
+from steelyard.study import study
 
 if TYPE_CHECKING:
     from pathlib import Path

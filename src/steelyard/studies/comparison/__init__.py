@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
-from steelyard.studies.comparison.study import STUDY
+from steelyard.study import Study
 
-__all__ = ["STUDY"]
+STUDY = Study(
+    name="compare",
+    question="Which command takes more?",
+    package=__name__,
+)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
-from steelyard.studies.imported.study import STUDY
+from steelyard.study import Study
 
-__all__ = ["STUDY"]
+STUDY = Study(
+    name="imported",
+    question="What do the results of another tool say, and how sure is it?",
+    package=__name__,
+)

@@ -9,13 +9,13 @@ from steelyard.model.finding import read_findings
 from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
 from steelyard.report.page import Notice, Page, Pairs, Prose, Section
 from steelyard.report.sentence import Phrasing, plain
+from steelyard.studies.imported import STUDY
 from steelyard.studies.imported.report_tables import (
     cell_table,
     comparison_table,
     location_table,
     published_table,
 )
-from steelyard.studies.imported.study import STUDY
 from steelyard.studies.report_frame import with_named_findings
 
 if TYPE_CHECKING:

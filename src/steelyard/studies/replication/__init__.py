@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
-from steelyard.studies.replication.study import STUDY
+from steelyard.study import Study
 
-__all__ = ["STUDY"]
+STUDY = Study(
+    name="replication",
+    question="Does a result hold on other devices and in containers, and what makes it fluctuate?",
+    package=__name__,
+    duration="duration:plan_seconds",
+    run_inputs="surroundings:furnished",
+    selection="until_decided:selection_of",
+)

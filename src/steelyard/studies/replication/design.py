@@ -23,16 +23,17 @@ from steelyard.studies.replication.cells import ISOLATION, cells_of, settings_of
 from steelyard.studies.replication.configurations import configurations_of
 from steelyard.studies.replication.ground import host_here
 from steelyard.studies.replication.interventions import interventions_of
-from steelyard.studies.replication.options import request_of, settle
+from steelyard.studies.replication.options import settle
+from steelyard.study import written_request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pydantic import BaseModel
 
+    from steelyard.design.technology import Technology
     from steelyard.studies.replication.cells import Host
     from steelyard.studies.replication.options import ReplicationOptions
-    from steelyard.studies.stability.missing import Technology
 
 TWINS: Final = (("e2", "none-baseline"), ("causes", "as-it-is"), ("e1", "invocation-c2"))
 """Cells that are executed twice, by preference: short, and what others are held against."""
@@ -112,7 +113,7 @@ def plan(options: ReplicationOptions, host: Host) -> Plan:
             "gate": options.gate,
             "gate_retries": options.gate_retries,
             "tuning": ",".join(options.tuning),
-            "request": request_of(options),
+            "request": written_request(options),
         },
     ).freeze()
 

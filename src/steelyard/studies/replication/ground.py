@@ -15,8 +15,8 @@ from steelyard.studies.replication.settings import HERE, Ground
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from steelyard.design.technology import Technology
     from steelyard.studies.replication.options import ReplicationOptions
-    from steelyard.studies.stability.missing import Technology
 
 CONTAINERS: Final = ("docker", "podman", "crun")
 """In the order in which they are tried."""

@@ -15,7 +15,6 @@ from steelyard.studies.option_types import (
     GatePolicy,
     LimitOptions,
     TuningName,
-    written_request,
 )
 
 if TYPE_CHECKING:
@@ -238,12 +237,10 @@ def _require_once(name: str, values: Collection[str]) -> None:
         raise UsageError(message, hint="name each once; each is executed in every block")
 
 
-def request_of(options: BaseModel) -> str:
-    """Write what was asked for, so that a stopped study is resumed by the same request only."""
-    return written_request(settle(options))
-
-
 def options_of(plan: Plan) -> ReplicationOptions:
     """Give the options a plan was designed from."""
     asked = json.loads(str(plan.options["request"]))
     return settle(ReplicationOptions.model_validate(asked, strict=False))
+
+
+OPTIONS = ReplicationOptions

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from steelyard.report.page import Notice
+from steelyard.studies.replication import STUDY
 from steelyard.studies.replication.lateness import LATE
 from steelyard.studies.replication.report_answer import answer, cards
 from steelyard.studies.replication.report_figures import shown_of
 from steelyard.studies.replication.report_sections import sections
 from steelyard.studies.replication.report_sentences import PHRASING
-from steelyard.studies.replication.study import STUDY
 from steelyard.studies.report_frame import read_reported, where_and_when
 
 if TYPE_CHECKING:

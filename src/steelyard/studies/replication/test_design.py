@@ -10,13 +10,14 @@ from steelyard.model.plan import read_plan
 from steelyard.record.experiment import EXPERIMENT_FILE, FORMAT
 from steelyard.run.isolation.interface import Availability
 from steelyard.studies.analysis_options import AnalysisOptions, write_options
+from steelyard.studies.replication import STUDY
 from steelyard.studies.replication.cells import Host
 from steelyard.studies.replication.design import plan
+from steelyard.studies.replication.duration import plan_seconds
 from steelyard.studies.replication.effects import pairs_of
-from steelyard.studies.replication.estimate import plan_seconds
 from steelyard.studies.replication.ground import container_here, host_here
 from steelyard.studies.replication.margins import margins_of, planned_margins
-from steelyard.studies.replication.options import ReplicationOptions, options_of, request_of, settle
+from steelyard.studies.replication.options import ReplicationOptions, options_of, settle
 from steelyard.studies.replication.programs import Programs
 from steelyard.studies.replication.settings import Ground, RolePlace, settings_of_program, settings_of_service
 from steelyard.studies.replication.surroundings import furnished
@@ -266,7 +267,7 @@ def test_a_plan_gives_its_options_back_and_survives_the_disk(tmp_path: Path) -> 
     made.write(tmp_path / "plan.json")
     again = read_plan(tmp_path / "plan.json")
     assert again == made
-    assert request_of(options_of(again)) == made.options["request"]
+    assert STUDY.request(options_of(again)) == made.options["request"]
     assert options_of(again).lessons == ("Storage matters.",)
 
 

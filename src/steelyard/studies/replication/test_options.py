@@ -7,9 +7,9 @@ import pytest
 from pydantic import BaseModel
 
 from steelyard.errors import StudyFileError, UsageError
-from steelyard.studies.registry import study
 from steelyard.studies.replication.options import ReplicationOptions, settle
 from steelyard.studies.request import requested_options
+from steelyard.study import study
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
-from steelyard.studies.scaling.study import STUDY
+from steelyard.study import Study
 
-__all__ = ["STUDY"]
+STUDY = Study(
+    name="scaling",
+    question="How does a program scale with its workers, against the ideal, and what holds it back?",
+    package=__name__,
+    duration="packets:packets_seconds",
+)

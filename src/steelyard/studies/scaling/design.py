@@ -31,17 +31,18 @@ from steelyard.studies.host_facts import host_facts
 from steelyard.studies.scaling.contests import contest_command, contest_levels
 from steelyard.studies.scaling.expectations import expectations
 from steelyard.studies.scaling.hypotheses import OPTION, written
-from steelyard.studies.scaling.options import WORKERS_PLACE, ScalingOptions, request_of, settle
+from steelyard.studies.scaling.options import WORKERS_PLACE, ScalingOptions, settle
 from steelyard.studies.scaling.packets import machine_command, machine_levels, packets_cells
 from steelyard.studies.scaling.recorded import MACHINE, SERIAL
+from steelyard.study import written_request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pydantic import BaseModel
 
+    from steelyard.design.technology import Technology
     from steelyard.design.worker_counts import HostFacts
-    from steelyard.studies.stability.missing import Technology
 
 ISOLATION: Final = "bare"
 PROGRAM: Final = "program"
@@ -126,7 +127,7 @@ def plan(options: ScalingOptions, host: HostFacts, program: str) -> Plan:
             "gate": options.gate,
             "gate_retries": options.gate_retries,
             "tuning": ",".join(options.tuning),
-            "request": request_of(options),
+            "request": written_request(options),
             "cpu_count": host.cpu_count,
             "core_count": host.core_count,
             OPTION: written(expectations(options, levels, host.core_count)),

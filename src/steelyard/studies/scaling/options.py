@@ -14,7 +14,6 @@ from steelyard.studies.option_types import (
     LimitOptions,
     TuningName,
     Workers,
-    written_request,
 )
 
 WORKERS_PLACE: Final = "{workers}"
@@ -163,6 +162,4 @@ def _check(asked: ScalingOptions) -> None:
         raise UsageError(message, hint=f"leave out: {', '.join(given)}")
 
 
-def request_of(options: BaseModel) -> str:
-    """Write what was asked for, so that a stopped study is resumed by the same request only."""
-    return written_request(settle(options))
+OPTIONS = ScalingOptions

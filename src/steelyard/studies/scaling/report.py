@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from steelyard.report.page import Notice
 from steelyard.studies.report_frame import read_reported, where_and_when
+from steelyard.studies.scaling import STUDY
 from steelyard.studies.scaling.report_answer import answer, cards
 from steelyard.studies.scaling.report_sections import sections
 from steelyard.studies.scaling.report_sentences import PHRASING
 from steelyard.studies.scaling.strategy_findings import WITHOUT_DISPATCHER
-from steelyard.studies.scaling.study import STUDY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from steelyard.design.worker_counts import HostFacts
 from steelyard.errors import UsageError
 from steelyard.record.importers.packets import LOCKS
+from steelyard.studies.scaling import STUDY
 from steelyard.studies.scaling.design import plan, plan_here, worker_levels
 from steelyard.studies.scaling.hypotheses import of_plan
-from steelyard.studies.scaling.options import ScalingOptions, request_of, settle
+from steelyard.studies.scaling.options import ScalingOptions, settle
 from steelyard.studies.scaling.packets import WITH_LOCK
 from steelyard.studies.scaling.recorded import MACHINE, SERIAL, TESTS
 
@@ -133,6 +134,6 @@ def test_contradictions_are_refused_with_a_hint(options: dict[str, Any], said: s
 
 
 def test_a_request_does_not_name_the_place_of_the_result() -> None:
-    asked = [request_of(ScalingOptions(command=COMMAND, out=out)) for out in ("a", "b")]
+    asked = [STUDY.request(ScalingOptions(command=COMMAND, out=out)) for out in ("a", "b")]
     assert asked[0] == asked[1]
     assert json.loads(asked[0])["trials"] == 11

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
-from steelyard.studies.stability.study import STUDY
+from steelyard.study import Study
 
-__all__ = ["STUDY"]
+STUDY = Study(
+    name="stability",
+    question=(
+        "Which isolation technology, and how many parallel workers, before my timings stop being trustworthy?"
+    ),
+    package=__name__,
+    duration="duration:plan_seconds",
+)

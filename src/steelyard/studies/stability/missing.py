@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from steelyard.design.factors import MissingRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from steelyard.design.technology import Technology
     from steelyard.design.worker_counts import HostFacts
     from steelyard.studies.stability.workload_choice import WorkloadInput
 
 VM_WORKERS: Final = 20
 """SOURCE: the evaluation this study repeats measured virtual machines up to 20 workers."""
-
-
-class Technology(Protocol):
-    """What the design needs to know of an isolation technology on this host."""
-
-    @property
-    def available(self) -> bool:
-        """Whether it works here."""
-
-    @property
-    def reason(self) -> str | None:
-        """Why it does not."""
 
 
 def is_machine(levels: Mapping[str, str]) -> bool:

@@ -116,3 +116,20 @@ _QUICK: Final[dict[str, Any]] = {
 40 ms are long against the step of every clock (1 ms at worst) and against what a program needs to start;
 50 values per worker cannot tell 2 % from 3 %, so the tolerance is wider than that of a full study.
 """
+
+
+OPTIONS = StabilityOptions
+
+
+def known_names() -> dict[str, tuple[str, ...]]:
+    """Give the names there are of what a study file names."""
+    # Loaded here: the other parts of the study ask for the options alone.
+    from steelyard._native import counter_names  # noqa: PLC0415
+    from steelyard.run.isolation.registry import technologies  # noqa: PLC0415
+    from steelyard.studies.stability.workloads import WORKLOADS  # noqa: PLC0415
+
+    return {
+        "isolation": tuple(technologies()),
+        "workload": tuple(WORKLOADS),
+        "counter": tuple(counter_names()),
+    }

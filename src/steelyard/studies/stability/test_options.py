@@ -8,9 +8,9 @@ import pytest
 from steelyard.design.study_file import read_study_file
 from steelyard.errors import StudyFileError, UsageError
 from steelyard.studies.option_types import LimitOptions
-from steelyard.studies.registry import Study, studies, study
 from steelyard.studies.request import requested_options
 from steelyard.studies.stability.options import StabilityOptions, settle
+from steelyard.study import Study, studies, study
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -32,7 +32,7 @@ MEMORY_CONTENTION: Final = 1.5
 """Memory-copying neighbours slow a measured program by about this factor."""
 
 
-def estimate_seconds(plan: Plan) -> float:
+def plan_seconds(plan: Plan) -> float:
     """Give the expected time of executing a plan [s].
 
     Parameters

@@ -1,0 +1,260 @@
+"""What a study is, and which studies are installed: Steelyard's own, and those of other packages.
+
+A study is a Python package with one object of `Study` in it and an entry point that names it::
+
+    [project.entry-points."steelyard.studies"]
+    mine = "my_package:STUDY"
+
+    STUDY = Study("mine", "Does it hold?", __name__)
+
+Its parts are modules of the package, loaded when they are used:
+
+============  =============================================================================
+``options``   what a study file may say: ``OPTIONS``, a pydantic model whose fields all have
+              a default; optional ``settle(options)``, which fills in what depends on others, and
+              ``known_names()``: the names there are, by kind of thing that a study file names
+``design``    ``plan_here(options, technologies)`` designs the study for this machine; optional
+              ``sketch(options, technologies)``, where designing it takes a measurement
+``analysis``  ``analyse(result, options=None)`` computes the findings of a result folder, and
+              writes them and its tables
+``report``    ``build(result)`` gives the page
+============  =============================================================================
+
+A study without ``design`` is analysed and reported, never executed. What else a study does stands in
+fields of `Study`.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
+
+from steelyard.errors import DataError, InternalError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from pydantic import BaseModel
+
+    from steelyard.design.technology import Technology
+    from steelyard.model import Batch, FindingSet, Plan
+    from steelyard.report.page import Page
+    from steelyard.run.execution_options import Selection
+
+ENTRY_POINTS: Final = "steelyard.studies"
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A question with its design, its analysis and its report.
+
+    Parameters
+    ----------
+    name : str
+        On the command line, in study files and in plans.
+    question : str
+        What it answers, as one sentence.
+    package : str
+        Package of its parts, see the text of this module.
+    duration : str or None
+        ``module:function`` in the package, for a study that knows how long it takes before anything is
+        executed. It takes the plan, and gives seconds, or ``None``.
+    run_inputs : str or None
+        ``module:function``, for runs that read files of their own or need something around
+        them. It takes the plan, and gives a context manager that makes and removes what is needed and gives
+        what lays files into the folder of a batch.
+    selection : str or None
+        ``module:function``, for a study that decides while it is executed which runs are still wanted. It
+        takes the plan and the result folder, and gives a context manager of a `Selection`.
+    follow_up : str or None
+        ``module:function``, for a study whose findings lead to something more that is recorded. It takes the
+        result folder, and tells whether to analyse again.
+
+    Examples
+    --------
+    >>> Study("mine", "Does it hold?", "steelyard.studies.imported").can_be_run
+    False
+    """
+
+    name: str
+    question: str
+    package: str
+    duration: str | None = None
+    run_inputs: str | None = None
+    selection: str | None = None
+    follow_up: str | None = None
+
+    @property
+    def can_be_run(self) -> bool:
+        """Whether there is something to execute, and not only results to analyse."""
+        return find_spec(f"{self.package}.design") is not None
+
+    @property
+    def options(self) -> type[BaseModel]:
+        """What a study file may say about it."""
+        model: type[BaseModel] = self._part("options").OPTIONS
+        return model
+
+    def known_names(self) -> Mapping[str, Collection[str]]:
+        """Give the names there are of each kind of thing that a study file may name."""
+        from steelyard.run.preparation import TUNING_NAMES  # noqa: PLC0415 - start-up time
+
+        own = getattr(self._part("options"), "known_names", dict)
+        return {"tuning": tuple(TUNING_NAMES), **own()}
+
+    def settle(self, options: BaseModel) -> BaseModel:
+        """Fill in what depends on other options.
+
+        Raises
+        ------
+        StudyFileError
+            If options contradict each other.
+        """
+        own: Callable[[BaseModel], BaseModel] = getattr(self._part("options"), "settle", lambda asked: asked)
+        return own(options)
+
+    def request(self, options: BaseModel) -> str:
+        """Write what was asked for as a JSON object; a plan keeps it as its option ``request``.
+
+        A stopped study is resumed by the same request only. What was found on the machine is no part of it,
+        nor is the place of the result.
+        """
+        return written_request(self.settle(options))
+
+    def plan(self, options: BaseModel, technologies: Mapping[str, Technology]) -> Plan:
+        """Design the study for this machine."""
+        planned: Plan = self._part("design").plan_here(options, technologies)
+        return planned
+
+    def sketch(self, options: BaseModel, technologies: Mapping[str, Technology]) -> Plan:
+        """Design it as far as that takes no measurement."""
+        design = self._part("design")
+        planned: Plan = getattr(design, "sketch", design.plan_here)(options, technologies)
+        return planned
+
+    def seconds(self, plan: Plan) -> float | None:
+        """Give the expected time of executing a plan [s]; ``None`` if it is unknown."""
+        expected: float | None = None if self.duration is None else self._named(self.duration)(plan)
+        return expected
+
+    def inputs_of_runs(self, plan: Plan) -> AbstractContextManager[Callable[[Batch, Path], None]]:
+        """Make what the runs need around them, and give what lays files into the folder of a batch."""
+        from steelyard.run.run_files import furnish_nothing  # noqa: PLC0415 - start-up time
+
+        if self.run_inputs is None:
+            return nullcontext(furnish_nothing)
+        made: AbstractContextManager[Callable[[Batch, Path], None]] = self._named(self.run_inputs)(plan)
+        return made
+
+    def selecting(self, plan: Plan, result: Path) -> AbstractContextManager[Selection]:
+        """Give what is asked before each batch whether it is still wanted."""
+        from steelyard.run.execution_options import EveryBatch  # noqa: PLC0415 - start-up time
+
+        if self.selection is None:
+            return nullcontext(EveryBatch())
+        found: AbstractContextManager[Selection] = self._named(self.selection)(plan, result)
+        return found
+
+    def follow(self, result: Path) -> bool:
+        """Record what follows from the findings, if it was asked for; say whether to analyse again."""
+        return self.follow_up is not None and bool(self._named(self.follow_up)(result))
+
+    def analyse(self, result: Path, options: object = None) -> FindingSet:
+        """Compute the findings of a result folder and write its tables as CSV."""
+        found: FindingSet = self._part("analysis").analyse(result, options)
+        return found
+
+    def page(self, result: Path) -> Page:
+        """Build the report of a result folder."""
+        page: Page = self._part("report").build(result)
+        return page
+
+    def _part(self, module: str) -> Any:
+        """Load a module of the package; one that is missing is a fault of the package, not of the user."""
+        name = f"{self.package}.{module}"
+        if find_spec(name) is None:
+            message = f"study `{self.name}` has no module `{name}`"
+            raise InternalError(message, hint="it belongs to every study of this kind", code="internal.study")
+        return import_module(name)
+
+    def _named(self, place: str) -> Any:
+        module, _, function = place.partition(":")
+        return getattr(self._part(module), function)
+
+
+def written_request(settled: BaseModel) -> str:
+    """Write settled options as the request that a plan keeps; where results go is no part of it."""
+    return json.dumps(settled.model_dump(mode="json", exclude={"out"}), sort_keys=True)
+
+
+def all_studies() -> dict[str, Study]:
+    """Give every installed study by name, in the order of the entry points.
+
+    Raises
+    ------
+    InternalError
+        If an installed package offers something that is no study.
+    """
+    return {entry.name: _loaded(entry.name, entry.load()) for entry in entry_points(group=ENTRY_POINTS)}
+
+
+def studies() -> dict[str, Study]:
+    """Give the studies that can be run, by name."""
+    return {name: each for name, each in all_studies().items() if each.can_be_run}
+
+
+def study(name: str) -> Study:
+    """Give a study that can be run.
+
+    Raises
+    ------
+    UsageError
+        Listing the known names.
+
+    Examples
+    --------
+    >>> study("stability").name
+    'stability'
+    """
+    known = studies()
+    if name not in known:
+        allowed = ", ".join(f"`{each}`" for each in sorted(known))
+        message = f"`{name}` is not a study; allowed: {allowed}"
+        raise UsageError(message, hint="steelyard run stability --quick", code="usage.study")
+    return known[name]
+
+
+def study_of(name: str, place: Path) -> Study:
+    """Give the study that a result folder belongs to.
+
+    Parameters
+    ----------
+    name : str
+        As in the plan or the findings.
+    place : Path
+        The folder, for the error.
+
+    Raises
+    ------
+    DataError
+        If it is not installed.
+    """
+    for entry in entry_points(group=ENTRY_POINTS, name=name):
+        return _loaded(name, entry.load())
+    known = ", ".join(f"`{entry.name}`" for entry in entry_points(group=ENTRY_POINTS))
+    message = f"`{place}` is a result of the study `{name}`, which is not installed; installed: {known}"
+    raise DataError(message, hint="install the package of the study", code="data.study")
+
+
+def _loaded(name: str, offered: object) -> Study:
+    if not isinstance(offered, Study):
+        message = f"entry point `{name}` of group `{ENTRY_POINTS}` is no study"
+        raise InternalError(message, code="internal.study")
+    return offered

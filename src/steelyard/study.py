@@ -76,6 +76,17 @@ class Study:
     follow_up : str or None
         ``module:function``, for a study whose findings lead to something more that is recorded. It takes the
         result folder, and tells whether to analyse again.
+    debian_packages : tuple of str
+        Packages of Debian with the programs that it can use beyond Steelyard itself: the recipe of a package
+        installs them.
+    build_commands : tuple of str
+        Commands that build its programs from the sources in a package, which lies in ``/package``.
+    workloads : tuple of str
+        Folders of workloads that its runs start without naming them in their commands.
+    is_input_calibrated : bool
+        Whether its factor ``input`` is ``SIZE_OPERATIONS``, as many operations as take a wished time on the
+        machine: cells of two machines are the same if their sizes are, and what is compared is the time of an
+        operation.
 
     Examples
     --------
@@ -90,6 +101,10 @@ class Study:
     run_inputs: str | None = None
     selection: str | None = None
     follow_up: str | None = None
+    debian_packages: tuple[str, ...] = ()
+    build_commands: tuple[str, ...] = ()
+    workloads: tuple[str, ...] = ()
+    is_input_calibrated: bool = False
 
     @property
     def can_be_run(self) -> bool:
@@ -203,6 +218,13 @@ def all_studies() -> dict[str, Study]:
         If an installed package offers something that is no study.
     """
     return {entry.name: _loaded(entry.name, entry.load()) for entry in entry_points(group=ENTRY_POINTS)}
+
+
+def installed(name: str) -> Study:
+    """Give a study by name; of one that is not installed its name alone is known."""
+    for entry in entry_points(group=ENTRY_POINTS, name=name):
+        return _loaded(name, entry.load())
+    return Study(name, name, "")
 
 
 def studies() -> dict[str, Study]:

@@ -18,12 +18,14 @@ def test_a_folder_without_findings_names_the_next_step(
     assert f"hint: steelyard analyse {tmp_path}" in capsys.readouterr().err
 
 
-def test_an_unknown_study_is_refused_with_the_known_ones(
+def test_a_study_that_is_not_installed_is_refused_with_the_known_ones(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     FindingSet("alchemy", "", 1, {}, ()).write(tmp_path / "findings.json")
-    assert execute(["report", str(tmp_path)]) == 2
-    assert "studies with a report: `stability`" in capsys.readouterr().err
+    assert execute(["report", str(tmp_path)]) == 5
+    said = capsys.readouterr().err
+    assert "study `alchemy`, which is not installed" in said
+    assert "`stability`" in said
 
 
 def test_an_unknown_format_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

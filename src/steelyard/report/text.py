@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 WIDTH: Final = 80
 LONGEST_NOTE: Final = 40
 """Characters; longer notes are sentences, which the page has room for."""
+LONGEST_WORD: Final = 20
+"""Characters; a longer word of a table may be broken."""
 KEY_ROWS: Final = 8
 """Rows of a key table shown; the page and the CSV file have all."""
 
@@ -145,27 +147,35 @@ def _widths(
     columns: Sequence[Sequence[str]], are_numbers: Sequence[bool], room: int
 ) -> tuple[int, Sequence[int | None]]:
     """Give gap and widths at which words, and numbers with their units, stay whole if there is room."""
-    words = [max((len(word) for text in texts for word in text.split()), default=0) for texts in columns]
-    longest = [max(len(line) for text in texts for line in text.split("\n")) for texts in columns]
-    kept = [
-        max(word, *map(len, texts[1:])) if is_number and texts[1:] else word
-        for word, texts, is_number in zip(words, columns, are_numbers, strict=True)
+    words = [
+        min(max((len(word) for text in texts for word in text.split()), default=0), LONGEST_WORD)
+        for texts in columns
     ]
-    for gap, widths in ((2, kept), (1, kept), (2, words), (1, words)):
+    lines = [[len(line) for text in texts for line in text.split("\n")] for texts in columns]
+    kept = [
+        max([word, *found[1:]]) if is_number else word
+        for word, found, is_number in zip(words, lines, are_numbers, strict=True)
+    ]
+    headed = [max(width, found[0]) for width, found in zip(kept, lines, strict=True)]
+    for gap, widths in ((2, headed), (2, kept), (1, kept), (2, words), (1, words)):
         left = room - sum(widths) - gap * (len(widths) - 1)
         if left >= 0:
-            return gap, _widened(widths, longest, left)
+            return gap, _widened(widths, lines, left)
     return 2, [None] * len(columns)
 
 
-def _widened(widths: Sequence[int], longest: Sequence[int], left: int) -> list[int]:
-    """Give what is left, one by one, to the column that needs most lines."""
+def _widened(widths: Sequence[int], lines: Sequence[Sequence[int]], left: int) -> list[int]:
+    """Give what is left, one by one, to the column in which most lines are too long."""
     wider = list(widths)
     for _ in range(left):
-        place = max(range(len(wider)), key=lambda at: longest[at] / max(wider[at], 1))
-        if wider[place] >= longest[place]:
+        long = [
+            (sum(line > width for line in found), max(found) / max(width, 1))
+            for width, found in zip(wider, lines, strict=True)
+        ]
+        most = max(long)
+        if most[0] == 0:
             break
-        wider[place] += 1
+        wider[long.index(most)] += 1
     return wider
 
 

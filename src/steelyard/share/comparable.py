@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from steelyard.study import installed
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _CHOSEN: Final = re.compile(r"(\d+)_(\d+)")
-_STUDIES: Final = frozenset({"stability"})
-"""Studies whose inputs are ``SIZE_OPERATIONS``: as many operations as take a wished time on the machine."""
 
 
 def comparable_levels(study: str, levels: Mapping[str, str]) -> tuple[dict[str, str], int]:
@@ -34,7 +34,7 @@ def comparable_levels(study: str, levels: Mapping[str, str]) -> tuple[dict[str, 
     >>> comparable_levels("stability", {"isolation": "bare", "input": "8192_6190"})
     ({'isolation': 'bare', 'input': '8192'}, 6190)
     """
-    match = _CHOSEN.fullmatch(levels.get("input", "")) if study in _STUDIES else None
+    match = _CHOSEN.fullmatch(levels.get("input", "")) if installed(study).is_input_calibrated else None
     if match is None or int(match[2]) == 0:
         return dict(levels), 1
     return {**levels, "input": match[1]}, int(match[2])

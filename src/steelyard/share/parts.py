@@ -26,7 +26,7 @@ from steelyard.share.recipe import INSTALLER_NAME, RECIPE_NAME, REQUIREMENTS_NAM
 from steelyard.share.statement import STATEMENT_NAME
 from steelyard.share.surroundings_manifest import ENVIRONMENT_NAME, environment
 from steelyard.share.workload_sources import workload_sources
-from steelyard.study import all_studies
+from steelyard.study import installed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -88,7 +88,7 @@ def describing_parts(result: Path, statement: Statement, parts: Sequence[Part]) 
 
 def _story(plan: Plan, provenance: Provenance, statement: Statement) -> Story:
     about = statement.said()
-    question = question_of(plan.study)
+    question = installed(plan.study).question
     ended = [session.ended_utc or session.begun_utc for session in provenance.sessions]
     published = about.date or (ended[-1][:10] if ended else _NOT_DATED)
     machine = provenance.host.get("cpu_model")
@@ -98,12 +98,6 @@ def _story(plan: Plan, provenance: Provenance, statement: Statement) -> Story:
         f"A complete result of Steelyard's study {plan.study}: plan, raw data, findings and report.{recorded}"
     )
     return Story(about, plan, provenance, question, title, description, published)
-
-
-def question_of(study: str) -> str:
-    """Give what a study answers; of one that is not installed here only its name."""
-    installed = all_studies()
-    return installed[study].question if study in installed else study
 
 
 def _texts(result: Path, story: Story, statement: Statement) -> Iterator[tuple[str, str]]:

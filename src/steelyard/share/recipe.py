@@ -11,6 +11,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from steelyard.share.entry_names import visible
+from steelyard.study import installed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -36,26 +37,6 @@ WHEEL: Final = re.compile(r"steelyard-[\w.+!-]+\.whl", re.ASCII)
 _INSTALL: Final = "/opt/uv/bin/uv pip install --python /opt/steelyard"
 _BY_HASH: Final = "--no-deps --only-binary :all: --require-hashes"
 _PYTHON: Final = re.compile(r"3\.\d{1,2}\.\d{1,2}")
-_BEHIND_STUDY: Final[dict[str, tuple[str, ...]]] = {
-    "stability": (
-        "gcc",
-        "libc6-dev",
-        "default-jdk-headless",
-        "bubblewrap",
-        "crun",
-        "podman",
-        "systemd-container",
-    ),
-    "communication": ("openmpi-bin", "libopenmpi-dev", "mpich", "gcc", "libc6-dev", "iproute2"),
-    "colocation": ("qemu-system-x86",),
-    "scaling": (),
-    "replication": ("default-jdk-headless", "maven", "postgresql", "crun", "util-linux"),
-    "compare": (),
-}
-"""Debian packages with the programs that a study can use beyond Steelyard itself; it compiles its own."""
-
-_BUILT: Final = {"replication": ("bash /package/scripts/deps-replication.sh --quiet",)}
-"""Commands that build programs of a study from the sources in the package."""
 
 
 def locked(name: str) -> str:
@@ -90,7 +71,8 @@ def _lines(plan: Plan, provenance: Provenance, statement: Statement) -> Iterator
         host.get("cpu_model") or "processor not recorded",
         f"Python {versions.get('python', 'not recorded')}",
     )
-    packages = ("ca-certificates", "python3", "python3-venv", *_BEHIND_STUDY.get(plan.study, ()))
+    study = installed(plan.study)
+    packages = ("ca-certificates", "python3", "python3-venv", *study.debian_packages)
     yield "# In which this package can be verified, and its study executed again."
     yield f"# Recorded on: {visible(', '.join(map(str, recorded)))}."
     yield "# A container shares the kernel of its host."
@@ -108,7 +90,7 @@ def _lines(plan: Plan, provenance: Provenance, statement: Statement) -> Iterator
     yield from _others(versions)
     yield f"RUN {_INSTALL} {_BY_HASH} -r /package/{REQUIREMENTS_NAME}"
     yield from _steelyard(statement, visible(versions.get("steelyard", "of the result")))
-    yield from (f"RUN {command}" for command in _BUILT.get(plan.study, ()))
+    yield from (f"RUN {command}" for command in study.build_commands)
     yield "WORKDIR /work"
     yield 'ENTRYPOINT ["/opt/steelyard/bin/steelyard"]'
     yield 'CMD ["verify", "/package"]'

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from steelyard.run.programs import PACKAGE
+from steelyard.study import installed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,10 +15,6 @@ if TYPE_CHECKING:
 
 _NAMED: Final = re.compile(r"\{workloads\}/([a-z]+)/")
 _BUILT: Final = re.compile(r"/workloads/(mpi)-[0-9a-f]+/")
-_OF_STUDY: Final = {"replication": frozenset({"build", "java", "python"})}
-"""Workloads that a study's runs start without naming them in their commands."""
-
-
 WORKLOADS: Final = "workloads/"
 """Folder of the workload sources inside a package."""
 
@@ -52,7 +49,7 @@ def workload_sources(plan: Plan) -> dict[str, Path]:
     words = " ".join(
         word for cell in plan.cells if cell.execution is not None for word in cell.execution.command
     )
-    named = {*_NAMED.findall(words), *_BUILT.findall(words), *_OF_STUDY.get(plan.study, ())}
+    named = {*_NAMED.findall(words), *_BUILT.findall(words), *installed(plan.study).workloads}
     folder = PACKAGE / "_workloads"
     return {
         _packed_name(path.relative_to(folder).as_posix()): path

@@ -10,4 +10,5 @@ STUDY = Study(
     package=__name__,
     duration="design:trials_seconds",
     run_inputs="surroundings:furnished",
+    debian_packages=("qemu-system-x86",),
 )

@@ -10,4 +10,5 @@ STUDY = Study(
     package=__name__,
     run_inputs="surroundings:furnished",
     follow_up="simulated:follow",
+    debian_packages=("openmpi-bin", "libopenmpi-dev", "mpich", "gcc", "libc6-dev", "iproute2"),
 )

@@ -11,4 +11,7 @@ STUDY = Study(
     duration="duration:plan_seconds",
     run_inputs="surroundings:furnished",
     selection="until_decided:selection_of",
+    debian_packages=("default-jdk-headless", "maven", "postgresql", "crun", "util-linux"),
+    build_commands=("bash /package/scripts/deps-replication.sh --quiet",),
+    workloads=("build", "java", "python"),
 )

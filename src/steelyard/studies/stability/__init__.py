@@ -11,4 +11,14 @@ STUDY = Study(
     ),
     package=__name__,
     duration="duration:plan_seconds",
+    debian_packages=(
+        "gcc",
+        "libc6-dev",
+        "default-jdk-headless",
+        "bubblewrap",
+        "crun",
+        "podman",
+        "systemd-container",
+    ),
+    is_input_calibrated=True,
 )

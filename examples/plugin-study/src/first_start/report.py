@@ -1,0 +1,66 @@
+"""How it is told: a sentence for each command, and a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from first_start import STUDY
+from steelyard.report.page import Card, CardGroup, Column, Section, Table, Value
+from steelyard.report.sentence import Phrasing
+from steelyard.report.slots import write
+from steelyard.studies.report_frame import read_reported, where_and_when
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from steelyard.report.page import Page
+
+_RATIO = "{estimates.ratio:rounded} times as long as the next ones[, {estimates.ratio:rounded_interval}]"
+PHRASING = Phrasing(
+    {
+        "first_start": {
+            "slower": f"The first start of {{subject.command}} takes {_RATIO}.",
+            "not slower": f"The first start of {{subject.command}} takes no longer: {_RATIO}.",
+            "undecided": f"Whether the first start of {{subject.command}} takes longer is undecided: {_RATIO}.",
+        }
+    }
+)
+TONES = {"slower": "warn", "not slower": "good", "undecided": "plain"}
+
+
+def build(folder: Path) -> Page:
+    """Give the report of a result folder."""
+    read = read_reported(folder)
+    found = read.findings.of("first_start")
+    cards = tuple(
+        Card(each.subject["command"], each.verdict, PHRASING.say(each).text, TONES[each.verdict], each.id)
+        for each in found
+    )
+    rows = tuple(
+        (
+            Value(each.subject["command"]),
+            Value(write(each.estimates["ratio"], "rounded"), each.estimates["ratio"].value, finding=each.id),
+            Value(write(each.estimates["ratio"], "rounded_interval")),
+            Value(each.verdict, tone=TONES[each.verdict], finding=each.id),
+        )
+        for each in found
+    )
+    columns = (Column("command"), Column("ratio", is_number=True), Column("interval"), Column("verdict"))
+    table = Table(
+        "first_starts",
+        "First start over the next ones",
+        columns,
+        rows,
+        file="tables/first_starts.csv",
+        is_key=True,
+    )
+    return read.page(
+        STUDY.question,
+        about=where_and_when(read.provenance),
+        answer=PHRASING.say_all(found),
+        cards=[CardGroup("The first start", cards)],
+        notices=(),
+        sections=[
+            Section("starts", "First starts", "Each batch starts a command some times in a row.", (table,))
+        ],
+    )

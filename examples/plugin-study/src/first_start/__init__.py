@@ -1,6 +1,7 @@
-"""Does the first start of a program take longer than the next ones?
+"""A study that asks whether the first start of a program takes longer than the next ones.
 
-`options` says what may be chosen, `design` what is run, `analysis` what follows from it, `report` how it is told.
+`options` says what may be chosen, `design` what is run, `analysis` what follows from it, `report` how it
+is told.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from steelyard.studies.analysis_options import AnalysisOptions
 
 METHOD_VERSION = 1
+FEWEST_BLOCKS = 5
 
 
 def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
@@ -48,7 +49,7 @@ def _claims(result: Path, plan: Plan) -> Iterator[Finding]:
             pl.col("wall_ns").filter(pl.col("iteration") == 1).mean()
             / pl.col("wall_ns").filter(pl.col("iteration") > 1).mean()
         )["wall_ns"].drop_nulls()
-        if len(ratios) < 5:
+        if len(ratios) < FEWEST_BLOCKS:
             continue
         # Logarithms: a start of twice and one of half the time are equally far from no difference.
         found = steelyard.interval(np.log(ratios.to_numpy()), clusters=np.arange(len(ratios)), seed=plan.seed)

@@ -21,7 +21,7 @@ PHRASING = Phrasing(
         "first_start": {
             "slower": f"The first start of {{subject.command}} takes {_RATIO}.",
             "not slower": f"The first start of {{subject.command}} takes no longer: {_RATIO}.",
-            "undecided": f"Whether the first start of {{subject.command}} takes longer is undecided: {_RATIO}.",
+            "undecided": f"Undecided: the first start of {{subject.command}} takes {_RATIO}.",
         }
     }
 )

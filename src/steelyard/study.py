@@ -37,12 +37,13 @@ from typing import TYPE_CHECKING, Any, Final
 from steelyard.errors import DataError, InternalError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
 
     from pydantic import BaseModel
 
+    from steelyard.analyse.agreement import CellValues
     from steelyard.design.technology import Technology
     from steelyard.model import Batch, FindingSet, Plan
     from steelyard.report.page import Page
@@ -76,6 +77,9 @@ class Study:
     follow_up : str or None
         ``module:function``, for a study whose findings lead to something more that is recorded. It takes the
         result folder, and tells whether to analyse again.
+    cell_values : str or None
+        ``module:function``, for a study whose results are compared by other values than the measurements of
+        its runs. It takes the result folder and the plan, and gives a `CellValues` for each cell and metric.
     debian_packages : tuple of str
         Packages of Debian with the programs that it can use beyond Steelyard itself: the recipe of a package
         installs them.
@@ -101,6 +105,7 @@ class Study:
     run_inputs: str | None = None
     selection: str | None = None
     follow_up: str | None = None
+    cell_values: str | None = None
     debian_packages: tuple[str, ...] = ()
     build_commands: tuple[str, ...] = ()
     workloads: tuple[str, ...] = ()
@@ -190,6 +195,13 @@ class Study:
         """Build the report of a result folder."""
         page: Page = self._part("report").build(result)
         return page
+
+    def own_cell_values(self, result: Path, plan: Plan) -> Iterable[CellValues] | None:
+        """Give what each cell measured, where that is not simply what its runs measured."""
+        if self.cell_values is None:
+            return None
+        found: Iterable[CellValues] = self._named(self.cell_values)(result, plan)
+        return found
 
     def _part(self, module: str) -> Any:
         """Load a module of the package; one that is missing is a fault of the package, not of the user."""

@@ -8,6 +8,7 @@ STUDY = Study(
     name="colocation",
     question="Does a scheduling policy protect a latency-critical service from best-effort jobs?",
     package=__name__,
+    cell_values="cell_values:cell_values",
     duration="design:trials_seconds",
     run_inputs="surroundings:furnished",
     debian_packages=("qemu-system-x86",),

@@ -8,4 +8,5 @@ STUDY = Study(
     name="compare",
     question="Which command takes more?",
     package=__name__,
+    cell_values="cell_values:cell_values",
 )

@@ -8,4 +8,5 @@ STUDY = Study(
     name="imported",
     question="What do the results of another tool say, and how sure is it?",
     package=__name__,
+    cell_values="cell_values:cell_values",
 )

@@ -8,6 +8,7 @@ STUDY = Study(
     name="replication",
     question="Does a result hold on other devices and in containers, and what makes it fluctuate?",
     package=__name__,
+    cell_values="cell_values:cell_values",
     duration="duration:plan_seconds",
     run_inputs="surroundings:furnished",
     selection="until_decided:selection_of",

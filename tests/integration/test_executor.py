@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from steelyard.errors import RunError
 from steelyard.model import Cell, Execution, NeighbourKind, Neighbours, Plan
 from steelyard.model.plan import Batch
+from steelyard.model.run_spec import RunSpec
 from steelyard.record.ledger import Ledger
 from steelyard.record.ledger_reader import LedgerReader
 from steelyard.record.tables import read_attempts, read_runs, write_tables
@@ -24,11 +26,12 @@ from steelyard.run.isolation.registry import sweep_all, technology
 from steelyard.run.neighbours import neighbours
 from steelyard.run.pool import WorkerPool
 from steelyard.run.preparation import BatchGate, Wishes
+from steelyard.run.remains import end_remains
 from steelyard.run.session import Session, Site, open_session
 from steelyard.run.worker import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from steelyard.model.run_outcome import RunOutcome, RunStatus
@@ -104,6 +107,32 @@ def test_a_worker_that_dies_names_its_log(session: Session) -> None:
         with pytest.raises(RunError, match="ended by itself") as raised:
             worker.await_reply(5.0, "did not answer")
         assert str(worker.site.log) in (raised.value.hint or "")
+
+
+def test_a_program_does_not_survive_launcher_and_guard_that_are_killed_together(session: Session) -> None:
+    with Worker(technology("bare"), Site(session, "bare", 0)) as worker:
+        worker.start()
+        spec = RunSpec(id="long", command=("/bin/sleep", "3571.25"), environment={"PATH": "/usr/bin:/bin"})
+        worker.send({"request": "prepare", "spec": worker.technology.inside(spec, worker.site).document()})
+        assert worker.await_reply(20.0, "did not answer")["reply"] == "ready"
+        worker.send({"request": "go"})
+        wait_until(lambda: len(_sleepers()) == 1)
+        end_remains(session.folder)
+        wait_until(lambda: not _sleepers())
+
+
+def _sleepers() -> list[str]:
+    found = subprocess.run(
+        ["pgrep", "--full", "^/bin/sleep 3571.25$"], capture_output=True, text=True, check=False
+    )
+    return found.stdout.split()
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_a_disturbed_batch_is_repeated_and_what_was_disturbed_stays(session: Session, tmp_path: Path) -> None:

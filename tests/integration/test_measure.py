@@ -114,6 +114,23 @@ def test_a_limit_that_is_reached_is_named_and_leaves_with_four(
         assert outcome["quantities"]["output_bytes"]["value"] > 4096
 
 
+@pytest.mark.parametrize("isolation", ["bare", "sandbox"])
+@pytest.mark.parametrize(
+    ("options", "command", "status"),
+    [
+        (["--wall-time", "100ms"], ["sleep", "5"], "wall_timeout"),
+        (["--output-size", "10K"], ["yes"], "limit_exceeded"),
+        ([], ["sh", "-c", "setsid sleep 100 & exit 0"], "completed"),
+    ],
+)
+def test_a_run_that_was_ended_takes_none_with_it(
+    isolation: str, options: list[str], command: list[str], status: str, measured: Measure
+) -> None:
+    code = 0 if status == "completed" else 4
+    found = measured("--isolation", isolation, "-n", "6", *options, "--", *command, code=code)
+    assert [outcome["status"] for outcome in found["outcomes"]] == [status] * 6
+
+
 def test_a_limit_that_is_not_reached_changes_nothing(measured: Measure) -> None:
     generous = ["--cpu-time", "1min", "--wall-time", "1min", "--memory", "1G", "--processes", "99"]
     found = measured(*generous, "--file-size", "1G", "--output-size", "1M", "--", "echo", "fine")

@@ -34,9 +34,10 @@ YOUNG_NS: Final = 1_000_000_000
 def end_remains(folder: Path) -> None:
     """End the processes, mounts and control groups that carry the name of a session's folder."""
     key = folder.name
-    end_processes(key)
+    ended = end_processes(key)
     unmount_below(folder)
     remove_control_groups(key)
+    remove_groups_of(ended)
     remove_dead_launchers_groups()
 
 
@@ -54,17 +55,20 @@ def remove_outside(folder: Path) -> None:
                 remove_tree(Path(line))
 
 
-def end_processes(key: str) -> None:
-    """Kill every process whose command line or environment holds `key`, and wait until all are gone."""
+def end_processes(key: str) -> set[int]:
+    """Kill every process whose command line or environment holds `key`; wait until they are gone."""
     deadline = time.monotonic() + PATIENCE_S
+    ended: set[int] = set()
     while time.monotonic() < deadline:
         found = list(_processes_of(key))
         if not found:
-            return
+            break
+        ended.update(found)
         for process in found:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(process, signal.SIGKILL)
         time.sleep(0.02)
+    return ended
 
 
 def unmount_below(folder: Path) -> None:
@@ -98,6 +102,18 @@ def remove_control_group(group: Path) -> None:
         _empty_group(group)
         if group.exists():
             time.sleep(0.02)
+
+
+def remove_groups_of(launchers: set[int], root: Path = CGROUP_ROOT) -> None:
+    """Remove the control groups of launchers that were killed just now, with what lives in them.
+
+    A launcher that is killed together with its guard ends nothing: the program that it measured has an
+    environment of its own and is found in its group alone.
+    """
+    for group in list(_control_groups(root, KEY_OF_LAUNCHERS, CGROUP_DEPTH)):
+        found = LAUNCHER_GROUP.fullmatch(group.name)
+        if found is not None and int(found[1]) in launchers:
+            remove_control_group(group)
 
 
 def remove_dead_launchers_groups(root: Path = CGROUP_ROOT) -> None:
@@ -138,6 +154,8 @@ def _empty_group(group: Path) -> None:
             for line in (Path(folder) / "cgroup.procs").read_text(encoding="ascii").split():
                 with suppress(ProcessLookupError):
                     os.kill(int(line), signal.SIGKILL)
+                with suppress(OSError):  # with a priority of real time it may wait for seconds to die
+                    os.sched_setscheduler(int(line), os.SCHED_OTHER, os.sched_param(0))
         with suppress(OSError):
             Path(folder).rmdir()
 

@@ -2,6 +2,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -37,6 +38,8 @@ pub(super) struct Hold {
     /// What a group gets of the CPU, and the most of it; last the real-time runtime of version 1, without
     /// which none of its processes may have a priority of real time.
     pub(super) shares: Vec<(File, String)>,
+    /// Whether what is there was ended once.
+    pub(super) is_ended: AtomicBool,
 }
 
 /// A file that says the CPU time used so far.
@@ -77,7 +80,9 @@ impl Hold {
     }
 
     /// Ends what is there. Answers whether there was anything.
-    fn end(&self) -> bool {
+    pub(super) fn end(&self) -> bool {
+        // ORDERING: read when the run was handed over.
+        self.is_ended.store(true, Ordering::Relaxed);
         for limit in &self.process_limits {
             put(limit, "0");
         }

@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use steelyard_model::Source;
@@ -25,6 +26,7 @@ pub struct Leaf {
     controllers: BTreeSet<Controller>,
     files: Files,
     hold: OnceLock<Arc<Hold>>,
+    is_ended: AtomicBool,
     is_removed: bool,
 }
 
@@ -65,6 +67,7 @@ impl Leaf {
             controllers: controllers.clone(),
             files,
             hold: OnceLock::new(),
+            is_ended: AtomicBool::new(false),
             is_removed: false,
         })
     }
@@ -175,7 +178,14 @@ impl Leaf {
 
     /// Whether nothing of a run that is over can act on the next one here: without controllers there is no
     /// limit, no peak and no count but those that are read before and after, and the run made no groups of its own.
+    ///
+    /// KERNEL: what is cloned into a group that `cgroup.kill` has ended once is killed too (seen with 6.18).
     pub(super) fn is_as_new(&self) -> bool {
+        // ORDERING: who ended the run has handed it over since.
+        let is_ended = self.hold.get().is_some_and(|hold| hold.is_ended.load(Ordering::Relaxed));
+        if is_ended || self.is_ended.load(Ordering::Relaxed) {
+            return false;
+        }
         let counts = self.files.counts.as_ref().and_then(|file| file.read().ok());
         let is_none = |key| counts.as_ref().and_then(|text| keyed(text, key)) == Some(0);
         is_none("nr_descendants") && is_none("nr_dying_descendants") && !self.is_populated()
@@ -221,6 +231,8 @@ impl Leaf {
     ///
     /// [`CgroupError::Populated`] when a process outlives SIGKILL.
     pub fn kill(&self) -> Result<(), CgroupError> {
+        // ORDERING: read by the thread that writes.
+        self.is_ended.store(true, Ordering::Relaxed);
         kill_unified(&self.path)
     }
 
@@ -319,5 +331,18 @@ mod tests {
         assert!(!serves_again(&[], 1, 0, 0));
         assert!(!serves_again(&[], 0, 1, 0));
         assert!(!serves_again(&[], 0, 0, 1));
+    }
+
+    #[test]
+    fn a_leaf_that_was_ended_does_not_serve_again() {
+        for end in [|leaf: &Leaf| leaf.kill().is_ok(), |leaf: &Leaf| leaf.hold().end()] {
+            let (_parent, mut leaf) = leaf(&[]);
+            let counts = "nr_descendants 0\nnr_subsys_cpu 1\nnr_dying_descendants 0\n";
+            fill(&mut leaf, &[("cgroup.stat", counts), ("cgroup.events", "populated 0\nfrozen 0\n")]);
+            assert!(leaf.is_as_new());
+            let _ = end(&leaf);
+            assert!(!leaf.is_as_new());
+            fs::remove_dir_all(leaf.path()).unwrap();
+        }
     }
 }

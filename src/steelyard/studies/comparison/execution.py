@@ -45,6 +45,8 @@ PATIENCE: Final = Patience(window_s=0.2, pause_s=0.3, bound_s=2.0)
 CLOSING_CPU_S: Final = 0.05
 RECORDED_CLOSING_CPU_S: Final = 0.15
 """CPU time behind the last run, without and with a result folder: text alone, or tables and findings too."""
+FIRST_LOOK_CPU_S: Final = 0.15
+"""CPU time of the first look, which loads the special functions."""
 CLOSING_SHARE: Final = 0.25
 MOST_SLOWDOWN: Final = 10.0
 
@@ -151,7 +153,7 @@ def compare_commands(
         closing_cpu_s = CLOSING_CPU_S if result is None else RECORDED_CLOSING_CPU_S
         slowdown = _slowdown(time.monotonic() - began_s, cpu_s)
         closing_s = min(closing_cpu_s * slowdown, CLOSING_SHARE * terms.extent.budget_s)
-        clock = BudgetClock(began_s, closing_s)
+        clock = BudgetClock(began_s, closing_s, FIRST_LOOK_CPU_S * slowdown)
         measuring = Measuring(plan, entrants, terms, launches, recorder, clock)
         measured = _measure(measuring, watcher or Unwatched(), result, plan)
         if measuring.is_interrupted:

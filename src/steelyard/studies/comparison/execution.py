@@ -9,11 +9,11 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import DataError, SteelyardError, UsageError, unwritable
-from steelyard.record.claim import claimed
+from steelyard.model.plan import PLAN_NAME
+from steelyard.record.claim import claimed, holds_plan
 from steelyard.record.ledger import LEDGER_NAME, Ledger
 from steelyard.record.looks import FAILED, OPEN, LookTimes
 from steelyard.record.provenance import begin_provenance, end_session, write_provenance
-from steelyard.record.tables import write_tables
 from steelyard.run.gate import Patience
 from steelyard.run.host import Verdict as NoiseVerdict
 from steelyard.run.host import read_fingerprint, read_host
@@ -25,7 +25,6 @@ from steelyard.studies.comparison.measuring import BudgetClock, Measuring
 from steelyard.studies.comparison.outcome import Measured, conclude
 from steelyard.studies.comparison.recorder import Recorder
 from steelyard.studies.comparison.terms import draw_plan
-from steelyard.studies.execution import PLAN_NAME, holds_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -260,6 +259,8 @@ def _full_disk_named(result: Path | None) -> Iterator[None]:
 
 def _end(result: Path, provenance: Provenance, machine: PreparedMachine, remarks: Sequence[str]) -> None:
     """Write what can be written, however the measuring ended."""
+    from steelyard.record.tables import write_tables  # noqa: PLC0415 - start-up time
+
     with suppress(SteelyardError):  # a failure on its way says more
         *earlier, last = end_session(provenance).sessions
         seen = replace(last, gate=machine.gate.records())

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import special
+import scipy  # `scipy.special` is loaded when it is first used: start-up time
 
 from steelyard import _native
 from steelyard.analyse.interval import MAD_SCALE, Statistic
@@ -70,7 +70,7 @@ def harrell_davis(values: NDArray[np.float64], p: float) -> float:
     """
     ascending = np.sort(values)
     size = ascending.size
-    edges = special.betainc((size + 1) * p, (size + 1) * (1 - p), np.arange(size + 1) / size)
+    edges = scipy.special.betainc((size + 1) * p, (size + 1) * (1 - p), np.arange(size + 1) / size)
     return float(np.sum(np.diff(edges) * ascending))
 
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy import special
+import scipy  # `scipy.special` is loaded when it is first used: start-up time
 
 from steelyard.analyse.describe import mean, standard_deviation
 from steelyard.analyse.guarantee import FEWEST_UNITS as FEWEST_UNITS  # noqa: PLC0414 - its readers ask here
@@ -220,7 +220,7 @@ def welch_test(a: NDArray[np.float64], b: NDArray[np.float64], margin: Margin) -
     if min(units) < 2:  # noqa: PLR2004 - one unit has no spread
         return RatioTest(exponential(difference), math.nan, math.nan, units, 1.0, 1.0)
     error, freedom = _satterthwaite(a, b)
-    half = float(special.stdtrit(freedom, (1 + margin.level) / 2)) * error
+    half = float(scipy.special.stdtrit(freedom, (1 + margin.level) / 2)) * error
     bound = math.log1p(margin.relative)
     return RatioTest(
         ratio=exponential(difference),
@@ -260,7 +260,7 @@ def upper_tail(distance: float, error: float, freedom: float) -> float:
     """Give the probability that t exceeds distance / error; without spread a distance is certain."""
     if error <= 0:
         return 0.0 if distance > 0 else 1.0 if distance < 0 else 0.5
-    return float(special.stdtr(freedom, -distance / error))
+    return float(scipy.special.stdtr(freedom, -distance / error))
 
 
 def _further_units(
@@ -277,7 +277,7 @@ def _further_units(
     for further in _candidates():
         sizes = [side.size + further for side in (a, b)]
         error = math.sqrt(sum(v / n for v, n in zip(variances, sizes, strict=True)))
-        if error * float(special.stdtrit(sum(sizes) - 2, tail)) <= room:
+        if error * float(scipy.special.stdtrit(sum(sizes) - 2, tail)) <= room:
             return further or None
     return None
 
@@ -349,4 +349,4 @@ def brown_forsythe(groups: Sequence[NDArray[np.float64]]) -> float:
     if within <= 0:
         return 1.0 if between <= 0 else 0.0
     f = between / (within / (total - len(groups)))
-    return float(special.fdtrc(len(groups) - 1, total - len(groups), f))
+    return float(scipy.special.fdtrc(len(groups) - 1, total - len(groups), f))

@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy import special
+import scipy  # `scipy.special` is loaded when it is first used: start-up time
 
 from steelyard import _native
 from steelyard.analyse.quantity import Kind
@@ -119,7 +119,7 @@ def depends_on_order(values: NDArray[np.float64]) -> bool:
     between = float(np.sum(counts * (means - values.mean()) ** 2)) / (BATCHES - 1)
     if within <= 0:
         return between > 0
-    return float(special.fdtrc(BATCHES - 1, values.size - BATCHES, between / within)) < _BATCH_ERROR
+    return float(scipy.special.fdtrc(BATCHES - 1, values.size - BATCHES, between / within)) < _BATCH_ERROR
 
 
 def lag_correlation(values: NDArray[np.float64]) -> float:

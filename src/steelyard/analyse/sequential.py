@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from scipy import special
+import scipy  # `scipy.special` is loaded when it is first used: start-up time
 
 from steelyard.analyse.describe import mean, standard_deviation
 from steelyard.analyse.equivalence import FEWEST_UNITS, MOST_FURTHER_UNITS, Margin, Verdict
@@ -209,7 +209,7 @@ def fixed_look(design: Design, differences: NDArray[np.float64]) -> Look:
 
 def _tail(bound: float) -> float:
     """Give the error on one side of a bound."""
-    return float(special.ndtr(-bound))
+    return float(scipy.special.ndtr(-bound))
 
 
 def _judge(
@@ -252,7 +252,7 @@ def _interval(location: Location, differences: NDArray[np.float64], p_tail: floa
     size = differences.size
     if size < 2:  # noqa: PLR2004 - one value has no spread
         return -math.inf, math.inf
-    half = -float(special.stdtrit(size - 1, p_tail)) * standard_deviation(differences) / math.sqrt(size)
+    half = -float(scipy.special.stdtrit(size - 1, p_tail)) * standard_deviation(differences) / math.sqrt(size)
     middle = mean(differences)
     return middle - half, middle + half
 
@@ -298,8 +298,8 @@ def _further_blocks(
     half, slim = (wide[1] - wide[0]) / 2, (narrow[1] - narrow[0]) / 2
     if not (math.isfinite(half) and half > 0 and slim > 0):
         return None
-    deviation = half / -float(special.ndtri(p_tail))
-    places = [place + deviation * float(special.ndtri((at + 0.5) / _PLACES)) for at in range(_PLACES)]
+    deviation = half / -float(scipy.special.ndtri(p_tail))
+    places = [place + deviation * float(scipy.special.ndtri((at + 0.5) / _PLACES)) for at in range(_PLACES)]
     rooms = sorted(_room(design.bound, abs(each), half / slim) for each in places)
     room = rooms[round((1 - SETTLED_SHARE) * (_PLACES - 1))]
     needed = math.ceil(size * (half / room) ** 2) - size

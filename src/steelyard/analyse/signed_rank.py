@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy import special
+import scipy  # `scipy.special` is loaded when it is first used: start-up time
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -91,7 +91,7 @@ def critical_rank(size: int, p_tail: float) -> int:
         return int(np.searchsorted(_cumulative(size), p_tail, side="right"))
     mean = size * (size + 1) / 4
     sd = math.sqrt(size * (size + 1) * (2 * size + 1) / 24)
-    return max(math.floor(mean + float(special.ndtri(p_tail)) * sd - 0.5) + 1, 0)
+    return max(math.floor(mean + float(scipy.special.ndtri(p_tail)) * sd - 0.5) + 1, 0)
 
 
 @lru_cache(maxsize=MOST_EXACT)

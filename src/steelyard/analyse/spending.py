@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy import special
+import scipy  # `scipy.special` is loaded when it is first used: start-up time
 
 from steelyard.errors import AnalysisError
 
@@ -127,7 +127,7 @@ def crossing_bounds(information: tuple[float, ...], spent: tuple[float, ...], si
 def _walk(information: tuple[float, ...], spent: tuple[float, ...], sides: int) -> _Walk:
     now = information[-1]
     if len(information) == 1:
-        bound = -float(special.ndtri(spent[0] / sides)) if spent[0] > 0 else math.inf
+        bound = -float(scipy.special.ndtri(spent[0] / sides)) if spent[0] > 0 else math.inf
         places, weights = _points(now, bound, sides)
         density = np.exp(-(places**2) / (2 * now)) / math.sqrt(2 * math.pi * now)
         return _Walk(now, places, weights * density, bound)
@@ -146,8 +146,8 @@ def _solve(before: _Walk, now: float, error: float, sides: int) -> float:
     step = math.sqrt(now - before.information)
 
     def crossed(bound: float) -> float:
-        above = special.ndtr((before.places - bound * scale) / step)
-        below = special.ndtr((-bound * scale - before.places) / step) if sides > 1 else 0.0
+        above = scipy.special.ndtr((before.places - bound * scale) / step)
+        below = scipy.special.ndtr((-bound * scale - before.places) / step) if sides > 1 else 0.0
         return float(before.masses @ (above + below))
 
     if error <= 0 or crossed(FARTHEST_Z) >= error:

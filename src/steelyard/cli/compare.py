@@ -19,6 +19,7 @@ from steelyard.cli.fail_on import Answer, FailOn, FailOnOption
 from steelyard.cli.figure_note import note_missing_figures
 from steelyard.cli.interruption import interruptible
 from steelyard.errors import UsageError
+from steelyard.record.claim import default_result
 from steelyard.record.clock import now_utc
 from steelyard.studies.comparison.contender import Commands, Hooks
 from steelyard.studies.comparison.execution import Unwatched, compare_commands
@@ -27,7 +28,6 @@ from steelyard.studies.comparison.live import LiveLine
 from steelyard.studies.comparison.parameter import parse_parameters
 from steelyard.studies.comparison.terms import Metric, Output, Terms
 from steelyard.studies.comparison.text import render
-from steelyard.studies.execution import default_result
 from steelyard.units import NS_PER_S
 
 if TYPE_CHECKING:

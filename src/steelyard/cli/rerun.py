@@ -15,12 +15,12 @@ from steelyard.cli.compare_results import lay_over
 from steelyard.cli.figure_note import note_missing_figures
 from steelyard.cli.interruption import interruptible
 from steelyard.errors import InterruptedByUser, UsageError
-from steelyard.model.plan import read_plan
+from steelyard.model.plan import PLAN_NAME, read_plan
+from steelyard.record.claim import default_result, holds_plan
 from steelyard.record.clock import now_utc
 from steelyard.run.progress import choose_progress
 from steelyard.share.package_check import opened_result
 from steelyard.share.rerun import newly_missing, said_of
-from steelyard.studies.execution import PLAN_NAME, default_result, holds_plan
 from steelyard.studies.repetition import COMPARISON, repeat, require_repeatable
 from steelyard.studies.rerun_places import Places, places_of
 

@@ -18,16 +18,11 @@ from steelyard.cli.option_owner import require_taken
 from steelyard.cli.program import OWN_PROGRAM, Program
 from steelyard.cli.replication import NO_REPLICATION, Replication
 from steelyard.errors import AnalysisError, InterruptedByUser, UsageError
+from steelyard.model.plan import PLAN_NAME
+from steelyard.record.claim import default_result, holds_plan
 from steelyard.record.clock import now_utc
 from steelyard.run.progress import choose_progress
-from steelyard.studies.execution import (
-    PLAN_NAME,
-    Assignment,
-    default_result,
-    execute_study,
-    holds_plan,
-    resume_command,
-)
+from steelyard.studies.execution import Assignment, execute_study, resume_command
 from steelyard.studies.request import requested_options
 from steelyard.study import study
 

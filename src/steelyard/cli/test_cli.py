@@ -4,11 +4,15 @@ import inspect
 import subprocess
 import sys
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import pytest
 
 from steelyard.cli import execute, overview
 from steelyard.cli.verbs import VERBS
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.mark.parametrize("name", VERBS)
@@ -37,6 +41,34 @@ def test_the_overview_imports_no_library() -> None:
     code = f"import sys, steelyard.cli as c; c.overview(); print([m for m in sys.modules if m in {watched}])"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"
+
+
+FIRST_RUN = """
+import sys
+from steelyard.cli import execute
+from steelyard.run.worker import Worker
+
+def say_what_is_loaded(*_, **__):
+    watched = {"numpy", "polars", "pyarrow", "pydantic", "scipy.special", "scipy.stats"}
+    print(*sorted(watched & sys.modules.keys()))
+    raise SystemExit
+
+Worker.execute = say_what_is_loaded
+execute(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "needed"),
+    [(("compare", "true", "true"), "numpy pydantic"), (("measure", "--", "true"), "")],
+    ids=["compare", "measure"],
+)
+def test_before_the_first_run_only_what_it_needs_is_imported(
+    words: tuple[str, ...], needed: str, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-c", FIRST_RUN, *words]
+    answer = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == needed
 
 
 def test_the_overview_names_every_verb() -> None:

@@ -1,4 +1,4 @@
-"""The claim on a result folder: one process at a time plans, executes and records in it."""
+"""Result folders: whether one is free, and the claim on it, so that one process at a time records in it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,34 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from steelyard.errors import DataError, unwritable
+from steelyard.model.plan import PLAN_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+
+def default_result(study: str, today: str, folder: Path) -> Path:
+    """Give a folder that does not exist yet: ``<study>-<date>-<n>``.
+
+    Parameters
+    ----------
+    study : str
+        Name of the study.
+    today : str
+        Date, ``2026-11-21``.
+    folder : Path
+        Where results are collected.
+    """
+    number = 1
+    while os.path.lexists(folder / f"{study}-{today}-{number}"):
+        number += 1
+    return folder / f"{study}-{today}-{number}"
+
+
+def holds_plan(result: Path) -> bool:
+    """Whether a folder holds a study that can be resumed."""
+    return os.path.lexists(result / PLAN_NAME)
 
 
 @contextmanager

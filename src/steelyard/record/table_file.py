@@ -131,12 +131,10 @@ def read_table(path: Path, schema: str) -> pa.Table:
     with _named_damage(path, schema):
         # From bytes: a file that shrinks while being mapped would end the process.
         # In this thread: the library's own threads, still starting, abort a program that ends at once.
-        table = pq.read_table(
-            pa.BufferReader(path.read_bytes()),
-            page_checksum_verification=True,
-            use_threads=False,
-            pre_buffer=False,
-        )
+        content = pa.BufferReader(path.read_bytes())
+        # Not `read_table`, which reads data sets of many files and imports what that takes, 0.06 s of CPU.
+        with pq.ParquetFile(content, page_checksum_verification=True, pre_buffer=False) as file:
+            table = file.read(use_threads=False)
         _decode_names(table.schema)
         table.validate(full=True)
     _require_schema(path, table.schema.metadata, schema)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from steelyard.errors import DataError, SteelyardError, UsageError, unwritable
-from steelyard.model.plan import read_plan
-from steelyard.record.claim import claimed
+from steelyard.model.plan import PLAN_NAME, read_plan
+from steelyard.record.claim import claimed, holds_plan
 from steelyard.record.ledger import LEDGER_NAME, Ledger
 from steelyard.record.provenance import (
     PROVENANCE_NAME,
@@ -50,8 +49,6 @@ if TYPE_CHECKING:
     from steelyard.run.preparation import PreparedMachine
     from steelyard.run.progress import Progress
     from steelyard.study import Study
-
-PLAN_NAME: Final = "plan.json"
 
 
 class ProbedTechnologies(Mapping[str, "Availability"]):
@@ -201,11 +198,6 @@ def _ended(provenance: Provenance, machine: PreparedMachine) -> Provenance:
     return replace(provenance, sessions=(*earlier, seen))
 
 
-def holds_plan(result: Path) -> bool:
-    """Whether a folder holds a study that can be resumed."""
-    return os.path.lexists(result / PLAN_NAME)
-
-
 def _require_study_to_resume(assignment: Assignment) -> None:
     if assignment.resume and not holds_plan(assignment.result):
         message = f"`{assignment.result}` holds no study to resume: there is no `{PLAN_NAME}`"
@@ -280,21 +272,3 @@ def _provenance(assignment: Assignment, plan: Plan, probed: ProbedTechnologies) 
     if (assignment.result / PROVENANCE_NAME).exists():
         return continue_provenance(read_provenance(assignment.result), now)
     return now
-
-
-def default_result(study: str, today: str, folder: Path) -> Path:
-    """Give a folder that does not exist yet: ``<study>-<date>-<n>``.
-
-    Parameters
-    ----------
-    study : str
-        Name of the study.
-    today : str
-        Date, ``2026-11-21``.
-    folder : Path
-        Where results are collected.
-    """
-    number = 1
-    while os.path.lexists(folder / f"{study}-{today}-{number}"):
-        number += 1
-    return folder / f"{study}-{today}-{number}"

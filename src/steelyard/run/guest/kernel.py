@@ -20,8 +20,6 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import pyarrow as pa
-
 from steelyard.errors import CapabilityError
 
 if TYPE_CHECKING:
@@ -97,9 +95,11 @@ def bootable(image: Path) -> Path:
     place = cache_folder() / f"vmlinux-{zlib.crc32(content):08x}"
     if place.exists():
         return place
+    from pyarrow import ArrowException  # noqa: PLC0415 - only who unpacks a kernel pays for it
+
     try:
         unpacked = unpack(content)
-    except (ValueError, OSError, lzma.LZMAError, zlib.error, pa.ArrowException):
+    except (ValueError, OSError, lzma.LZMAError, zlib.error, ArrowException):
         return image
     place.parent.mkdir(parents=True, exist_ok=True)
     temporary = place.with_suffix(f".{os.getpid()}")
@@ -153,14 +153,20 @@ def _unpack_lz4(payload: bytes) -> bytes:
             continue
         wanted = min(LZ4_BLOCK_BYTES, total - len(unpacked))
         block = payload[position : position + size]
-        unpacked += pa.decompress(block, decompressed_size=wanted, codec="lz4_raw", asbytes=True)
+        unpacked += _decompress(block, wanted, "lz4_raw")
         position += size
     return bytes(unpacked)
 
 
 def _unpack_zstd(payload: bytes) -> bytes:
     total = struct.unpack_from("<I", payload, len(payload) - SIZE_BYTES)[0]
-    return bytes(pa.decompress(payload[:-SIZE_BYTES], decompressed_size=total, codec="zstd", asbytes=True))
+    return _decompress(payload[:-SIZE_BYTES], total, "zstd")
+
+
+def _decompress(packed: bytes, size: int, codec: str) -> bytes:
+    from pyarrow import decompress  # noqa: PLC0415 - only who unpacks a kernel pays for it
+
+    return bytes(decompress(packed, decompressed_size=size, codec=codec, asbytes=True))
 
 
 def _unpack_gzip(payload: bytes) -> bytes:

@@ -9,11 +9,11 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import DataError, SteelyardError, UsageError, unwritable
-from steelyard.record.claim import claimed
+from steelyard.model.plan import PLAN_NAME
+from steelyard.record.claim import claimed, holds_plan
 from steelyard.record.ledger import LEDGER_NAME, Ledger
 from steelyard.record.looks import FAILED, OPEN, LookTimes
 from steelyard.record.provenance import begin_provenance, end_session, write_provenance
-from steelyard.record.tables import write_tables
 from steelyard.run.gate import Patience
 from steelyard.run.host import Verdict as NoiseVerdict
 from steelyard.run.host import read_fingerprint, read_host
@@ -25,7 +25,6 @@ from steelyard.studies.comparison.measuring import BudgetClock, Measuring
 from steelyard.studies.comparison.outcome import Measured, conclude
 from steelyard.studies.comparison.recorder import Recorder
 from steelyard.studies.comparison.terms import draw_plan
-from steelyard.studies.execution import PLAN_NAME, holds_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -45,6 +44,8 @@ PATIENCE: Final = Patience(window_s=0.2, pause_s=0.3, bound_s=2.0)
 CLOSING_CPU_S: Final = 0.05
 RECORDED_CLOSING_CPU_S: Final = 0.15
 """CPU time behind the last run, without and with a result folder: text alone, or tables and findings too."""
+FIRST_LOOK_CPU_S: Final = 0.15
+"""CPU time of the first look, which loads the special functions."""
 CLOSING_SHARE: Final = 0.25
 MOST_SLOWDOWN: Final = 10.0
 
@@ -151,7 +152,7 @@ def compare_commands(
         closing_cpu_s = CLOSING_CPU_S if result is None else RECORDED_CLOSING_CPU_S
         slowdown = _slowdown(time.monotonic() - began_s, cpu_s)
         closing_s = min(closing_cpu_s * slowdown, CLOSING_SHARE * terms.extent.budget_s)
-        clock = BudgetClock(began_s, closing_s)
+        clock = BudgetClock(began_s, closing_s, FIRST_LOOK_CPU_S * slowdown)
         measuring = Measuring(plan, entrants, terms, launches, recorder, clock)
         measured = _measure(measuring, watcher or Unwatched(), result, plan)
         if measuring.is_interrupted:
@@ -258,6 +259,8 @@ def _full_disk_named(result: Path | None) -> Iterator[None]:
 
 def _end(result: Path, provenance: Provenance, machine: PreparedMachine, remarks: Sequence[str]) -> None:
     """Write what can be written, however the measuring ended."""
+    from steelyard.record.tables import write_tables  # noqa: PLC0415 - start-up time
+
     with suppress(SteelyardError):  # a failure on its way says more
         *earlier, last = end_session(provenance).sessions
         seen = replace(last, gate=machine.gate.records())

@@ -45,10 +45,13 @@ class BudgetClock:
         When the user began to wait, on the monotonic clock [s].
     closing_s : float
         Time that is kept for what follows the last run [s].
+    first_look_s : float
+        Time that the first look takes beyond any other [s].
     """
 
     began_s: float
     closing_s: float = 0.0
+    first_look_s: float = 0.0
 
 
 class Measuring:
@@ -192,7 +195,10 @@ class Measuring:
     def _judge(self) -> None:
         extent = self.terms.extent
         elapsed_s = self.elapsed_s
-        self.is_spent = extent.is_spent(self.blocks, elapsed_s, self.block_s + self._clock.closing_s)
+        needed_s = self.block_s + self._clock.closing_s
+        if not any(duel.sequence.looks for duel in self.duels):
+            needed_s += self._clock.first_look_s
+        self.is_spent = extent.is_spent(self.blocks, elapsed_s, needed_s)
         fraction = 1.0 if self.is_spent else extent.fraction(self.blocks, elapsed_s)
         for duel in self.duels:
             if not duel.is_open:

@@ -174,10 +174,18 @@ def test_the_budget_includes_what_passed_before_the_first_run_and_follows_the_la
     fresh = growing([0.0], BudgetClock(now_s), budget_s=6.0)
     fresh._judge()
     assert not fresh.is_spent
-    for clock in (BudgetClock(now_s - 6.0), BudgetClock(now_s, closing_s=6.5)):
+    coming = (BudgetClock(now_s, closing_s=6.5), BudgetClock(now_s, first_look_s=6.5))
+    for clock in (BudgetClock(now_s - 6.0), *coming):
         spent = growing([0.0], clock, budget_s=6.0)
         spent._judge()
         assert spent.is_spent
+
+
+def test_the_first_look_is_paid_for_once() -> None:
+    looked = growing([0.0], BudgetClock(time.monotonic(), first_look_s=6.5), budget_s=6.0)
+    looked.duels[0].look(0.5)
+    looked._judge()
+    assert not looked.is_spent
 
 
 def test_what_follows_the_last_run_takes_longer_beside_load() -> None:

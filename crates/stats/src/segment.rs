@@ -163,12 +163,12 @@ const FEW: usize = 2000;
 /// Search from the pilot; among few points also from a good partition without cuts.
 ///
 /// A pilot whose window spans much of the points is far from a steep curve at their end. Residuals are then cut around
-/// the wrong curve, and the next round finds it again: a staircase. The better of both ends is the one with the smaller
-/// cost around its own curve. An end without breaks is no staircase.
+/// the wrong curve, and the next round finds it again: a staircase, or one line through the flat part that takes the steep
+/// one for outliers. The better of both ends is the one with the smaller cost around its own curve.
 fn converge(groups: &Groups, options: &SegmentOptions) -> (Weighted, Found) {
     let pilot = Start { level: groups.pilot(), smeared: groups.window() };
     let first = rounds(groups, options, &pilot, Proof::Needed);
-    if !options.robust || groups.y.len() > FEW || first.1.breaks.is_empty() {
+    if !options.robust || groups.y.len() > FEW {
         return first;
     }
     let is_better = |second: &(Weighted, Found)| {

@@ -28,9 +28,9 @@ PERCENTILES: Final = (50, 95, 99)
 LEVEL: Final = 0.95
 
 _MARGIN: Final = 0.1
-_DRAWS: Final = 50_000
+_DRAWS: Final = 25_000
 """Messages that are drawn where fewer were held out, so that the interval is that of what was measured."""
-_MOST_DRAWS: Final = 10
+_MOST_DRAWS: Final = 5
 """Draws per held-out message at most."""
 
 

@@ -26,7 +26,7 @@ def test_intervals_hold_the_truth_in_95_of_100_samples_of_one_law() -> None:
 def test_no_quantile_of_another_scale_is_called_alike_and_none_of_the_same_different() -> None:
     generator = np.random.default_rng(2)
     same = other = 0
-    for _ in range(200):
+    for _ in range(100):
         measured = draw(generator, 3000)
         same += sum(
             each.verdict == "beyond 10 %" for each in quantile_ratios(draw(generator, 30_000), measured)
@@ -35,9 +35,9 @@ def test_no_quantile_of_another_scale_is_called_alike_and_none_of_the_same_diffe
             each.verdict == "within 10 %"
             for each in quantile_ratios(1.1001 * draw(generator, 30_000), measured)
         )
-    # Of 600 quantiles at the margin itself one in 40 may be called alike.
+    # Of 300 quantiles at the margin itself one in 40 may be called alike.
     assert same == 0
-    assert other <= 25
+    assert other <= 12
 
 
 def test_what_too_few_values_cannot_tell_is_undecided() -> None:

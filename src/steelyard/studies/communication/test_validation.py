@@ -105,6 +105,7 @@ def _slope(piece: object) -> float:
     return float(slope if kind == "power" else 1.25 * slope)
 
 
+@pytest.mark.long("three simulations, one of five draws per message")
 @pytest.mark.needs_simgrid
 @pytest.mark.skipif(not has_simgrid, reason="needs SimGrid: `make deps-communication`")
 def test_simgrid_predicts_as_the_formula_and_draws_the_measured_noise() -> None:
@@ -179,7 +180,7 @@ def test_simgrid_draws_every_quantile_of_the_exported_law() -> None:
     tail = TailLaw(share=0.02, threshold=beyond, shape=0.6, scale=2.0)
     model = replace(NOISY, noise=(replace(NOISY.noise[0], tail=tail), *NOISY.noise[1:]))
     simgrid = to_simgrid(model)
-    count = 20_000
+    count = 8000
     sizes = np.tile([100, 100_000], count)
     drawn = simulate(simgrid, sizes, noise=to_noise(model, seed=5)).half_round_trips_s
     ratios = (drawn / simgrid.half_round_trips(sizes)).reshape(-1, 2).T

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -231,16 +232,51 @@ def test_a_body_with_a_heavy_tail_and_its_law_reach_the_simulator():
     assert none.tail is None
 
 
+@pytest.mark.parametrize("name", list(BODIES))
+def test_the_law_of_a_class_has_the_quantiles_of_what_it_is_drawn_from(name):
+    def delayed(generator, count):
+        body = BODIES[name](generator, count)
+        late = body + 20 * generator.random(count) ** (-1 / 1.5)
+        return np.where(generator.random(count) < 0.01, late, body)
+
+    for seed in range(2):
+        generator = np.random.default_rng([6, seed])
+        (law,) = noise_classes(np.full(4000, 100.0), delayed(generator, 4000), seed=seed)
+        fresh = delayed(generator, 400_000)
+        for share in (0.5, 0.95, 0.99, 0.995):
+            at = np.interp(share, np.linspace(0, 1, len(law.quantiles)), law.quantiles)
+            if law.tail is not None and share > 1 - law.tail.share:
+                at = law.tail.quantile(share)
+            # Four standard errors of a share of 4000 values.
+            assert np.mean(fresh <= at) == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / 4000))
+
+
+def test_a_delay_that_adds_to_the_time_weighs_less_on_large_messages():
+    generator = np.random.default_rng(3)
+    size = np.floor(10 ** generator.uniform(1, 7, 24_000))
+    curve = 1e-6 + 1e-9 * size
+    delay = np.where(generator.random(size.size) < 0.1, 1e-4 * generator.lognormal(0, 0.3, size.size), 0.0)
+    ratio = 1 + delay / curve
+    found = noise_classes(size, ratio)
+    ends = [math.inf if each.high is None else each.high for each in found]
+    for low in 2.0 ** np.arange(4, 22):
+        here = (size > low) & (size <= 2 * low)
+        law = found[int(np.searchsorted(ends, 1.4 * low))]
+        # Over a class the 95 % quantile falls by a factor of 4: half of it lies on either side.
+        assert 0.5 < law.quantiles[380] / np.quantile(ratio[here], 0.95) < 2
+
+
 def test_noise_classes_keep_quantiles_and_move_to_switches():
     generator = np.random.default_rng(1)
     size = np.floor(10 ** generator.uniform(0, 7, 8000))
     ratio = 0.5 + np.where(size <= 4035, 1.0, 0.5) * generator.lognormal(0.0, 0.8, 8000)
     found = noise_classes(size, ratio, [4035.0])
-    assert [each.high for each in found] == [256.0, 4035.0, 65_536.0, 1_048_576.0, None]
+    powers = [64.0, 256.0, 1024.0, 4035.0, 16_384.0, 65_536.0, 262_144.0, 1_048_576.0, 4_194_304.0]
+    assert [each.high for each in found] == [*powers, None]
     assert all(len(each.quantiles) == 401 for each in found)
-    assert found[1].quantiles[200] == pytest.approx(1.5, rel=0.05)
-    assert found[2].quantiles[200] == pytest.approx(1.0, rel=0.05)
-    assert found[2].law.startswith("lognormal")
+    assert found[3].quantiles[200] == pytest.approx(1.5, rel=0.05)
+    assert found[4].quantiles[200] == pytest.approx(1.0, rel=0.05)
+    assert found[4].law.startswith("lognormal")
 
 
 def test_outliers_that_come_together_are_said_to():

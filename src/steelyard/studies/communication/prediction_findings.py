@@ -11,6 +11,7 @@ from steelyard.model import Estimate, Evidence
 from steelyard.run.transport.link_options import NominalLink
 from steelyard.studies.analysis_parts import finding
 from steelyard.studies.communication.link_findings import link_facts
+from steelyard.studies.communication.noise_distance import LEVEL
 from steelyard.studies.communication.places import nominal_of
 from steelyard.studies.communication.rivals import MEASURED_ENDS
 from steelyard.studies.communication.size_text import size_range
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from steelyard.model import Finding, Plan
     from steelyard.studies.communication.cells import CellRecord
     from steelyard.studies.communication.fitted import Fitted
+    from steelyard.studies.communication.noise_distance import QuantileRatio
     from steelyard.studies.communication.operations import Operations
     from steelyard.studies.communication.recorded import RecordedRun
     from steelyard.studies.communication.validation import DecadeErrors, PredictionErrors, Validation
@@ -130,17 +132,30 @@ def _noise_distances(subject: dict[str, str], run: RecordedRun, found: Validatio
         yield finding(
             "noise_distance",
             {**subject, "replication": str(run.block + 1), "sizes": size_range(low, each.high)},
-            "compared",
+            each.verdict,
             estimates={
                 "distance": Estimate(each.distance, "distance", SMIRNOV, measurements=each.operations),
                 "without_noise": Estimate(
                     each.noiseless_distance, "distance", SMIRNOV, measurements=each.operations
                 ),
-                "p95": Estimate(each.p95_ratio, "ratio", "simulated over measured 95 % quantile"),
+                **{f"p{one.percentile}": _quantile(one, each.operations) for one in each.quantiles},
             },
             facts={"low_bytes": low},
             evidence=Evidence(run.place, {"op": "pingpong"}, ("size", "end_ns"), SMIRNOV),
         )
+
+
+def _quantile(found: QuantileRatio, operations: int) -> Estimate:
+    has_limits = found.high is not None
+    return Estimate(
+        found.ratio,
+        "ratio",
+        f"simulated over measured {found.percentile} % quantile; exact limits of both",
+        low=found.low if has_limits else None,
+        high=found.high,
+        level=LEVEL if has_limits else None,
+        measurements=operations,
+    )
 
 
 def _fidelity(subject: dict[str, str], run: RecordedRun, found: Validation) -> Finding:

@@ -223,7 +223,9 @@ def distance_table(findings: FindingSet) -> Table | None:
         (
             _who(each),
             Value(each.subject["sizes"], _number(each.facts["low_bytes"]), finding=each.id),
-            *(number_value(each, role) for role in ("distance", "without_noise", "p95")),
+            *(number_value(each, role) for role in ("distance", "without_noise")),
+            *(show(each, role) for role in ("p50", "p95", "p99") for show in (number_value, interval_value)),
+            Value(each.verdict, finding=each.id),
         )
         for each in findings.of("noise_distance")
     ]
@@ -232,7 +234,13 @@ def distance_table(findings: FindingSet) -> Table | None:
         Column("sizes", is_number=True),
         Column("distance", is_number=True, explanation="Kolmogorov-Smirnov; 0 is alike, 1 is apart"),
         Column("without noise", is_number=True, explanation="the same for the curve alone"),
-        Column("p95", "ratio", is_number=True, explanation="simulated over measured 95 % quantile"),
+        Column("p50", "ratio", is_number=True, explanation="simulated over measured median"),
+        Column("95 % of p50"),
+        Column("p95", "ratio", is_number=True, explanation="the same of the 95 % quantile"),
+        Column("95 % of p95"),
+        Column("p99", "ratio", is_number=True, explanation="the same of the 99 % quantile"),
+        Column("95 % of p99", explanation="from 0: too few messages for an upper limit of the measured one"),
+        Column("verdict", explanation="all intervals lie within 0.9 to 1.1, or one lies wholly beyond"),
     )
     return _table("noise_distances", "Simulated noise against measured noise", columns, rows)
 

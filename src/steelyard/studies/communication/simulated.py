@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from steelyard.studies.communication.cells import CellRecord
     from steelyard.studies.communication.recorded import RecordedRun
 
-SCHEMA: Final = "steelyard/simulation/2"
+SCHEMA: Final = "steelyard/simulation/3"
 ABSENT: Final = "absent.json"
 NOTHING_HELD_OUT: Final = (
     "no replication with enough round trips is left to predict: a state of the host that one replication met "

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from steelyard.errors import AnalysisError, DataError
+from steelyard.errors import AnalysisError
 from steelyard.record.trace import Operation
 from steelyard.report.export.simgrid import to_simgrid
-from steelyard.report.export.simgrid_noise import to_noise
+from steelyard.studies.communication.noise_distance import NoiseDistance, noise_distances
 from steelyard.studies.communication.rivals import user_predictions
 from steelyard.studies.communication.simulation import simgrid_version, simulate
 
@@ -125,30 +125,6 @@ class PredictionErrors:
 
 
 @dataclass(frozen=True, slots=True)
-class NoiseDistance:
-    """Kolmogorov-Smirnov distance of measured and simulated ratios to the curve, for sizes in (low, high].
-
-    Parameters
-    ----------
-    low, high : float or None
-        Bytes, as in the noise class.
-    operations : int
-        Measured ones.
-    distance, noiseless_distance : float
-        With drawn noise, and with the curve alone.
-    p95_ratio : float
-        Simulated over measured 95 % quantile.
-    """
-
-    low: float | None
-    high: float | None
-    operations: int
-    distance: float
-    noiseless_distance: float
-    p95_ratio: float
-
-
-@dataclass(frozen=True, slots=True)
 class Validation:
     """Table of prediction errors.
 
@@ -251,7 +227,9 @@ def validate(
             if profile == "os" and np.count_nonzero(is_early) >= _FEWEST_OPERATIONS:
                 early = (sizes[is_early], held_out.send_durations_s[is_early], send[is_early])
                 errors.append(prediction_errors(name + suffix, "send", *early))
-    noise = _noise_distances(model, held_out, seed) if simulates and model.noise else ()
+    noise = (
+        noise_distances(model, sizes, held_out.half_round_trips_s, seed) if simulates and model.noise else ()
+    )
     return Validation(
         f"{model.transport}-{model.state}",
         ".".join(map(str, simgrid_version())) if simulates else None,
@@ -330,59 +308,3 @@ def _known(seen: HeldOut | None) -> tuple[Vector, Vector] | None:
     if seen is None or len(seen.sizes) < _FEWEST_OPERATIONS:
         return None
     return seen.sizes.astype(np.float64), seen.half_round_trips_s
-
-
-def _noise_distances(model: CostModel, held_out: HeldOut, seed: int) -> tuple[NoiseDistance, ...]:
-    simgrid = to_simgrid(model)
-    sizes = held_out.sizes
-    curve = simgrid.half_round_trips(sizes)
-    drawn = simulate(simgrid, sizes, noise=to_noise(model, seed=seed)).half_round_trips_s / curve
-    measured = held_out.half_round_trips_s / curve
-    found = []
-    for each in model.noise:
-        inside = np.ones(len(sizes), dtype=np.bool_)
-        if each.low is not None:
-            inside &= sizes > each.low
-        if each.high is not None:
-            inside &= sizes <= each.high
-        if not inside.any():
-            continue
-        truth = measured[inside]
-        found.append(
-            NoiseDistance(
-                each.low,
-                each.high,
-                len(truth),
-                kolmogorov_distance(truth, drawn[inside]),
-                kolmogorov_distance(truth, np.ones(1)),
-                float(np.quantile(drawn[inside], 0.95) / np.quantile(truth, 0.95)),
-            )
-        )
-    return tuple(found)
-
-
-def kolmogorov_distance(first: Vector, second: Vector) -> float:
-    """Give the largest difference of two empirical distribution functions.
-
-    Raises
-    ------
-    DataError
-        If a sample is empty.
-
-    References
-    ----------
-    .. [1] Smirnov (1948), Table for estimating the goodness of fit of empirical distributions.
-
-    Examples
-    --------
-    >>> round(kolmogorov_distance(np.array([1.0, 2.0, 3.0]), np.array([2.5, 9.0])), 9)
-    0.666666667
-    """
-    if not (len(first) and len(second)):
-        message = "a sample is empty"
-        raise DataError(message)
-    values = np.concatenate([first, second])
-    below = [
-        np.searchsorted(np.sort(sample), values, side="right") / len(sample) for sample in (first, second)
-    ]
-    return float(np.max(np.abs(below[0] - below[1])))

@@ -246,7 +246,41 @@ class _Found:
 
 
 def _search(stretch: _Stretch, options: HistoryOptions) -> _Found:
-    """Look for a change of a stretch."""
+    """Look for a change of a stretch; one that an earlier look has found stands.
+
+    A second change can hide a first one: the levels behind it are then far from each other.
+    """
+    found = _look(stretch, options)
+    if found.p_value <= 1 - options.level or found.is_undecidable:
+        return found
+    surest = _surest_look(stretch, options)
+    earlier = found if surest is None else _look(stretch.part(0, surest), options)
+    return earlier if earlier.p_value <= 1 - options.level else found
+
+
+def _surest_look(stretch: _Stretch, options: HistoryOptions) -> int | None:
+    """Give how many results the earlier look saw whose evidence exceeds its threshold most, if any does."""
+    size = stretch.logs.size
+    if size <= FEWEST or stretch.is_constant:
+        return None
+    looks = [
+        _native.level_looks(
+            stretch.logs,
+            stretch.runs,
+            stretch.squares,
+            options.allowed,
+            first=FEWEST,
+            is_downward=is_downward,
+        )
+        for is_downward in (False, True)
+    ]
+    exceeded = np.max(looks, axis=0)[:-1] - [threshold(seen, options.allowed) for seen in range(FEWEST, size)]
+    surest = int(np.argmax(exceeded))
+    return FEWEST + surest if exceeded[surest] >= 0 else None
+
+
+def _look(stretch: _Stretch, options: HistoryOptions) -> _Found:
+    """Look for a change of a stretch as a whole."""
     size = stretch.logs.size
     if size < FEWEST:
         return _Found(is_undecidable=True)

@@ -21,9 +21,15 @@ RANKS_LOSE: Final = 0.7
 """So much of the logarithm of the evidence ranks may lack where both tests must agree: then hardly a change
 of normal results is lost to the second (simulated)."""
 
+_WIDTHS: Final = 2.0
+"""So many of its own widths beyond the new level a result belongs to it no longer: own choice."""
+
 
 def reaches_back(logs: NDArray[np.float64], position: int) -> bool:
-    """Tell whether a result before a position reaches the middle of those from there on.
+    """Tell whether a result before a position lies where those from there on do.
+
+    One far beyond them is an outlier, and no earlier visit to their level: that is as wide as they are, twice
+    over on its far side.
 
     Examples
     --------
@@ -31,9 +37,14 @@ def reaches_back(logs: NDArray[np.float64], position: int) -> bool:
     False
     >>> reaches_back(np.array([1.0, 1.3, 1.0, 1.3, 1.3, 1.3]), 3)
     True
+    >>> reaches_back(np.array([1.0, 2.9, 1.0, 1.3, 1.31, 1.3]), 3)
+    False
     """
-    before, level = logs[:position], float(np.median(logs[position:]))
-    return bool((before >= level).any() if level > np.median(before) else (before <= level).any())
+    before, after = logs[:position], logs[position:]
+    side = 1.0 if np.median(after) > np.median(before) else -1.0
+    level, far = float(np.median(side * after)), float((side * after).max())
+    beyond = far + _WIDTHS * max(float(np.ptp(after)), float(np.median(np.abs(before - np.median(before)))))
+    return bool(((side * before >= level) & (side * before <= beyond)).any())
 
 
 def rank_evidence(logs: NDArray[np.float64]) -> float:

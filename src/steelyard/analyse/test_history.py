@@ -111,7 +111,7 @@ def test_one_extreme_newest_result_is_suspect_and_no_change() -> None:
 
 
 def test_a_level_that_one_look_alone_would_show_is_suspect() -> None:
-    (found,) = find_changes([noisy([1.0, 1.045], [8, 8], 5, 0.02)])
+    (found,) = find_changes([noisy([1.0, 1.04], [8, 8], 4, 0.02)])
     assert found.changes == ()
     assert found.suspect is not None
     assert abs(found.suspect.position - 8) <= 2

@@ -24,6 +24,9 @@ use crate::zygote::ChildDescriptors;
 
 /// A child that is not ready by then never will be.
 const SET_UP_PATIENCE: Duration = Duration::from_secs(30);
+/// So long the memory of a run that is over may take to be freed.
+const BURIAL_PATIENCE: Duration = Duration::from_secs(2);
+const BURIAL_LOOK: Duration = Duration::from_millis(1);
 /// How often a silent child is looked after.
 const LOOK_AFTER: Duration = Duration::from_millis(20);
 
@@ -121,6 +124,9 @@ impl Launcher {
     pub(super) fn begin(&mut self, batch: &Batch, iteration: u32) -> Result<Armed, LaunchError> {
         let leaf = self.groups.take_leaf()?;
         let streams = Streams::open(&batch.spec)?;
+        if let Some(limit_bytes) = batch.spec.limits.memory_bytes {
+            self.await_room(limit_bytes);
+        }
         let idle = self.reset_residents();
         self.board.clear();
         let armed = Armed {
@@ -174,6 +180,19 @@ impl Launcher {
     pub(super) fn give_up_begun(&mut self, mut armed: Armed) {
         let _ = self.await_child(&mut armed);
         self.abandon(armed);
+    }
+
+    /// Waits until the kernel has taken most of what a tree left that ran out of memory: until then the zygote
+    /// itself is what a lack of memory would end.
+    fn await_room(&self, limit_bytes: u64) {
+        let before_bytes = self.resident_bytes.unwrap_or(0);
+        let begin = Instant::now();
+        while begin.elapsed() < BURIAL_PATIENCE
+            && let Some(now_bytes) = self.groups.resident().idle_memory_bytes()
+            && now_bytes.saturating_sub(before_bytes) > limit_bytes / 2
+        {
+            std::thread::sleep(BURIAL_LOOK);
+        }
     }
 
     /// Frees what earlier runs left in the version 1 groups, and tells what is in use.
@@ -230,6 +249,7 @@ impl Launcher {
     fn attach(&mut self, armed: &mut Armed, batch: &Batch) -> Result<Watched, LaunchError> {
         let pid = self.board.pid();
         let pidfd = pidfd_open(pid)?;
+        mark_as_victim(pid)?;
         let stamper = Stamper::attach(pid, batch.spec.stamp_source, &batch.watch, &mut armed.degraded)?;
         let refusals =
             self.board.listener().and_then(|listener| Refusals::take(pidfd.as_fd(), listener).ok());
@@ -248,6 +268,16 @@ impl Launcher {
             swapped_before: self.swaps.as_ref().and_then(Swaps::pages),
             before: self.groups.sample_before(armed.leaf.as_ref(), armed.idle),
         })
+    }
+}
+
+/// Makes a child the first victim when memory is short; it may have been cloned by a zygote that is none.
+fn mark_as_victim(pid: i32) -> Result<(), LaunchError> {
+    let mark = format!("/proc/{pid}/oom_score_adj");
+    match std::fs::write(&mark, "1000") {
+        // Who may not raise it could not lower the zygote's either.
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Ok(()),
+        done => done.during("mark the run as the first victim of a lack of memory"),
     }
 }
 

@@ -128,22 +128,40 @@ struct State<'a> {
     stack: Option<Stack>,
 }
 
-/// Makes runs the first victims when memory is short: the launcher has to stay.
+/// SOURCE: proc(5): the out-of-memory killer passes by a process with this mark.
+const SPARED: &str = "-1000";
+
+/// Makes runs the first victims when memory is short, and the zygote none: the launcher has to stay.
 ///
-/// A clone inherits the mark, so the zygote bears it while it clones. To write it in the child
-/// instead costs ten times as much, for the kernel makes the files of a process when they are opened.
+/// What is being killed already is no victim. A tree that dies slower than it takes memory leaves the zygote as
+/// the only one in the run's group, unless it is spared altogether.
+///
+/// A clone inherits the mark, so the zygote bears it while it clones, unless it is spared itself: then the keeper
+/// marks the child before its gate opens (`arm.rs`).
 #[derive(Debug)]
 struct VictimMark {
     file: File,
     own: String,
 }
 
+/// In less a child is not set up, and as no victim it would try without end [bytes].
+const LEAST_FOR_THE_SPARED: u64 = 1 << 20;
+
 impl VictimMark {
     fn open() -> Option<Self> {
         let mut file = File::options().read(true).write(true).open("/proc/self/oom_score_adj").ok()?;
         let mut own = String::new();
         file.read_to_string(&mut own).ok()?;
+        // Needs the right to be spared; without it the mark stays what it was.
+        if file.write_at(SPARED.as_bytes(), 0).is_ok() {
+            SPARED.clone_into(&mut own);
+        }
         Some(Self { file, own })
+    }
+
+    /// Whether the zygote has to bear the mark for a child with so much memory.
+    fn is_to_bear(&self, memory_bytes: Option<u64>) -> bool {
+        self.own != SPARED || memory_bytes.is_some_and(|limit| limit < LEAST_FOR_THE_SPARED)
     }
 
     fn bear(&self) {
@@ -205,9 +223,11 @@ impl State<'_> {
             return board.advance(Progress::Failed);
         };
         let birth = Birth { blueprint, pool: self.pool.as_ref(), streams, board, is_in_leaf: true };
-        self.victim.iter().for_each(VictimMark::bear);
+        let memory_bytes = blueprint.limits.memory_bytes;
+        let mark = self.victim.as_ref().filter(|mark| mark.is_to_bear(memory_bytes));
+        mark.inspect(|mark| mark.bear());
         let cloned = self.clone_child(birth);
-        self.victim.iter().for_each(VictimMark::shed);
+        mark.inspect(|mark| mark.shed());
         if let Err(error) = cloned {
             board.report(error.raw_os_error().unwrap_or(0), &format!("cannot clone the run: {error}"));
             board.advance(Progress::Failed);

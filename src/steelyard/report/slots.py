@@ -18,7 +18,7 @@ Scalar: TypeAlias = "str | int | float | bool | None"
 
 PERCENT_DIGITS: Final = 3
 RATIO_DECIMALS: Final = 4
-RATE_DIGITS: Final = 4
+SIGNIFICANT_DIGITS: Final = 4
 SMALL_PERCENT: Final = 0.1
 LEAST_PERCENT: Final = 0.001
 
@@ -343,12 +343,8 @@ def _operations(value: float) -> str:
 def _prefixed(value: float, unit: str) -> str:
     for prefix, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if abs(value) >= size:
-            return f"{format_significant(value / size, RATE_DIGITS)} {prefix}{unit}"
-    return f"{format_significant(value, RATE_DIGITS)} {unit}"
-
-
-def _per_byte(value: float) -> str:
-    return f"{format_significant(value * 1e9, RATE_DIGITS)} ns/B"
+            return f"{format_significant(value / size, SIGNIFICANT_DIGITS)} {prefix}{unit}"
+    return f"{format_significant(value, SIGNIFICANT_DIGITS)} {unit}"
 
 
 def _workers(value: float) -> str:
@@ -371,9 +367,9 @@ _WRITERS: Final[dict[str, Callable[[float], str]]] = {
     "count": lambda value: f"{value:,.0f}".replace(",", " "),
     "workers": _workers,
     "bytes/s": _rate,
-    "s/byte": _per_byte,
+    "s/byte": lambda value: f"{format_significant(value * 1e9, SIGNIFICANT_DIGITS)} ns/B",
     "operations/s": _operations,
-    "requests/s": lambda value: f"{format_significant(value, RATE_DIGITS)} requests/s",
+    "requests/s": lambda value: f"{format_significant(value, SIGNIFICANT_DIGITS)} requests/s",
 }
 
 STYLES: Final[dict[str, Callable[[float], str]]] = {
@@ -385,6 +381,7 @@ STYLES: Final[dict[str, Callable[[float], str]]] = {
     "count": lambda value: f"{value:,.0f}".replace(",", " "),
     "workers": _workers,
     "number": _plain,
+    "significant": lambda value: format_significant(value, SIGNIFICANT_DIGITS),
 }
 """Ways to write a number, chosen after a colon in a slot: ``{facts.tolerance_percent:percent}``."""
 

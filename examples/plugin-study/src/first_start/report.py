@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from first_start import STUDY
-from steelyard.report.page import Card, CardGroup, Column, Section, Table, Value
+from steelyard.report.fills import estimate, subject, verdict
+from steelyard.report.page import Card, CardGroup, Section, Value
 from steelyard.report.sentence import Phrasing
 from steelyard.report.slots import write
+from steelyard.report.table_spec import TableSpec, number, text
+from steelyard.studies.report_blocks import present
 from steelyard.studies.report_frame import read_reported, where_and_when
 
 if TYPE_CHECKING:
@@ -36,22 +39,15 @@ def build(folder: Path) -> Page:
         Card(each.subject["command"], each.verdict, PHRASING.say(each).text, TONES[each.verdict], each.id)
         for each in found
     )
-    rows = tuple(
-        (
-            Value(each.subject["command"]),
-            Value(write(each.estimates["ratio"], "rounded"), each.estimates["ratio"].value, finding=each.id),
-            Value(write(each.estimates["ratio"], "rounded_interval")),
-            Value(each.verdict, tone=TONES[each.verdict], finding=each.id),
-        )
-        for each in found
-    )
-    columns = (Column("command"), Column("ratio", is_number=True), Column("interval"), Column("verdict"))
-    table = Table(
+    table = TableSpec(
         "first_starts",
         "First start over the next ones",
-        columns,
-        rows,
-        file="tables/first_starts.csv",
+        (
+            text("command", subject("command")),
+            number("ratio", estimate("ratio", "rounded")),
+            text("interval", lambda each: Value(write(each.estimates["ratio"], "rounded_interval"))),
+            text("verdict", verdict(TONES)),
+        ),
         is_key=True,
     )
     return read.page(
@@ -61,6 +57,11 @@ def build(folder: Path) -> Page:
         cards=[CardGroup("The first start", cards)],
         notices=(),
         sections=[
-            Section("starts", "First starts", "Each batch starts a command some times in a row.", (table,))
+            Section(
+                "starts",
+                "First starts",
+                "Each batch starts a command some times in a row.",
+                present(table.build(found)),
+            )
         ],
     )

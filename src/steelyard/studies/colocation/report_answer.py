@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from steelyard.report.sentence import Part, Statement
 
 WITHOUT_JOBS: Final = "none"
-TONES: Final = {
+CARD_TONES: Final = {
     "isolated": "good",
     "not isolated": "bad",
     "inconclusive": "warn",
@@ -94,4 +94,4 @@ def _card(findings: FindingSet, finding: Finding) -> Card:
     policy = POLICIES.get(finding.subject["policy"])
     title = finding.subject["policy"] + (f": {policy.title}" if policy else "")
     note = "; ".join(text for text in (change, cost) if text)
-    return Card(title, finding.verdict, note, tone=TONES.get(finding.verdict, ""), finding=finding.id)
+    return Card(title, finding.verdict, note, tone=CARD_TONES.get(finding.verdict, ""), finding=finding.id)

@@ -42,7 +42,7 @@ def sections(
                 figures.timeline_figure(shown),
                 tables.effect_table(findings),
                 figures.protection_figure(shown),
-                tables.contest_table(findings),
+                tables.CONTESTS.build(findings.of("contest")),
                 figures.panels_figure(shown),
             ),
         ),
@@ -72,13 +72,13 @@ def sections(
             "checks",
             "How does the scheduler keep its rule?",
             "No best-effort thread runs while a thread of the service waits for a CPU that it may use.",
-            present(tables.check_table(findings), listed(PHRASING, findings.of("strictness"))),
+            present(tables.CHECKS.build(findings.of("check")), listed(PHRASING, findings.of("strictness"))),
         ),
         Section(
             "head",
             "Do short requests wait behind long ones?",
             "",
-            present(tables.head_table(findings)),
+            present(tables.HEAD_OF_LINE.build(findings.of("head_of_line"))),
         ),
         Section(
             "client",
@@ -86,7 +86,7 @@ def sections(
             "A client that sends late, or that waits for answers before it sends again, hides what it should "
             "measure; and what two cells that are alike seem to differ by, no policy may be credited with.",
             present(
-                tables.client_table(findings),
+                tables.CLIENT_ERRORS.build(findings.of("client_error")),
                 listed(PHRASING, [*findings.of("waiting_client"), *findings.of("a_a")]),
             ),
         ),

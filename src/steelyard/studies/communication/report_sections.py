@@ -60,10 +60,10 @@ def sections(
             "a simulator's default factors say.",
             present(
                 figures.error_figure(findings),
-                tables.prediction_table(findings),
+                tables.PREDICTIONS.build(findings.of("prediction")),
                 listed(PHRASING, [*findings.of("fidelity"), *findings.of("not_simulated")]),
-                tables.distance_table(findings),
-                tables.crossed_table(findings),
+                tables.NOISE_DISTANCES.build(findings.of("noise_distance")),
+                tables.CROSSED_PREDICTIONS.build(findings.of("crossed_prediction")),
             ),
         ),
         Section(
@@ -72,8 +72,8 @@ def sections(
             "",
             present(
                 tables.boundary_table(findings),
-                tables.threshold_table(findings),
-                tables.coefficient_table(findings),
+                tables.THRESHOLDS.build(findings.of("threshold")),
+                tables.COEFFICIENTS.build(findings.of("coefficient")),
             ),
         ),
         Section(
@@ -82,9 +82,9 @@ def sections(
             "",
             present(
                 figures.noise_figure(shown),
-                tables.noise_table(findings),
+                tables.NOISE.build(findings.of("noise")),
                 listed(PHRASING, _notable(findings)),
-                tables.carry_over_table(findings),
+                tables.CARRY_OVER.build(findings.of("carry_over_class")),
                 listed(PHRASING, [each for each in findings.of("outliers") if each.facts["count"]]),
             ),
         ),
@@ -111,7 +111,7 @@ def sections(
             "calls",
             "What do calls and clocks cost?",
             "",
-            present(tables.call_table(findings), tables.clock_table(findings)),
+            present(tables.CALLS.build(findings.of("call")), tables.CLOCKS.build(findings.of("clock"))),
         ),
         Section(
             "limits",

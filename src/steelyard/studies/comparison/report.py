@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Final
 from steelyard.model.finding import read_findings
 from steelyard.model.plan import read_plan
 from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
-from steelyard.report.page import Card, CardGroup, Column, Notice, Page, Pairs, Section, Table, Value
+from steelyard.report.fills import estimate, subject, word
+from steelyard.report.page import Card, CardGroup, Notice, Page, Pairs, Section, Value
 from steelyard.report.sentence import Part, Statement
+from steelyard.report.table_spec import TableSpec, number, prose, text
 from steelyard.studies.comparison.claim import percent, signed_percent
 from steelyard.studies.comparison.contender import short
 from steelyard.studies.comparison.findings import claim_of_finding
 from steelyard.studies.comparison.report_figures import distribution, forest, sequence
 from steelyard.studies.comparison.terms import MEASURE, STUDY, planned_terms
 from steelyard.studies.comparison.text import ENDS, remaining_text, written
+from steelyard.studies.report_blocks import present
 from steelyard.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -25,20 +28,13 @@ if TYPE_CHECKING:
 
     from steelyard.model import Finding, FindingSet, Plan
     from steelyard.record.provenance import Provenance
+    from steelyard.report.fills import Fill
+    from steelyard.report.page import Table
     from steelyard.studies.comparison.claim import Claim
     from steelyard.studies.comparison.terms import Terms
 
-_TONES: Final = {"faster": "good", "equivalent": "good"}
+_CARD_TONES: Final = {"faster": "good", "equivalent": "good"}
 """A contender that is slower within the margin is worth a look and no alarm."""
-
-_HEADS: Final = {
-    "median": "",
-    "spread": "scaled median absolute deviation over the median",
-    "least": "",
-    "most": "",
-    "runs": "",
-    "outliers": "runs far above the median; they are labelled and count",
-}
 
 
 def build(folder: Path) -> Page:
@@ -95,8 +91,8 @@ def _answer(compared: tuple[Finding, ...], claims: tuple[Claim, ...]) -> Iterato
     for finding, claim in zip(compared, claims, strict=True):
         if not claim.is_settled:
             elapsed_s = finding.facts.get("elapsed_s")
-            text = remaining_text(claim, elapsed_s if isinstance(elapsed_s, float) else 0.0)
-            yield Statement((Part(f"{text}.", finding.id),))
+            said = remaining_text(claim, elapsed_s if isinstance(elapsed_s, float) else 0.0)
+            yield Statement((Part(f"{said}.", finding.id),))
 
 
 def _card(finding: Finding, claim: Claim) -> Card:
@@ -105,7 +101,7 @@ def _card(finding: Finding, claim: Claim) -> Card:
         title=short(claim.contender),
         value=f"{claim.verdict}: {_unbroken(claim.ratio)}" if has_ratio else str(claim.verdict),
         note=f"against {short(claim.baseline)}",
-        tone="bad" if claim.is_regression else _TONES.get(str(claim.verdict), "warn"),
+        tone="bad" if claim.is_regression else _CARD_TONES.get(str(claim.verdict), "warn"),
         finding=finding.id,
     )
 
@@ -134,7 +130,7 @@ def _sections(folder: Path, findings: FindingSet, claims: tuple[Claim, ...], pla
         "runs",
         "Runs",
         "Every run, in the order in which it was executed; nothing is left out.",
-        (
+        present(
             sequence(folder, plan, terms),
             distribution(folder, plan, terms),
             _table(findings, str(terms.metric)),
@@ -148,38 +144,36 @@ def _executed(plan: Plan) -> Iterator[tuple[str, str]]:
             yield cell.levels["command"], shlex.join(cell.execution.command)
 
 
-def _table(findings: FindingSet, metric: str) -> Table:
-    columns = (
-        Column("command"),
-        *(Column(key, is_number=True, explanation=text) for key, text in _HEADS.items()),
-        Column("flags", is_prose=True),
-    )
-    rows = tuple(_row(finding, metric) for finding in findings.of("sample"))
-    note = "Spread: median absolute deviation, scaled to the sd of normal data, over the median."
-    file = "tables/commands.csv"
-    return Table("commands", "Commands", columns, rows, note=note, file=file, is_key=True)
-
-
-def _row(finding: Finding, metric: str) -> tuple[Value, ...]:
+def _table(findings: FindingSet, metric: str) -> Table | None:
     scale = 1 if metric == "memory" else NS_PER_S
 
-    def number(role: str) -> Value:
-        value = finding.estimates[role].value
-        text = "NA" if value is None else written(value * scale, metric)
-        return Value(text, value, finding=finding.id)
+    def measured(role: str) -> Fill:
+        return estimate(role, lambda value: written(value * scale, metric))
 
-    spread = finding.estimates["spread"].value
-    runs, outliers = (int(finding.facts.get(name) or 0) for name in ("runs", "outliers"))
-    return (
-        Value(finding.subject["command"]),
-        number("median"),
-        Value("NA" if spread is None else percent(spread / 100), spread, finding=finding.id),
-        number("least"),
-        number("most"),
-        Value(str(runs), runs, finding=finding.id),
-        Value(str(outliers), outliers, finding=finding.id),
-        Value(str(finding.facts.get("flags") or "")),
+    columns = (
+        text("command", subject("command")),
+        number("median", measured("median")),
+        number(
+            "spread",
+            estimate("spread", lambda value: percent(value / 100)),
+            "scaled median absolute deviation over the median",
+        ),
+        number("least", measured("least")),
+        number("most", measured("most")),
+        number("runs", _count("runs")),
+        number("outliers", _count("outliers"), "runs far above the median; they are labelled and count"),
+        prose("flags", word("flags")),
     )
+    note = "Spread: median absolute deviation, scaled to the sd of normal data, over the median."
+    return TableSpec("commands", "Commands", columns, note, is_key=True).build(findings.of("sample"))
+
+
+def _count(key: str) -> Fill:
+    def fill(finding: Finding) -> Value:
+        found = int(finding.facts.get(key) or 0)
+        return Value(str(found), found, finding=finding.id)
+
+    return fill
 
 
 def write_report(result: Path) -> Path:

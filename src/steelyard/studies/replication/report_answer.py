@@ -23,7 +23,7 @@ SHORT: Final = {
     "RQ2": "In a container",
     "RQ3": "Fluctuation",
 }
-TONES: Final = {
+CARD_TONES: Final = {
     "replicates": "good",
     "unchanged": "good",
     "found": "good",
@@ -91,7 +91,9 @@ def _card(finding: Finding) -> Card:
             note += f" ({change_interval(largest)})" if largest.low is not None else ""
         if facts["played"]:
             note += f"; {facts['played']}"
-    return Card(title, finding.verdict, note, tone=TONES.get(finding.verdict, "warn"), finding=finding.id)
+    return Card(
+        title, finding.verdict, note, tone=CARD_TONES.get(finding.verdict, "warn"), finding=finding.id
+    )
 
 
 def _recording_card(finding: Finding) -> Card:

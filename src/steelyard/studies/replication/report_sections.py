@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from steelyard.report.page import Pairs, Section
-from steelyard.studies.replication import report_cause_tables as cause_tables
 from steelyard.studies.replication import report_figures as figures
 from steelyard.studies.replication import report_tables as tables
 from steelyard.studies.replication.effects import BY_CONTAINER
@@ -61,7 +60,7 @@ def sections(
                     "elsewhere",
                     "Elsewhere, one by one",
                 ),
-                cause_tables.scatter_table(findings),
+                tables.DEVICE_SCATTER.build(findings.of("devices")),
             ),
         ),
         Section(
@@ -81,8 +80,8 @@ def sections(
             "What the source of this study printed",
             "The same rules, applied to the intervals and rows of the published slides.",
             present(
-                cause_tables.source_table(findings),
-                cause_tables.source_row_table(findings),
+                tables.SOURCE_COMPARISONS.build(findings.of("source_comparison")),
+                tables.SOURCE_ROWS.build(findings.of("source_row")),
                 listed(PHRASING, findings.of("source_statement")),
             ),
         ),
@@ -90,7 +89,9 @@ def sections(
             "devices",
             "Where it was measured",
             "",
-            present(cause_tables.device_table(findings), cause_tables.software_table(findings)),
+            present(
+                tables.DEVICES.build(findings.of("device")), tables.SOFTWARE.build(findings.of("software"))
+            ),
         ),
         Section(
             "limits",
@@ -128,8 +129,8 @@ def _fluctuation(findings: FindingSet, shown: Shown) -> Iterator[Section]:
             present(
                 listed(PHRASING, [tree, *_of(findings, "spike_period", setting)]),
                 figures.tree_figure(shown, setting),
-                cause_tables.tree_table(findings, setting),
-                cause_tables.beside_table(findings, setting),
+                tables.tree_table(findings, setting),
+                tables.beside_table(findings, setting),
                 figures.series_figure(shown, "causes"),
             ),
         )

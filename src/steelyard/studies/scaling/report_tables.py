@@ -2,367 +2,281 @@
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.page import Column, Table, Value
-from steelyard.report.slots import (
-    NOT_AVAILABLE,
-    level_text,
-    rounded,
-    rounded_change,
-    rounded_change_interval,
-    rounded_interval,
+from steelyard.report.fills import (
+    NOTHING,
+    estimate,
+    limits,
+    subject,
+    subject_number,
+    verdict,
 )
-from steelyard.studies.report_values import (
-    DOUBT,
+from steelyard.report.page import Table, Value
+from steelyard.report.slots import rounded, rounded_interval
+from steelyard.report.table_spec import (
     DOUBT_NOTE,
-    counted,
-    number_value,
+    TableSpec,
+    counted_verdicts,
+    number,
+    prose,
+    shown_where,
+    text,
 )
-from steelyard.studies.scaling.recommendations import DESCRIPTIVE, UNDECIDED
-from steelyard.studies.scaling.recorded import IDENTITY
-from steelyard.studies.scaling.strategy_findings import NO_LOCK, contender_of
-from steelyard.studies.scaling.tables import CLAIMS, PACKETS_CLAIMS
+from steelyard.studies.scaling.strategy_findings import contender_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from steelyard.model.finding import Estimate, Finding, FindingSet
+    from steelyard.model.finding import Finding, FindingSet
+    from steelyard.report.fills import Fill
+    from steelyard.report.table_spec import ColumnSpec
 
-    Fill = Callable[[Finding], Value]
+    Columns = tuple[ColumnSpec[Finding], ...]
 
-FILES: Final = {**CLAIMS, **PACKETS_CLAIMS}
-TONES: Final = {
-    "ideal": "good",
-    "above ideal": "good",
-    "kept": "good",
-    "lost": "warn",
-    "confirmed": "good",
-    "contradicted": "warn",
-    "agrees": "good",
-    "contradicts": "warn",
-    "faster": "faster",
-    "slower": "slower",
-    "equivalent": "equivalent",
-}
-HEADINGS: Final = {"mean_work": "W", "load": "load", "depth": "depth", "workers": "workers"}
+_OF_FITS: Final = {"ideal": "good", "above ideal": "good", "confirmed": "good", "contradicted": "warn"}
+VERDICT: Final = verdict({**_OF_FITS, "kept": "good", "lost": "warn"})
+JUDGED: Final = text("verdict", VERDICT)
+_NUMBERS: Final = {"mean_work": "W", "depth": "depth", "workers": "workers"}
+judged_table = partial(TableSpec, doubt_note=DOUBT_NOTE, summary=counted_verdicts)
 
 
-@dataclass(frozen=True, slots=True)
-class Filled:
-    """A column and how it is filled.
-
-    Parameters
-    ----------
-    column : Column
-        Heading.
-    fill : callable
-        Gives its value of a finding.
-    """
-
-    column: Column
-    fill: Fill
-
-
-def subject_column(name: str) -> Filled:
-    """Give the column of a part of the subject, sorted by value where it is a number."""
-    heading = HEADINGS.get(name, name.replace("_", " "))
-    is_number = name in {"mean_work", "depth", "workers"}
-
-    def fill(finding: Finding) -> Value:
-        text = finding.subject.get(name, "")
-        return Value(text, float(text) if text.isdecimal() else None)
-
-    return Filled(Column(heading, is_number=is_number), fill)
-
-
-def contender_column() -> Filled:
-    """Give the column of the strategy with its lock."""
-    return Filled(
-        Column("strategy"), lambda finding: Value(contender_of(finding.subject), finding=finding.id)
+def factors(*names: str) -> Columns:
+    """Give the columns of some factors, sorted by value where they are numbers."""
+    return tuple(
+        number(_NUMBERS[name], subject_number(name))
+        if name in _NUMBERS
+        else text(name.replace("_", " "), subject_number(name))
+        for name in names
     )
 
 
-def verdict_column(heading: str = "verdict") -> Filled:
-    """Give the column of the verdict."""
-    return Filled(
-        Column(heading),
-        lambda finding: Value(finding.verdict, tone=TONES.get(finding.verdict, ""), finding=finding.id),
+def _has_strategies(chosen: Sequence[Finding]) -> bool:
+    return "strategy" in chosen[0].subject
+
+
+def _where_it_varies(name: str, *, among_strategies: bool) -> Columns:
+    """Show a factor where it tells curves apart; with strategies always or never."""
+
+    def is_shown(chosen: Sequence[Finding]) -> bool:
+        if _has_strategies(chosen):
+            return among_strategies
+        return len({finding.subject[name] for finding in chosen if name in finding.subject}) > 1
+
+    return shown_where(is_shown, *factors(name))
+
+
+def _contender(finding: Finding) -> Value:
+    return Value(contender_of(finding.subject), finding=finding.id)
+
+
+CONTENDER: Final = text("strategy", _contender)
+_IDENTITY: Final[Columns] = (
+    *_where_it_varies("program", among_strategies=False),
+    *(
+        each
+        for name in ("load", "mean_work", "depth")
+        for each in _where_it_varies(name, among_strategies=True)
+    ),
+    *shown_where(_has_strategies, CONTENDER),
+)
+"""What tells the curves of a table apart."""
+
+
+def plain(role: str, heading: str, explanation: str = "") -> ColumnSpec[Finding]:
+    """Give an estimate as a number, of four digits where no interval says how many."""
+    by_interval, by_digits = estimate(role, "rounded"), estimate(role, "significant")
+
+    def fill(finding: Finding) -> Value:
+        found = finding.estimates[role]
+        return (by_interval if found.low is not None and found.unit == "ratio" else by_digits)(finding)
+
+    return number(heading, fill, explanation)
+
+
+def plain_fact(name: str) -> Fill:
+    """Fill with a fact, be it a number or text."""
+
+    def fill(finding: Finding) -> Value:
+        found = finding.facts[name]
+        if found is None:
+            return NOTHING
+        order = float(found) if isinstance(found, int | float) else None
+        return Value(f"{found:.4g}" if isinstance(found, float) else str(found), order)
+
+    return fill
+
+
+def rounded_column(role: str, heading: str, explanation: str = "") -> ColumnSpec[Finding]:
+    """Give an estimate with its unit, in the digits that its interval leaves."""
+    return number(heading, estimate(role, "rounded"), explanation)
+
+
+def _where_known(role: str, heading: str, explanation: str) -> Columns:
+    """Give an estimate that not every result has."""
+
+    def is_shown(chosen: Sequence[Finding]) -> bool:
+        return any(role in each.estimates and each.estimates[role].value is not None for each in chosen)
+
+    return shown_where(is_shown, rounded_column(role, heading, explanation))
+
+
+def interval(role: str) -> ColumnSpec[Finding]:
+    """Give the interval of an estimate."""
+    return text("95 % interval", limits(role, "rounded_interval"))
+
+
+def change(role: str, heading: str) -> Columns:
+    """Give a ratio as a signed difference from one, and its interval."""
+    return (
+        number(heading, estimate(role, "rounded_change")),
+        text("95 % interval", limits(role, "rounded_change_interval")),
     )
 
 
-def estimate_column(role: str, heading: str = "", explanation: str = "") -> Filled:
-    """Give the column of an estimate with its unit."""
-    column = Column(heading or role.replace("_", " "), is_number=True, explanation=explanation)
-    return Filled(column, lambda finding: _rounded_value(finding, role))
+SPEEDUP: Final = judged_table(
+    "speedup",
+    "Speed-up by workers",
+    (
+        *_IDENTITY,
+        *factors("workers"),
+        rounded_column("speedup", "speed-up"),
+        interval("speedup"),
+        rounded_column("shy", "shy", "how far the speed-up stays below the number of workers"),
+        *_where_known("cores_used", "cores used", "CPU time over wall time"),
+        *_where_known("machine", "machine", "speed-up of as many threads that share nothing"),
+        *_where_known("serial_fraction", "serial fraction", "of this point alone, by Karp and Flatt"),
+        *_where_known("rate", "rate", "median of the trials"),
+        text("crowd", lambda each: Value("more than cores" if each.facts["oversubscribed"] else "")),
+        JUDGED,
+    ),
+    file="speedup_by_workers",
+)
 
 
-def plain_column(role: str, heading: str, explanation: str = "") -> Filled:
-    """Give the column of an estimate as a number, of four digits where no interval says how many."""
-
-    def fill(finding: Finding) -> Value:
-        estimate = finding.estimates[role]
-        has_interval = estimate.low is not None and estimate.unit == "ratio"
-        return _rounded_value(finding, role) if has_interval else number_value(finding, role)
-
-    return Filled(Column(heading, is_number=True, explanation=explanation), fill)
+def _measured(finding: Finding) -> Value:
+    found = finding.estimates.get("measured")
+    if found is None or found.value is None:
+        return NOTHING
+    note = rounded_interval(found) if found.low is not None else ""
+    return Value(rounded(found), found.value, note=note, finding=finding.id)
 
 
-def interval_column(role: str) -> Filled:
-    """Give the column of an interval."""
-    return _limits_column(role, rounded_interval)
+HYPOTHESES: Final = judged_table(
+    "hypotheses",
+    "Expected before, found after",
+    (
+        prose("expected, and why", subject("text")),
+        text("range", plain_fact("expected")),
+        number("measured", _measured),
+        text("answer", VERDICT),
+    ),
+    is_key=True,
+)
+
+SOURCE_CLAIMS: Final = judged_table(
+    "source_claims",
+    "The source's numbers, computed again",
+    (
+        *factors("section"),
+        prose("claim", subject("text")),
+        number("printed", plain_fact("printed")),
+        number("recomputed", plain_fact("recomputed_digits")),
+        JUDGED,
+        prose("where it comes from", lambda finding: Value(str(finding.facts["note"]))),
+    ),
+)
 
 
-def _limits_column(role: str, written: Callable[[Estimate], str]) -> Filled:
-    """Give the column of an interval without its level, which stands in the heading."""
+PEAKS: Final = judged_table(
+    "peaks",
+    "Largest speed-up of each curve",
+    (
+        *_IDENTITY,
+        rounded_column("speedup", "largest speed-up"),
+        interval("speedup"),
+        plain("workers", "at workers"),
+        text("where", VERDICT),
+    ),
+)
 
-    def fill(finding: Finding) -> Value:
-        estimate = finding.estimates[role]
-        if estimate.low is None or estimate.high is None:
-            return Value("none", finding=finding.id)
-        doubt = "" if estimate.guaranteed else f" {DOUBT}"
-        limits = written(estimate).removeprefix(f"{level_text(estimate)} ").partition(",")[0]
-        return Value(f"{limits}{doubt}", finding=finding.id)
+CROWDING: Final = judged_table(
+    "oversubscription",
+    "What more workers than cores cost",
+    (
+        *_IDENTITY,
+        *factors("workers"),
+        number("against workers", plain_fact("full_workers")),
+        rounded_column("kept", "rate kept"),
+        interval("kept"),
+        rounded_column("drop", "drop"),
+        JUDGED,
+    ),
+)
 
-    return Filled(Column("95 % interval"), fill)
-
-
-def _rounded_value(finding: Finding, role: str) -> Value:
-    estimate = finding.estimates[role]
-    return Value(rounded(estimate), estimate.value, finding=finding.id)
-
-
-def change_interval_column(role: str) -> Filled:
-    """Give the column of an interval of a ratio, as differences from one."""
-    return _limits_column(role, rounded_change_interval)
-
-
-def fact_column(name: str, heading: str = "", *, is_number: bool = False, explanation: str = "") -> Filled:
-    """Give the column of a fact."""
-
-    def fill(finding: Finding) -> Value:
-        value = finding.facts[name]
-        if value is None:
-            return Value(NOT_AVAILABLE)
-        number = float(value) if isinstance(value, int | float) else None
-        return Value(f"{value:.4g}" if isinstance(value, float) else str(value), number)
-
-    title = heading or name.replace("_", " ")
-    return Filled(Column(title, is_number=is_number, explanation=explanation), fill)
-
-
-def identity_columns(chosen: Sequence[Finding]) -> list[Filled]:
-    """Give the columns that tell the curves of some findings apart."""
-    if not chosen or "strategy" not in chosen[0].subject:
-        return [
-            subject_column(name)
-            for name in IDENTITY
-            if len({finding.subject[name] for finding in chosen if name in finding.subject}) > 1
-        ]
-    return [*(subject_column(name) for name in ("load", "mean_work", "depth")), contender_column()]
-
-
-def table_of(  # noqa: PLR0913 - a table by its parts
-    chosen: Sequence[Finding],
-    columns: Sequence[Filled],
-    *,
-    name: str,
-    title: str,
-    note: str = "",
-    is_key: bool = False,
-    summary: str = "",
-) -> Table | None:
-    """Give a table of findings; nothing where there are none."""
-    if not chosen:
-        return None
-    rows = tuple(tuple(each.fill(finding) for each in columns) for finding in chosen)
-    is_doubtful = any(value.text.endswith(f" {DOUBT}") for row in rows for value in row)
-    return Table(
-        id=name,
-        title=title,
-        columns=tuple(each.column for each in columns),
-        rows=rows,
-        note=" ".join(filter(None, (note, DOUBT_NOTE if is_doubtful else ""))),
-        file=f"tables/{FILES.get(chosen[0].claim, name)}.csv",
-        is_key=is_key,
-        summary=summary or counted(finding.verdict for finding in chosen),
-    )
-
-
-def speedup_table(findings: FindingSet, *, is_key: bool) -> Table | None:
-    """Give one row per point of each curve."""
-    chosen = findings.of("speedup")
-    has_rates = bool(chosen) and "rate" in chosen[0].estimates
-    columns = [
-        *identity_columns(chosen),
-        subject_column("workers"),
-        estimate_column("speedup", "speed-up"),
-        interval_column("speedup"),
-        estimate_column("shy", "shy", "how far the speed-up stays below the number of workers"),
-        *_where_known(chosen, "cores_used", "cores used", "CPU time over wall time"),
-        *_where_known(chosen, "machine", "machine", "speed-up of as many threads that share nothing"),
-        *_where_known(chosen, "serial_fraction", "serial fraction", "of this point alone, by Karp and Flatt"),
-        *([estimate_column("rate", "rate", "median of the trials")] if has_rates else []),
-        Filled(
-            Column("crowd"),
-            lambda finding: Value("more than cores" if finding.facts["oversubscribed"] else ""),
+_FAIR: Final = "sd of the packets per worker over their mean; 0 is fair"
+_POSSIBLE: Final = "times as fast the pipeline could be without this alone, by how long its parts waited"
+WAITS: Final = judged_table(
+    "held_back_by",
+    "Who waited for whom",
+    (
+        *_IDENTITY,
+        *factors("workers"),
+        rounded_column("dispatcher_idle", "dispatcher idle", "time it had a packet and no room"),
+        rounded_column("worker_idle", "workers idle", "time without a packet, mean of the workers"),
+        rounded_column("least_idle", "least", "the worker that waited least"),
+        rounded_column("most_idle", "most", "the worker that waited most"),
+        *(plain(part, part, _POSSIBLE) for part in ("queues", "imbalance", "dispatcher")),
+        *shown_where(
+            lambda chosen: all("worker_packets_cv" in each.facts for each in chosen),
+            number("unfairness", plain_fact("worker_packets_cv"), _FAIR),
         ),
-        verdict_column(),
-    ]
-    return table_of(chosen, columns, name="speedup", title="Speed-up by workers", is_key=is_key)
+        text("held back by", VERDICT),
+    ),
+    note="workers: they lose less than a tenth of their time; cores: more threads want one than there are; "
+    "hand-over: a packet's way from the dispatcher to a worker, waking included.",
+)
+
+REGRESSIONS: Final = judged_table(
+    "regressions",
+    "Lines of speed-up on workers",
+    (
+        *_IDENTITY,
+        text("points: workers", plain_fact("point_set")),
+        plain("slope", "slope"),
+        interval("slope"),
+        number("p of slope 1 (HC3)", plain_fact("p_slope_one_hc3")),
+        plain("r_squared", "R2"),
+        JUDGED,
+    ),
+)
 
 
-def _where_known(chosen: Sequence[Finding], role: str, heading: str, explanation: str) -> list[Filled]:
-    """Give the column of an estimate that at least one finding has."""
-    is_known = any(role in each.estimates and each.estimates[role].value is not None for each in chosen)
-    return [estimate_column(role, heading, explanation)] if is_known else []
-
-
-def choice_table(findings: FindingSet) -> Table | None:
-    """Give one row per load, work and depth, the fastest contenders by number of workers."""
-    most = max(map(_contenders, findings.of("choice")), default=0)
-    chosen = [finding for finding in findings.of("choice") if _contenders(finding) == most]
-    if not chosen:
-        return None
-    rows: dict[tuple[str, str, str], dict[str, Finding]] = defaultdict(dict)
-    for finding in chosen:
-        of = finding.subject
-        rows[of["load"], of["mean_work"], of["depth"]][of["workers"]] = finding
-    workers = sorted({finding.subject["workers"] for finding in chosen}, key=int)
-    shortened = _single_lock(findings)
-    crowded = {finding.subject["workers"] for finding in chosen if finding.facts["oversubscribed"]}
-    return Table(
-        id="choices",
-        title="The fastest strategy, by load, work and workers",
-        columns=(
-            Column("load"),
-            Column("W", is_number=True, explanation="mean iterations per packet"),
-            Column("depth", is_number=True),
-            *(
-                Column(
-                    f"{count} {'worker' if count == '1' else 'workers'}",
-                    unit="more than cores" if count in crowded else "",
-                )
-                for count in workers
-            ),
-        ),
-        rows=tuple(
-            (
-                Value(load),
-                Value(work, float(work)),
-                Value(depth, float(depth)),
-                *(_choice(there.get(count), shortened) for count in workers),
-            )
-            for (load, work, depth), there in rows.items()
-        ),
-        note="Below the fastest: those that may be as fast, within the margin. Combinations in which not "
-        "every "
-        "strategy took part are left out.",
-        file="tables/choices.csv",
-        summary=f"{len(rows)} rows",
+def law_table(findings: FindingSet, law: str) -> Table | None:
+    """Give one row per curve and set of points: the parameters of ``amdahl`` or ``usl``."""
+    chosen = findings.of(law)
+    title: str = "The universal scalability law"
+    own: Columns = (
+        plain("coherence", "coherence"),
+        interval("coherence"),
+        plain("peak_workers", "peak at workers"),
+        interval("peak_workers"),
     )
-
-
-_NAMED: Final = 1
-
-
-def _contenders(finding: Finding) -> int:
-    value = finding.facts["contenders"]
-    return value if isinstance(value, int) else 0
-
-
-def _single_lock(findings: FindingSet) -> str:
-    """Give the ending of names that says nothing where all strategies have the same lock."""
-    locks = {finding.subject["lock"] for finding in findings.of("speedup")} - {NO_LOCK}
-    return f" ({next(iter(locks))})" if len(locks) == 1 else ""
-
-
-def _choice(finding: Finding | None, shortened: str) -> Value:
-    if finding is None:
-        return Value("")
-    others = [name.removesuffix(shortened) for name in json.loads(str(finding.facts["as_good"]))]
-    rest = len(others) - _NAMED
-    note = f"or {', '.join(others[:_NAMED])}" + (f" and {rest} more" if rest > 0 else "") if others else ""
-    if len(others) + 1 == _contenders(finding):
-        note = "all may be as fast"
-    return Value(str(finding.facts["best"]).removesuffix(shortened), note=note, finding=finding.id)
-
-
-def _use(finding: Finding) -> Value:
-    if finding.verdict in {UNDECIDED, DESCRIPTIVE}:
-        return Value(finding.verdict, note=f"ahead: {finding.facts['best']}", finding=finding.id)
-    return Value(finding.verdict, tone="good", finding=finding.id)
-
-
-def recommendation_table(findings: FindingSet) -> Table | None:
-    """Give one row per situation: what to use, what is not certainly slower, what comes last."""
-    columns = [
-        *(subject_column(name) for name in ("load", "depth", "crowd")),
-        Filled(Column("use"), _use),
-        Filled(Column("not certainly slower", is_prose=True), lambda f: Value(str(f.facts["as_good_text"]))),
-        change_column("over_lock_free", "against LockFree"),
-        change_interval_column("over_lock_free"),
-        fact_column("worst", "lowest score"),
-        estimate_column("worst_score", "its share of the highest"),
-        interval_column("worst_score"),
-    ]
-    note = "Score: geometric mean, over all work and workers of the situation, of rate over the best rate."
-    return table_of(
-        findings.of("recommendation"),
-        columns,
-        name="recommendations",
-        title="What to use in which situation",
-        note=note,
+    if law == "amdahl":
+        title = "Amdahl's law"
+        ceiling = plain("ceiling", "ceiling", "speed-up that no number of workers exceeds")
+        own = (ceiling, interval("ceiling"))
+    columns = (
+        *_IDENTITY,
+        text("points: workers", plain_fact("point_set")),
+        plain("efficiency", "efficiency", "speed-up of one worker"),
+        plain("contention", "contention"),
+        interval("contention"),
+        *own,
+        number("largest error [%]", plain_fact("largest_error_percent")),
+        text("beyond the points", VERDICT),
     )
-
-
-def hypothesis_table(findings: FindingSet) -> Table | None:
-    """Give one row per hypothesis of the plan."""
-
-    def measured(finding: Finding) -> Value:
-        estimate = finding.estimates.get("measured")
-        if estimate is None or estimate.value is None:
-            return Value(NOT_AVAILABLE)
-        note = rounded_interval(estimate) if estimate.low is not None else ""
-        return Value(rounded(estimate), estimate.value, note=note, finding=finding.id)
-
-    columns = [
-        Filled(Column("expected, and why", is_prose=True), lambda finding: Value(finding.subject["text"])),
-        fact_column("expected", "range"),
-        Filled(Column("measured", is_number=True), measured),
-        verdict_column("answer"),
-    ]
-    return table_of(
-        findings.of("hypothesis"),
-        columns,
-        name="hypotheses",
-        title="Expected before, found after",
-        is_key=True,
-    )
-
-
-def claim_table(findings: FindingSet) -> Table | None:
-    """Give one row per number of the source's text, those that its data contradict first."""
-    chosen = sorted(findings.of("source_claim"), key=lambda finding: finding.verdict == "agrees")
-    columns = [
-        subject_column("section"),
-        Filled(Column("claim", is_prose=True), lambda finding: Value(finding.subject["text"])),
-        fact_column("printed", is_number=True),
-        fact_column("recomputed_digits", "recomputed", is_number=True),
-        verdict_column(),
-        Filled(Column("where it comes from", is_prose=True), lambda f: Value(str(f.facts["note"]))),
-    ]
-    return table_of(chosen, columns, name="source_claims", title="The source's numbers, computed again")
-
-
-def change_column(role: str, heading: str) -> Filled:
-    """Give the column of a ratio as a signed difference from one."""
-
-    def fill(finding: Finding) -> Value:
-        estimate = finding.estimates[role]
-        return Value(rounded_change(estimate), estimate.value, finding=finding.id)
-
-    return Filled(Column(heading, is_number=True), fill)
+    is_own = all(each.facts["is_own_share"] for each in chosen)
+    note = "Of the program's own share: what the machine lets threads that share nothing lose is taken off."
+    return judged_table(law, title, columns, note=note if is_own else "").build(chosen)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.page import Column, Table, Value
+from steelyard.model.finding import Finding
+from steelyard.report.fills import at, estimate, fact, pivoted, shared, subject, subjects, verdict
+from steelyard.report.page import Value
 from steelyard.report.slots import NOT_AVAILABLE, write
-from steelyard.studies.report_values import estimate_value, fact_value, number_value
+from steelyard.report.table_spec import TableSpec, number, text
 from steelyard.studies.stability.report_messages import (
     errors_message,
     filled,
@@ -14,24 +16,40 @@ from steelyard.studies.stability.report_messages import (
     groups_message,
     parallel_message,
 )
-from steelyard.studies.stability.report_values import (
-    TABLE_NUMBERS,
-    place,
-    ratio_value,
-    seconds_value,
-    size_of,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from steelyard.model.finding import Finding, FindingSet
+    from steelyard.model.finding import FindingSet
+    from steelyard.report.fills import Fill
+    from steelyard.report.page import Table
     from steelyard.studies.stability.report_data import Key
+
+TABLE_NUMBERS: Final = {"cpu": 1, "wall": 2}
+"""Numbers of the tables of the published study."""
+
+SECONDS_DECIMALS: Final = 7
+"""SOURCE: digits of the published tables."""
 
 HOMOGENOUS: Final = "parallel-homogenous,"
 """Start of the label of a setup in which all workers execute the same workload, unbound."""
 
 COARSE: Final = "coarse"
+
+
+def _seconds(role: str) -> Fill:
+    return estimate(role, f"{{:.{SECONDS_DECIMALS}f}}".format)
+
+
+def _unmeasured(chosen: Sequence[Finding], missing: Sequence[Key]) -> list[Finding]:
+    """Give a finding without estimates for each cell that was not measured."""
+    keys = ("isolation", "setup", "workload")
+    measured = {tuple(finding.subject[key] for key in keys) for finding in chosen}
+    return [
+        Finding("", "missing", dict(zip(keys, place, strict=True)), NOT_AVAILABLE)
+        for place in missing
+        if place not in measured
+    ]
 
 
 def outside_error_table(findings: FindingSet, missing: Sequence[Key], metric: str) -> Table | None:
@@ -49,42 +67,23 @@ def outside_error_table(findings: FindingSet, missing: Sequence[Key], metric: st
     chosen = [finding for finding in findings.of("outside_error") if finding.subject["metric"] == metric]
     if not chosen:
         return None
-    measured = {place(finding) for finding in chosen}
-    rows = tuple(
-        (
-            Value(finding.subject["setup"]),
-            Value(finding.subject["isolation"]),
-            Value(finding.subject["workload"]),
-            seconds_value(finding, "mean"),
-            seconds_value(finding, "sd"),
-            number_value(finding, "cv"),
-        )
-        for finding in chosen
-    ) + tuple(
-        (Value(setup), Value(isolation), Value(workload), *[Value(NOT_AVAILABLE)] * 3)
-        for isolation, setup, workload in missing
-        if (isolation, setup, workload) not in measured
-    )
-    return Table(
-        id=f"outside_error_{metric}",
-        title=f"Table {TABLE_NUMBERS[metric]}. Error of the outside {metric} clock, sorted by relative error",
-        columns=(
-            Column("setup"),
-            Column("isolation"),
-            Column("workload"),
-            Column(f"{metric}_err_mean", "s", is_number=True, explanation="mean of |outside - own|"),
-            Column(
-                f"{metric}_err_sd", "s", is_number=True, explanation="standard deviation of |outside - own|"
-            ),
-            Column(
-                f"{metric}_err_cv", "%", is_number=True, explanation="100 x sd of the error / mean own time"
-            ),
+    error = f"{metric}_err"
+    columns = (
+        *subjects("setup", "isolation", "workload"),
+        number(f"{error}_mean", _seconds("mean"), "mean of |outside - own|", unit="s"),
+        number(f"{error}_sd", _seconds("sd"), "standard deviation of |outside - own|", unit="s"),
+        number(
+            f"{error}_cv", estimate("cv", "significant"), "100 x sd of the error / mean own time", unit="%"
         ),
-        rows=rows,
-        note="Error = |outside - own| of each iteration; cells without CPU binding. NA: not measured.",
-        file="tables/outside_error.csv",
-        summary=errors_message(chosen),
     )
+    return TableSpec(
+        f"outside_error_{metric}",
+        f"Table {TABLE_NUMBERS[metric]}. Error of the outside {metric} clock, sorted by relative error",
+        columns,
+        "Error = |outside - own| of each iteration; cells without CPU binding. NA: not measured.",
+        file="outside_error",
+        summary=lambda _: errors_message(chosen),
+    ).build([*chosen, *_unmeasured(chosen, missing)])
 
 
 def clock_trust_table(findings: FindingSet) -> Table | None:
@@ -92,58 +91,23 @@ def clock_trust_table(findings: FindingSet) -> Table | None:
     chosen = findings.of("clock_trust")
     if not chosen:
         return None
-    clocks = list(dict.fromkeys(finding.subject["clock"] for finding in chosen))
-    by_place = {(finding.subject["isolation"], finding.subject["clock"]): finding for finding in chosen}
-    isolations = dict.fromkeys(finding.subject["isolation"] for finding in chosen)
-    rows = tuple(
-        (Value(name), *(_trusted(by_place.get((name, clock))) for clock in clocks)) for name in isolations
+    clocks = dict.fromkeys(finding.subject["clock"] for finding in chosen)
+    columns = (
+        text("isolation", shared(subject("isolation"))),
+        *(number(clock, at(clock, _trusted), unit="workers") for clock in clocks),
     )
     tolerance = write(chosen[0].facts["tolerance_percent"], "percent")
-    return Table(
-        id="clock_trust",
-        title="Clocks trusted up to this number of workers",
-        columns=(Column("isolation"), *(Column(clock, "workers", is_number=True) for clock in clocks)),
-        rows=rows,
-        note=f"Trusted: the standard deviation of the error stays below {tolerance} of the run time for "
+    return TableSpec(
+        "clock_trust",
+        "Clocks trusted up to this number of workers",
+        columns,
+        f"Trusted: the standard deviation of the error stays below {tolerance} of the run time for "
         f"every workload. Small: the largest error, or the one that ends the trust.",
-    )
+        file=None,
+    ).build(pivoted(chosen, ("isolation",), lambda finding: finding.subject["clock"]))
 
 
-def granularity_table(findings: FindingSet) -> Table | None:
-    """Give the step of every clock, coarse ones first."""
-    chosen = sorted(findings.of("clock_granularity"), key=lambda finding: finding.verdict != COARSE)
-    if not chosen:
-        return None
-    rows = tuple(
-        (
-            Value(finding.subject["isolation"]),
-            Value(finding.subject["clock"]),
-            estimate_value(finding, "step"),
-            fact_value(finding, "share_of_iteration_percent"),
-            Value(finding.verdict, tone="warn" if finding.verdict == COARSE else "good", finding=finding.id),
-        )
-        for finding in chosen
-    )
-    return Table(
-        id="clock_granularity",
-        title="Step of each clock",
-        columns=(
-            Column("isolation"),
-            Column("clock"),
-            Column("step", is_number=True),
-            Column("share of a median iteration", "%", is_number=True),
-            Column("judgement"),
-        ),
-        rows=rows,
-        note="Clocks of an imported file cannot be finer than the digits it was written with.",
-        file="tables/clock_granularity.csv",
-        summary=granularity_message(chosen),
-    )
-
-
-def _trusted(finding: Finding | None) -> Value:
-    if finding is None:
-        return Value(NOT_AVAILABLE)
+def _trusted(finding: Finding) -> Value:
     limit = finding.facts["trusted_up_to_workers"]
     note = filled("{estimates.worst}, {facts.shown_workload}", finding)
     if not isinstance(limit, (int, float)) or not limit:
@@ -151,27 +115,49 @@ def _trusted(finding: Finding | None) -> Value:
     return Value(f"{limit:g}", float(limit), note=note, finding=finding.id)
 
 
-def error_groups_table(findings: FindingSet) -> Table | None:
-    """Give the number of cells whose relative error exceeds 5, 10 and 20 %."""
-    chosen = findings.of("outside_error_groups")
-    if not chosen:
-        return None
-    rows = tuple(
-        (
-            *(Value(finding.subject[key]) for key in ("metric", "setup", "isolation")),
-            *(fact_value(finding, key) for key in ("cells", "over_5", "over_10", "over_20")),
-        )
-        for finding in chosen
+def _judgement(finding: Finding) -> Value:
+    return verdict({finding.verdict: "warn" if finding.verdict == COARSE else "good"})(finding)
+
+
+GRANULARITY: Final = TableSpec(
+    "clock_granularity",
+    "Step of each clock",
+    (
+        *subjects("isolation", "clock"),
+        number("step", estimate("step")),
+        number("share of a median iteration", fact("share_of_iteration_percent"), unit="%"),
+        text("judgement", _judgement),
+    ),
+    "Clocks of an imported file cannot be finer than the digits it was written with.",
+    summary=granularity_message,
+)
+
+
+def granularity_table(findings: FindingSet) -> Table | None:
+    """Give the step of every clock, coarse ones first."""
+    return GRANULARITY.build(
+        sorted(findings.of("clock_granularity"), key=lambda each: each.verdict != COARSE)
     )
-    counts = tuple(Column(name, is_number=True) for name in ("cells", "over 5 %", "over 10 %", "over 20 %"))
-    return Table(
-        id="outside_error_groups",
-        title="Cells with a relative error above 5, 10 and 20 %",
-        columns=(Column("metric"), Column("setup"), Column("isolation"), *counts),
-        rows=rows,
-        note="The limits are those of the published study.",
-        summary=groups_message(chosen),
-    )
+
+
+ERROR_GROUPS: Final = TableSpec(
+    "outside_error_groups",
+    "Cells with a relative error above 5, 10 and 20 %",
+    (
+        *subjects("metric", "setup", "isolation"),
+        number("cells", fact("cells")),
+        *(number(f"over {limit} %", fact(f"over_{limit}")) for limit in (5, 10, 20)),
+    ),
+    "The limits are those of the published study.",
+    file=None,
+    summary=groups_message,
+)
+
+
+def _workers(finding: Finding) -> Value:
+    """Give the number of workers of a setup; nothing when it states none."""
+    size = finding.subject["setup"].rpartition(",")[2]
+    return Value(size, float(size)) if size.isdigit() else Value("", 0.0)
 
 
 def parallel_ratio_table(findings: FindingSet, missing: Sequence[Key]) -> Table | None:
@@ -179,38 +165,18 @@ def parallel_ratio_table(findings: FindingSet, missing: Sequence[Key]) -> Table 
     chosen = findings.of("parallel_ratio")
     if not chosen:
         return None
-    measured = {place(finding) for finding in chosen}
-    rows = tuple(
-        (
-            Value(size_of(finding.subject["setup"]), float(size_of(finding.subject["setup"]) or 0)),
-            Value(finding.subject["workload"]),
-            Value(finding.subject["isolation"]),
-            ratio_value(finding),
-        )
-        for finding in chosen
-    ) + tuple(
-        (
-            Value(size_of(setup), float(size_of(setup) or 0)),
-            Value(workload),
-            Value(isolation),
-            Value(NOT_AVAILABLE),
-        )
-        for isolation, setup, workload in missing
-        if setup.startswith(HOMOGENOUS) and (isolation, setup, workload) not in measured
+    homogenous = [place for place in missing if place[1].startswith(HOMOGENOUS)]
+    columns = (
+        number("setup_size", _workers),
+        text("workload_label", subject("workload")),
+        text("isolation", subject("isolation")),
+        number("parallel_ratio", estimate("ratio", lambda value: f"{value * 100:.2f}"), unit="%"),
     )
-    return Table(
-        id="parallel_ratio",
-        title=f"Table {TABLE_NUMBERS['parallel']}. Ratio of the time with all workers running to the "
-        f"whole time, ascending",
-        columns=(
-            Column("setup_size", is_number=True),
-            Column("workload_label"),
-            Column("isolation"),
-            Column("parallel_ratio", "%", is_number=True),
-        ),
-        rows=rows,
-        note="(earliest start of the last iteration - latest start of the first) / (latest start - "
+    return TableSpec(
+        "parallel_ratio",
+        "Table 5. Ratio of the time with all workers running to the whole time, ascending",
+        columns,
+        "(earliest start of the last iteration - latest start of the first) / (latest start - "
         "earliest start).",
-        file="tables/parallel_ratio.csv",
-        summary=parallel_message(chosen),
-    )
+        summary=lambda _: parallel_message(chosen),
+    ).build([*chosen, *_unmeasured(chosen, homogenous)])

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.page import Column, Notice, Pairs, Table, Value
+from steelyard.report.fills import NOTHING
+from steelyard.report.page import Notice, Pairs, Value
+from steelyard.report.table_spec import TableSpec, number, prose, text
 from steelyard.studies.stability.report_data import setup_label
 from steelyard.units import format_bytes, format_significant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from pydantic import JsonValue
 
     from steelyard.report.page import Block
+    from steelyard.report.table_spec import ColumnSpec
     from steelyard.studies.stability.report_data import Recorded
     from steelyard.studies.stability.report_subjects import Subjects
 
@@ -81,41 +84,48 @@ def _leaf(name: str, value: str | float) -> str:
 def technologies(recorded: Recorded, subjects: Subjects) -> Block | None:
     """Give each technology: measured or not, which version, why not."""
     described = recorded.provenance.technologies if recorded.provenance else {}
-    names = list(dict.fromkeys([*subjects.isolations, *described]))
-    rows = tuple(_technology(name, described.get(name), name in subjects.isolations) for name in names)
-    columns = (
-        *(Column(key) for key in ("isolation", "measured")),
-        *(Column(key, is_prose=True) for key in ("version", "reason or remark")),
-    )
-    return Table("technologies", "Isolation technologies", columns, rows) if rows else None
+
+    def facts(name: str) -> Mapping[str, JsonValue]:
+        found = described.get(name)
+        return found if isinstance(found, dict) else {}
+
+    def is_measured(name: str) -> Value:
+        return Value("yes", tone="good") if name in subjects.isolations else Value("no", tone="na")
+
+    def remark(name: str) -> Value:
+        said = [str(facts(name)[key]) for key in ("reason", "repair", "remark") if facts(name).get(key)]
+        if name not in subjects.isolations and facts(name).get("available"):
+            said.append("works here, but is not part of this study's plan")
+        return Value("; ".join(said))
+
+    return TableSpec(
+        "technologies",
+        "Isolation technologies",
+        (
+            text("isolation", Value),
+            text("measured", is_measured),
+            prose("version", lambda name: Value(str(facts(name).get("version") or ""))),
+            prose("reason or remark", remark),
+        ),
+        file=None,
+    ).build(list(dict.fromkeys([*subjects.isolations, *described])))
 
 
-def _technology(name: str, described: JsonValue, is_measured: bool) -> tuple[Value, ...]:  # noqa: FBT001 - private
-    facts = described if isinstance(described, dict) else {}
-    version = str(facts.get("version") or "")
-    remarks = [str(facts[key]) for key in ("reason", "repair", "remark") if facts.get(key)]
-    if not is_measured and facts.get("available"):
-        remarks.append("works here, but is not part of this study's plan")
-    remark = "; ".join(remarks)
-    measured = Value("yes", tone="good") if is_measured else Value("no", tone="na")
-    return Value(name), measured, Value(version), Value(remark)
-
-
-def cells(recorded: Recorded, subjects: Subjects) -> Block:
+def cells(recorded: Recorded, subjects: Subjects) -> Block | None:
     """Give the number of runs per setup and isolation."""
     keys = ["isolation", "setup_type", "setup_size", "affinity"]
     counts = Counter((row["isolation"], setup_label(row)) for row in recorded.runs.select(keys).to_pylist())
-    rows = tuple(
-        (Value(setup), *(_runs(counts.get((isolation, setup))) for isolation in subjects.isolations))
-        for setup in subjects.setups
-    )
-    columns = (Column("setup"), *(Column(name, "runs", is_number=True) for name in subjects.isolations))
-    workloads = ", ".join(subjects.workloads)
-    return Table("cells", "Runs per setup and isolation", columns, rows, note=f"Workloads: {workloads}.")
 
+    def runs(isolation: str) -> ColumnSpec[str]:
+        def fill(setup: str) -> Value:
+            count = counts.get((isolation, setup))
+            return NOTHING if count is None else Value(f"{count}", float(count))
 
-def _runs(count: int | None) -> Value:
-    return Value("NA") if count is None else Value(f"{count}", float(count))
+        return number(isolation, fill, unit="runs")
+
+    columns = (text("setup", Value), *map(runs, subjects.isolations))
+    note = f"Workloads: {', '.join(subjects.workloads)}."
+    return TableSpec("cells", "Runs per setup and isolation", columns, note, file=None).build(subjects.setups)
 
 
 def missing_table(recorded: Recorded) -> Block | None:
@@ -129,18 +139,23 @@ def missing_table(recorded: Recorded) -> Block | None:
         )
         for cell in missing
     )
-    rows = tuple(
-        (Value(isolation), Value(setup), Value(f"{count}", float(count)), Value(reason))
-        for (isolation, setup, reason), count in groups.items()
-    )
-    columns = (
-        Column("isolation"),
-        Column("setup"),
-        Column("cells", is_number=True),
-        Column("why", is_prose=True),
-    )
-    reasons = Counter(cell.missing for cell in missing)
-    most = reasons.most_common(1)
-    said = f"{len(missing)} cells, most often ({most[0][1]}): {most[0][0]}" if most else ""
-    title = "Missing cells (NA everywhere)"
-    return Table("missing_cells", title, columns, rows, summary=said) if rows else None
+    most = Counter(cell.missing for cell in missing).most_common(1)
+
+    def part(place: int) -> Callable[[tuple[str, str, str]], Value]:
+        return lambda row: Value(row[place])
+
+    def cell_count(row: tuple[str, str, str]) -> Value:
+        return Value(f"{groups[row]}", float(groups[row]))
+
+    return TableSpec(
+        "missing_cells",
+        "Missing cells (NA everywhere)",
+        (
+            text("isolation", part(0)),
+            text("setup", part(1)),
+            number("cells", cell_count),
+            prose("why", part(2)),
+        ),
+        file=None,
+        summary=lambda _: f"{len(missing)} cells, most often ({most[0][1]}): {most[0][0]}",
+    ).build(list(groups))

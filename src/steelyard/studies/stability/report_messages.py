@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.report.sentence import fill
 from steelyard.report.slots import NOT_AVAILABLE, percent, write
-from steelyard.studies.report_values import counted
+from steelyard.report.table_spec import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

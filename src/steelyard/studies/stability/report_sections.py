@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.page import Column, Prose, Section, Table, Value
+from steelyard.report.fills import estimate
+from steelyard.report.page import Prose, Section, Value
 from steelyard.report.sentence import enumerate_findings, join, plain
 from steelyard.report.slots import write
+from steelyard.report.table_spec import TableSpec, number, text
 from steelyard.studies.report_blocks import present
 from steelyard.studies.report_repeat import repeat_section
-from steelyard.studies.report_values import estimate_value
 from steelyard.studies.stability import report_clock_tables as clocks
 from steelyard.studies.stability import report_figures as figures
 from steelyard.studies.stability import report_load_figures as loads
@@ -18,7 +19,6 @@ from steelyard.studies.stability import report_measured as measured
 from steelyard.studies.stability import report_shape_tables as shapes
 from steelyard.studies.stability import report_tables as tables
 from steelyard.studies.stability.report_data import missing_cells
-from steelyard.studies.stability.report_glance import glance_table
 from steelyard.studies.stability.report_glossary import GLOSSARY
 from steelyard.studies.stability.report_sentences import PHRASING
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from steelyard.model.finding import Finding, FindingSet
     from steelyard.report.page import Block
+    from steelyard.report.table_spec import ColumnSpec
     from steelyard.studies.stability.report_data import Recorded
     from steelyard.studies.stability.report_subjects import Subjects
 
@@ -47,7 +48,7 @@ def sections(recorded: Recorded, subjects: Subjects) -> tuple[Section, ...]:
             "glance",
             "At a glance",
             "One row per isolation; every value leads to its interval and method.",
-            present(glance_table(findings)),
+            present(tables.glance_table(findings)),
         ),
         Section(
             "measured",
@@ -81,7 +82,7 @@ def sections(recorded: Recorded, subjects: Subjects) -> tuple[Section, ...]:
                 figures.error_run_figure(recorded, subjects),
                 clocks.outside_error_table(findings, missing, "cpu"),
                 clocks.outside_error_table(findings, missing, "wall"),
-                clocks.error_groups_table(findings),
+                clocks.ERROR_GROUPS.build(findings.of("outside_error_groups")),
             ),
         ),
         Section(
@@ -95,8 +96,8 @@ def sections(recorded: Recorded, subjects: Subjects) -> tuple[Section, ...]:
                 shapes.steadiness_table(findings),
                 figures.box_figure(recorded, subjects),
                 _say_remarkable(findings, "warm_up"),
-                shapes.warm_up_table(findings),
-                shapes.worker_table(findings),
+                shapes.WARM_UP.build(findings.of("warm_up")),
+                shapes.WORKERS.build(findings.of("worker_difference")),
                 _say(findings, "input_dependence"),
                 _say(findings, "counter_correlation"),
             ),
@@ -148,7 +149,7 @@ def sections(recorded: Recorded, subjects: Subjects) -> tuple[Section, ...]:
                     "affinity",
                     "Standard deviations compared with and without binding",
                 ),
-                tables.class_count_table(findings),
+                tables.CLASS_COUNTS.build(findings.of("class_counts")),
             ),
         ),
         repeat_section(recorded.provenance, PHRASING, findings, recorded.plan),
@@ -231,8 +232,8 @@ def _machine_trust(recorded: Recorded) -> Iterable[Block | None]:
 
 def _sessions(recorded: Recorded) -> Iterable[Block | None]:
     """Give what the gate saw and which settings were changed, session by session."""
-    for number, session in enumerate(recorded.provenance.sessions if recorded.provenance else (), start=1):
-        suffix = f" (session {number})" if number > 1 else ""
+    for place, session in enumerate(recorded.provenance.sessions if recorded.provenance else (), start=1):
+        suffix = f" (session {place})" if place > 1 else ""
         for title, records in (("What the gate saw", session.gate), ("Machine settings", session.tunings)):
             yield _records_table(f"{title}{suffix}", records, _record_message(records))
 
@@ -251,11 +252,13 @@ def _records_table(title: str, records: Sequence[dict[str, JsonValue]], message:
     if not records:
         return None
     rows = [dict(measured.flattened(record, "")) for record in records]
-    keys = list(dict.fromkeys(key for row in rows for key in row))
-    columns = tuple(Column(key) for key in keys)
+
+    def column(key: str) -> ColumnSpec[dict[str, str]]:
+        return text(key, lambda row: Value(row.get(key, "")))
+
+    columns = tuple(map(column, dict.fromkeys(key for row in rows for key in row)))
     name = re.sub(r"[^a-z0-9]+", "_", title.lower()).strip("_")
-    values = tuple(tuple(Value(row.get(key, "")) for key in keys) for row in rows)
-    return Table(name, title, columns, values, summary=message)
+    return TableSpec(name, title, columns, file=None, summary=lambda _: message).build(rows)
 
 
 def _calibration(findings: FindingSet) -> Block | None:
@@ -263,8 +266,16 @@ def _calibration(findings: FindingSet) -> Block | None:
     if not chosen:
         return None
     finding = chosen[0]
-    estimates = [(role, estimate_value(finding, role)) for role in finding.estimates]
+    estimates = [(role, estimate(role)(finding)) for role in finding.estimates]
     facts = [(key, Value(write(value), finding=finding.id)) for key, value in finding.facts.items()]
-    rows = tuple((Value(re.sub(r"[._]", " ", name)), value) for name, value in (*estimates, *facts))
-    columns = (Column("what"), Column("value", is_number=True))
-    return Table("calibration", "Steelyard's own error on this host", columns, rows, summary=finding.verdict)
+    spec: TableSpec[tuple[str, Value]] = TableSpec(
+        "calibration",
+        "Steelyard's own error on this host",
+        (
+            text("what", lambda row: Value(re.sub(r"[._]", " ", row[0]))),
+            number("value", lambda row: row[1]),
+        ),
+        file=None,
+        summary=lambda _: finding.verdict,
+    )
+    return spec.build([*estimates, *facts])

@@ -1,11 +1,13 @@
-"""Tables of the stability report about the shape of series: growth with load, warm-up, workers."""
+"""Tables of the stability report about series: growth with load, warm-up, workers, disturbances."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.page import Column, Table, Value
+from steelyard.report.fills import at, pivoted, shared, subject, subjects, verdict
+from steelyard.report.page import Value
 from steelyard.report.slots import NOT_AVAILABLE, percent
+from steelyard.report.table_spec import TableSpec, number, prose, text
 from steelyard.studies.stability.report_messages import (
     contamination_message,
     filled,
@@ -15,7 +17,11 @@ from steelyard.studies.stability.report_messages import (
 from steelyard.units import format_significant
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from steelyard.model.finding import Finding, FindingSet
+    from steelyard.report.fills import Fill
+    from steelyard.report.page import Table
 
 NOT_MEASURED: Final = "not measured"
 _DIGITS: Final = 4
@@ -26,20 +32,25 @@ def growth_table(findings: FindingSet) -> Table | None:
     chosen = findings.of("dispersion_by_load")
     if all(finding.verdict == NOT_MEASURED for finding in chosen):
         return None
-    by_place = {(finding.subject["workload"], finding.subject["isolation"]): finding for finding in chosen}
-    isolations = list(dict.fromkeys(finding.subject["isolation"] for finding in chosen))
-    workloads = dict.fromkeys(finding.subject["workload"] for finding in chosen)
-    rows = tuple(
-        (Value(name), *(_growth(by_place.get((name, isolation))) for isolation in isolations))
-        for name in workloads
+    isolations = dict.fromkeys(finding.subject["isolation"] for finding in chosen)
+    columns = (
+        text("workload", shared(subject("workload"))),
+        *(number(name, at(name, _growth), unit="workers") for name in isolations),
     )
-    return Table(
-        id="dispersion_growth",
-        title="Number of workers at which dispersion starts to grow",
-        columns=(Column("workload"), *(Column(name, "workers", is_number=True) for name in isolations)),
-        rows=rows,
-        note="no growth: none that is larger than the intervals allow to tell.",
-    )
+    return TableSpec(
+        "dispersion_growth",
+        "Number of workers at which dispersion starts to grow",
+        columns,
+        "no growth: none that is larger than the intervals allow to tell.",
+        file=None,
+    ).build(pivoted(chosen, ("workload",), lambda finding: finding.subject["isolation"]))
+
+
+def _growth(finding: Finding) -> Value:
+    start = finding.facts["starts_at"]
+    if not isinstance(start, (int, float)):
+        return Value(NOT_AVAILABLE if finding.verdict == NOT_MEASURED else "no growth", finding=finding.id)
+    return Value(f"{start:g}", float(start), finding=finding.id)
 
 
 def steadiness_table(findings: FindingSet) -> Table | None:
@@ -47,31 +58,25 @@ def steadiness_table(findings: FindingSet) -> Table | None:
     chosen = findings.of("least_steady_cell")
     if not chosen:
         return None
-    by_place = {(finding.subject["isolation"], finding.subject["load"]): finding for finding in chosen}
     loads = sorted({finding.subject["load"] for finding in chosen}, key=int)
-    isolations = dict.fromkeys(finding.subject["isolation"] for finding in chosen)
-    rows = tuple(
-        (Value(name), *(_steadiness(by_place.get((name, load))) for load in loads)) for name in isolations
+    columns = (
+        text("isolation", shared(subject("isolation"))),
+        *(prose("1 worker" if load == "1" else f"{load} workers", at(load, _steadiness)) for load in loads),
     )
     tolerance = percent(float(chosen[0].facts["tolerance_percent"] or 0.0))
-    return Table(
-        id="least_steady",
-        title="The least steady program at each load: cv of its CPU time",
-        columns=(
-            Column("isolation"),
-            *(Column("1 worker" if load == "1" else f"{load} workers", is_prose=True) for load in loads),
-        ),
-        rows=rows,
-        note=f"Verdict: where the interval lies to the tolerance of {tolerance}.",
-    )
+    return TableSpec(
+        "least_steady",
+        "The least steady program at each load: cv of its CPU time",
+        columns,
+        f"Verdict: where the interval lies to the tolerance of {tolerance}.",
+        file=None,
+    ).build(pivoted(chosen, ("isolation",), lambda finding: finding.subject["load"]))
 
 
 _TONES: Final = {"within the tolerance": "good", "beyond the tolerance": "slower"}
 
 
-def _steadiness(finding: Finding | None) -> Value:
-    if finding is None:
-        return Value(NOT_AVAILABLE)
+def _steadiness(finding: Finding) -> Value:
     return Value(
         filled("{estimates.cv}, {facts.workload}", finding),
         finding.estimates["cv"].value,
@@ -81,127 +86,64 @@ def _steadiness(finding: Finding | None) -> Value:
     )
 
 
-def _growth(finding: Finding | None) -> Value:
-    if finding is None:
-        return Value(NOT_AVAILABLE)
-    start = finding.facts["starts_at"]
-    if not isinstance(start, (int, float)):
-        return Value(NOT_AVAILABLE if finding.verdict == NOT_MEASURED else "no growth", finding=finding.id)
-    return Value(f"{start:g}", float(start), finding=finding.id)
+def _number(key: str, factor: float = 1) -> Fill:
+    def write_number(value: float) -> str:
+        return f"{value}" if isinstance(value, int) else format_significant(value * factor, _DIGITS)
+
+    return _fact(key, write_number, factor)
 
 
-def warm_up_table(findings: FindingSet) -> Table | None:
-    """Give the course of each series: first value against median, windows, outliers."""
-    chosen = findings.of("warm_up")
-    if not chosen:
-        return None
-    columns = (
-        Column("setup"),
-        Column("isolation"),
-        Column("workload"),
-        Column("first value", "ms", is_number=True),
-        Column("median", "ms", is_number=True),
-        Column(
+def _fact(key: str, write_number: Callable[[float], str], factor: float = 1) -> Fill:
+    """Fill with a fact that is a number, written and scaled in a way of its own."""
+
+    def fill(finding: Finding) -> Value:
+        value = finding.facts[key]
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return Value(NOT_AVAILABLE, finding=finding.id)
+        return Value(write_number(value), value * factor, finding=finding.id)
+
+    return fill
+
+
+def _course(finding: Finding) -> Value:
+    return verdict({finding.verdict: "same" if finding.verdict == "flat" else "warn"})(finding)
+
+
+WARM_UP: Final = TableSpec(
+    "warm_up",
+    "Course of each series",
+    (
+        *subjects("setup", "isolation", "workload"),
+        number("first value", _number("first_value_s", 1e3), unit="ms"),
+        number("median", _number("median_s", 1e3), unit="ms"),
+        number(
             "window sd",
-            "ratio",
-            is_number=True,
-            explanation="median sd of windows of 10 over the sd of the series",
+            _number("window_sd_ratio"),
+            "median sd of windows of 10 over the sd of the series",
+            unit="ratio",
         ),
-        Column("outliers", is_number=True),
-        Column("course"),
-    )
-    rows = tuple(
-        (
-            *(Value(finding.subject[key]) for key in ("setup", "isolation", "workload")),
-            _number(finding, "first_value_s", 1e3),
-            _number(finding, "median_s", 1e3),
-            _number(finding, "window_sd_ratio", 1),
-            _number(finding, "outliers", 1),
-            Value(finding.verdict, tone="same" if finding.verdict == "flat" else "warn", finding=finding.id),
-        )
-        for finding in chosen
-    )
-    return Table("warm_up", "Course of each series", columns, rows, summary=warm_up_message(chosen))
+        number("outliers", _number("outliers")),
+        text("course", _course),
+    ),
+    file=None,
+    summary=warm_up_message,
+)
+"""First value against median, windows and outliers of each series."""
 
-
-def worker_table(findings: FindingSet) -> Table | None:
-    """Give how many pairs of workers of a cell differ, and by how much."""
-    chosen = findings.of("worker_difference")
-    if not chosen:
-        return None
-    columns = (
-        Column("setup"),
-        Column("isolation"),
-        Column("workload"),
-        Column("pairs", is_number=True),
-        Column("different", is_number=True),
-        Column("largest difference", is_number=True),
-    )
-    rows = tuple(
-        (
-            *(Value(finding.subject[key]) for key in ("setup", "isolation", "workload")),
-            _number(finding, "pairs", 1),
-            _number(finding, "different", 1),
-            _percent(finding, "largest_difference_percent"),
-        )
-        for finding in chosen
-    )
-    return Table(
-        id="worker_difference",
-        title="Workers of the same cell against each other",
-        columns=columns,
-        rows=rows,
-        note="Kolmogorov-Smirnov tests corrected for their number; difference of medians.",
-        summary=workers_message(chosen),
-    )
-
-
-def _number(finding: Finding, key: str, factor: float) -> Value:
-    value = finding.facts[key]
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return Value(NOT_AVAILABLE, finding=finding.id)
-    text = f"{value}" if isinstance(value, int) else format_significant(value * factor, _DIGITS)
-    return Value(text, value * factor, finding=finding.id)
-
-
-def _percent(finding: Finding, key: str) -> Value:
-    value = finding.facts[key]
-    if not isinstance(value, (int, float)):
-        return Value(NOT_AVAILABLE, finding=finding.id)
-    return Value(percent(value), float(value), finding=finding.id)
-
-
-def contamination_table(findings: FindingSet) -> Table | None:
-    """Give how many runs carry each flag, most frequent first."""
-    chosen = findings.of("contamination")
-    if not chosen:
-        return None
-    columns = (
-        Column("isolation"),
-        Column("setup"),
-        Column("flag"),
-        Column("flagged", "runs", is_number=True),
-        Column("of", "runs", is_number=True),
-        Column("share", "%", is_number=True),
-    )
-    rows = [
-        (
-            *(Value(finding.subject[key]) for key in ("isolation", "setup", "flag")),
-            _number(finding, "flagged", 1),
-            _number(finding, "runs", 1),
-            _share(finding),
-        )
-        for finding in chosen
-    ]
-    rows.sort(key=lambda row: -(row[-1].order or 0.0))
-    return Table(
-        id="contamination",
-        title="Runs with a disturbance, as measured run by run",
-        columns=columns,
-        rows=tuple(rows),
-        note="Flagged runs are kept: a flag is a label, nothing is removed because of one.",
-        summary=contamination_message(chosen),
-    )
+WORKERS: Final = TableSpec(
+    "worker_difference",
+    "Workers of the same cell against each other",
+    (
+        *subjects("setup", "isolation", "workload"),
+        number("pairs", _number("pairs")),
+        number("different", _number("different")),
+        number("largest difference", _fact("largest_difference_percent", percent)),
+    ),
+    "Kolmogorov-Smirnov tests corrected for their number; difference of medians.",
+    file=None,
+    summary=workers_message,
+)
+"""How many pairs of workers of a cell differ, and by how much."""
 
 
 def _share(finding: Finding) -> Value:
@@ -209,3 +151,25 @@ def _share(finding: Finding) -> Value:
     if not isinstance(flagged, int) or not isinstance(runs, int) or not runs:
         return Value(NOT_AVAILABLE, finding=finding.id)
     return Value(f"{100 * flagged / runs:.1f}", flagged / runs, finding=finding.id)
+
+
+CONTAMINATION: Final = TableSpec(
+    "contamination",
+    "Runs with a disturbance, as measured run by run",
+    (
+        *subjects("isolation", "setup", "flag"),
+        number("flagged", _number("flagged"), unit="runs"),
+        number("of", _number("runs"), unit="runs"),
+        number("share", _share, unit="%"),
+    ),
+    "Flagged runs are kept: a flag is a label, nothing is removed because of one.",
+    file=None,
+    summary=contamination_message,
+)
+
+
+def contamination_table(findings: FindingSet) -> Table | None:
+    """Give how many runs carry each flag, most frequent first."""
+    return CONTAMINATION.build(
+        sorted(findings.of("contamination"), key=lambda each: -(_share(each).order or 0.0))
+    )

@@ -15,7 +15,7 @@ up to the one allowed for (`tests/statistical/test_history.py`). Later looks are
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -209,7 +209,7 @@ def find_changes(
         _Stretch(np.log(values), each.runs, each.squares)
         for values, each in zip(series, all_inside, strict=True)
     ]
-    first = [_search(stretch, options) for stretch in stretches]
+    first = [_first_search(stretch, options) for stretch in stretches]
     corrected = benjamini_hochberg([found.p_value for found in first])
     return [
         _follow(stretch, found, p_value, options, len(series))
@@ -245,17 +245,17 @@ class _Found:
     is_undecidable: bool = False
 
 
-def _search(stretch: _Stretch, options: HistoryOptions) -> _Found:
-    """Look for a change of a stretch; one that an earlier look has found stands.
+def _first_search(stretch: _Stretch, options: HistoryOptions) -> _Found:
+    """Look for a change of a series; what an earlier look has found stands, where all results show it.
 
     A second change can hide a first one: the levels behind it are then far from each other.
     """
-    found = _look(stretch, options)
+    found = _search(stretch, options)
     if found.p_value <= 1 - options.level or found.is_undecidable:
         return found
     surest = _surest_look(stretch, options)
-    earlier = found if surest is None else _look(stretch.part(0, surest), options)
-    return earlier if earlier.p_value <= 1 - options.level else found
+    earlier = found if surest is None else _search(stretch.part(0, surest), options)
+    return replace(found, p_value=min(found.p_value, earlier.p_value))
 
 
 def _surest_look(stretch: _Stretch, options: HistoryOptions) -> int | None:
@@ -279,8 +279,8 @@ def _surest_look(stretch: _Stretch, options: HistoryOptions) -> int | None:
     return FEWEST + surest if exceeded[surest] >= 0 else None
 
 
-def _look(stretch: _Stretch, options: HistoryOptions) -> _Found:
-    """Look for a change of a stretch as a whole."""
+def _search(stretch: _Stretch, options: HistoryOptions) -> _Found:
+    """Look for a change of a stretch."""
     size = stretch.logs.size
     if size < FEWEST:
         return _Found(is_undecidable=True)

@@ -72,9 +72,9 @@ impl Groups {
         (self.y.len() / 40).clamp(15, 101).min(self.y.len())
     }
 
-    /// Points from one median of the pilot to the next. Among few x every one has its own.
+    /// Points from one median of the pilot to the next. Among few points, or few x, every x has its own.
     fn step(&self) -> usize {
-        (self.count() / 400).clamp(1, (self.window() / 4).max(1))
+        (self.y.len() / 400).clamp(1, (self.window() / 4).max(1))
     }
 
     /// Over how many points the pilot smears a jump.

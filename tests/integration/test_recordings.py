@@ -316,5 +316,6 @@ def test_sizes_that_double_give_the_curve_between_them(tmp_path, count):
     analysed(tmp_path / "out", "messages", str(tmp_path / "m.csv"))
     (path,) = (tmp_path / "out/models").glob("*.json")
     sizes = np.array([16, 700, 6000, 12_000, 25_000, 100_000, 180_000, 350_000, 700_000, 1.5e6, 2.0**21])
-    found = predict(read_cost_model(path).state("delay").pieces, sizes) * 1e6
+    model = read_cost_model(path)
+    found = np.array([model.predict(float(each)) for each in sizes]) * 1e6
     assert found == pytest.approx(truth(sizes), rel=0.05)

@@ -29,8 +29,8 @@ CUT: Final = 3.0
 """Residuals beyond so many scales count no more."""
 
 FARTHEST: Final = 100.0
-"""Values lie no further off than so many scales: the median is the same, and its sum of residuals stays a number that the
-others count in."""
+"""Values lie no further off than so many scales: the median stays where it is, and the others count beside
+them in the sum of residuals."""
 
 _LINE: Final = 2
 _STEPS: Final = 60

@@ -300,3 +300,22 @@ def test_files_of_a_calibration_make_one_model_of_every_call(tmp_path: Path) -> 
     assert set(model.curves) == {"delay", "send", "isend", "recv"}
     assert set(model.costs_s) == {"test", "iprobe"}
     assert model.timed == "half a round trip"
+
+
+@pytest.mark.parametrize("count", [440, 1000, 4400])
+def test_sizes_that_double_give_the_curve_between_them(tmp_path, count):
+    def truth(size: np.ndarray) -> np.ndarray:
+        steep = 415.5 + 8.497e-3 * size
+        return np.where(size < 3000, 5.0, np.where(size < 65_000, 4.2 + 1.112e-3 * size, steep))
+
+    rng = np.random.default_rng(3)
+    size = 2 ** rng.integers(0, 22, count)
+    times = truth(size) * (0.95 + rng.gamma(3, 0.02, count))
+    rows = "".join(f"{n},{us:.3f}\n" for n, us in zip(size, times, strict=True))
+    (tmp_path / "m.csv").write_text("size,time_us\n" + rows, encoding="utf-8")
+    analysed(tmp_path / "out", "messages", str(tmp_path / "m.csv"))
+    (path,) = (tmp_path / "out/models").glob("*.json")
+    sizes = np.array([16, 700, 6000, 12_000, 25_000, 100_000, 180_000, 350_000, 700_000, 1.5e6, 2.0**21])
+    model = read_cost_model(path)
+    found = np.array([model.predict(float(each)) for each in sizes]) * 1e6
+    assert found == pytest.approx(truth(sizes), rel=0.05)

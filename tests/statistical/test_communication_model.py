@@ -244,3 +244,15 @@ def test_a_model_holds_in_the_state_it_is_asked_for():
     assert large[0] / large[1] == pytest.approx(1.4 ** (1 / 7) * 2.9 ** (6 / 7), rel=0.05)
     with pytest.raises(AnalysisError, match="there is: slow, fast"):
         measured([trace], FitOptions(state="medium"))
+
+
+@pytest.mark.parametrize("huge", [1e7, 1e15])
+def test_one_absurd_time_moves_no_curve(huge):
+    rng = np.random.default_rng(7)
+    size = np.round(10 ** rng.uniform(0, 6, 600))
+    costs = np.where(size < 65_000, 5.0 + 1e-3 * size, 415.5 + 8.497e-3 * size)
+    costs *= 0.95 + rng.gamma(3, 0.02, 600)
+    at = int(np.argmin(np.abs(size - 150_000)))
+    before = predict(fit_curve(size, costs), SIZES[SIZES < 1e6])
+    costs[at] = huge
+    assert predict(fit_curve(size, costs), SIZES[SIZES < 1e6]) == pytest.approx(before, rel=0.01)

@@ -173,7 +173,7 @@ const MARGIN: f64 = 4.0;
 /// the wrong curve, and the next round finds it again: a staircase, or one line through the flat part that takes the steep
 /// one for outliers. The better of both ends is the one with the smaller cost around its own curve.
 fn converge(groups: &Groups, options: &SegmentOptions) -> (Weighted, Found) {
-    let pilot = Start { level: groups.pilot(), smeared: groups.window() };
+    let pilot = Start { level: groups.pilot(), is_pilot: true };
     let first = rounds(groups, options, &pilot, Proof::Needed);
     if !options.robust || groups.y.len() > FEW {
         return first;
@@ -189,7 +189,7 @@ fn converge(groups: &Groups, options: &SegmentOptions) -> (Weighted, Found) {
     let (weighted, found) = rounds(groups, &uncut, &pilot, Proof::Omitted(None));
     let mut level = levels(groups, &weighted.groups, &found.breaks, 0, &uncut);
     usable(&mut level, &pilot.level, groups, options.noise);
-    let start = Start { level, smeared: 0 };
+    let start = Start { level, is_pilot: false };
     let second = rounds(groups, options, &start, Proof::Omitted(Some(&first.1.breaks)));
     if second.1.breaks == first.1.breaks || !is_better(&second) {
         return first;
@@ -202,8 +202,8 @@ fn converge(groups: &Groups, options: &SegmentOptions) -> (Weighted, Found) {
 struct Start {
     /// The curve at every x.
     level: Vec<f64>,
-    /// Over how many points a jump is smeared in it.
-    smeared: usize,
+    /// Whether it is a guess without any curve, in which jumps are smeared.
+    is_pilot: bool,
 }
 
 /// Whether a partition is shown to be the best one.
@@ -247,7 +247,12 @@ fn rounds(groups: &Groups, options: &SegmentOptions, start: &Start, proof: Proof
     let mut before: Option<Vec<usize>> = None;
     let mut pass = 0;
     loop {
-        let weighted = Weighted::new(groups, &level, options);
+        let is_guess = start.is_pilot && pass == 0;
+        let weighted = if is_guess {
+            Weighted::around_pilot(groups, &level, options)
+        } else {
+            Weighted::new(groups, &level, options)
+        };
         let tree = Tree::new(&weighted.groups, &groups.starts);
         pass += 1;
         // The proof is worth its price once the weights no longer change.
@@ -261,7 +266,12 @@ fn rounds(groups: &Groups, options: &SegmentOptions, start: &Start, proof: Proof
                 Proof::Needed => search(&tree, &limits),
                 Proof::Omitted(_) => Found::unproven(&tree, guessed, &limits),
             };
-            if pass >= PASSES || before.as_ref() == Some(&found.breaks) {
+            let is_same = before.as_ref() == Some(&found.breaks);
+            if pass < PASSES && is_same && !is_settled(groups, &weighted, &level, &found.breaks, options) {
+                level = settled_levels(groups, level, &found.breaks, &start.level, options);
+                continue;
+            }
+            if pass >= PASSES || is_same {
                 return (weighted, found);
             }
             found.breaks
@@ -274,10 +284,52 @@ fn rounds(groups: &Groups, options: &SegmentOptions, start: &Start, proof: Proof
             .map(|range| piece(groups, &weighted.groups, range, &limits))
             .collect();
         let settled = settle(groups, &curves, &found, &weighted.spread, options);
-        let smeared = if pass == 1 { start.smeared } else { 0 };
+        let smeared = if is_guess { groups.smeared() } else { 0 };
         level = levels(groups, &weighted.groups, &settled, smeared, options);
         usable(&mut level, &start.level, groups, options.noise);
     }
+}
+
+/// How far a curve may move in its next round, in sigmas, and be settled.
+const STILL: f64 = 0.5;
+
+/// Most rounds in which a curve moves between the same breaks. Cut residuals move it by less than three sigmas a round.
+const MOVES: usize = 60;
+
+/// Whether the curves between breaks are those that residuals were cut around.
+fn is_settled(
+    groups: &Groups,
+    weighted: &Weighted,
+    level: &[f64],
+    breaks: &[usize],
+    options: &SegmentOptions,
+) -> bool {
+    let mut next = levels(groups, &weighted.groups, breaks, 0, options);
+    usable(&mut next, level, groups, options.noise);
+    next.iter().zip(level).zip(&weighted.spread).all(|((next, level), spread)| {
+        let unit = if options.noise == NoiseScale::Proportional { *level } else { 1.0 };
+        (next - level).abs() <= STILL * spread * unit
+    })
+}
+
+/// Moves the curves between the same breaks until they stay.
+fn settled_levels(
+    groups: &Groups,
+    mut level: Vec<f64>,
+    breaks: &[usize],
+    pilot: &[f64],
+    options: &SegmentOptions,
+) -> Vec<f64> {
+    for _ in 0..MOVES {
+        let weighted = Weighted::new(groups, &level, options);
+        let is_last = is_settled(groups, &weighted, &level, breaks, options);
+        level = levels(groups, &weighted.groups, breaks, 0, options);
+        usable(&mut level, pilot, groups, options.noise);
+        if is_last {
+            break;
+        }
+    }
+    level
 }
 
 /// Falls back to the pilot where a fitted curve left the range of numbers that can be weighted by.

@@ -28,6 +28,10 @@ PIECE_BINS: Final = 12
 CUT: Final = 3.0
 """Residuals beyond so many scales count no more."""
 
+FARTHEST: Final = 100.0
+"""Values lie no further off than so many scales: the median stays where it is, and the others count beside
+them in the sum of residuals."""
+
 _LINE: Final = 2
 _STEPS: Final = 60
 _SETTLED: Final = 1e-6
@@ -168,6 +172,7 @@ def median_piece(x: Vector, y: Vector, kind: PieceName, share: float = 0.5) -> C
         return median_piece(x, y, "constant", share)
     at, values = _scales(kind, x, y)
     base, slope = (math.log(start.base) if kind == "power" else start.base), start.slope
+    values = _near(values, base + slope * at, is_share=kind == "line")
     errors, shares, smallest = (0.0, 0.0), np.zeros_like(y), np.inf
     for _ in range(_STEPS):
         fitted = base + slope * at
@@ -187,6 +192,13 @@ def median_piece(x: Vector, y: Vector, kind: PieceName, share: float = 0.5) -> C
     if kind == "power":
         base, base_error = math.exp(base), math.exp(base) * base_error
     return _checked(CostPiece(-1.0, None, kind, base, slope, base_error, slope_error), x, y, share)
+
+
+def _near(values: Vector, fitted: Vector, *, is_share: bool) -> Vector:
+    """Put values that lie absurdly far above a curve nearer to it, on the same side."""
+    unit = np.where(fitted > 0, fitted, values) if is_share else np.ones_like(values)
+    scale = 1.4826 * float(np.median(np.abs(values - fitted) / unit))
+    return np.asarray(np.minimum(values, fitted + FARTHEST * scale * unit)) if scale > 0 else values
 
 
 def median_error(values: Vector) -> float:

@@ -155,7 +155,14 @@ def _reason(
             return f"{points} of {piece.x.size} beyond three scales pull least squares away"
     if is_proportional and piece.kind is not PieceKind.POWER:
         return "least squares weighs large times most, the robust curve each point by its share of the time"
-    return "the noise is skewed: least squares follows its mean, the robust curve the bulk of the points"
+    if piece.kind is PieceKind.POWER:
+        # Of positive factors: the logarithms are what least squares is of.
+        mean = math.expm1(float(np.mean(np.log(piece.y / curve[0]))))
+    else:
+        mean = float(np.mean(_shares(piece.y - curve[0], curve[1])))
+    if abs(difference - mean) <= _HALF * abs(difference):
+        return "the noise is skewed: least squares follows its mean, the robust curve the bulk of the points"
+    return "they weigh points differently where one curve of this kind does not pass through all of the piece"
 
 
 def _shares(difference: Vector, unit: Vector) -> Vector:

@@ -53,8 +53,11 @@ pub fn break_intervals(
     let pilot = groups.pilot();
     let mut level = pilot.clone();
     for pass in 0..PASSES {
-        let weighted = Weighted::new(&groups, &level, options);
-        let smeared = if pass == 0 { groups.window() } else { 0 };
+        let (weighted, smeared) = if pass == 0 {
+            (Weighted::around_pilot(&groups, &level, options), groups.smeared())
+        } else {
+            (Weighted::new(&groups, &level, options), 0)
+        };
         level = levels(&groups, &weighted.groups, &places, smeared, options);
         usable(&mut level, &pilot, &groups, options.noise);
     }

@@ -361,3 +361,101 @@ fn one_line_through_the_small_messages_of_a_link_is_not_the_end() {
     }
     assert!(steps >= 28, "{steps} of 40");
 }
+
+/// Times at doubling sizes from 1 to 2^21, `repeats` of each, with gamma noise of 7 %.
+fn doubling(curve: impl Fn(f64) -> f64, repeats: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
+    let mut generator = stream(seed, 0, 0);
+    (0..22 * repeats)
+        .map(|place| {
+            let size = libm::ldexp(1.0, i32::try_from(place / repeats).expect("small"));
+            // A gamma variable of shape 2 is the sum of two exponential ones.
+            let product = open_uniform(&mut generator) * open_uniform(&mut generator);
+            (size, curve(size) * (0.9 - 0.05 * libm::log(product)))
+        })
+        .unzip()
+}
+
+/// The median at each x, as a search over many repetitions sees them.
+fn medians(x: &[f64], y: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let groups = Groups::new(x, y);
+    ((0..groups.count()).map(|group| (groups.x[group], groups.middle(group)))).unzip()
+}
+
+/// Fits 3, 20 and 200 repetitions, all points and medians; a check gets whether medians were seen, and what 5 % are.
+fn at_doubling_sizes(curve: impl Fn(f64) -> f64, check: impl Fn(&Segmentation, bool, f64) -> bool) {
+    let (mut wrong, mut all) = (Vec::new(), 0);
+    for repeats in [3, 20, 200] {
+        // Three values of 7 % at each size do not say more.
+        let tolerance = if repeats == 3 { 0.1 } else { 0.05 };
+        for seed in 0..10 {
+            let (x, y) = doubling(&curve, repeats, seed);
+            let options = SegmentOptions { floor: 0.02, ..OPTIONS };
+            let whole = fit_segments(&x, &y, &options).expect("fits");
+            // Half of the noise lies within 0.0465 of its mean.
+            let scale = (whole.sigma.powi(2) - options.floor.powi(2)).sqrt() / (1.4826 * 0.0465);
+            let (x, y) = medians(&x, &y);
+            let seen = fit_segments(&x, &y, &SegmentOptions { floor: 0.1, ..OPTIONS }).expect("fits");
+            let is_scale = (scale - 1.0).abs() < if repeats == 3 { 0.3 } else { 0.2 };
+            for (are_medians, found, is_right) in [(false, whole, is_scale), (true, seen, true)] {
+                all += 1;
+                if !is_right || !check(&found, are_medians, tolerance) {
+                    wrong.push(format!("{are_medians} {repeats} {seed} {scale}: {found:?}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.len() <= all / 20, "{} of {all}\n{}", wrong.len(), wrong.join("\n"));
+}
+
+fn is_near(found: f64, truth: f64, tolerance: f64) -> bool {
+    (found / truth - 1.0).abs() < tolerance
+}
+
+#[test]
+fn a_power_law_at_doubling_sizes_is_found() {
+    at_doubling_sizes(
+        |size| 0.01 * libm::pow(size, 1.4),
+        |found, _, tolerance| {
+            let first = found.pieces[0];
+            found.pieces.len() == 1
+                && first.kind == PieceKind::Power
+                && is_near(libm::exp(first.base), 0.01, tolerance)
+                && is_near(first.slope, 1.4, 0.05)
+        },
+    );
+}
+
+#[test]
+fn a_bend_at_doubling_sizes_is_found() {
+    let curve = |size: f64| 30.0 + 2e-3 * (size - 10_000.0).max(0.0);
+    at_doubling_sizes(curve, |found, _, tolerance| {
+        let last = found.pieces.last().expect("one piece at least");
+        (4096.0..=32_768.0).contains(&last.x_range.0)
+            && [1e5, 5e5, 2e6].into_iter().all(|size| is_near(last.at(size), curve(size), tolerance))
+    });
+}
+
+#[test]
+fn jumps_at_doubling_sizes_are_found() {
+    let curve = |size: f64| match size {
+        ..3000.0 => 5.0,
+        ..65_000.0 => 4.2 + 1.112e-3 * size,
+        _ => 415.5 + 8.497e-3 * size,
+    };
+    at_doubling_sizes(curve, |found, are_medians, tolerance| {
+        let starts: Vec<f64> = found.pieces.iter().map(|piece| piece.x_range.0).collect();
+        let last = found.pieces.last().expect("one piece at least");
+        // A floor of 10 % hides the bend at 3000 from 22 medians.
+        (are_medians || (starts.len() == 3 && (2048.0..=8192.0).contains(&starts[1])))
+            && (32_769.0..=65_536.0).contains(&last.x_range.0)
+            && [1e5, 5e5, 2e6].into_iter().all(|size| is_near(last.at(size), curve(size), tolerance))
+    });
+}
+
+#[test]
+fn a_line_at_doubling_sizes_is_one_line() {
+    at_doubling_sizes(
+        |size| 20.0 + 3e-3 * size,
+        |found, _, tolerance| found.pieces.len() == 1 && is_near(found.pieces[0].slope, 3e-3, tolerance),
+    );
+}

@@ -189,6 +189,7 @@ def mean_objections(
     is_series: bool,
     is_wider: bool = True,
     has_tails: bool = True,
+    counting: float | None = None,
 ) -> list[str]:
     """Give every reason why an interval of a mean of units may miss its level; none if it keeps it.
 
@@ -204,6 +205,9 @@ def mean_objections(
         Whether the limits are those of the method ``wider``, which allow for skewness and short memory.
     has_tails : bool
         Whether far values move the statistic: those of a mean do, those of a trimmed mean or a median do not.
+    counting : float or None
+        How many of the values count: fewer than n where the units hold unequal numbers of them, because one
+        value that is a unit by itself weighs as much as a whole unit of many. Defaults to n.
     """
     if float(np.ptp(units)) <= 0:
         return ["the values have no spread"]
@@ -211,26 +215,32 @@ def mean_objections(
     fewest = FEWEST_VALUES if is_series else FEWEST_CLUSTERS
     if units.size < fewest:
         return [f"{units.size} {what}, at least {fewest} needed"]
-    if values.size < FEWEST_VALUES:
-        return [f"{values.size} values, at least {FEWEST_VALUES} needed to see how they are spread"]
+    counting = values.size if counting is None else counting
+    if counting < FEWEST_VALUES:
+        needed = f"at least {FEWEST_VALUES} needed to see how they are spread"
+        return [f"{_counted(values.size, counting)}, {needed}"]
     found = list(_of_order(units, is_series=is_series, is_allowed=is_wider))
-    return found + list(_of_tails(units, values, is_wider=is_wider)) if has_tails else found
+    return found + list(_of_tails(units, values, counting, is_wider=is_wider)) if has_tails else found
 
 
-def _of_tails(units: NDArray[np.float64], values: NDArray[np.float64], *, is_wider: bool) -> Iterator[str]:
+def _of_tails(
+    units: NDArray[np.float64], values: NDArray[np.float64], counting: float, *, is_wider: bool
+) -> Iterator[str]:
     """Say where one value rules a mean, or where the values lean so far that its interval is too short."""
     deviations = (units - units.mean()) ** 2
     share = float(deviations.max() / deviations.sum()) if deviations.any() else 0.0
     if share > MOST_OF_ONE:
         yield f"one value carries {share:.0%} of the variance, and how often its like comes is unknown"
-    if skewness(values) ** 2 <= values.size / FEWEST_PER_SKEWNESS:
+    if skewness(values) ** 2 <= counting / FEWEST_PER_SKEWNESS:
         return
-    spreads_far = (
-        values.size < FEWEST_SPREAD and values.min() > 0 and values.std() > MOST_SPREAD * values.mean()
-    )
-    bound = float(np.interp(math.log(values.size), *_leaning_bounds()))
+    spreads_far = counting < FEWEST_SPREAD and values.min() > 0 and values.std() > MOST_SPREAD * values.mean()
+    bound = float(np.interp(math.log(counting), *_leaning_bounds()))
     if not is_wider or spreads_far or asymmetry(values) > bound:
-        yield f"{values.size} values are too few for data that lean so far to one side"
+        yield f"{_counted(values.size, counting)}, too few for data that lean so far to one side"
+
+
+def _counted(size: int, counting: float) -> str:
+    return f"{size} values" + ("" if counting == size else f" in unequal clusters count as {counting:.0f}")
 
 
 def _leaning_bounds() -> tuple[list[float], list[float]]:
@@ -313,7 +323,7 @@ def objections(question: Question, sides: Sequence[Side], method: str, found: Fo
         reasons += _of_quantiles(question, side)
         if question.quantity.kind is Kind.MEAN:
             units = side.unit_values(question.quantity)
-            reasons += _of_tails(units, side.values, is_wider=False)
+            reasons += _of_tails(units, side.values, side.counting, is_wider=False)
     return list(dict.fromkeys(reasons))
 
 
@@ -331,6 +341,7 @@ def _of_units(question: Question, sides: Sequence[Side], method: str) -> list[st
         is_series=is_series,
         is_wider=method in _ALLOWING,
         has_tails=quantity.kind is Kind.MEAN,
+        counting=sides[0].counting,
     )
 
 

@@ -33,6 +33,10 @@ FEWEST_CLUSTERS: Final = 8
 FEWEST_VALUES: Final = 30
 """Fewer values show neither how far they lean to one side nor, without labels, whether neighbours depend."""
 
+FEWEST_UNEQUAL: Final = 40
+"""The same where less than half of the values count because clusters hold unequal numbers of them: with 31
+of 529, 8 % of values times 3 are covered in 87 %, with 42 of 540 in 96 % (simulated)."""
+
 FEWEST_EFFECTIVE: Final = 50
 """Effective sizes below this guarantee nothing (simulated: series with correlation 0.5 and 0.9)."""
 
@@ -216,31 +220,28 @@ def mean_objections(
     if units.size < fewest:
         return [f"{units.size} {what}, at least {fewest} needed"]
     counting = values.size if counting is None else counting
-    if counting < FEWEST_VALUES:
-        needed = f"at least {FEWEST_VALUES} needed to see how they are spread"
-        return [f"{_counted(values.size, counting)}, {needed}"]
+    fewest = FEWEST_UNEQUAL if 2 * counting < values.size else FEWEST_VALUES
+    if counting < fewest:
+        as_many = "" if counting == values.size else f" in unequal clusters count as {counting:.0f}"
+        return [f"{values.size} values{as_many}, at least {fewest} needed to see how they are spread"]
     found = list(_of_order(units, is_series=is_series, is_allowed=is_wider))
-    return found + list(_of_tails(units, values, counting, is_wider=is_wider)) if has_tails else found
+    return found + list(_of_tails(units, values, is_wider=is_wider)) if has_tails else found
 
 
-def _of_tails(
-    units: NDArray[np.float64], values: NDArray[np.float64], counting: float, *, is_wider: bool
-) -> Iterator[str]:
+def _of_tails(units: NDArray[np.float64], values: NDArray[np.float64], *, is_wider: bool) -> Iterator[str]:
     """Say where one value rules a mean, or where the values lean so far that its interval is too short."""
     deviations = (units - units.mean()) ** 2
     share = float(deviations.max() / deviations.sum()) if deviations.any() else 0.0
     if share > MOST_OF_ONE:
         yield f"one value carries {share:.0%} of the variance, and how often its like comes is unknown"
-    if skewness(values) ** 2 <= counting / FEWEST_PER_SKEWNESS:
+    if skewness(values) ** 2 <= values.size / FEWEST_PER_SKEWNESS:
         return
-    spreads_far = counting < FEWEST_SPREAD and values.min() > 0 and values.std() > MOST_SPREAD * values.mean()
-    bound = float(np.interp(math.log(counting), *_leaning_bounds()))
+    spreads_far = (
+        values.size < FEWEST_SPREAD and values.min() > 0 and values.std() > MOST_SPREAD * values.mean()
+    )
+    bound = float(np.interp(math.log(values.size), *_leaning_bounds()))
     if not is_wider or spreads_far or asymmetry(values) > bound:
-        yield f"{_counted(values.size, counting)}, too few for data that lean so far to one side"
-
-
-def _counted(size: int, counting: float) -> str:
-    return f"{size} values" + ("" if counting == size else f" in unequal clusters count as {counting:.0f}")
+        yield f"{values.size} values are too few for data that lean so far to one side"
 
 
 def _leaning_bounds() -> tuple[list[float], list[float]]:
@@ -323,7 +324,7 @@ def objections(question: Question, sides: Sequence[Side], method: str, found: Fo
         reasons += _of_quantiles(question, side)
         if question.quantity.kind is Kind.MEAN:
             units = side.unit_values(question.quantity)
-            reasons += _of_tails(units, side.values, side.counting, is_wider=False)
+            reasons += _of_tails(units, side.values, is_wider=False)
     return list(dict.fromkeys(reasons))
 
 

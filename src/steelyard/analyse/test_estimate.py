@@ -133,7 +133,7 @@ def test_an_autocorrelated_series_that_is_short_guarantees_nothing() -> None:
         ({"sample": skewed(90), "clusters": np.arange(90) // 9, "statistic": "iqr"}, "10 clusters drawn"),
         (
             {"sample": skewed(509), "clusters": np.repeat(np.arange(10), [1] * 9 + [500])},
-            "509 values in unequal clusters count as 11, at least 30 needed",
+            "509 values in unequal clusters count as 11, at least 40 needed",
         ),
     ],
 )

@@ -121,6 +121,27 @@ def test_commands_that_ran_one_after_the_other_are_not_guaranteed(tmp_path: Path
     assert mixed.warnings == ()
 
 
+def test_as_many_values_of_every_block_count_where_their_number_makes_a_difference(tmp_path: Path) -> None:
+    rng = np.random.default_rng(29)
+    files = []
+    for block in range(20):
+        path = tmp_path / f"{block:02d}.csv"
+        times = [("old", rng.exponential(100, 1)), ("new", rng.exponential(100, 100))]
+        rows = [f"{build},1,{time!r}" for build, each in times for time in each.tolist()]
+        path.write_text("\n".join(["build,run,value", *rows]), encoding="utf-8")
+        files.append(str(path))
+    columns = [word for name in ("build", "run", "value") for word in ("--column", f"{name}={name}")]
+    (found,) = analysed(tmp_path / "r", "csv", *files, "--unit", "ms", *columns).of("comparison")
+    assert found.verdict == "inconclusive"
+    assert found.estimates["ratio"].guaranteed
+    assert found.warnings == (
+        "of every block only the first value counts: the blocks hold 1 against 100 values",
+    )
+    assert [each.statistic for each in found.evidence] == [
+        "ratio of the geometric means of the block means, second over first"
+    ]
+
+
 def test_few_launches_against_many_are_relabelled(tmp_path: Path) -> None:
     rng = np.random.default_rng(19)
     times = {"old": np.exp(0.05 * rng.standard_normal(60)), "new": np.exp(0.05 * rng.standard_normal(5))}

@@ -11,6 +11,7 @@ from steelyard.analyse.guarantee import objections, unseen_share
 from steelyard.analyse.interval import Resampling
 from steelyard.analyse.procedure import Contrast, Found, Method, Question, by_bootstrap, by_rank, by_t
 from steelyard.analyse.quantity import Kind, StatisticName, quantity_of
+from steelyard.analyse.run_length import Scale, remark_of, values_that_count
 from steelyard.analyse.side import Side, side_of
 from steelyard.analyse.wider import by_wider, is_drawn
 from steelyard.errors import AnalysisError, UsageError
@@ -176,6 +177,7 @@ def interval(  # noqa: PLR0913 - one call for every interval, all but the sample
     sides = _sides(sample, other, clusters, strata, block)
     choice = _choice(method, question, sides)
     used = [side.in_blocks() for side in sides] if choice.in_blocks else sides
+    used, remark = _of_one_kind(question, used, choice.method)
     _check_labels(used, choice.method)
     _check_ratio(question, used)
     found = _execute(question, used, choice.method, resampling)
@@ -192,7 +194,7 @@ def interval(  # noqa: PLR0913 - one call for every interval, all but the sample
         statistic=question.quantity.name,
         contrast=None if question.contrast is None else question.contrast.value,
         method=_described(choice, used),
-        why=choice.why,
+        why="; ".join(filter(None, (choice.why, remark))),
         n=tuple(side.size for side in sides),
         effective_n=tuple(side.effective for side in sides),
         guaranteed=not reasons,
@@ -201,6 +203,20 @@ def interval(  # noqa: PLR0913 - one call for every interval, all but the sample
         seed=seed,
         resamples=resamples if choice.method.is_bootstrap or is_drawn(question, used, choice.method) else 0,
     )
+
+
+def _of_one_kind(question: Question, sides: list[Side], method: Method) -> tuple[list[Side], str]:
+    """Leave of every cluster as many values as are compared, and say so."""
+    is_of_units = (
+        method in {Method.WIDER, Method.T, Method.EFFECTIVE_T} or question.quantity.kind is Kind.SHIFT
+    )
+    if question.contrast is None or not is_of_units or all(side.clusters is None for side in sides):
+        return sides, ""
+    first, second = (side.units for side in sides)
+    scale = Scale(question.quantity.of, is_log=question.contrast is Contrast.RATIO)
+    count = values_that_count(first, second, scale)
+    kept = sides if count is None else [side.first_of_units(count) for side in sides]
+    return kept, remark_of(count, first, second)
 
 
 def _question(statistic: object, level: float, contrast: str | None) -> Question:

@@ -33,6 +33,10 @@ FEWEST_CLUSTERS: Final = 8
 FEWEST_VALUES: Final = 30
 """Fewer values show neither how far they lean to one side nor, without labels, whether neighbours depend."""
 
+FEWEST_UNEQUAL: Final = 40
+"""The same where less than half of the values count because clusters hold unequal numbers of them: with 31
+of 529, 8 % of values times 3 are covered in 87 %, with 42 of 540 in 96 % (simulated)."""
+
 FEWEST_EFFECTIVE: Final = 50
 """Effective sizes below this guarantee nothing (simulated: series with correlation 0.5 and 0.9)."""
 
@@ -189,6 +193,7 @@ def mean_objections(
     is_series: bool,
     is_wider: bool = True,
     has_tails: bool = True,
+    counting: float | None = None,
 ) -> list[str]:
     """Give every reason why an interval of a mean of units may miss its level; none if it keeps it.
 
@@ -204,6 +209,9 @@ def mean_objections(
         Whether the limits are those of the method ``wider``, which allow for skewness and short memory.
     has_tails : bool
         Whether far values move the statistic: those of a mean do, those of a trimmed mean or a median do not.
+    counting : float or None
+        How many of the values count: fewer than n where the units hold unequal numbers of them, because one
+        value that is a unit by itself weighs as much as a whole unit of many. Defaults to n.
     """
     if float(np.ptp(units)) <= 0:
         return ["the values have no spread"]
@@ -211,8 +219,11 @@ def mean_objections(
     fewest = FEWEST_VALUES if is_series else FEWEST_CLUSTERS
     if units.size < fewest:
         return [f"{units.size} {what}, at least {fewest} needed"]
-    if values.size < FEWEST_VALUES:
-        return [f"{values.size} values, at least {FEWEST_VALUES} needed to see how they are spread"]
+    counting = values.size if counting is None else counting
+    fewest = FEWEST_UNEQUAL if 2 * counting < values.size else FEWEST_VALUES
+    if counting < fewest:
+        as_many = "" if counting == values.size else f" in unequal clusters count as {counting:.0f}"
+        return [f"{values.size} values{as_many}, at least {fewest} needed to see how they are spread"]
     found = list(_of_order(units, is_series=is_series, is_allowed=is_wider))
     return found + list(_of_tails(units, values, is_wider=is_wider)) if has_tails else found
 
@@ -331,6 +342,7 @@ def _of_units(question: Question, sides: Sequence[Side], method: str) -> list[st
         is_series=is_series,
         is_wider=method in _ALLOWING,
         has_tails=quantity.kind is Kind.MEAN,
+        counting=sides[0].counting,
     )
 
 

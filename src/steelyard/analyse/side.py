@@ -81,12 +81,39 @@ class Side:
         """Give it as the kernels take it."""
         return self.values, self.clusters, self.strata, self.block
 
+    @property
+    def units(self) -> tuple[NDArray[np.float64], ...]:
+        """The values of each cluster; each value by itself without labels."""
+        labels = np.arange(self.size) if self.clusters is None else self.clusters
+        return group_units("cluster", labels, self.values).values
+
+    @property
+    def counting(self) -> float:
+        """How many values count in a mean of the clusters: those of a short cluster weigh more than others.
+
+        References
+        ----------
+        .. [1] Kish (1965), "Survey Sampling", section 11.7: (sum w)^2 / sum w^2, here with w = 1 / size.
+        """
+        sizes = np.ones(1) if self.clusters is None else np.bincount(self.clusters)
+        is_even = sizes.min() == sizes.max()
+        return float(self.size if is_even else sizes.size**2 / np.sum(1 / sizes))
+
     def unit_values(self, quantity: Quantity) -> NDArray[np.float64]:
         """Give the statistic of each cluster; of each value by itself without labels."""
         if self.clusters is None:
             return self.values
-        units = group_units("cluster", self.clusters, self.values).values
-        return np.array([quantity.of(unit) for unit in units])
+        return np.array([quantity.of(unit) for unit in self.units])
+
+    def first_of_units(self, count: int) -> Side:
+        """Give it with so many values of each cluster, the first ones."""
+        if self.clusters is None:
+            return self
+        order = np.argsort(self.clusters, kind="stable")
+        sizes = np.bincount(self.clusters)
+        place = np.arange(self.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        kept = np.sort(order[place < count])
+        return replace(self, values=self.values[kept], clusters=self.clusters[kept])
 
     def in_blocks(self) -> Side:
         """Give it with blocks of automatic length."""

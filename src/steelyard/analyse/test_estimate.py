@@ -131,6 +131,10 @@ def test_an_autocorrelated_series_that_is_short_guarantees_nothing() -> None:
         ({"sample": np.full(60, 3.0)}, "no spread"),
         ({"sample": np.round(skewed(200) * 4), "statistic": "iqr"}, "scale is coarse"),
         ({"sample": skewed(90), "clusters": np.arange(90) // 9, "statistic": "iqr"}, "10 clusters drawn"),
+        (
+            {"sample": skewed(509), "clusters": np.repeat(np.arange(10), [1] * 9 + [500])},
+            "509 values in unequal clusters count as 11, at least 40 needed",
+        ),
     ],
 )
 def test_what_cannot_be_promised_is_said(options: dict[str, Any], reason: str) -> None:
@@ -152,6 +156,7 @@ def test_what_cannot_be_promised_is_said(options: dict[str, Any], reason: str) -
         {"sample": skewed(200), "statistic": "iqr"},
         {"sample": skewed(600), "statistic": ("quantile", 0.99)},
         {"sample": skewed(80), "clusters": np.arange(80) // 10},
+        {"sample": skewed(140), "clusters": np.repeat(np.arange(10), [5] * 8 + [50] * 2)},
         {"sample": skewed(100), "other": skewed(100, 2), "statistic": "shift"},
     ],
 )

@@ -120,7 +120,7 @@ def _of_mean(
     if is_series and units.size >= FEWEST_VALUES:
         correlation = min(max(lag_correlation(units) + _ERRORS / math.sqrt(units.size), 0.0), 0.9)
         stretch = math.sqrt((1 + correlation) / (1 - correlation))
-    if side.size < _FEW and asymmetry(side.values) > _LEANING:
+    if side.counting < _FEW and asymmetry(side.values) > _LEANING:
         level = 1 - _STRICTER * (1 - level)
     low, high = _drawn(units, level, resampling)
     yield centre + stretch * (low - centre), centre + stretch * (high - centre)

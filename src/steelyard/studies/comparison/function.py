@@ -11,10 +11,10 @@ import numpy as np
 
 from steelyard.analyse.clustering import group_units
 from steelyard.analyse.column import labels_of
-from steelyard.analyse.describe import mean
 from steelyard.analyse.equivalence import Margin, ratio_test, verdict_of
 from steelyard.analyse.guarantee import depends_on_order
 from steelyard.analyse.looks import Extent
+from steelyard.analyse.run_length import means_of_one_kind
 from steelyard.analyse.sequential import Design, Location, fixed_look
 from steelyard.errors import AnalysisError, UsageError
 from steelyard.studies.comparison.claim import Claim, claim_of_look, claim_of_test
@@ -67,7 +67,8 @@ def compare(  # noqa: PLR0913 - keyword only
         Samples only: whether values at the same place belong together (measured in the same block).
     clusters : tuple of array-like, or None
         Samples only: the run of each value of `a` and of `b`; with one value per run, its number. The units
-        are the means of the runs.
+        are the means of the runs; where unequal numbers of values would make them differ, of as many values
+        of each (a remark says so).
     failures : {"refuse", "slowest"}
         Samples only: what a value that is infinite or not a number means. ``"refuse"`` raises an error;
         ``"slowest"`` takes it for a failed run, slower than every other, and judges by ranks; a cluster
@@ -160,19 +161,25 @@ def _claim(
         raise UsageError(message, hint="give one value per run, e.g. its mean, in pairs")
     if paired:
         return _paired_claim(first, second, design, metric)
+    remark = ""
     if clusters is not None:
-        first, second = (
-            _run_means(values, labels, name)
+        runs = [
+            _runs(values, labels, name)
             for values, labels, name in zip(samples, _pair(clusters), "ab", strict=True)
-        )
+        ]
+        first, second, remark = means_of_one_kind(*runs)
     margin, is_series = design.margin, clusters is None
     if by_rank:
-        return claim_of_ranks(first, second, margin, metric, is_series=is_series)
+        return _with(remark, claim_of_ranks(first, second, margin, metric, is_series=is_series))
     test = ratio_test(first, second, margin, is_series=is_series)
     # Two one-sided tests at 5 % each are the interval at 90 %: Schuirmann (1987).
     narrow = ratio_test(first, second, Margin(margin.relative, 2 * margin.level - 1), is_series=is_series)
     verdict = verdict_of(test, test.p_different, test.p_equivalent, margin.level)
-    return claim_of_test(test, verdict, margin, metric, (narrow.low, narrow.high))
+    return _with(remark, claim_of_test(test, verdict, margin, metric, (narrow.low, narrow.high)))
+
+
+def _with(remark: str, claim: Claim) -> Claim:
+    return replace(claim, cautions=(*claim.cautions, f"runs: {remark}")) if remark else claim
 
 
 def _pair(clusters: object) -> tuple[object, object]:
@@ -182,10 +189,9 @@ def _pair(clusters: object) -> tuple[object, object]:
     raise UsageError(message, hint="give a pair: `clusters=(runs_of_a, runs_of_b)`")
 
 
-def _run_means(values: NDArray[np.float64], labels: object, name: str) -> NDArray[np.float64]:
+def _runs(values: NDArray[np.float64], labels: object, name: str) -> tuple[NDArray[np.float64], ...]:
     codes = labels_of(labels, f"clusters of {name}", values.size)
-    units = group_units("run", codes, values).values
-    return np.array([math.inf if np.isinf(unit).any() else mean(unit) for unit in units])
+    return group_units("run", codes, values).values
 
 
 def _paired_claim(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.analyse.equivalence import Margin, Verdict, ratio_test, verdict_of
 from steelyard.analyse.multiplicity import benjamini_hochberg
+from steelyard.analyse.run_length import means_of_one_kind
 from steelyard.model import Estimate, Evidence, Finding
 from steelyard.studies.analysis_parts import MEASUREMENTS, finding, finite
 from steelyard.studies.imported.samples import level_of
@@ -50,11 +51,12 @@ def comparisons(samples: list[Sample], plan: Plan, margin: float) -> Iterator[Fi
     for pair in pairs:
         families[pair[0], pair[1].metric].append(pair)
     for members in families.values():
-        tests = [_test(first, second, Margin(margin)) for _, first, second in members]
+        found = [_test(first, second, Margin(margin)) for _, first, second in members]
+        tests = [test for test, _ in found]
         different = benjamini_hochberg([test.p_different for test in tests])
         equivalent = benjamini_hochberg([test.p_equivalent for test in tests])
-        for pair, test, p_different, p_equivalent in zip(members, tests, different, equivalent, strict=True):
-            yield _finding(pair, test, (p_different, p_equivalent))
+        for pair, (test, remark), *p_values in zip(members, found, different, equivalent, strict=True):
+            yield _finding(pair, test, remark, (p_values[0], p_values[1]))
 
 
 def _of_cells(samples: list[Sample]) -> Iterator[Pair]:
@@ -77,22 +79,24 @@ def _of_factors(samples: list[Sample], plan: Plan) -> Iterator[Pair]:
             yield from ((factor, members[0], other) for other in members[1:])
 
 
-def _test(first: Sample, second: Sample, margin: Margin) -> RatioTest:
+def _test(first: Sample, second: Sample, margin: Margin) -> tuple[RatioTest, str]:
+    """Give the test, and a remark where not all values count."""
     level = level_of(first, second)
-    return ratio_test(first.means(level), second.means(level), margin)
+    *means, remark = means_of_one_kind(first.units(level), second.units(level))
+    return ratio_test(means[0], means[1], margin), remark.replace("run", level)
 
 
-def _finding(pair: Pair, test: RatioTest, p_values: tuple[float, float]) -> Finding:
+def _finding(pair: Pair, test: RatioTest, remark: str, p_values: tuple[float, float]) -> Finding:
     family, first, second = pair
     verdict = verdict_of(test, *p_values)
     if first.is_rate:
         verdict = _OPPOSITE.get(verdict, verdict)
-    names = _names(family, first, second)
+    names, level = _names(family, first, second), level_of(first, second)
     shared = {key: value for key, value in first.levels.items() if family not in ("cell", key)}
     ratio = Estimate(
         finite(test.ratio),
         "ratio",
-        f"{test.words} on the logarithms of {level_of(first, second)} means",
+        f"{test.words} on the logarithms of {level} means",
         finite(test.low),
         finite(test.high),
         None if finite(test.low) is None else 0.95,
@@ -116,9 +120,9 @@ def _finding(pair: Pair, test: RatioTest, p_values: tuple[float, float]) -> Find
             MEASUREMENTS,
             {"cell": f"{first.cell},{second.cell}", "metric": first.metric, "phase": "measure"},
             ("value",),
-            "ratio of means, second over first",
+            f"ratio of the geometric means of the {level} means, second over first",
         ),
-        warnings=_warnings(first, second, test),
+        warnings=[*_warnings(first, second, test), *([remark] if remark else [])],
     )
 
 

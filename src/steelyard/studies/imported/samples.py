@@ -71,13 +71,15 @@ class Sample:
         """Whether more is better: operations, items or bytes per time."""
         return is_rate(self.unit)
 
+    def units(self, level: str) -> tuple[NDArray[np.float64], ...]:
+        """Give the values of each unit of a level, ``block`` or ``run``, in their order."""
+        if level == "run":
+            return self.runs
+        return tuple(np.concatenate(self._of_block(label)) for label in dict.fromkeys(self.blocks))
+
     def means(self, level: str) -> NDArray[np.float64]:
         """Give the mean of each unit of a level, ``block`` or ``run``."""
-        of_runs = np.array([mean(run) for run in self.runs])
-        if level == "run":
-            return of_runs
-        labels = np.array(self.blocks)
-        return np.array([mean(np.concatenate(self._of_block(label))) for label in dict.fromkeys(labels)])
+        return np.array([mean(unit) for unit in self.units(level)])
 
     def labels(self, level: str) -> NDArray[np.int64]:
         """Give the unit of a level, ``block`` or ``run``, of each value."""

@@ -392,6 +392,20 @@ def wait_for_runs(process: subprocess.Popen[str], folder: Path, count: int, pati
         time.sleep(0.05)
 
 
+@pytest.mark.parametrize("keeps", [True, False], ids=["recorded", "not recorded"])
+def test_an_interruption_before_any_run_is_done_says_that_nothing_is_known(
+    here: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, keeps: bool
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("steelyard.studies.comparison.launch.Launches.execute", interrupted)
+    kept = ("--out", str(here / "kept")) if keeps else ("--no-record",)
+    assert execute(["compare", *kept, "true", "false"]) == 130
+    assert capfd.readouterr().out.startswith("nothing is known about `false` against `true`")
+    assert (here / "kept" / "plan.json").exists() == keeps
+
+
 @pytest.mark.long("a comparison that is interrupted")
 def test_an_interruption_gives_the_verdict_of_what_there_is(here: Path, patience_s: float) -> None:
     words = ["--out", "r", *ENDLESS, "--runs-max", "40000", "--budget", "100s", FAST, FAST]

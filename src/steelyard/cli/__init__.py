@@ -6,24 +6,25 @@ import errno
 import io
 import os
 import shlex
+import signal
 import sys
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 import steelyard
 from steelyard.cli.verb_lookup import HELP_FLAGS, family, find_verb, unknown_verb
 from steelyard.cli.verbs import VERBS
+from steelyard.entry import INTERRUPTED, SIGNALS
 from steelyard.errors import InternalError, SteelyardError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from _typeshed import ReadableBuffer as Buffer
     from cyclopts import App
 
 _SUCCESS = 0
-_INTERRUPTED = 130
 _START_FIELD = 19
 """Of `/proc/PID/stat` behind the name: when the process was started, in ticks since boot (proc(5), 22)."""
 
@@ -52,8 +53,26 @@ def _age_s() -> float:
 def main() -> NoReturn:
     """Run the command line and leave with its exit code."""
     _Process.began_s = time.monotonic() - _age_s()
-    _name_output_in_errors()
-    raise SystemExit(execute(sys.argv[1:]))
+    try:
+        _name_output_in_errors()
+        code = execute(sys.argv[1:])
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    with suppress(KeyboardInterrupt):
+        # The answer is given; what is left is Python's own end.
+        _watch_signals(signal.SIG_IGN)
+    raise SystemExit(code)
+
+
+def _watch_signals(handler: Callable[[int, object], None] | signal.Handlers) -> None:
+    """Handle Ctrl-C and SIGTERM from now on, unless they were ignored from the start (``nohup``)."""
+    for number in SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
 
 
 def execute(words: Sequence[str]) -> int:
@@ -74,25 +93,25 @@ def execute(words: Sequence[str]) -> int:
         code = _answer(words)
         # What is written at exit only fails when nobody can say so any more.
         sys.stdout.flush()
+        if code == _SUCCESS:
+            _require_said()
     except SteelyardError as error:
         return _fail(error, words)
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
-        return _INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output left (`| head`); Python must not complain about it at exit.
-        sys.stderr.close()
-        return _SUCCESS
+        return INTERRUPTED
+    except _OutputError as error:
+        return _fail_output(error, words)
     except (SystemExit, GeneratorExit):
         raise
     except BaseException as error:
         # The one place where nothing may escape; a panic of a native library is no `Exception`.
-        return _fail(_of_output(error) or _of_system(error) or _of_package(error) or _internal(error), words)
+        return _fail(_of_system(error) or _of_package(error) or _internal(error), words)
     return code
 
 
 def _require_streams() -> None:
-    """Refuse to work for a closed standard output; what goes to a closed standard error is lost.
+    """Refuse to work for a closed standard output; what goes to a closed standard error is counted as lost.
 
     Raises
     ------
@@ -100,7 +119,7 @@ def _require_streams() -> None:
         If nothing could be said.
     """
     if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - as long as the process
+        sys.stderr = _text(_ErrorOutput(os.devnull, "wb", reason="it is closed"), line_buffering=True)
     if sys.stdout is None:
         from steelyard.errors import DataError  # noqa: PLC0415 - start-up time
 
@@ -172,6 +191,8 @@ def _execute_verb(name: str, words: Sequence[str]) -> int:
     from steelyard.cli.verb_app import verb_app  # noqa: PLC0415 - start-up time
 
     app = verb_app(name)
+    if _Process.began_s is not None:
+        _watch_signals(_interrupt)
     try:
         if VERBS[name].takes_command:
             _require_separator(app, name, words)
@@ -274,8 +295,6 @@ class _Output(io.FileIO):
         """Write, and name standard output where that fails."""
         try:
             return super().write(data)
-        except BrokenPipeError:
-            raise
         except OSError as error:
             raise _OutputError(error.errno, error.strerror) from error
 
@@ -284,29 +303,85 @@ class _OutputError(OSError):
     """Standard output takes nothing any more."""
 
 
+class _ErrorOutput(io.FileIO):
+    """Standard error that loses what it cannot take, so that a result still goes out, and remembers it.
+
+    Parameters
+    ----------
+    file, mode, closefd
+        As of `io.FileIO`.
+    reason : str or None
+        Why everything is lost; ``None`` where it may be written.
+    """
+
+    lost_because: ClassVar[str | None] = None
+
+    def __init__(
+        self, file: int | str, mode: str, *, closefd: bool = True, reason: str | None = None
+    ) -> None:
+        super().__init__(file, mode, closefd=closefd)
+        self._reason = reason
+
+    def write(self, data: Buffer) -> int:
+        """Write, or remember why that is not possible."""
+        size = memoryview(data).nbytes
+        if self._reason is not None:
+            _ErrorOutput.lost_because = self._reason
+            return size
+        try:
+            return super().write(data)
+        except OSError as error:
+            _ErrorOutput.lost_because = error.strerror
+            return size
+
+
+def _require_said() -> None:
+    """Refuse to call a command line done of which something could not be said.
+
+    Raises
+    ------
+    DataError
+        If standard error lost something; standard output has its part.
+    """
+    if _ErrorOutput.lost_because is None:
+        return
+    from steelyard.errors import DataError  # noqa: PLC0415 - start-up time
+
+    message = f"cannot write to standard error: {_ErrorOutput.lost_because}"
+    raise DataError(message, hint="free space, or redirect it elsewhere", code="data.output")
+
+
 def _name_output_in_errors() -> None:
-    """Let errors of standard output be told from others."""
+    """Let errors of standard output be told from others, and those of standard error cost nothing else."""
     if sys.stdout is not None:
-        stream = io.BufferedWriter(_Output(sys.stdout.fileno(), "wb", closefd=False))
-        sys.stdout = io.TextIOWrapper(
-            stream,
-            encoding=sys.stdout.encoding,
-            errors=sys.stdout.errors,
-            line_buffering=bool(sys.stdout.line_buffering),
+        raw = _Output(sys.stdout.fileno(), "wb", closefd=False)
+        sys.stdout = _text(
+            raw, sys.stdout.encoding, sys.stdout.errors, line_buffering=bool(sys.stdout.line_buffering)
         )
+    if sys.stderr is not None:
+        raw = _ErrorOutput(sys.stderr.fileno(), "wb", closefd=False)
+        sys.stderr = _text(raw, sys.stderr.encoding, sys.stderr.errors, line_buffering=True)
 
 
-def _of_output(error: BaseException) -> SteelyardError | None:
-    """Give the error of a standard output that takes nothing any more; ``None`` for anything else."""
-    if not isinstance(error, _OutputError):
-        return None
+def _text(
+    raw: io.FileIO, encoding: str = "utf-8", errors: str | None = "backslashreplace", *, line_buffering: bool
+) -> io.TextIOWrapper:
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw), encoding=encoding, errors=errors, line_buffering=line_buffering
+    )
+
+
+def _fail_output(error: _OutputError, words: Sequence[str]) -> int:
+    """Say that standard output takes nothing any more; nothing where its reader left, as in `| head`."""
     from steelyard.errors import DataError  # noqa: PLC0415 - start-up time
 
     # Python would try again at exit, and complain.
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if error.errno == errno.EPIPE:
+        return DataError.exit_code
     message = f"cannot write to standard output: {error.strerror}"
-    return DataError(message, hint="free space, or redirect it elsewhere", code="data.output")
+    return _fail(DataError(message, hint="free space, or redirect it elsewhere", code="data.output"), words)
 
 
 def _of_system(error: BaseException) -> SteelyardError | None:

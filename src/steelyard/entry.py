@@ -3,7 +3,7 @@
 # Each import here is time in which an interruption is still Python's; `signal` and `typing` are not free.
 from __future__ import annotations
 
-import _signal
+import _signal  # type: ignore[import-not-found]
 import os
 
 INTERRUPTED = 130

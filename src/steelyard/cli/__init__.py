@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
+import re
 import shlex
 import signal
 import sys
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, ClassVar, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import steelyard
+from steelyard.cli.streams import OutputError, name_output_in_errors, require_said, require_streams
 from steelyard.cli.verb_lookup import HELP_FLAGS, family, find_verb, unknown_verb
 from steelyard.cli.verbs import VERBS
 from steelyard.entry import INTERRUPTED, SIGNALS
@@ -21,12 +22,13 @@ from steelyard.errors import InternalError, SteelyardError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from _typeshed import ReadableBuffer as Buffer
     from cyclopts import App
 
 _SUCCESS = 0
 _START_FIELD = 19
 """Of `/proc/PID/stat` behind the name: when the process was started, in ticks since boot (proc(5), 22)."""
+_OPTION = re.compile(r"--[a-z][a-z-]*")
+_NEGATIVE_AMOUNT = re.compile(r"-\d[\d.]*[A-Za-z%]+")
 
 
 class _Process:
@@ -54,7 +56,7 @@ def main() -> NoReturn:
     """Run the command line and leave with its exit code."""
     _Process.began_s = time.monotonic() - _age_s()
     try:
-        _name_output_in_errors()
+        name_output_in_errors()
         code = execute(sys.argv[1:])
     except KeyboardInterrupt:
         code = INTERRUPTED
@@ -89,18 +91,18 @@ def execute(words: Sequence[str]) -> int:
         Exit code, as `docs/reference/errors.md` lists them.
     """
     try:
-        _require_streams()
+        require_streams()
         code = _answer(words)
         # What is written at exit only fails when nobody can say so any more.
         sys.stdout.flush()
         if code == _SUCCESS:
-            _require_said()
+            require_said()
     except SteelyardError as error:
         return _fail(error, words)
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         return INTERRUPTED
-    except _OutputError as error:
+    except OutputError as error:
         return _fail_output(error, words)
     except (SystemExit, GeneratorExit):
         raise
@@ -108,24 +110,6 @@ def execute(words: Sequence[str]) -> int:
         # The one place where nothing may escape; a panic of a native library is no `Exception`.
         return _fail(_of_system(error) or _of_package(error) or _internal(error), words)
     return code
-
-
-def _require_streams() -> None:
-    """Refuse to work for a closed standard output; what goes to a closed standard error is counted as lost.
-
-    Raises
-    ------
-    DataError
-        If nothing could be said.
-    """
-    if sys.stderr is None:
-        sys.stderr = _text(_ErrorOutput(os.devnull, "wb", reason="it is closed"), line_buffering=True)
-    if sys.stdout is None:
-        from steelyard.errors import DataError  # noqa: PLC0415 - start-up time
-
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - as long as the process
-        message = "cannot write to standard output: it is closed"
-        raise DataError(message, hint="redirect it to a file or to `/dev/null`", code="data.output")
 
 
 def _answer(words: Sequence[str]) -> int:
@@ -191,6 +175,7 @@ def _execute_verb(name: str, words: Sequence[str]) -> int:
     from steelyard.cli.verb_app import verb_app  # noqa: PLC0415 - start-up time
 
     app = verb_app(name)
+    words = _with_values(words, takes_command=VERBS[name].takes_command)
     if _Process.began_s is not None:
         _watch_signals(_interrupt)
     try:
@@ -209,6 +194,26 @@ def _execute_verb(name: str, words: Sequence[str]) -> int:
 
         raise UsageError(complaint(app, error), hint=f"steelyard {name} --help") from error
     return answer if isinstance(answer, int) else _SUCCESS
+
+
+def _with_values(words: Sequence[str], *, takes_command: bool) -> list[str]:
+    """Join an option and a negative amount, as in `--margin -1%`, which looks like an option.
+
+    Examples
+    --------
+    >>> _with_values(["--margin", "-1%", "a", "b"], takes_command=False)
+    ['--margin=-1%', 'a', 'b']
+    >>> _with_values(["--wall-time", "-1s", "--", "a"], takes_command=True)
+    ['--wall-time=-1s', '--', 'a']
+    """
+    end = _separator(words) if "--" in words or not takes_command else 0
+    joined: list[str] = []
+    for number, word in enumerate(words):
+        if number < end and joined and _OPTION.fullmatch(joined[-1]) and _NEGATIVE_AMOUNT.fullmatch(word):
+            joined[-1] += f"={word}"
+        else:
+            joined.append(word)
+    return joined
 
 
 def _study_help(name: str, words: Sequence[str]) -> App:
@@ -288,90 +293,7 @@ def _next_step(hint: str, words: Sequence[str]) -> str:
     return hint.replace(f"`{call}`", "the same command, when this is repaired,")
 
 
-class _Output(io.FileIO):
-    """Standard output whose errors say so: the system's error of a write names no file."""
-
-    def write(self, data: Buffer) -> int:
-        """Write, and name standard output where that fails."""
-        try:
-            return super().write(data)
-        except OSError as error:
-            raise _OutputError(error.errno, error.strerror) from error
-
-
-class _OutputError(OSError):
-    """Standard output takes nothing any more."""
-
-
-class _ErrorOutput(io.FileIO):
-    """Standard error that loses what it cannot take, so that a result still goes out, and remembers it.
-
-    Parameters
-    ----------
-    file, mode, closefd
-        As of `io.FileIO`.
-    reason : str or None
-        Why everything is lost; ``None`` where it may be written.
-    """
-
-    lost_because: ClassVar[str | None] = None
-
-    def __init__(
-        self, file: int | str, mode: str, *, closefd: bool = True, reason: str | None = None
-    ) -> None:
-        super().__init__(file, mode, closefd=closefd)
-        self._reason = reason
-
-    def write(self, data: Buffer) -> int:
-        """Write, or remember why that is not possible."""
-        size = memoryview(data).nbytes
-        if self._reason is not None:
-            _ErrorOutput.lost_because = self._reason
-            return size
-        try:
-            return super().write(data)
-        except OSError as error:
-            _ErrorOutput.lost_because = error.strerror
-            return size
-
-
-def _require_said() -> None:
-    """Refuse to call a command line done of which something could not be said.
-
-    Raises
-    ------
-    DataError
-        If standard error lost something; standard output has its part.
-    """
-    if _ErrorOutput.lost_because is None:
-        return
-    from steelyard.errors import DataError  # noqa: PLC0415 - start-up time
-
-    message = f"cannot write to standard error: {_ErrorOutput.lost_because}"
-    raise DataError(message, hint="free space, or redirect it elsewhere", code="data.output")
-
-
-def _name_output_in_errors() -> None:
-    """Let errors of standard output be told from others, and those of standard error cost nothing else."""
-    if sys.stdout is not None:
-        raw = _Output(sys.stdout.fileno(), "wb", closefd=False)
-        sys.stdout = _text(
-            raw, sys.stdout.encoding, sys.stdout.errors, line_buffering=bool(sys.stdout.line_buffering)
-        )
-    if sys.stderr is not None:
-        raw = _ErrorOutput(sys.stderr.fileno(), "wb", closefd=False)
-        sys.stderr = _text(raw, sys.stderr.encoding, sys.stderr.errors, line_buffering=True)
-
-
-def _text(
-    raw: io.FileIO, encoding: str = "utf-8", errors: str | None = "backslashreplace", *, line_buffering: bool
-) -> io.TextIOWrapper:
-    return io.TextIOWrapper(
-        io.BufferedWriter(raw), encoding=encoding, errors=errors, line_buffering=line_buffering
-    )
-
-
-def _fail_output(error: _OutputError, words: Sequence[str]) -> int:
+def _fail_output(error: OutputError, words: Sequence[str]) -> int:
     """Say that standard output takes nothing any more; nothing where its reader left, as in `| head`."""
     from steelyard.errors import DataError  # noqa: PLC0415 - start-up time
 

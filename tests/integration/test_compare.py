@@ -351,7 +351,7 @@ def test_the_text_has_sentence_table_and_end(capfd: pytest.CaptureFixture[str]) 
         (["--parameter", "n=7", "true {n}"], "one command alone is no comparison"),
         (["--prepare", "a", "--prepare", "b", "true", "true", "true"], "`--prepare` is given 2 times for 3"),
         (["--isolation", "bear", "true", "false"], "there is no isolation `bear`"),
-        (["--input", "absent", "true", "false"], "`--input absent`: no such file"),
+        (["--input", "absent", "true", "false"], "`--input absent`: there is no such file"),
         (["--cpus", "4096", "true", "false"], "this process may use the CPUs"),
         (["--no-record", "--report", "true", "false"], "`--no-record` keeps nothing on disk"),
         (["--export", "md", "no/such/x.md", "true", "false"], "the file cannot be written there"),

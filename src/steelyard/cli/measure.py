@@ -68,7 +68,7 @@ class LimitOptions:
     wall_time
         Time from exec to exit.
     memory
-        Peak memory of the whole tree, as in `64M`.
+        Peak memory of the whole tree, as in `64M`; at least `1M`.
     processes
         Processes and threads alive at once.
     file_size
@@ -78,7 +78,7 @@ class LimitOptions:
     open_files
         Open files per process.
     disk
-        Size of the writable file system in a sandbox.
+        Size of the writable file system in a sandbox; at least `64K`.
     """
 
     cpu_time: str | None = None

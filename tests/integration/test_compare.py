@@ -351,7 +351,7 @@ def test_the_text_has_sentence_table_and_end(capfd: pytest.CaptureFixture[str]) 
         (["--parameter", "n=7", "true {n}"], "one command alone is no comparison"),
         (["--prepare", "a", "--prepare", "b", "true", "true", "true"], "`--prepare` is given 2 times for 3"),
         (["--isolation", "bear", "true", "false"], "there is no isolation `bear`"),
-        (["--input", "absent", "true", "false"], "`--input absent`: no such file"),
+        (["--input", "absent", "true", "false"], "`--input absent`: there is no such file"),
         (["--cpus", "4096", "true", "false"], "this process may use the CPUs"),
         (["--no-record", "--report", "true", "false"], "`--no-record` keeps nothing on disk"),
         (["--export", "md", "no/such/x.md", "true", "false"], "the file cannot be written there"),
@@ -390,6 +390,19 @@ def wait_for_runs(process: subprocess.Popen[str], folder: Path, count: int, pati
         assert process.poll() is None, "it ended by itself"
         assert time.monotonic() < deadline, "it does not advance"
         time.sleep(0.05)
+
+
+@pytest.mark.parametrize("kept", [("--out", "kept"), ("--no-record",)], ids=["recorded", "not recorded"])
+def test_an_interruption_before_any_run_is_done_says_that_nothing_is_known(
+    here: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, kept: tuple[str, ...]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("steelyard.studies.comparison.launch.Launches.execute", interrupted)
+    assert execute(["compare", *kept, "true", "false"]) == 130
+    assert capfd.readouterr().out.startswith("nothing is known about `false` against `true`")
+    assert (here / "kept" / "plan.json").exists() == ("--out" in kept)
 
 
 @pytest.mark.long("a comparison that is interrupted")

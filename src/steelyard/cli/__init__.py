@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
+import re
 import shlex
+import signal
 import sys
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
 import steelyard
+from steelyard.cli.streams import OutputError, name_output_in_errors, require_said, require_streams
 from steelyard.cli.verb_lookup import HELP_FLAGS, family, find_verb, unknown_verb
 from steelyard.cli.verbs import VERBS
+from steelyard.entry import INTERRUPTED, SIGNALS
 from steelyard.errors import InternalError, SteelyardError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from _typeshed import ReadableBuffer as Buffer
     from cyclopts import App
 
 _SUCCESS = 0
-_INTERRUPTED = 130
 _START_FIELD = 19
 """Of `/proc/PID/stat` behind the name: when the process was started, in ticks since boot (proc(5), 22)."""
+_OPTION = re.compile(r"--[a-z][a-z-]*")
+_NEGATIVE_AMOUNT = re.compile(r"-\d[\d.]*[A-Za-z%]+")
 
 
 class _Process:
@@ -52,8 +55,26 @@ def _age_s() -> float:
 def main() -> NoReturn:
     """Run the command line and leave with its exit code."""
     _Process.began_s = time.monotonic() - _age_s()
-    _name_output_in_errors()
-    raise SystemExit(execute(sys.argv[1:]))
+    try:
+        name_output_in_errors()
+        code = execute(sys.argv[1:])
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    with suppress(KeyboardInterrupt):
+        # The answer is given; what is left is Python's own end.
+        _watch_signals(signal.SIG_IGN)
+    raise SystemExit(code)
+
+
+def _watch_signals(handler: Callable[[int, object], None] | signal.Handlers) -> None:
+    """Handle Ctrl-C and SIGTERM from now on, unless they were ignored from the start (``nohup``)."""
+    for number in SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
 
 
 def execute(words: Sequence[str]) -> int:
@@ -70,43 +91,25 @@ def execute(words: Sequence[str]) -> int:
         Exit code, as `docs/reference/errors.md` lists them.
     """
     try:
-        _require_streams()
+        require_streams()
         code = _answer(words)
         # What is written at exit only fails when nobody can say so any more.
         sys.stdout.flush()
+        if code == _SUCCESS:
+            require_said()
     except SteelyardError as error:
         return _fail(error, words)
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
-        return _INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output left (`| head`); Python must not complain about it at exit.
-        sys.stderr.close()
-        return _SUCCESS
+        return INTERRUPTED
+    except OutputError as error:
+        return _fail_output(error, words)
     except (SystemExit, GeneratorExit):
         raise
     except BaseException as error:
         # The one place where nothing may escape; a panic of a native library is no `Exception`.
-        return _fail(_of_output(error) or _of_system(error) or _of_package(error) or _internal(error), words)
+        return _fail(_of_system(error) or _of_package(error) or _internal(error), words)
     return code
-
-
-def _require_streams() -> None:
-    """Refuse to work for a closed standard output; what goes to a closed standard error is lost.
-
-    Raises
-    ------
-    DataError
-        If nothing could be said.
-    """
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - as long as the process
-    if sys.stdout is None:
-        from steelyard.errors import DataError  # noqa: PLC0415 - start-up time
-
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - as long as the process
-        message = "cannot write to standard output: it is closed"
-        raise DataError(message, hint="redirect it to a file or to `/dev/null`", code="data.output")
 
 
 def _answer(words: Sequence[str]) -> int:
@@ -172,6 +175,9 @@ def _execute_verb(name: str, words: Sequence[str]) -> int:
     from steelyard.cli.verb_app import verb_app  # noqa: PLC0415 - start-up time
 
     app = verb_app(name)
+    words = _with_values(words, takes_command=VERBS[name].takes_command)
+    if _Process.began_s is not None:
+        _watch_signals(_interrupt)
     try:
         if VERBS[name].takes_command:
             _require_separator(app, name, words)
@@ -188,6 +194,26 @@ def _execute_verb(name: str, words: Sequence[str]) -> int:
 
         raise UsageError(complaint(app, error), hint=f"steelyard {name} --help") from error
     return answer if isinstance(answer, int) else _SUCCESS
+
+
+def _with_values(words: Sequence[str], *, takes_command: bool) -> list[str]:
+    """Join an option and a negative amount, as in `--margin -1%`, which looks like an option.
+
+    Examples
+    --------
+    >>> _with_values(["--margin", "-1%", "a", "b"], takes_command=False)
+    ['--margin=-1%', 'a', 'b']
+    >>> _with_values(["--wall-time", "-1s", "--", "a"], takes_command=True)
+    ['--wall-time=-1s', '--', 'a']
+    """
+    end = _separator(words) if "--" in words or not takes_command else 0
+    joined: list[str] = []
+    for number, word in enumerate(words):
+        if number < end and joined and _OPTION.fullmatch(joined[-1]) and _NEGATIVE_AMOUNT.fullmatch(word):
+            joined[-1] += f"={word}"
+        else:
+            joined.append(word)
+    return joined
 
 
 def _study_help(name: str, words: Sequence[str]) -> App:
@@ -267,46 +293,17 @@ def _next_step(hint: str, words: Sequence[str]) -> str:
     return hint.replace(f"`{call}`", "the same command, when this is repaired,")
 
 
-class _Output(io.FileIO):
-    """Standard output whose errors say so: the system's error of a write names no file."""
-
-    def write(self, data: Buffer) -> int:
-        """Write, and name standard output where that fails."""
-        try:
-            return super().write(data)
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise _OutputError(error.errno, error.strerror) from error
-
-
-class _OutputError(OSError):
-    """Standard output takes nothing any more."""
-
-
-def _name_output_in_errors() -> None:
-    """Let errors of standard output be told from others."""
-    if sys.stdout is not None:
-        stream = io.BufferedWriter(_Output(sys.stdout.fileno(), "wb", closefd=False))
-        sys.stdout = io.TextIOWrapper(
-            stream,
-            encoding=sys.stdout.encoding,
-            errors=sys.stdout.errors,
-            line_buffering=bool(sys.stdout.line_buffering),
-        )
-
-
-def _of_output(error: BaseException) -> SteelyardError | None:
-    """Give the error of a standard output that takes nothing any more; ``None`` for anything else."""
-    if not isinstance(error, _OutputError):
-        return None
+def _fail_output(error: OutputError, words: Sequence[str]) -> int:
+    """Say that standard output takes nothing any more; nothing where its reader left, as in `| head`."""
     from steelyard.errors import DataError  # noqa: PLC0415 - start-up time
 
     # Python would try again at exit, and complain.
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if error.errno == errno.EPIPE:
+        return DataError.exit_code
     message = f"cannot write to standard output: {error.strerror}"
-    return DataError(message, hint="free space, or redirect it elsewhere", code="data.output")
+    return _fail(DataError(message, hint="free space, or redirect it elsewhere", code="data.output"), words)
 
 
 def _of_system(error: BaseException) -> SteelyardError | None:

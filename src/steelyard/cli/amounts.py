@@ -5,37 +5,108 @@ from __future__ import annotations
 import os
 import re
 from difflib import get_close_matches
-from typing import Final
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Final
+
+from cyclopts import Parameter
 
 from steelyard._native import counter_names
 from steelyard.errors import UsageError
 from steelyard.units import NS_PER_S, SECONDS_PER_UNIT
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cyclopts import Token
+
 _BYTES_PER_UNIT: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
+_LARGEST: Final = (1 << 63) - 1
+"""What the launcher and the kernel hold, in bytes or ns: 8 EiB, or 292 years."""
 _SHARE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*%?")
 WHOLE_PERCENT: Final = 100
+_WHOLE: Final = re.compile(r"[+-]?[0-9]+")
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|ms|s|min|h)?")
 
 
-def parse_bytes(text: str, option: str) -> int:
-    """Give a size in bytes; K, M, G, T are powers of 1024.
+def whole_number(_: type, tokens: Sequence[Token]) -> int:
+    """Give the whole number that an option is given.
+
+    Raises
+    ------
+    ValueError
+        If it is none; `1.5` is not rounded.
+    """
+    text = tokens[0].value
+    if _WHOLE.fullmatch(text) is None:
+        raise ValueError(text)
+    return int(text)
+
+
+WHOLE: Final = Parameter(converter=whole_number)
+Whole = Annotated[int, WHOLE]
+"""What every verb takes for a whole number."""
+WholeOrNone = Annotated[int | None, WHOLE]
+
+
+def require_range(number: int | None, option: str, least: int, most: int) -> int | None:
+    """Give a whole number of an option, if it lies in a range.
 
     Raises
     ------
     UsageError
-        If the text is no size.
+        If it does not.
+    """
+    if number is not None and not least <= number <= most:
+        message = f"`{option} {number}`: allowed: a whole number from {least} to {most}"
+        raise UsageError(message)
+    return number
+
+
+def parse_bytes(text: str, option: str, *, least: str = "0", why: str = "") -> int:
+    """Give a size in bytes; K, M, G, T are powers of 1024.
+
+    Parameters
+    ----------
+    text, option : str
+        What was given, and for which option.
+    least : str
+        Least size allowed.
+    why : str
+        Why no less is.
+
+    Raises
+    ------
+    UsageError
+        If the text is no size, or one that is not allowed.
 
     Examples
     --------
     >>> parse_bytes("64M", "--memory")
     67108864
+    >>> parse_bytes("1", "--memory", least="1M")
+    Traceback (most recent call last):
+    ...
+    steelyard.errors.UsageError: `--memory 1`: too small; allowed: `1M` or more
     """
-    match = _SIZE.fullmatch(text.strip())
-    if match is None:
+    size = _size(text)
+    if size is None:
         message = f"`{option} {text}`: not a size; allowed: a number with K, M, G or T behind it, as in `64M`"
         raise UsageError(message)
-    return round(float(match[1]) * _BYTES_PER_UNIT[match[2].upper()])
+    if size > _LARGEST:
+        message = f"`{option} {text}`: too large; allowed: less than 8388608T"
+        raise UsageError(message, hint=f"leave out `{option}` where there is to be no limit")
+    if size < (_size(least) or 0):
+        message = f"`{option} {text}`: too small; allowed: `{least}` or more" + (f", {why}" if why else "")
+        raise UsageError(message)
+    return size
+
+
+def _size(text: str) -> int | None:
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        return None
+    return round(Fraction(match[1]) * _BYTES_PER_UNIT[match[2].upper()])  # no digit of it is rounded away
 
 
 def parse_duration_ns(text: str, option: str) -> int:
@@ -44,7 +115,7 @@ def parse_duration_ns(text: str, option: str) -> int:
     Raises
     ------
     UsageError
-        If the text is no duration, or 0.
+        If the text is no duration, or 0, or longer than 292 years.
 
     Examples
     --------
@@ -63,7 +134,10 @@ def parse_duration_ns(text: str, option: str) -> int:
             f"`{option} {text}`: not a duration; allowed: a positive number with ns, us, ms, s, min or h"
         )
         raise UsageError(message)
-    return round(seconds * NS_PER_S)
+    if seconds * NS_PER_S > _LARGEST:
+        message = f"`{option} {text}`: too long; allowed: at most 292 years, which are 2559000h"
+        raise UsageError(message)
+    return max(round(seconds * NS_PER_S), 1)
 
 
 def parse_cpu_list(text: str, option: str) -> list[int]:

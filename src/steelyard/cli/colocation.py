@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from steelyard.cli.amounts import WholeOrNone  # noqa: TC001 - cyclopts reads it
 from steelyard.cli.verb_app import options_of
 from steelyard.errors import UsageError
 
@@ -49,10 +50,10 @@ class Colocation:
 
     policies: str | None = None
     loads: str | None = None
-    repetitions: Annotated[int | None, Parameter(name=["--repetitions", "--seeds"])] = None
+    repetitions: Annotated[WholeOrNone, Parameter(name=["--repetitions", "--seeds"])] = None
     in_vm: Flag = False
-    vcpus: int | None = None
-    instruction_ns: int | None = None
+    vcpus: WholeOrNone = None
+    instruction_ns: WholeOrNone = None
     cpus: str | None = None
     kind: str | None = None
     long_share: str | None = None

@@ -14,7 +14,8 @@ from steelyard.analyse.equivalence import Margin
 from steelyard.analyse.looks import Extent
 from steelyard.analyse.sequential import Location
 from steelyard.cli import began_s
-from steelyard.cli.amounts import parse_cpus, parse_duration_ns, parse_share
+from steelyard.cli.amounts import Whole, parse_cpus, parse_duration_ns, parse_share
+from steelyard.cli.environment_note import note_unpassable
 from steelyard.cli.fail_on import Answer, FailOn, FailOnOption
 from steelyard.cli.figure_note import note_missing_figures
 from steelyard.cli.interruption import interruptible
@@ -93,11 +94,11 @@ class ExtentOptions:
         Of the random order inside each block.
     """
 
-    warmup: int = 1
-    runs_min: int = 10
-    runs_max: int = 1000
+    warmup: Whole = 1
+    runs_min: Whole = 10
+    runs_max: Whole = 1000
     budget: str | None = None
-    seed: int = 1
+    seed: Whole = 1
 
 
 @Parameter(name="*")
@@ -258,6 +259,8 @@ def compare(
     _require_folders(keep.export)
     if keep.report:
         note_missing_figures()
+    if terms.inherits:
+        note_unpassable()
     with interruptible(), contextlib.ExitStack() as stack:
         watcher = stack.enter_context(LiveLine(sys.stderr)) if sys.stderr.isatty() else Unwatched()
         found = compare_commands(

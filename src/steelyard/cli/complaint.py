@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from cyclopts import (
     Argument,
@@ -27,11 +27,16 @@ def complaint(app: App, error: CycloptsError) -> str:
             return f"`{error.keyword or _name(argument)}` {lack}\n{_explanation(app, argument)}"
         case UnusedCliTokensError(unused_tokens=[word, *_]):
             return f"`{word}` is one word too many"
-        case CoercionError(token=Token(value=value), argument=Argument() as argument) if (
-            error.target_type in _NUMBERS
-        ):
-            return f"`{_name(argument)}` is `{value}`, which is no {_NUMBERS[error.target_type]}"
+        case CoercionError(token=Token(value=value), argument=Argument() as argument):
+            kind = next((each for each in _kinds(error.target_type) if each in _NUMBERS), None)
+            if kind is not None:
+                return f"`{_name(argument)}` is `{value}`, which is no {_NUMBERS[kind]}"
     return str(error).strip()
+
+
+def _kinds(hint: object) -> tuple[Any, ...]:
+    """Give the types of a union, or the one type."""
+    return get_args(hint) or (hint,)
 
 
 def _name(argument: Argument) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
+from steelyard.cli.amounts import Whole  # noqa: TC001 - cyclopts reads it
 from steelyard.errors import UsageError, unwritable
 from steelyard.model.cost_model import CostModel
 from steelyard.report.export.cost_function import python_source, rust_source
@@ -35,7 +36,7 @@ def export_simgrid(  # noqa: PLR0913 - options of a verb
     profile: Literal["rtt", "os"] = "rtt",
     noise: Annotated[bool, Parameter(negative="")] = False,
     model: str = "",
-    seed: int = 1,
+    seed: Whole = 1,
     simgrid: str = "3.32",
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:

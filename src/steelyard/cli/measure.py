@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
+from resource import RLIMIT_NOFILE, getrlimit
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from steelyard.cli.amounts import parse_bytes, parse_counters, parse_cpus, parse_duration_ns
+from steelyard.cli.amounts import (
+    Whole,
+    WholeOrNone,
+    parse_bytes,
+    parse_counters,
+    parse_cpus,
+    parse_duration_ns,
+    require_range,
+)
+from steelyard.cli.environment_note import note_unpassable
 from steelyard.cli.measure_table import table
 from steelyard.errors import UsageError
 from steelyard.model.run_outcome import RunStatus
 from steelyard.model.run_spec import Limits, OutputStream, Placement, RunSpec
 from steelyard.run.environment import environment_hint, environment_record
 from steelyard.run.resident import (
+    BARE,
     hidden_program,
     located,
     program_environment,
+    require_input,
     require_started,
     resident,
 )
@@ -34,9 +47,13 @@ if TYPE_CHECKING:
 RESULT_SCHEMA = "steelyard/measure/1"
 KEPT_OUTPUT_BYTES = 1 << 20
 FAILED = 4
-BARE = "bare"
 # A launcher that does not answer is dead: its own wall limit ends the program long before this.
 UNBOUNDED_S = 30 * 24 * 3600.0
+
+MOST_PROCESSES = 1 << 22
+"""No kernel numbers more (proc(5), `pid_max`)."""
+_WHY_LEAST_MEMORY = "because the child that becomes the program is set up within it"
+_WHY_LEAST_DISK = "because its file system cannot be made smaller"
 
 
 @Parameter(name="*")
@@ -51,7 +68,7 @@ class LimitOptions:
     wall_time
         Time from exec to exit.
     memory
-        Peak memory of the whole tree, as in `64M`.
+        Peak memory of the whole tree, as in `64M`; at least `1M`.
     processes
         Processes and threads alive at once.
     file_size
@@ -61,16 +78,16 @@ class LimitOptions:
     open_files
         Open files per process.
     disk
-        Size of the writable file system in a sandbox.
+        Size of the writable file system in a sandbox; at least `64K`.
     """
 
     cpu_time: str | None = None
     wall_time: str | None = None
     memory: str | None = None
-    processes: int | None = None
+    processes: WholeOrNone = None
     file_size: str | None = None
     output_size: str | None = None
-    open_files: int | None = None
+    open_files: WholeOrNone = None
     disk: str | None = None
 
     def limits(self) -> Limits:
@@ -80,14 +97,33 @@ class LimitOptions:
             "wall_time_ns": ("--wall-time", self.wall_time),
         }
         sizes = {
-            "memory_bytes": ("--memory", self.memory),
             "file_size_bytes": ("--file-size", self.file_size),
             "output_bytes": ("--output-size", self.output_size),
-            "disk_bytes": ("--disk", self.disk),
         }
-        found = {key: parse_duration_ns(text, option) for key, (option, text) in times.items() if text}
-        found |= {key: parse_bytes(text, option) for key, (option, text) in sizes.items() if text}
-        return Limits(process_count=self.processes, open_file_count=self.open_files, **found)
+        found = {
+            key: parse_duration_ns(text, option) for key, (option, text) in times.items() if text is not None
+        }
+        found |= {key: parse_bytes(text, option) for key, (option, text) in sizes.items() if text is not None}
+        if self.memory is not None:
+            found["memory_bytes"] = parse_bytes(self.memory, "--memory", least="1M", why=_WHY_LEAST_MEMORY)
+        if self.disk is not None:
+            found["disk_bytes"] = parse_bytes(self.disk, "--disk", least="64K", why=_WHY_LEAST_DISK)
+        return Limits(
+            process_count=require_range(self.processes, "--processes", 1, MOST_PROCESSES),
+            open_file_count=require_range(self.open_files, "--open-files", 1, _most_open_files()),
+            **found,
+        )
+
+
+def _most_open_files() -> int:
+    """Give how many files a process may be allowed to open here."""
+    _, hard = getrlimit(RLIMIT_NOFILE)
+    if os.geteuid() != 0:
+        return hard
+    try:
+        return int(Path("/proc/sys/fs/nr_open").read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return hard
 
 
 @Parameter(name="*")
@@ -135,7 +171,7 @@ def measure(
     *command: str,
     place: PlaceOptions = _DEFAULT_PLACE,
     limits: LimitOptions = _DEFAULT_LIMITS,
-    iterations: Annotated[int, Parameter(name=["--iterations", "-n"])] = 1,
+    iterations: Annotated[Whole, Parameter(name=["--iterations", "-n"])] = 1,
     counters: str | None = None,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> int:
@@ -176,14 +212,19 @@ def measure(
     if iterations < 1:
         message = f"`--iterations {iterations}`: allowed: 1 or more"
         raise UsageError(message)
+    if limits.disk is not None and "sandbox" not in place.isolation:
+        message = f"`--disk` limits the writable file system of a sandbox, and `{place.isolation}` is none"
+        raise UsageError(message, hint="add `--isolation sandbox`, or leave out `--disk`")
     spec = replace(
         specification(list(command), place, limits.limits()),
         iterations=iterations,
         counters=tuple(parse_counters(counters or "", "--counters")),
     )
+    if place.inherits:
+        note_unpassable()
     wall_ns = spec.limits.wall_time_ns
     patience_s = wall_ns / NS_PER_S + 60 if wall_ns else UNBOUNDED_S
-    shown = (*place.show, *hidden_program(spec.command[0])) if place.isolation != "bare" else place.show
+    shown = (*place.show, *hidden_program(spec.command[0])) if place.isolation != BARE else place.show
     with resident(place.isolation, shown=shown, is_fed=place.input is not None) as worker:
         outcomes = worker.execute(spec, timeout_s=patience_s)
     if not as_json:
@@ -206,9 +247,7 @@ def measure(
 
 def specification(command: list[str], place: PlaceOptions, limits: Limits) -> RunSpec:
     """Give the run specification of a command line."""
-    if place.input is not None and not place.input.is_file():
-        message = f"`--input {place.input}`: no such file"
-        raise UsageError(message)
+    require_input(place.input)
     cpus = None if place.cpus is None else tuple(parse_cpus(place.cpus, "--cpus"))
     return RunSpec(
         id="measure",

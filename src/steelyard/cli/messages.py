@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from steelyard.cli.amounts import WholeOrNone  # noqa: TC001 - cyclopts reads it
 from steelyard.cli.verb_app import options_of
 
 if TYPE_CHECKING:
@@ -53,12 +54,12 @@ class Messages:
     transport: Words = None
     link: Words = None
     hostfile: str | None = None
-    operations: int | None = None
-    warm_up: int | None = None
+    operations: WholeOrNone = None
+    warm_up: WholeOrNone = None
     sizes: str | None = None
-    smallest: int | None = None
-    largest: int | None = None
-    replications: int | None = None
+    smallest: WholeOrNone = None
+    largest: WholeOrNone = None
+    replications: WholeOrNone = None
     budget: float | None = None
     validate: Flag = False
 

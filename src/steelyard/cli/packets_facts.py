@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from cyclopts import Parameter
 
+from steelyard.cli.amounts import WholeOrNone  # noqa: TC001 - cyclopts reads it
 from steelyard.errors import UsageError
 from steelyard.record.importers.packets import STRATEGIES
 
@@ -31,8 +32,8 @@ class PacketsFacts:
         For packets, letter of the strategy, where a file of speed-ups has no column `S`.
     """
 
-    cores: int | None = None
-    depth: int | None = None
+    cores: WholeOrNone = None
+    depth: WholeOrNone = None
     strategy: str | None = None
 
     def added_to(self, form: str, options: ReadOptions) -> ReadOptions:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from steelyard.cli.amounts import WholeOrNone  # noqa: TC001 - cyclopts reads it
 from steelyard.cli.colocation import NO_COLOCATION, Colocation
 from steelyard.cli.figure_note import note_missing_figures
 from steelyard.cli.interruption import interruptible
@@ -42,7 +43,7 @@ def run(  # noqa: PLR0913 - the options of a command line
     quick: Annotated[bool, Parameter(negative="")] = False,
     out: Path | None = None,
     study_file: Path | None = None,
-    seed: int | None = None,
+    seed: WholeOrNone = None,
     resume: Annotated[bool, Parameter(negative="")] = False,
     no_analyse: Annotated[bool, Parameter(negative="")] = False,
     program: Program = OWN_PROGRAM,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
-from steelyard.cli.amounts import parse_duration_ns
+from steelyard.cli.amounts import Whole, WholeOrNone, parse_duration_ns
 from steelyard.cli.interruption import interruptible
 from steelyard.cli.simulation_progress import follow
 from steelyard.errors import InterruptedByUser, UsageError, unwritable
@@ -63,19 +63,19 @@ class Simulated:
         Seed of the arrivals.
     """
 
-    cores: int = 4
+    cores: Whole = 4
     load: str = "0.85"
     policy: str = "be"
     no_local: Flag = False
     no_entry: Flag = False
     no_exit: Flag = False
     duration: str = "40s"
-    best_effort_jobs: int = 2
+    best_effort_jobs: Whole = 2
     work: str = "6ms"
     arrivals: str = "uniform"
-    threads: int | None = None
-    machine_cores: int | None = None
-    seed: int = 1
+    threads: WholeOrNone = None
+    machine_cores: WholeOrNone = None
+    seed: Whole = 1
 
     def options(self) -> list[SimulationOptions]:
         """Give one simulation per load and policy, loads first."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +22,7 @@ from steelyard.share.package_check import opened
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-PROGRAM = (sys.executable, "-c", "from steelyard.cli import main; main()")
+PROGRAM = (sys.executable, "-c", "from steelyard.entry import main; main()")
 FULL = Path("/dev/full")
 
 
@@ -48,6 +50,51 @@ def test_a_closed_standard_output_is_no_bug() -> None:
 @pytest.mark.parametrize("redirection", [f"2> {FULL}", "2>&-"])
 def test_an_error_that_cannot_be_said_keeps_its_exit_code(redirection: str) -> None:
     assert called(("measure",), redirection).returncode == 2
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("redirection", [f"2> {FULL}", "2>&-"])
+def test_a_standard_error_that_takes_nothing_costs_no_result(redirection: str) -> None:
+    done = called(("measure", "--", "sh", "-c", "echo hi >&2"), redirection)
+    assert done.returncode == 5
+    assert "completed" in done.stdout
+    assert called(("measure", "--", "true"), redirection).returncode == 0, "nothing was lost"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("measure", "--", "true"), ("help",), ("help", "compare"), ("measure", "--help"), ("--version",)],
+)
+def test_a_reader_that_is_gone_is_a_closed_output(words: Sequence[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as output:
+        done = subprocess.run(
+            [*PROGRAM, *words], check=False, stdout=output, stderr=subprocess.PIPE, timeout=60
+        )
+    assert (done.returncode, done.stderr) == (5, b"")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("moment", ["loading", "running"])
+def test_an_interruption_leaves_with_130(number: signal.Signals, moment: str) -> None:
+    begun = "import steelyard.entry as entry; print(flush=True); "
+    loading = (
+        begun + "entry._signal = __import__('_signal'); import sys; "
+        "sys.meta_path.insert(0, type('Slow', (), {'find_spec': lambda *_: __import__('time').sleep(30)})); "
+        "entry.main()"
+    )
+    program = [sys.executable, "-c", loading if moment == "loading" else begun + "entry.main()"]
+    with subprocess.Popen(
+        [*program, "measure", "--", "sleep", "30"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(0.2 if moment == "loading" else 2)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert said in (b"", b"interrupted\n")
 
 
 def test_a_reader_that_leaves_is_no_error() -> None:

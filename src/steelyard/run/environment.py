@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from steelyard.run.secrecy import HIDDEN, has_secret_name
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 NOT_INHERITED: Final = frozenset({"STEELYARD_METRICS_FD"})
 """Set by the launcher for each program."""
+_LOCALE: Final = "LC_CTYPE"
+_COERCED: Final = frozenset({"C.UTF-8", "C.utf8", "UTF-8"})
 
 _LACKING: Final = (
     (re.compile(r"error while loading shared libraries|cannot open shared object file"), "LD_LIBRARY_PATH"),
@@ -38,15 +41,43 @@ _NAME: Final = re.compile(r"\b[A-Z][A-Z0-9_]{2,}\b")
 
 
 def inherited_environment() -> dict[str, str]:
-    """Give the variables of this process, as they are.
+    """Give the variables of this process, as its caller set them.
 
-    Values that are not UTF-8 are left out: the launcher's protocol cannot say them.
+    What is not UTF-8 or has no name is left out, because the launcher's protocol cannot say it; see
+    `unpassable`.
     """
+    added = _added_by_python()
     return {
         name: value
         for name, value in os.environ.items()
-        if name not in NOT_INHERITED and _is_text(name) and _is_text(value)
+        if name not in NOT_INHERITED and name != added and name and _is_text(name) and _is_text(value)
     }
+
+
+def unpassable(environment: Mapping[str, str] = os.environ) -> list[str]:
+    r"""Give the names of variables that no program can be given, as they can be shown.
+
+    Examples
+    --------
+    >>> unpassable({"A": "x", "B": "\udcff", "": "x"})
+    ['B', '(no name)']
+    """
+    return [
+        name.encode(errors="surrogateescape").decode(errors="backslashreplace") or "(no name)"
+        for name, value in environment.items()
+        if not name or not _is_text(name) or not _is_text(value)
+    ]
+
+
+def _added_by_python() -> str | None:
+    """Give the variable that Python set itself where no locale was chosen (PEP 538)."""
+    if os.environ.get(_LOCALE) not in _COERCED:
+        return None
+    try:
+        given = Path("/proc/self/environ").read_bytes().split(b"\0")
+    except OSError:
+        return None
+    return None if any(entry.startswith(f"{_LOCALE}=".encode()) for entry in given) else _LOCALE
 
 
 def _is_text(text: str) -> bool:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
     from steelyard.model import RunOutcome
 
+BARE = "bare"
+"""The isolation that is none."""
+
 PASSED_ON = ("PATH", "HOME", "LANG", "TERM")
 """Variables a program gets without being asked for, where it does not get all."""
 
@@ -56,6 +59,7 @@ def resident(isolation: str, *, shown: Sequence[Path] = (), is_fed: bool = False
         If there is none of that name, or it cannot show what is asked for.
     """
     chosen = technology(isolation)
+    _require_shown(shown, chosen.name)
     answer = chosen.probe()
     if not answer.available:
         message = f"isolation `{chosen.name}` does not work on this machine: {answer.reason}"
@@ -66,7 +70,10 @@ def resident(isolation: str, *, shown: Sequence[Path] = (), is_fed: bool = False
     logs = Path(tempfile.mkdtemp(prefix="steelyard-measure-"))
     try:
         with open_session(
-            logs, sweep_all, shown=(*_current_folder(), *(path.resolve() for path in shown))
+            logs,
+            sweep_all,
+            shown=(*_current_folder(), *(path.resolve() for path in shown)),
+            keeps_logs=False,
         ) as session:
             try:
                 with Worker(chosen, Site(session, chosen.name, worker=0)) as worker:
@@ -76,6 +83,39 @@ def resident(isolation: str, *, shown: Sequence[Path] = (), is_fed: bool = False
                 chosen.close(session)
     finally:
         shutil.rmtree(logs, ignore_errors=True)
+
+
+def _require_shown(shown: Sequence[Path], isolation: str) -> None:
+    """Refuse to show what is not there, or where nothing is hidden."""
+    if shown and isolation == BARE:
+        message = (
+            f"`--show {shown[0]}`: a `{BARE}` program sees every file; only an isolation has to be shown one"
+        )
+        raise UsageError(message, hint="leave out `--show`, or add `--isolation sandbox`")
+    for path in shown:
+        if not path.exists():
+            message = f"`--show {path}`: there is no such file or folder"
+            raise UsageError(message, hint="give a file or folder that exists; a relative path begins here")
+
+
+def require_input(path: Path | None) -> None:
+    """Refuse a file for standard input that cannot be read as one.
+
+    Raises
+    ------
+    UsageError
+        If it is absent or a folder.
+    """
+    if path is None or path.is_file():
+        return
+    if path.is_dir():
+        reason = "it is a folder"
+    elif path.exists():
+        reason = "it is no regular file"
+    else:
+        reason = "there is no such file"
+    message = f"`--input {path}`: {reason}; allowed: a regular file"
+    raise UsageError(message, hint="give a file; without `--input`, standard input is empty")
 
 
 def is_made_inside(folder: Path) -> bool:
@@ -188,11 +228,15 @@ def require_started(outcomes: Sequence[RunOutcome], program: str, isolation: str
         If no launch got as far as the program.
     """
     if all(outcome.status is RunStatus.LAUNCHER_FAILED for outcome in outcomes):
-        message = f"`{program}` was not executed: {outcomes[0].message}"
+        said = outcomes[0].message or ""
+        if isolation != BARE and "`working_directory`" in said:
+            message = f"`{program}` was not executed: `{isolation}` has no folder `{Path.cwd()}`"
+            raise RunError(message, hint="cd to a folder of your own first", code="run.not-executed")
+        message = f"`{program}` was not executed: {said}"
         hint = shell_hint(program) or (
             "give a program that may be executed, by its path or a name in `PATH`; `--show` what it needs"
         )
-        if "sandbox" in isolation and "EACCES" in (outcomes[0].message or ""):
+        if "sandbox" in isolation and "EACCES" in said:
             hint = barred(located(program)) or hint
         if not technology(isolation).shows_host:
             hint = f"`{isolation}` holds Steelyard's own programs alone, in `{PROGRAMS}`"

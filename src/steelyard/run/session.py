@@ -51,7 +51,7 @@ class Session:
     shared : Path
         Folder on a memory file system for the barrier files of workers on this kernel.
     logs : Path
-        Folder of the workers' log files; kept.
+        Folder of the workers' log files.
     programs : Path
         Folder of the launcher and the native workload program.
     workloads : Path
@@ -59,6 +59,8 @@ class Session:
     shown : tuple of Path
         Further folders of the host the programs need (an interpreter outside ``/usr``): shown
         read-only at the same place.
+    keeps_logs : bool
+        Whether the log files are still there when an error of a worker is read.
     """
 
     key: str
@@ -68,6 +70,7 @@ class Session:
     programs: Path
     workloads: Path
     shown: tuple[Path, ...] = ()
+    keeps_logs: bool = True
 
     @property
     def launcher(self) -> Path:
@@ -169,7 +172,7 @@ class PrivateFolder:
 
 @contextmanager
 def open_session(
-    logs: Path, sweep: Callable[[Path], None], shown: tuple[Path, ...] = ()
+    logs: Path, sweep: Callable[[Path], None], shown: tuple[Path, ...] = (), *, keeps_logs: bool = True
 ) -> Iterator[Session]:
     """Give a session, after the remains of killed ones are swept; remove its folders at the end.
 
@@ -180,6 +183,8 @@ def open_session(
     sweep : callable
         Called with the folder of each session whose owner is dead, before the folder is removed.
     shown : tuple of Path
+        See `Session`.
+    keeps_logs : bool
         See `Session`.
 
     Raises
@@ -202,6 +207,7 @@ def open_session(
             programs=launcher_path().parent,
             workloads=workloads_path(),
             shown=shown,
+            keeps_logs=keeps_logs,
         )
     finally:
         shutil.rmtree(shared, ignore_errors=True)

@@ -210,8 +210,10 @@ class Worker:
                 outcomes.append(self.outcome_of(reply))
             elif reply["reply"] == "done":
                 return outcomes
+            elif reply["reply"] == "error":
+                self.fail(f"could not go on: {reply['message']}")
             else:
-                self.fail(f"answered {json.dumps(reply)[:300]}")
+                self.fail(f"answered `{reply['reply']}` instead of an outcome")
 
     def outcome_of(self, reply: Reply) -> RunOutcome:
         """Give the outcome that a reply carries, as the technology completes it.
@@ -271,8 +273,11 @@ class Worker:
     def fail(self, what: str, cause: Exception | None = None) -> NoReturn:
         """Raise the error of this worker, with the last lines of its log."""
         tail = log_tail(self.site.log)
-        message = f"the worker `{self.site.name}` {what}" + (f": {tail}" if tail else "")
-        raise RunError(message, hint=f"its log is `{self.site.log}`", code="run.worker") from cause
+        message = f"the worker `{self.site.name}` {what}" + (f"; the end of its log: {tail}" if tail else "")
+        hint = "`steelyard doctor` says whether this isolation works here; then repeat the command"
+        if self.site.session.keeps_logs:
+            hint = f"its log is `{self.site.log}`"
+        raise RunError(message, hint=hint, code="run.worker") from cause
 
     def _expect(self, kind: str, timeout_s: float) -> Reply:
         reply = self.await_reply(timeout_s, f"did not answer with `{kind}`")

@@ -68,7 +68,10 @@ pub(super) fn become_program(birth: &Birth<'_>) -> ! {
             if failure.0 == Errno::ENOENT { 127 } else { 126 }
         }
         Err((errno, message)) => {
-            birth.board.report(errno as i32, &format!("{message}: {}", errno.desc()));
+            // What the sandbox says of itself has its reason in it already.
+            let reason = if errno == Errno::UnknownErrno { "" } else { errno.desc() };
+            let separator = if reason.is_empty() { "" } else { ": " };
+            birth.board.report(errno as i32, &format!("{message}{separator}{reason}"));
             birth.board.advance(Progress::Failed);
             125
         }

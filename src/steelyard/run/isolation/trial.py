@@ -33,7 +33,7 @@ def try_worker(technology: Isolation, version: str | None, repair: str | None) -
     """
     with tempfile.TemporaryDirectory(prefix="steelyard-probe-") as logs:
         try:
-            with open_session(Path(logs), technology.sweep) as session:
+            with open_session(Path(logs), technology.sweep, keeps_logs=False) as session:
                 outcome = _execute_one(technology, session)
         except SteelyardError as error:
             return Availability.no(error.message, error.hint or repair, version)

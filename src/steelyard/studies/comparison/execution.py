@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Final
 
-from steelyard.errors import DataError, SteelyardError, UsageError, unwritable
+from steelyard.errors import AnalysisError, DataError, SteelyardError, UsageError, unwritable
 from steelyard.model.plan import PLAN_NAME
 from steelyard.record.claim import claimed, holds_plan
 from steelyard.record.ledger import LEDGER_NAME, Ledger
@@ -160,7 +160,7 @@ def compare_commands(
         notes += [*machine.notes, *_clock_remarks(), *_disturbances(recorder)]
         stack.close()
         if result is not None:
-            _write_findings(result)
+            _write_findings(result, is_interrupted=measuring.is_interrupted)
     return conclude(measured, notes, result)
 
 
@@ -184,10 +184,15 @@ def _measure(measuring: Measuring, watcher: Watcher, result: Path | None, plan: 
     return Measured(measuring.terms, contenders, runs, duels, measuring.end, elapsed_s, measuring.startup_s)
 
 
-def _write_findings(result: Path) -> None:
+def _write_findings(result: Path, *, is_interrupted: bool) -> None:
     from steelyard.studies.comparison.analysis import analyse  # noqa: PLC0415 - start-up time
 
-    analyse(result)
+    try:
+        analyse(result)
+    except AnalysisError:
+        # Interrupted before any run of use was done, there are none, and the answer says as much.
+        if not is_interrupted:
+            raise
 
 
 def _slowdown(elapsed_s: float, cpu_s: float) -> float:

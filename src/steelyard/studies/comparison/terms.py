@@ -13,6 +13,7 @@ from steelyard.analyse.sequential import Location
 from steelyard.design.blocks import draw_batches
 from steelyard.errors import DataError, UsageError
 from steelyard.model import Batch, Cell, Execution, Plan
+from steelyard.run.resident import require_input
 
 if TYPE_CHECKING:
     from steelyard.studies.comparison.contender import Field
@@ -137,9 +138,7 @@ class Terms:
                 f"than `--runs-min`, {self.extent.blocks_min}"
             )
             raise UsageError(message)
-        if self.input is not None and not self.input.is_file():
-            message = f"`--input {self.input}`: no such file"
-            raise UsageError(message)
+        require_input(self.input)
 
 
 def draw_plan(entrants: Field, terms: Terms) -> Plan:

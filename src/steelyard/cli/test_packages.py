@@ -256,6 +256,54 @@ def test_what_a_plan_says_of_people_hosts_addresses_and_keys_is_known() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("word", "named"),
+    [
+        ("run 192.168.1.17", {"192.168.1.17"}),
+        ("run -h8.8.4.4:80 x=10.1.2.3/24", {"8.8.4.4", "10.1.2.3"}),
+        ("--host=8.8.4.4:80", {"8.8.4.4"}),
+        ("v192.168.1.1 version 192.168.1.2", {"192.168.1.2"}),
+        ("fe80::5054:ff:fe12:3456", {"fe80::5054:ff:fe12:3456"}),
+        ("[2a00:1028:1:2:3:4:5:6]:80", {"2a00:1028:1:2:3:4:5:6"}),
+        ("52:54:00:12:34:56", {"52:54:00:12:34:56"}),
+        ("52-54-00-AB-34-56", {"52-54-00-AB-34-56"}),
+        ("~ada/x", {"ada"}),
+        ("/Users/ada/x", {"ada"}),
+        ("/root/x", {"/root/x"}),
+        ("gcc -I/root/lab/x", {"/root/lab/x"}),
+        ("https://ada:pw@lab7.uni.cz/x", {"pw", "lab7.uni.cz"}),
+        ("jdk-17.0.9.8 numpy==1.2.3.4 --version 1.2.3.4 v1.2.3.4 1.2.3.4.5 999.1.1.1 01.2.3.4", set()),
+        ("127.0.0.1 0.0.0.0 192.0.2.7 203.0.113.9 ::1 2001:db8::1 00:00:5E:00:53:01", set()),
+        ("12:34:56 20-11-22-10-30-00 x[1::2] std::abc a::b ~/x /opt/root/x ~ 3~4", set()),
+    ],
+)
+def test_addresses_and_home_folders_in_a_command_are_known(word: str, named: set[str]) -> None:
+    cell = Cell(0, {"workload": word}, Execution("", (word,)))
+    plan = Plan("imported", 1, {}, (cell,), (), 1, {}).freeze()
+    assert private_texts(plan, Provenance("imported", plan.id, 1)) == named
+
+
+def test_a_package_that_names_an_address_is_refused_as_anonymous(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    times = [1 + number / 100 for number in range(10)]
+    runs = [
+        {"command": name, "mean": 1, "stddev": 0.1, "median": 1, "user": 1, "system": 0, "min": 1, "max": 2}
+        | {"times": times, "exit_codes": [0] * 10}
+        for name in ("run -h192.168.1.17", "b")
+    ]
+    (tmp_path / "an.json").write_text(json.dumps({"results": runs}))
+    result = str(tmp_path / "an")
+    assert execute(["import", "hyperfine", str(tmp_path / "an.json"), "--out", result]) == 0
+    assert execute(["analyse", result]) == 0
+    assert execute(["report", result]) == 0
+    capsys.readouterr()
+    words = ["pack", result, "-o", str(tmp_path / "r.zip"), "--anonymous", "--unchecked"]
+    assert execute(words) == 5
+    assert "`192.168.1.17` in " in capsys.readouterr().err
+    assert not (tmp_path / "r.zip").exists()
+
+
 def test_names_are_found_in_tables_and_ledgers(tmp_path: Path) -> None:
     words = ["x" * 900 + " ada lovelace"] * 500
     pq.write_table(pa.table({"n": range(500), "w": words}), tmp_path / "t.parquet", compression="zstd")

@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import zipfile
@@ -125,6 +126,40 @@ def test_a_missing_a_surplus_and_a_changed_file_are_named(
     assert "`CITATION.cff` is missing" in said
     assert "`result/more.txt` is surplus" in said
     assert "`README.md` has another hash" in said
+
+
+def test_many_surplus_files_are_counted(
+    package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = unpacked(package, tmp_path / "p")
+    for number in range(1000):
+        (folder / "result" / f"more-{number}").write_text("")
+    hashes_made_again(folder)
+    assert execute(["verify", str(packed_again(folder, tmp_path / "p.zip"))]) == 1
+    said = capsys.readouterr().out
+    assert "`result/more-0` does not follow from the result" in said
+    assert "and 980 more like this one: `ro-crate-metadata.json` does not describe `result/more-" in said
+    assert len(said.splitlines()) < 60
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("[" * 100_000, "its lists or objects are nested too deeply"),
+        ('{"schema": "\\ud800"}', "it names half of a character"),
+    ],
+)
+@pytest.mark.parametrize("name", ["plan.json", "findings.json", "provenance.json"])
+def test_data_that_no_program_can_use_are_named_in_plain_words(
+    name: str, content: str, reason: str, result: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(result, tmp_path / "r")
+    (tmp_path / "r" / name).write_text(content)
+    assert execute(["verify", str(tmp_path / "r")]) == 5
+    said = capsys.readouterr().err
+    assert reason in said
+    assert "hint:" in said
+    assert "Error" not in said
 
 
 def test_an_altered_number_with_all_hashes_made_again_is_found(

@@ -77,7 +77,6 @@ def _content(path: Path, schema: str, *, absent: str, damaged: str) -> Any:
         value = json.loads(content)
         if _HALF.search(content):
             json.dumps(value, ensure_ascii=False).encode()
-        return value
     except FileNotFoundError as error:
         message = f"`{path}` does not exist"
         raise DataError(message, hint=absent, code="data.absent") from error
@@ -87,6 +86,7 @@ def _content(path: Path, schema: str, *, absent: str, damaged: str) -> Any:
     except (ValueError, RecursionError) as error:
         message = f"`{path}` is not of schema `{schema}`: {_reason(error)}"
         raise DataError(message, hint=damaged, code="data.corrupt") from error
+    return value
 
 
 def _reason(error: Exception) -> str:

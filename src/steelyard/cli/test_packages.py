@@ -448,3 +448,19 @@ def test_others_find_a_package_valid_and_a_damaged_one_not(result: Path, tmp_pat
     answers = [line.rpartition(": ")[2] for line in found.stdout.splitlines() if not line.startswith(" ")]
     assert answers[:6] == ["valid"] * 6, found.stdout + found.stderr
     assert answers[6:] == ["NOT VALID", "NOT VALID", "valid"]
+
+
+def test_a_comparison_of_results_shows_signs_that_turn_the_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    times = [1 + number / 100 for number in range(10)]
+    runs = [{"command": name, "times": times, "exit_codes": [0] * 10} for name in ("old", "new\u202e")]
+    (tmp_path / "an.json").write_text(json.dumps({"results": runs}))
+    result = str(tmp_path / "an")
+    assert execute(["import", "hyperfine", str(tmp_path / "an.json"), "--out", result]) == 0
+    assert execute(["analyse", result]) == 0
+    capsys.readouterr()
+    assert execute(["compare-results", result, result]) == 0
+    said = capsys.readouterr().out
+    assert "new<U+202E>" in said
+    assert "\u202e" not in said

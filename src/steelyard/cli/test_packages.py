@@ -464,3 +464,11 @@ def test_a_comparison_of_results_shows_signs_that_turn_the_line(
     said = capsys.readouterr().out
     assert "new<U+202E>" in said
     assert "\u202e" not in said
+
+
+def test_a_comparison_shows_signs_of_commands_that_turn_the_line(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["compare", "--runs-min", "5", "--runs-max", "5", "--budget", "1s"]
+    assert execute([*words, "true \u202e", "true"]) in {0, 1}
+    said = capsys.readouterr().out
+    assert "<U+202E>" in said
+    assert "\u202e" not in said

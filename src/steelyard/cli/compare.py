@@ -155,7 +155,8 @@ class SurroundingOptions:
     clean_environment
         Bare commands too get `PATH`, `HOME`, `LANG`, `TERM` and what `--environment` names, nothing else.
     show
-        Further file or folder that isolated commands may read; may be given several times.
+        Further file or folder that isolated commands may read; may be given several times. What is shown can
+        be spoken to, as the current folder can: commands can use sockets and named pipes there.
     input
         File for standard input; empty input otherwise.
     output

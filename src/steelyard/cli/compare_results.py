@@ -143,10 +143,8 @@ def lay_over(
         sys.stdout.write(_as_json(flipped, found, {**extra, **_exit_document(answer, fail_on)}) + "\n")
     else:
         summary = f": {cells.summary}" if cells is not None else ""
-        sys.stdout.write(f"{names[0]} -> {names[1]}{summary}\n")
-        if cells is not None:
-            sys.stdout.writelines(f"{line}\n" for line in ("", *cells.lines(), ""))
-        sys.stdout.writelines(f"{line}\n" for line in _as_text(flipped, found))
+        of_cells = () if cells is None else ("", *cells.lines(), "")
+        _print((f"{names[0]} -> {names[1]}{summary}", *of_cells, *_as_text(flipped, found)))
     return answer.exit_code(fail_on)
 
 
@@ -248,9 +246,15 @@ def _said(found: _Compared, names: tuple[str, str], fail_on: Sequence[FailOn], *
         document = {**found.document(), **_exit_document(answer, fail_on)}
         sys.stdout.write(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     else:
-        sys.stdout.write(f"{names[0]} -> {names[1]}\n")
-        sys.stdout.writelines(f"{line}\n" for line in found.lines())
+        _print((f"{names[0]} -> {names[1]}", *found.lines()))
     return answer.exit_code(fail_on)
+
+
+def _print(lines: Iterable[str]) -> None:
+    """Print lines in which no sign of a name is hidden."""
+    from steelyard.report.shown_text import shown  # noqa: PLC0415 - start-up time
+
+    sys.stdout.writelines(f"{shown(line)}\n" for line in lines)
 
 
 def _as_json(flipped: list[FlippedClass], found: Differences, extra: dict[str, object]) -> str:

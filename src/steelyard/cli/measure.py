@@ -145,7 +145,8 @@ class PlaceOptions:
         A bare program too gets `PATH`, `HOME`, `LANG`, `TERM` and what `--environment` names, nothing else.
     show
         Further folder or file that an isolated program may read; may be given several times. The
-        current folder is always shown, but for `/`, `/tmp` and `/dev/shm`: these are new inside.
+        current folder is always shown, but for `/`, `/tmp` and `/dev/shm`: these are new inside. What is
+        shown can be spoken to: the program can use sockets and named pipes there.
     input
         File for standard input; empty input otherwise.
     """

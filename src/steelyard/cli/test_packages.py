@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import zipfile
@@ -125,6 +126,40 @@ def test_a_missing_a_surplus_and_a_changed_file_are_named(
     assert "`CITATION.cff` is missing" in said
     assert "`result/more.txt` is surplus" in said
     assert "`README.md` has another hash" in said
+
+
+def test_many_surplus_files_are_counted(
+    package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = unpacked(package, tmp_path / "p")
+    for number in range(1000):
+        (folder / "result" / f"more-{number}").write_text("")
+    hashes_made_again(folder)
+    assert execute(["verify", str(packed_again(folder, tmp_path / "p.zip"))]) == 1
+    said = capsys.readouterr().out
+    assert "`result/more-0` does not follow from the result" in said
+    assert "and 980 more like this one: `ro-crate-metadata.json` does not describe `result/more-" in said
+    assert len(said.splitlines()) < 60
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("[" * 100_000, "its lists or objects are nested too deeply"),
+        ('{"schema": "\\ud800"}', "it names half of a character"),
+    ],
+)
+@pytest.mark.parametrize("name", ["plan.json", "findings.json", "provenance.json"])
+def test_data_that_no_program_can_use_are_named_in_plain_words(
+    name: str, content: str, reason: str, result: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(result, tmp_path / "r")
+    (tmp_path / "r" / name).write_text(content)
+    assert execute(["verify", str(tmp_path / "r")]) == 5
+    said = capsys.readouterr().err
+    assert reason in said
+    assert "hint:" in said
+    assert "Error" not in said
 
 
 def test_an_altered_number_with_all_hashes_made_again_is_found(
@@ -256,6 +291,54 @@ def test_what_a_plan_says_of_people_hosts_addresses_and_keys_is_known() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("word", "named"),
+    [
+        ("run 192.168.1.17", {"192.168.1.17"}),
+        ("run -h8.8.4.4:80 x=10.1.2.3/24", {"8.8.4.4", "10.1.2.3"}),
+        ("--host=8.8.4.4:80", {"8.8.4.4"}),
+        ("v192.168.1.1 version 192.168.1.2", {"192.168.1.2"}),
+        ("fe80::5054:ff:fe12:3456", {"fe80::5054:ff:fe12:3456"}),
+        ("[2a00:1028:1:2:3:4:5:6]:80", {"2a00:1028:1:2:3:4:5:6"}),
+        ("52:54:00:12:34:56", {"52:54:00:12:34:56"}),
+        ("52-54-00-AB-34-56", {"52-54-00-AB-34-56"}),
+        ("~ada/x", {"ada"}),
+        ("/Users/ada/x", {"ada"}),
+        ("/root/x", {"/root/x"}),
+        ("gcc -I/root/lab/x", {"/root/lab/x"}),
+        ("https://ada:pw@lab7.uni.cz/x", {"pw", "lab7.uni.cz"}),
+        ("jdk-17.0.9.8 numpy==1.2.3.4 --version 1.2.3.4 v1.2.3.4 1.2.3.4.5 999.1.1.1 01.2.3.4", set()),
+        ("127.0.0.1 0.0.0.0 192.0.2.7 203.0.113.9 ::1 2001:db8::1 00:00:5E:00:53:01", set()),
+        ("12:34:56 20-11-22-10-30-00 x[1::2] std::abc a::b ~/x /opt/root/x ~ 3~4", set()),
+    ],
+)
+def test_addresses_and_home_folders_in_a_command_are_known(word: str, named: set[str]) -> None:
+    cell = Cell(0, {"workload": word}, Execution("", (word,)))
+    plan = Plan("imported", 1, {}, (cell,), (), 1, {}).freeze()
+    assert private_texts(plan, Provenance("imported", plan.id, 1)) == named
+
+
+def test_a_package_that_names_an_address_is_refused_as_anonymous(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    times = [1 + number / 100 for number in range(10)]
+    runs = [
+        {"command": name, "mean": 1, "stddev": 0.1, "median": 1, "user": 1, "system": 0, "min": 1, "max": 2}
+        | {"times": times, "exit_codes": [0] * 10}
+        for name in ("run -h192.168.1.17", "b")
+    ]
+    (tmp_path / "an.json").write_text(json.dumps({"results": runs}))
+    result = str(tmp_path / "an")
+    assert execute(["import", "hyperfine", str(tmp_path / "an.json"), "--out", result]) == 0
+    assert execute(["analyse", result]) == 0
+    assert execute(["report", result]) == 0
+    capsys.readouterr()
+    words = ["pack", result, "-o", str(tmp_path / "r.zip"), "--anonymous", "--unchecked"]
+    assert execute(words) == 5
+    assert "`192.168.1.17` in " in capsys.readouterr().err
+    assert not (tmp_path / "r.zip").exists()
+
+
 def test_names_are_found_in_tables_and_ledgers(tmp_path: Path) -> None:
     words = ["x" * 900 + " ada lovelace"] * 500
     pq.write_table(pa.table({"n": range(500), "w": words}), tmp_path / "t.parquet", compression="zstd")
@@ -365,3 +448,27 @@ def test_others_find_a_package_valid_and_a_damaged_one_not(result: Path, tmp_pat
     answers = [line.rpartition(": ")[2] for line in found.stdout.splitlines() if not line.startswith(" ")]
     assert answers[:6] == ["valid"] * 6, found.stdout + found.stderr
     assert answers[6:] == ["NOT VALID", "NOT VALID", "valid"]
+
+
+def test_a_comparison_of_results_shows_signs_that_turn_the_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    times = [1 + number / 100 for number in range(10)]
+    runs = [{"command": name, "times": times, "exit_codes": [0] * 10} for name in ("old", "new\u202e")]
+    (tmp_path / "an.json").write_text(json.dumps({"results": runs}))
+    result = str(tmp_path / "an")
+    assert execute(["import", "hyperfine", str(tmp_path / "an.json"), "--out", result]) == 0
+    assert execute(["analyse", result]) == 0
+    capsys.readouterr()
+    assert execute(["compare-results", result, result]) == 0
+    said = capsys.readouterr().out
+    assert "new<U+202E>" in said
+    assert "\u202e" not in said
+
+
+def test_a_comparison_shows_signs_of_commands_that_turn_the_line(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["compare", "--runs-min", "5", "--runs-max", "5", "--budget", "1s"]
+    assert execute([*words, "true \u202e", "true"]) in {0, 1}
+    said = capsys.readouterr().out
+    assert "<U+202E>" in said
+    assert "\u202e" not in said

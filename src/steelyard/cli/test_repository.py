@@ -16,6 +16,7 @@ from steelyard.cli import execute
 from steelyard.errors import DataError, UsageError
 from steelyard.record.seal import hash_file
 from steelyard.share import fetching
+from steelyard.share.archive import part_of_text, write_archive
 from steelyard.share.fetching import fetch, fetch_index
 from steelyard.share.pace import Pace
 from steelyard.share.repository import SCHEMA, index_page, list_lines
@@ -180,6 +181,21 @@ def test_what_is_not_what_the_index_says_is_not_kept(
     with pytest.raises(DataError, match=reason):
         fetch(str(tmp_path / "public"), "one.zip", tmp_path / "got.zip")
     assert not (tmp_path / "got.zip").exists()
+
+
+def test_an_archive_with_a_program_before_it_is_not_kept(tmp_path: Path) -> None:
+    public = tmp_path / "public"
+    public.mkdir()
+    write_archive(tmp_path / "whole.zip", [part_of_text("x", "content")])
+    offered(public)
+    (public / "one.zip").write_bytes(b"#!/bin/sh\nexit\n" + (tmp_path / "whole.zip").read_bytes())
+    listed = json.loads((public / "index.json").read_text())
+    size = (public / "one.zip").stat().st_size
+    listed["packages"][0] |= {"sha256": hash_file(public / "one.zip"), "byte_count": size}
+    (public / "index.json").write_text(json.dumps(listed))
+    with pytest.raises(DataError, match=r"`one\.zip` is refused: 15 bytes before its first file"):
+        fetch(str(public), "one.zip", tmp_path / "got.zip")
+    assert [each.name for each in tmp_path.iterdir() if "got" in each.name] == []
 
 
 @pytest.mark.parametrize("name", ["../one.zip", "/etc/passwd", "a/b.zip", "a\\b.zip", "C:x.zip", "a\nb"])

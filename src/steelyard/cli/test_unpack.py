@@ -27,7 +27,7 @@ from steelyard.errors import DataError
 from steelyard.share.archive import part_of_text, write_archive
 from steelyard.share.entry_names import fault_of_name
 from steelyard.share.package_check import bounded_memory
-from steelyard.share.unpack import BOUNDS, Bounds, unpack
+from steelyard.share.unpack import BOUNDS, Bounds, require_package, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,7 +109,10 @@ def test_a_name_that_is_not_allowed_is_refused(
         (("a/x", "a/X"), "differs in case only"),
         (("A/x", "a/y"), "differs in case only"),
         (("stra\u00dfe", "STRASSE"), "differs in case only"),
-        (("e\u0301", "\u00e9"), "differs in case only"),
+        (
+            ("e\u0301", "\u00e9"),
+            "spells the same letters by other signs of Unicode: it has U+0065 U+0301, this one U+00E9",
+        ),
         (("a", "a/b"), "is a file as well"),
         (("a/b", "a"), "it is a folder as well"),
     ],
@@ -364,3 +367,42 @@ def test_changed_bytes_never_write_outside_nor_end_in_a_bug(
         assert {path.name for path in Path(outer).iterdir()} == {"p.zip", "into"}
         assert all(path.is_file() or path.is_dir() for path in into.rglob("*"))
         assert not any(path.is_symlink() for path in into.rglob("*"))
+
+
+def with_extra(content: bytes) -> bytes:
+    """Give an archive whose one entry hides text in an unknown field of its header in the directory."""
+    into = BytesIO()
+    with zipfile.ZipFile(into, "w") as archive:
+        entry = zipfile.ZipInfo("x", (1980, 1, 1, 0, 0, 0))
+        entry.extra = struct.pack("<2H", 0x6666, len(content)) + content
+        archive.writestr(entry, b"content")
+    return into.getvalue()
+
+
+GOOD = archive_of("a/x", "b")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"#!/bin/sh\nid\nexit\n" + GOOD, "18 bytes before its first file belong to no file"),
+        (GOOD + b"garbage", "it has a comment, or bytes behind its end"),
+        (GOOD[:-2] + struct.pack("<H", 5) + b"hello", "it has a comment, or bytes behind its end"),
+        (GOOD[:-14] + b"\xff" * 4 + GOOD[-10:], "its end does not count the 2 entries of its directory"),
+        (GOOD[:-14] + struct.pack("<2H", 1, 1) + GOOD[-10:], "its end does not count the 2 entries"),
+        (with_extra(b"#!/bin/sh"), "13 bytes beside its name that packages do not have"),
+    ],
+)
+def test_bytes_that_belong_to_no_file_are_refused(
+    content: bytes, reason: str, surroundings: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert reason in refusal(content, surroundings, capsys)
+
+
+def test_a_package_with_more_files_than_the_old_format_counts_is_unpacked(tmp_path: Path) -> None:
+    into = BytesIO()
+    with zipfile.ZipFile(into, "w") as archive:
+        for number in range(65_600):
+            archive.writestr(zipfile.ZipInfo(str(number), (1980, 1, 1, 0, 0, 0)), b"")
+    (tmp_path / "many.zip").write_bytes(into.getvalue())
+    require_package(tmp_path / "many.zip")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 T = TypeVar("T")
+
+_HALF: Final = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
+"""How a file may spell half of a pair that stands for one character, alone or with its other half."""
 
 _SHOWN_CHARACTERS: Final = 160
 FOLDER_HINT: Final = "give the folder that `steelyard run`, `steelyard compare` or `steelyard import` wrote"
@@ -69,7 +73,10 @@ def _is_older(found: str, schema: str) -> bool:
 
 def _content(path: Path, schema: str, *, absent: str, damaged: str) -> Any:
     try:
-        return json.loads(path.read_bytes())
+        content = path.read_bytes()
+        value = json.loads(content)
+        if _HALF.search(content):
+            json.dumps(value, ensure_ascii=False).encode()
     except FileNotFoundError as error:
         message = f"`{path}` does not exist"
         raise DataError(message, hint=absent, code="data.absent") from error
@@ -77,6 +84,14 @@ def _content(path: Path, schema: str, *, absent: str, damaged: str) -> Any:
         message = f"`{path}` cannot be read: {error.strerror}"
         raise DataError(message, hint=absent, code="data.absent") from error
     except (ValueError, RecursionError) as error:
-        reason = " ".join(str(error).split())[:_SHOWN_CHARACTERS]
-        message = f"`{path}` is not of schema `{schema}`: not JSON: {reason}"
+        message = f"`{path}` is not of schema `{schema}`: {_reason(error)}"
         raise DataError(message, hint=damaged, code="data.corrupt") from error
+    return value
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "its lists or objects are nested too deeply"
+    if isinstance(error, UnicodeEncodeError):
+        return "it names half of a character (an unpaired surrogate of Unicode), which no text can hold"
+    return f"not JSON: {' '.join(str(error).split())[:_SHOWN_CHARACTERS]}"

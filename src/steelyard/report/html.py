@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
@@ -17,6 +18,7 @@ from steelyard.report import page as document
 from steelyard.report.charts.theme import page_config
 from steelyard.report.engine import INSTALL, NO_ENGINE, engine_script, has_engine
 from steelyard.report.evidence import named_findings, packed_evidence
+from steelyard.report.shown_text import all_shown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,6 +33,10 @@ ROWS_UNFOLDED: Final = 12
 """A longer table is folded behind one line that says what is in it."""
 
 _SCRIPT_BEGIN, _SCRIPT_END = "<script>", "</script>"
+
+_RTL: Final = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
+_RIGHT_TO_LEFT: Final = re.compile(f"({_RTL}+(?:[ \u200c\u200d]{_RTL}+)*)")
+"""Words of Unicode's blocks for scripts from right to left."""
 
 _KINDS: Final[dict[type, str]] = {
     document.Prose: "prose",
@@ -105,7 +111,7 @@ def _render(page: Page, engine: str | None) -> str:
         style=Markup(_asset("style.css")),  # noqa: S704 - our own style
         charts=_data({figure.id: _chart(figure) for figure in figures}),
         config=_data(page_config()),
-        evidence=_data(packed_evidence(_findings(page))),
+        evidence=_data(all_shown(packed_evidence(_findings(page)))),
         rows_at_first=ROWS_AT_FIRST,
         rows_unfolded=ROWS_UNFOLDED,
     )
@@ -146,9 +152,22 @@ def _coded(text: str) -> Markup:
     """Set what stands between backticks as code; everything is escaped as usual."""
     pieces = text.split("`")
     if len(pieces) % 2 == 0:
-        return escape(text)
+        return _isolated(text)
     code = Markup("<code>{}</code>")
-    return Markup("").join(code.format(piece) if at % 2 else escape(piece) for at, piece in enumerate(pieces))
+    return Markup("").join(
+        code.format(_isolated(piece)) if at % 2 else _isolated(piece) for at, piece in enumerate(pieces)
+    )
+
+
+def _isolated(text: str) -> Markup:
+    """Set words of scripts that are written from right to left apart: no number beside them changes sides."""
+    if text.isascii():
+        return escape(text)
+    isolated = Markup("<bdi>{}</bdi>")
+    pieces = _RIGHT_TO_LEFT.split(text)
+    return Markup("").join(
+        isolated.format(piece) if at % 2 else escape(piece) for at, piece in enumerate(pieces)
+    )
 
 
 def _data(value: Json) -> Markup:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from steelyard.report.sentence import Part, Statement
+from steelyard.report.shown_text import all_shown, as_title, shown, with_short_names
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from steelyard.model.finding import Finding
     from steelyard.report.dataset import Dataset
-    from steelyard.report.sentence import Statement
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
@@ -223,9 +227,25 @@ class CardGroup:
     cards: tuple[Card, ...]
 
 
+_FITTED: Final[Mapping[type, Mapping[str, Callable[[str], str]]]] = {
+    Part: {"text": with_short_names},
+    Statement: {"warnings": with_short_names},
+    Notice: {"title": as_title, "items": with_short_names},
+    Card: dict.fromkeys(("title", "value", "note"), as_title),
+    CardGroup: {"title": as_title},
+    Section: {"title": as_title},
+    Table: {"title": as_title, "summary": with_short_names},
+    Figure: {"title": as_title},
+}
+"""What is shortened where it stands: a name has its whole length in the cells of tables and in CSV files."""
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A whole report.
+    """A whole report, with all texts as they are shown.
+
+    Every format is made of a page: so here, once, signs that are invisible or turn what stands beside them
+    become visible (`shown_text`), whatever names a study was given.
 
     Parameters
     ----------
@@ -242,7 +262,7 @@ class Page:
     sections : tuple of Section
         In order.
     findings : dict
-        By id; all that any part of the page names.
+        By id as it is shown; all that any part of the page names.
     """
 
     study: str
@@ -253,6 +273,18 @@ class Page:
     notices: tuple[Notice, ...]
     sections: tuple[Section, ...]
     findings: dict[str, Finding] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Make all texts those that are shown; the findings themselves stay what they are."""
+        for each in fields(self):
+            value = getattr(self, each.name)
+            made = (
+                {shown(name): finding for name, finding in value.items()}
+                if each.name == "findings"
+                else all_shown(value, _FITTED)
+            )
+            object.__setattr__(self, each.name, made)
+        object.__setattr__(self, "question", as_title(self.question))
 
     def figures(self) -> tuple[Figure, ...]:
         """Give all figures in order."""

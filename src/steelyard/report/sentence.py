@@ -9,6 +9,7 @@ from string import Formatter
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import InternalError
+from steelyard.report.shown_text import shortened
 from steelyard.report.slots import is_present, value_of, write
 
 if TYPE_CHECKING:
@@ -132,7 +133,8 @@ def _filled(template: str, finding: Finding) -> Iterable[Part]:
         if slot:
             value = value_of(finding, slot)
             is_name = isinstance(value, str) and slot != "verdict"
-            yield Part(write(value, style or ""), finding.id, is_value=not is_name)
+            text = write(value, style or "")
+            yield Part(shortened(text) if is_name else text, finding.id, is_value=not is_name)
 
 
 def plain(text: str) -> Statement:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from steelyard.report.shown_text import shown
+
 if TYPE_CHECKING:
     from steelyard.report.page import Column, Table, Value
 
@@ -72,25 +74,25 @@ def to_latex(table: Table) -> str:
 
 
 def markdown_text(text: str) -> str:
-    r"""Escape the signs Markdown reads as markup.
+    r"""Escape the signs Markdown reads as markup, and write out those that are invisible.
 
     Examples
     --------
     >>> markdown_text("exp_float | <b>")
     'exp\\_float \\| \\<b\\>'
     """
-    return _MARKDOWN_SIGNS.sub(r"\\\1", text.replace("\n", " "))
+    return _MARKDOWN_SIGNS.sub(r"\\\1", shown(text).replace("\n", " "))
 
 
 def latex_text(text: str) -> str:
-    r"""Escape the signs LaTeX reads as commands.
+    r"""Escape the signs LaTeX reads as commands, and write out those that are invisible.
 
     Examples
     --------
     >>> latex_text("50 % of exp_float")
     '50 \\% of exp\\_float'
     """
-    return "".join(_LATEX_SIGNS.get(sign, sign) for sign in text)
+    return "".join(_LATEX_SIGNS.get(sign, sign) for sign in shown(text))
 
 
 def _heading(column: Column) -> str:

@@ -16,6 +16,7 @@ from steelyard.report.dataset import dataset
 from steelyard.report.html import ROWS_UNFOLDED, render_html
 from steelyard.report.page import Card, CardGroup, Column, Figure, Notice, Page, Prose, Section, Table, Value
 from steelyard.report.sentence import Part, Statement
+from steelyard.report.shown_text import shown
 
 HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror='window.hacked=1'>\u2028"
 
@@ -138,27 +139,27 @@ def data(elements: Elements, name: str) -> Any:
 def test_evidence_of_every_named_finding_is_inside(elements: Elements) -> None:
     evidence = data(elements, "evidence-data")
     named = {a["data-finding"] for _, a in elements.found if "data-finding" in a}
-    assert named == set(evidence["findings"]) == {f"ratio/{HOSTILE}"}
-    title, verdict, estimates, facts, queries, warnings = evidence["findings"][f"ratio/{HOSTILE}"]
+    assert named == set(evidence["findings"]) == {f"ratio/{shown(HOSTILE)}"}
+    title, verdict, estimates, facts, queries, warnings = evidence["findings"][f"ratio/{shown(HOSTILE)}"]
     words = evidence["words"]
     assert words[verdict] == "descriptive"
     assert [words[index] for index in estimates[0]] == [
         "ratio",
         "0.9000",
         "no interval",
-        HOSTILE,
+        shown(HOSTILE),
         "0 units, 0 measurements",
     ]
-    assert words[queries[0]] == f"ratio of start_ns in runs where workload = {HOSTILE}"
-    assert words[warnings[0]] == HOSTILE
-    assert words[facts[0][1]] == HOSTILE
-    assert HOSTILE in words[title]
+    assert words[queries[0]] == f"ratio of start_ns in runs where workload = {shown(HOSTILE)}"
+    assert words[warnings[0]] == shown(HOSTILE)
+    assert words[facts[0][1]] == shown(HOSTILE)
+    assert shown(HOSTILE) in words[title]
 
 
 def test_charts_are_packed_and_described(elements: Elements) -> None:
     chart = data(elements, "chart-data")["ratios"]
-    assert chart["datasets"]["ratios"]["isolation"] == {"words": [HOSTILE], "codes": [0]}
-    assert chart["spec"]["description"] == HOSTILE
+    assert chart["datasets"]["ratios"]["isolation"] == {"words": [shown(HOSTILE)], "codes": [0]}
+    assert chart["spec"]["description"] == shown(HOSTILE)
 
 
 def page_with(*tables: Table, text: str = "") -> str:

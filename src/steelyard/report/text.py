@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
+from steelyard.report.shown_text import shortened
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import IO
@@ -91,7 +93,7 @@ def verdict_line(page: Page, width: int) -> str:
     width : int
         Characters of a line.
     """
-    text = page.answer[0].text if page.answer else ""
+    text = " ".join(page.answer[0].text.split()) if page.answer else ""
     if len(text) <= width:
         return text
     room = width - len(_MORE)
@@ -180,7 +182,7 @@ def _widened(widths: Sequence[int], lines: Sequence[Sequence[int]], left: int) -
 
 
 def _cell(value: Value) -> Text:
-    text = Text(value.text, style=_TONES.get(value.tone, ""))
+    text = Text(shortened(value.text), style=_TONES.get(value.tone, ""))
     if value.note and len(value.note) <= LONGEST_NOTE:
         text.append(f"\n{value.note}", style="dim")
     return text

@@ -24,6 +24,7 @@ from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
 from steelyard.record.seal import seal_tables
 from steelyard.record.tables import write_tables
 from steelyard.report.output import write_report
+from steelyard.share.addresses import addresses_in, homes_in
 from steelyard.share.complete_result import result_files
 from steelyard.share.package_texts import request_of
 from steelyard.share.unpack import require_room
@@ -32,7 +33,7 @@ from steelyard.study import study_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from steelyard.model import Plan
+    from steelyard.model import Execution, Plan
     from steelyard.record.provenance import Provenance
 
 REPLACED: Final = "names and ids of the host"
@@ -40,7 +41,6 @@ WHY_REPLACED: Final = "`--anonymous` replaced them by a pseudonym that no other 
 _IDS: Final = ("host_id", "machine_id_hash", "hostname", "boot_id")
 _TARGET: Final = re.compile(r"(?<![\w.@-])([A-Za-z_][\w.-]*)@([A-Za-z0-9][\w.-]*\w)(?![\w@])")
 _KEY: Final = re.compile(r"(?:~|/)[\w./~-]*/\.ssh/[\w.-]+|[\w./~-]*\bid_(?:rsa|dsa|ecdsa|ed25519)[\w.-]*")
-_HOME: Final = re.compile(r"(?:/home|/Users)/([\w.-]+)")
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z][0-9]{0,3}|here")
 _WORD_OF_OPTION: Final = re.compile(r"(?:-[JilFb]|-?o?[A-Za-z]+=)?(.*)")
 
@@ -134,7 +134,7 @@ def _replace_column(path: Path, pseudonym: str) -> None:
 def private_texts(plan: Plan, provenance: Provenance) -> frozenset[str]:
     """Give what a plan and a provenance say of people, hosts, addresses and keys.
 
-    Names of users and hosts as ssh takes them, home folders, addresses of devices, files of keys, paths of
+    Names of users and hosts as ssh takes them, home folders, addresses (`addresses`), files of keys, paths of
     files of devices, and names of devices that say more than a letter and a number.
 
     Parameters
@@ -143,7 +143,10 @@ def private_texts(plan: Plan, provenance: Provenance) -> frozenset[str]:
         Of the result.
     """
     texts = [str(value) for value in plan.options.values()]
-    texts += [word for cell in plan.cells if cell.execution is not None for word in cell.execution.command]
+    texts += [value for cell in plan.cells for value in cell.levels.values()]
+    texts += [
+        str(each) for cell in plan.cells if cell.execution is not None for each in _said_of(cell.execution)
+    ]
     texts += [word for session in provenance.sessions for word in session.command_line]
     found = set(ids_of(provenance))
     for text in texts:
@@ -151,12 +154,19 @@ def private_texts(plan: Plan, provenance: Provenance) -> frozenset[str]:
             if not host.startswith("sha256"):
                 found |= {user, host}
         found.update(_KEY.findall(text))
-        found.update(_HOME.findall(text))
+        found.update(homes_in(text))
+        found.update(addresses_in(text))
     request = request_of(plan) or {}
     found.update(str(request[key]) for key in ("devices", "hostfile") if "/" in str(request.get(key) or ""))
     for name, device in _devices(plan).items():
         found.update(_of_device(name, device))
     return frozenset(each for each in found if len(each) > 1 and each not in {"root", "localhost"})
+
+
+def _said_of(execution: Execution) -> Iterator[str]:
+    """Give the words of a command and the values of its environment."""
+    yield from execution.command
+    yield from execution.environment.values()
 
 
 def _devices(plan: Plan) -> Mapping[str, Any]:

@@ -105,7 +105,7 @@ def _fault_beside(name: str, files: dict[str, str], folders: dict[str, str]) -> 
     """Say how a name collides with those before it, and remember it."""
     key = _folded(name)
     if key in files:
-        return "it occurs twice" if files[key] == name else f"{quoted(files[key])} differs in case only"
+        return "it occurs twice" if files[key] == name else _difference(name, files[key])
     if key in folders:
         return "it is a folder as well"
     files[key] = name
@@ -116,8 +116,19 @@ def _fault_beside(name: str, files: dict[str, str], folders: dict[str, str]) -> 
         if key in files:
             return f"{quoted(folder)} is a file as well"
         if folders.setdefault(key, folder) != folder:
-            return f"the folder {quoted(folders[key])} differs in case only"
+            return f"the folder {_difference(folder, folders[key])}"
     return None
+
+
+def _difference(name: str, other: str) -> str:
+    """Say in what a name differs from one that a file system may take for the same."""
+    if unicodedata.normalize("NFC", name) != unicodedata.normalize("NFC", other):
+        return f"{quoted(other)} differs in case only"
+    pairs = enumerate(zip(name, other, strict=False))
+    begin = next((at for at, (one, another) in pairs if one != another), min(len(name), len(other)))
+    points = (" ".join(f"U+{ord(each):04X}" for each in one[begin : begin + 2]) for one in (other, name))
+    has, here = points
+    return f"{quoted(other)} spells the same letters by other signs of Unicode: it has {has}, this one {here}"
 
 
 def _folded(name: str) -> str:

@@ -16,10 +16,10 @@ from urllib.parse import quote, urljoin, urlsplit
 from steelyard import __version__
 from steelyard.errors import DataError, UsageError, unwritable
 from steelyard.share.archive import UNWATCHED
-from steelyard.share.entry_names import quoted
+from steelyard.share.entry_names import quoted, visible
 from steelyard.share.pace import PACE, Allowance, Pace, WatchedHttp, WatchedHttps
 from steelyard.share.repository import INDEX_NAME, LARGEST_INDEX_BYTES, choose, read_index
-from steelyard.share.unpack import require_room
+from steelyard.share.unpack import require_package, require_room
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -156,10 +156,22 @@ def fetch(
             message = f"{quoted(listed.name)} has the hash {found}; the index says {listed.sha256}"
             hint = "it was changed, or its index is older: ask whoever offers it; nothing was kept"
             raise DataError(message, hint=hint, code="data.hash")
+        _require_package(part, listed.name)
         part.rename(path)
     except OSError as error:
         raise unwritable(path, error, "give a file in a folder you may write to with `-o`") from error
     return path
+
+
+def _require_package(part: Path, name: str) -> None:
+    """Refuse, and do not keep, an archive that nobody would unpack."""
+    try:
+        require_package(part)
+    except DataError as error:
+        part.unlink()
+        message = error.message.replace(str(part), visible(name))
+        hint = "ask whoever offers it; nothing was kept"
+        raise DataError(message, hint=hint, code=error.code) from error
 
 
 def _continue(place: str, listed: Listed, part: Path, watcher: Watcher, pace: Pace) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import resource
 import shlex
 import tempfile
@@ -38,6 +39,13 @@ _LARGEST_CRATE_BYTES: Final = 256 << 20
 _SMALLEST_MEMORY_BYTES: Final = 4 << 30
 _MEMORY_PER_BYTE: Final = 64
 """Memory that the analysis may take, per byte of a package; own choice, far above what any study takes."""
+
+
+_NAMED_OF_A_KIND: Final = 20
+"""Problems of one kind that are named; the rest is counted."""
+
+_VARYING: Final = re.compile(r"`[^`]*`|[0-9a-f]{64}")
+"""What differs between problems of one kind: names and hashes."""
 
 
 @contextmanager
@@ -142,7 +150,7 @@ def verify_place(place: Path) -> Verification:
         problems = compare_manifest(folder)
         if problems:
             last = "its findings were not computed again: the files are not those that were packed"
-            return Verification([*problems, last])
+            return Verification([*_condensed(problems), last])
         result = folder / RESULT.rstrip("/")
         if not result.is_dir():
             message = f"the package holds no folder `{RESULT}`"
@@ -153,6 +161,7 @@ def verify_place(place: Path) -> Verification:
             found = examine(result)
             found.problems[:0] = crate
             compare_parts(folder, result, found)
+        found.problems[:] = _condensed(found.problems)
         return found
 
 
@@ -196,9 +205,31 @@ def _named_faults(place: Path) -> Iterator[None]:
         hint = "it may be a bomb; if you trust where it is from, verify it on a machine with more memory"
         raise DataError(message, hint=hint, code="data.too-large") from error
     except Exception as error:
-        message = f"`{place}` cannot be verified: its data end the analysis with {type(error).__name__}"
+        message = f"`{place}` cannot be verified: {_why_unusable(error)}"
         hint = "get the package again from where it was published; if it is whole, please report this"
         raise DataError(message, hint=hint, code="data.package") from error
+
+
+def _why_unusable(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "a list or an object in it is nested too deeply"
+    if isinstance(error, UnicodeError):
+        return "a text in it holds half of a character or bytes that are none, which no file can hold"
+    return f"its data are none that the analysis can use ({type(error).__name__})"
+
+
+def _condensed(problems: list[str]) -> list[str]:
+    """Give the first problems of each kind, and how many more there are: a stranger may add any number."""
+    kinds: dict[str, list[str]] = {}
+    for problem in problems:
+        kinds.setdefault(_VARYING.sub("", problem), []).append(problem)
+    found: list[str] = []
+    for kind in kinds.values():
+        found += kind[:_NAMED_OF_A_KIND]
+        rest = len(kind) - _NAMED_OF_A_KIND
+        if rest > 0:
+            found.append(f"and {rest} more like this one: {kind[_NAMED_OF_A_KIND]}")
+    return found
 
 
 def compare_parts(folder: Path, result: Path, found: Verification) -> None:

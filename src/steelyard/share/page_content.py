@@ -44,7 +44,7 @@ _INERT: Final = _BLOCKS | frozenset(
     (
         "html", "head", "meta", "link", "style", "body", "header", "main", "section", "nav", "ol", "ul",
         "dl", "span", "b", "code", "aside", "table", "thead", "tbody", "td", "input", "details", "figure",
-        "noscript", "script", "br",
+        "noscript", "script", "br", "bdi",
     )
 )  # fmt: skip
 _ATTRIBUTES: Final = frozenset(

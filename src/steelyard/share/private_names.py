@@ -23,6 +23,9 @@ _CHUNK_BYTES: Final = 1 << 20
 _SHORTEST: Final = 3
 """Characters; shorter names occur in ordinary words."""
 
+_DOTS: Final = 3
+"""In an address of IPv4."""
+
 _OF_NOBODY: Final = frozenset(
     {"root", "localhost", "localhost.localdomain", "user", "nobody", "debian", "ubuntu"}
 )
@@ -61,7 +64,7 @@ def private_names(parts: Iterable[Part], names: Sequence[str] | None = None) -> 
     if not wanted:
         return {}
     words = re.compile(
-        b"|".join(rb"(?<![A-Za-z0-9_])" + re.escape(name.encode()) + rb"(?![A-Za-z0-9_])" for name in wanted),
+        b"|".join(_as_word(name) for name in wanted),
         re.IGNORECASE,
     )
     found: dict[str, list[str]] = {}
@@ -69,6 +72,14 @@ def private_names(parts: Iterable[Part], names: Sequence[str] | None = None) -> 
         for name in sorted({match.decode() for match in _matches(part, words)}):
             found.setdefault(name, []).append(part.name)
     return {name: tuple(files) for name, files in found.items()}
+
+
+def _as_word(name: str) -> bytes:
+    """Give the pattern of a name as a whole word; paths and addresses may follow an option: ``-I/x``."""
+    before = rb"(?<![A-Za-z0-9_])" if name[0].isalnum() or name[0] == "_" else b""
+    if name.count(".") == _DOTS and name.replace(".", "").isdecimal():
+        before = rb"(?<![0-9.])"
+    return before + re.escape(name.encode()) + rb"(?![A-Za-z0-9_])"
 
 
 def _matches(part: Part, words: re.Pattern[bytes]) -> set[bytes]:

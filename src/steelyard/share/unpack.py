@@ -13,6 +13,7 @@ from io import BufferedReader, FileIO
 from typing import IO, TYPE_CHECKING, Final
 
 from steelyard.errors import DataError, unwritable
+from steelyard.share.archive_layout import ENCRYPTED, require_layout
 from steelyard.share.entry_names import quoted, refused, require_names
 from steelyard.units import format_bytes
 
@@ -22,12 +23,7 @@ if TYPE_CHECKING:
 
 _CHUNK_BYTES: Final = 1 << 20
 _METHODS: Final = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
-_ENCRYPTED: Final = 0x1 | 0x40 | 0x2000
-"""Bits of an entry's flags: encrypted, strongly encrypted, its header masked."""
-
-_SIZES_BEHIND: Final = 0x8
 _UNIX: Final = 3
-_LOCAL_HEADER: Final = struct.Struct("<4s5H3I2H")
 _LARGEST_READ_BYTES: Final = 256 << 20
 _ROOM_LEFT_BYTES: Final = 64 << 20
 """Kept free on the file system, for what is computed beside the package."""
@@ -131,6 +127,25 @@ def read_entries(package: Path, names: Sequence[str], bounds: Bounds = BOUNDS) -
         return [archive.read(entries[name]) for name in names]
 
 
+def require_package(package: Path, bounds: Bounds = BOUNDS) -> None:
+    """Check all entries of a package as for unpacking, and write nothing.
+
+    Parameters
+    ----------
+    package : Path
+        The archive.
+    bounds : Bounds
+        What is accepted.
+
+    Raises
+    ------
+    DataError
+        If the package is refused or damaged.
+    """
+    with _opened(package, package.parent, bounds) as (archive, file):
+        _checked(archive, file, str(package), bounds)
+
+
 class _ShortReads(BufferedReader):
     """A file of which so many bytes at most are read at once: `zipfile` reads the directory as a whole."""
 
@@ -193,7 +208,7 @@ def _checked(archive: zipfile.ZipFile, file: IO[bytes], place: str, bounds: Boun
     count = len(files) + _folder_count(entry.orig_filename for entry in entries)
     if count > bounds.entries:
         raise refused(place, f"it has {count} files and folders, more than {bounds.entries}")
-    _require_apart(entries, file, archive.start_dir, place)
+    require_layout(entries, file, archive.start_dir, place)
     total, packed = sum(entry.file_size for entry in files), os.fstat(file.fileno()).st_size
     if total > bounds.total_bytes:
         raise refused(place, f"its files have {_amount(total)}, more than {_amount(bounds.total_bytes)}")
@@ -224,7 +239,7 @@ def _fault_of_entry(entry: zipfile.ZipInfo, bounds: Bounds) -> str | None:
     expected = stat.S_IFDIR if is_folder else stat.S_IFREG
     packed, size = entry.compress_size, entry.file_size
     faults = {
-        "is encrypted": entry.flag_bits & _ENCRYPTED,
+        "is encrypted": entry.flag_bits & ENCRYPTED,
         f"is compressed by method {entry.compress_type}; packages know 0 (stored) and 8 (deflated)": (
             entry.compress_type not in _METHODS
         ),
@@ -258,50 +273,6 @@ def _kind_text(kind: int) -> str:
         stat.S_IFDIR: "a folder without `/`",
     }
     return known.get(kind, "no plain file")
-
-
-def _require_apart(entries: list[zipfile.ZipInfo], file: IO[bytes], directory: int, place: str) -> None:
-    """Check that each entry has bytes of its own, and that its own header says what the directory says."""
-    end = 0
-    for entry in sorted(entries, key=lambda each: each.header_offset):
-        if entry.header_offset < end:
-            raise refused(place, f"its entry {quoted(entry.orig_filename)} shares bytes with another one")
-        file.seek(entry.header_offset)
-        header = _LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size))
-        signature, _, flags, method, _, _, check, packed, size, name_bytes, extra_bytes = header
-        name = file.read(name_bytes)
-        if signature != b"PK\x03\x04" or name != _name_bytes(entry):
-            raise refused(
-                place, f"the header of {quoted(entry.orig_filename)} is not what the directory says: its name"
-            )
-        if method != entry.compress_type or (flags ^ entry.flag_bits) & (_ENCRYPTED | _SIZES_BEHIND):
-            raise refused(
-                place,
-                f"the header of {quoted(entry.orig_filename)} is not what the directory says: its method",
-            )
-        stated = (entry.CRC, entry.compress_size, entry.file_size)
-        if not flags & _SIZES_BEHIND and not _agrees((check, packed, size), stated):
-            raise refused(
-                place, f"the header of {quoted(entry.orig_filename)} is not what the directory says: its size"
-            )
-        end = entry.header_offset + _LOCAL_HEADER.size + name_bytes + extra_bytes + entry.compress_size
-    if end > directory:
-        raise refused(place, "its entries reach into its directory")
-
-
-_ZIP64: Final = 0xFFFFFFFF
-
-
-def _agrees(header: tuple[int, int, int], stated: tuple[int, int, int]) -> bool:
-    """Compare check sum and sizes; a size that needs ZIP64 stands in a field that Python reads and checks."""
-    return header[0] == stated[0] and all(
-        found in {_ZIP64, expected} for found, expected in zip(header[1:], stated[1:], strict=True)
-    )
-
-
-def _name_bytes(entry: zipfile.ZipInfo) -> bytes:
-    is_utf8 = entry.flag_bits & 0x800
-    return entry.orig_filename.encode("utf-8" if is_utf8 else "cp437")
 
 
 def require_room(folder: Path, sizes: Iterable[int], place: str, *, folders: int = 0) -> None:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from steelyard.analyse.looks import Extent
+from steelyard.report.shown_text import shown
 from steelyard.studies.comparison.claim import percent
 from steelyard.studies.comparison.contender import short
 from steelyard.units import NS_PER_S, format_bytes, format_seconds
@@ -38,7 +39,7 @@ def written(value: float, metric: str) -> str:
 
 def render(found: Comparison) -> str:
     """Give the whole answer for a terminal, 80 columns or more; it ends with a line feed."""
-    return "\n".join(_lines(found)) + "\n"
+    return "\n".join(map(shown, _lines(found))) + "\n"
 
 
 def _lines(found: Comparison) -> Iterable[str]:

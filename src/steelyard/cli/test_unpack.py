@@ -406,3 +406,19 @@ def test_a_package_with_more_files_than_the_old_format_counts_is_unpacked(tmp_pa
             archive.writestr(zipfile.ZipInfo(str(number), (1980, 1, 1, 0, 0, 0)), b"")
     (tmp_path / "many.zip").write_bytes(into.getvalue())
     require_package(tmp_path / "many.zip")
+
+
+@pytest.mark.parametrize("size", [9, 1 << 17])
+def test_bytes_behind_compressed_content_are_refused(
+    size: int, surroundings: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = archive_of("a")
+    header, packed = 30 + 1, len(zlib.compress(b"content", wbits=-15))
+    directory = whole.index(b"PK\x01\x02")
+    assert directory == header + packed
+    content = bytearray(whole[:directory] + b"#" * size + whole[directory:])
+    for at in (18, directory + size + 20):
+        content[at : at + 4] = struct.pack("<I", packed + size)
+    content[-6:-2] = struct.pack("<I", directory + size)
+    said = refusal(bytes(content), surroundings, capsys)
+    assert "bytes behind the compressed content of its entry `a` belong to no file" in said

@@ -323,5 +323,9 @@ def _extract(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, folder: Path, pla
             if written > entry.file_size:
                 break
             file.write(chunk)
+        unused = getattr(getattr(source, "_decompressor", None), "unused_data", b"")
+        if unused or getattr(source, "_compress_left", 0):  # which `zipfile` leaves unread and unsaid
+            name = quoted(entry.orig_filename)
+            raise refused(place, f"bytes behind the compressed content of its entry {name} belong to no file")
     if written != entry.file_size:
         raise refused(place, f"its entry {quoted(entry.orig_filename)} has not the size it states")

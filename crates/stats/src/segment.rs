@@ -25,7 +25,7 @@ use check::{check, check_positive};
 use groups::{CUT, Groups, Weighted};
 use moments::{Both, Prices};
 use search::{Found, Limits, guess, search};
-use settle::settle;
+use settle::{is_settled, settle, settled_levels};
 use tree::Tree;
 
 /// How the size of the noise depends on the level.
@@ -288,48 +288,6 @@ fn rounds(groups: &Groups, options: &SegmentOptions, start: &Start, proof: Proof
         level = levels(groups, &weighted.groups, &settled, smeared, options);
         usable(&mut level, &start.level, groups, options.noise);
     }
-}
-
-/// How far a curve may move in its next round, in sigmas, and be settled.
-const STILL: f64 = 0.5;
-
-/// Most rounds in which a curve moves between the same breaks. Cut residuals move it by less than three sigmas a round.
-const MOVES: usize = 60;
-
-/// Whether the curves between breaks are those that residuals were cut around.
-fn is_settled(
-    groups: &Groups,
-    weighted: &Weighted,
-    level: &[f64],
-    breaks: &[usize],
-    options: &SegmentOptions,
-) -> bool {
-    let mut next = levels(groups, &weighted.groups, breaks, 0, options);
-    usable(&mut next, level, groups, options.noise);
-    next.iter().zip(level).zip(&weighted.spread).all(|((next, level), spread)| {
-        let unit = if options.noise == NoiseScale::Proportional { *level } else { 1.0 };
-        (next - level).abs() <= STILL * spread * unit
-    })
-}
-
-/// Moves the curves between the same breaks until they stay.
-fn settled_levels(
-    groups: &Groups,
-    mut level: Vec<f64>,
-    breaks: &[usize],
-    pilot: &[f64],
-    options: &SegmentOptions,
-) -> Vec<f64> {
-    for _ in 0..MOVES {
-        let weighted = Weighted::new(groups, &level, options);
-        let is_last = is_settled(groups, &weighted, &level, breaks, options);
-        level = levels(groups, &weighted.groups, breaks, 0, options);
-        usable(&mut level, pilot, groups, options.noise);
-        if is_last {
-            break;
-        }
-    }
-    level
 }
 
 /// Falls back to the pilot where a fitted curve left the range of numbers that can be weighted by.

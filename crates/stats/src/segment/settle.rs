@@ -1,7 +1,7 @@
-//! Where a break lies once the curves on both sides are known.
+//! Where a break lies once the curves on both sides are known, and where curves lie once breaks are.
 
-use crate::segment::groups::{CUT, Groups};
-use crate::segment::{NoiseScale, Piece, SegmentOptions};
+use crate::segment::groups::{CUT, Groups, Weighted};
+use crate::segment::{NoiseScale, Piece, SegmentOptions, levels, usable};
 
 /// Distinct x looked at on either side of a break.
 const REACH: usize = 4000;
@@ -60,4 +60,46 @@ pub(super) fn loss(
     let unit = if options.noise == NoiseScale::Proportional { sigma * level.abs() } else { sigma };
     let most = if options.robust { CUT * CUT } else { f64::INFINITY };
     groups.values(group).iter().map(|value| ((value - level) / unit).powi(2).min(most)).sum()
+}
+
+/// How far a curve may move in its next round, in sigmas, and be settled.
+const STILL: f64 = 0.5;
+
+/// Most rounds in which a curve moves between the same breaks. Cut residuals move it by less than three sigmas a round.
+const MOVES: usize = 60;
+
+/// Whether the curves between breaks are those that residuals were cut around.
+pub(super) fn is_settled(
+    groups: &Groups,
+    weighted: &Weighted,
+    level: &[f64],
+    breaks: &[usize],
+    options: &SegmentOptions,
+) -> bool {
+    let mut next = levels(groups, &weighted.groups, breaks, 0, options);
+    usable(&mut next, level, groups, options.noise);
+    next.iter().zip(level).zip(&weighted.spread).all(|((next, level), spread)| {
+        let unit = if options.noise == NoiseScale::Proportional { *level } else { 1.0 };
+        (next - level).abs() <= STILL * spread * unit
+    })
+}
+
+/// Moves the curves between the same breaks until they stay.
+pub(super) fn settled_levels(
+    groups: &Groups,
+    mut level: Vec<f64>,
+    breaks: &[usize],
+    pilot: &[f64],
+    options: &SegmentOptions,
+) -> Vec<f64> {
+    for _ in 0..MOVES {
+        let weighted = Weighted::new(groups, &level, options);
+        let is_last = is_settled(groups, &weighted, &level, breaks, options);
+        level = levels(groups, &weighted.groups, breaks, 0, options);
+        usable(&mut level, pilot, groups, options.noise);
+        if is_last {
+            break;
+        }
+    }
+    level
 }

@@ -6,8 +6,6 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
-
 from steelyard.errors import DataError
 
 if TYPE_CHECKING:
@@ -47,6 +45,8 @@ def read_document(
         If the file is absent, cannot be read, is damaged or of another schema. A newer schema is
         named as such, whatever else is different in the file.
     """
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - start-up time
+
     content = _content(path, schema, absent=absent, damaged=damaged)
     found = content.get("schema") if isinstance(content, dict) else None
     if not isinstance(found, str):

@@ -94,8 +94,8 @@ def test_a_study_stopped_while_it_is_planned_leaves_nothing_to_resume(
 ) -> None:
     script = (
         "import os, signal, sys\n"
-        "from steelyard.studies.stability import study\n"
-        "study.StabilityStudy.plan = lambda *_: os.kill(os.getpid(), signal.SIGTERM)\n"
+        "from steelyard.study import Study\n"
+        "Study.plan = lambda *_: os.kill(os.getpid(), signal.SIGTERM)\n"
         "from steelyard.cli import main\n"
         "main()\n"
     )

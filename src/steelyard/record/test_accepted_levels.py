@@ -29,7 +29,7 @@ def test_levels_are_added_and_read_again(tmp_path: Path) -> None:
     ("content", "part"),
     [
         ("", "not JSON"),
-        ("[" * 100_000, "not JSON"),
+        ("[" * 100_000, "nested too deeply"),
         ("[]", "carries no schema"),
         ('{"schema": "steelyard/accepted-levels/2", "levels": []}', "this version reads"),
         ('{"schema": "steelyard/findings/1", "levels": []}', "this version reads"),

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,6 +115,45 @@ def test_a_limit_that_is_reached_is_named_and_leaves_with_four(
         assert 200_000_000 <= spent_ns < 2_000_000_000
     if name == "output_size":
         assert outcome["quantities"]["output_bytes"]["value"] > 4096
+
+
+def test_a_launcher_that_breaks_takes_no_finished_run_with_it(tmp_path: Path) -> None:
+    script = f"echo x >> {tmp_path}/runs; sleep 0.1"
+    command = [
+        Path(sys.executable).parent / "steelyard",
+        "measure",
+        "--json",
+        "-n",
+        "40",
+        "--",
+        "sh",
+        "-c",
+        script,
+    ]
+    with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True) as process:
+        while not (tmp_path / "runs").exists() or len((tmp_path / "runs").read_text(encoding="utf-8")) < 8:
+            time.sleep(0.02)
+        (zygote,) = (each for each in _descendants(process.pid) if _name(each) == "steelyard-zygot")
+        os.kill(zygote, signal.SIGKILL)
+        said, _ = process.communicate(timeout=60)
+    assert process.returncode == 4
+    statuses = [outcome["status"] for outcome in json.loads(said)["outcomes"]]
+    assert len(statuses) == 40
+    assert statuses[:3] == ["completed"] * 3
+    assert statuses[-1] == "launcher_failed"
+
+
+def _descendants(process: int) -> list[int]:
+    found = subprocess.run(["pgrep", "--parent", str(process)], capture_output=True, text=True, check=False)
+    children = [int(word) for word in found.stdout.split()]
+    return [*children, *(each for child in children for each in _descendants(child))]
+
+
+def _name(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/comm").read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
 
 
 @pytest.mark.parametrize("isolation", ["bare", "sandbox"])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 from steelyard.errors import CapabilityError, RunError, UsageError
 from steelyard.model import RunOutcome
 from steelyard.run.clock import ClockOffset, Reading, offset_of
+from steelyard.run.outcome import failed_outcome
 from steelyard.run.remains import SESSION_VARIABLE, remove_tree
 
 if TYPE_CHECKING:
@@ -193,14 +194,32 @@ class Worker:
     def execute(self, spec: RunSpec, *, timeout_s: float) -> list[RunOutcome]:
         """Execute one batch on this worker alone and give its outcomes.
 
+        A worker that fails after some runs loses none of them: the others are given as failed.
+
         Parameters
         ----------
         spec : RunSpec
             For the host; it is adapted to the worker's place.
         timeout_s : float
             Patience for each reply [s].
+
+        Raises
+        ------
+        RunError
+            If the worker fails before the first outcome.
         """
         outcomes: list[RunOutcome] = []
+        try:
+            self._execute(spec, timeout_s, outcomes)
+        except RunError as error:
+            if not outcomes:
+                raise
+            first = spec.first_iteration
+            owed = range(first + len(outcomes), first + spec.iterations)
+            outcomes += [failed_outcome(spec.id, number, error.message) for number in owed]
+        return outcomes
+
+    def _execute(self, spec: RunSpec, timeout_s: float, outcomes: list[RunOutcome]) -> None:
         self.send({"request": "prepare", "spec": self.technology.inside(spec, self.site).document()})
         self._expect("ready", timeout_s)
         self.send({"request": "go"})
@@ -209,7 +228,7 @@ class Worker:
             if reply["reply"] == "outcome":
                 outcomes.append(self.outcome_of(reply))
             elif reply["reply"] == "done":
-                return outcomes
+                return
             elif reply["reply"] == "error":
                 self.fail(f"could not go on: {reply['message']}")
             else:

@@ -118,7 +118,7 @@ def test_a_damaged_outcome_is_refused_by_the_name_of_its_field(field: str, value
 def test_an_outcome_without_its_name_is_refused(absent: str) -> None:
     document = _examples("run-outcome")[0]
     del document[absent]
-    with pytest.raises(ValueError, match="no outcome of a run"):
+    with pytest.raises(ValueError, match=f"no outcome of a run: `{absent}`"):
         RunOutcome.of(document)
 
 

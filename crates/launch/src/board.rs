@@ -66,6 +66,7 @@ pub(crate) struct Board {
     pid: AtomicI32,
     errno: AtomicI32,
     has_entered_slowly: AtomicU32,
+    is_spared: AtomicU32,
     exec_ns: AtomicU64,
     /// The child's descriptor at which refused system calls are heard; 0 is none.
     listener: AtomicI32,
@@ -84,6 +85,7 @@ impl Board {
         self.exec_ns.store(0, Ordering::Relaxed);
         self.listener.store(0, Ordering::Relaxed);
         self.has_entered_slowly.store(0, Ordering::Relaxed);
+        self.is_spared.store(0, Ordering::Relaxed);
         self.message_length.store(0, Ordering::Relaxed);
         // ORDERING: the words above are clear before the progress is.
         self.progress.store(Progress::SettingUp as u32, Ordering::Release);
@@ -125,6 +127,16 @@ impl Board {
     pub(crate) fn has_entered_slowly(&self) -> bool {
         // ORDERING: asked after `progress`, which orders everything before it.
         self.has_entered_slowly.load(Ordering::Relaxed) != 0
+    }
+
+    /// Zygote: the child begins as no victim of a lack of memory, as the zygote is none.
+    pub(crate) fn note_spared(&self) {
+        self.is_spared.store(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_spared(&self) -> bool {
+        // ORDERING: asked after `progress`, which orders everything before it.
+        self.is_spared.load(Ordering::Relaxed) != 0
     }
 
     /// Keeper: lets the child go.

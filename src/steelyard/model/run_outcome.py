@@ -232,6 +232,7 @@ class RunOutcome:
             for place, read in _READERS.items():
                 if document.get(place) is not None:
                     found[place] = read(document[place])
+            place = next((name for name in _NEEDED if name not in found), "")
             return cls(**found)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             message = f"no outcome of a run: `{place}`: {error}"
@@ -339,6 +340,8 @@ def _read_mechanism(found: Mapping[str, Any]) -> Mechanism:
 def _read_clock(found: Mapping[str, Any]) -> Clock:
     return Clock(_integer(found["offset_ns"]), _integer(found["error_ns"]))
 
+
+_NEEDED: Final = ("id", "iteration", "status")
 
 _READERS: Final[dict[str, Callable[[Any], Any]]] = {
     "id": _text,

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use steelyard_model::Source;
@@ -26,7 +26,6 @@ pub struct Leaf {
     controllers: BTreeSet<Controller>,
     files: Files,
     hold: OnceLock<Arc<Hold>>,
-    is_ended: AtomicBool,
     is_removed: bool,
 }
 
@@ -67,7 +66,6 @@ impl Leaf {
             controllers: controllers.clone(),
             files,
             hold: OnceLock::new(),
-            is_ended: AtomicBool::new(false),
             is_removed: false,
         })
     }
@@ -182,8 +180,7 @@ impl Leaf {
     /// KERNEL: what is cloned into a group that `cgroup.kill` has ended once is killed too (seen with 6.18).
     pub(super) fn is_as_new(&self) -> bool {
         // ORDERING: who ended the run has handed it over since.
-        let is_ended = self.hold.get().is_some_and(|hold| hold.is_ended.load(Ordering::Relaxed));
-        if is_ended || self.is_ended.load(Ordering::Relaxed) {
+        if self.hold.get().is_some_and(|hold| hold.is_ended.load(Ordering::Relaxed)) {
             return false;
         }
         let counts = self.files.counts.as_ref().and_then(|file| file.read().ok());
@@ -232,7 +229,7 @@ impl Leaf {
     /// [`CgroupError::Populated`] when a process outlives SIGKILL.
     pub fn kill(&self) -> Result<(), CgroupError> {
         // ORDERING: read by the thread that writes.
-        self.is_ended.store(true, Ordering::Relaxed);
+        self.hold().is_ended.store(true, Ordering::Relaxed);
         kill_unified(&self.path)
     }
 

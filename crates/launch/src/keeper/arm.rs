@@ -249,7 +249,9 @@ impl Launcher {
     fn attach(&mut self, armed: &mut Armed, batch: &Batch) -> Result<Watched, LaunchError> {
         let pid = self.board.pid();
         let pidfd = pidfd_open(pid)?;
-        mark_as_victim(pid)?;
+        if self.board.is_spared() {
+            mark_as_victim(pid)?;
+        }
         let stamper = Stamper::attach(pid, batch.spec.stamp_source, &batch.watch, &mut armed.degraded)?;
         let refusals =
             self.board.listener().and_then(|listener| Refusals::take(pidfd.as_fd(), listener).ok());
@@ -271,14 +273,10 @@ impl Launcher {
     }
 }
 
-/// Makes a child the first victim when memory is short; it may have been cloned by a zygote that is none.
+/// Makes a child the first victim when memory is short, which a zygote that is spared has not made it.
 fn mark_as_victim(pid: i32) -> Result<(), LaunchError> {
-    let mark = format!("/proc/{pid}/oom_score_adj");
-    match std::fs::write(&mark, "1000") {
-        // Who may not raise it could not lower the zygote's either.
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Ok(()),
-        done => done.during("mark the run as the first victim of a lack of memory"),
-    }
+    std::fs::write(format!("/proc/{pid}/oom_score_adj"), "1000")
+        .during("mark the run as the first victim of a lack of memory")
 }
 
 fn has_ended(pid: Pid) -> bool {

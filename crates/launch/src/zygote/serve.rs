@@ -224,10 +224,19 @@ impl State<'_> {
         };
         let birth = Birth { blueprint, pool: self.pool.as_ref(), streams, board, is_in_leaf: true };
         let memory_bytes = blueprint.limits.memory_bytes;
-        let mark = self.victim.as_ref().filter(|mark| mark.is_to_bear(memory_bytes));
-        mark.inspect(|mark| mark.bear());
-        let cloned = self.clone_child(birth);
-        mark.inspect(|mark| mark.shed());
+        let cloned = match &self.victim {
+            Some(mark) if mark.is_to_bear(memory_bytes) => {
+                mark.bear();
+                let cloned = self.clone_child(birth);
+                mark.shed();
+                cloned
+            }
+            Some(_) => {
+                board.note_spared();
+                self.clone_child(birth)
+            }
+            None => self.clone_child(birth),
+        };
         if let Err(error) = cloned {
             board.report(error.raw_os_error().unwrap_or(0), &format!("cannot clone the run: {error}"));
             board.advance(Progress::Failed);

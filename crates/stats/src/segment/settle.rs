@@ -76,10 +76,20 @@ pub(super) fn is_settled(
     breaks: &[usize],
     options: &SegmentOptions,
 ) -> bool {
-    let mut next = levels(groups, &weighted.groups, breaks, 0, options);
-    usable(&mut next, level, groups, options.noise);
+    is_still(groups, weighted, level, levels(groups, &weighted.groups, breaks, 0, options), options.noise)
+}
+
+/// Whether the curves of the next round are where those of this one are.
+fn is_still(
+    groups: &Groups,
+    weighted: &Weighted,
+    level: &[f64],
+    mut next: Vec<f64>,
+    noise: NoiseScale,
+) -> bool {
+    usable(&mut next, level, groups, noise);
     next.iter().zip(level).zip(&weighted.spread).all(|((next, level), spread)| {
-        let unit = if options.noise == NoiseScale::Proportional { *level } else { 1.0 };
+        let unit = if noise == NoiseScale::Proportional { *level } else { 1.0 };
         (next - level).abs() <= STILL * spread * unit
     })
 }
@@ -94,8 +104,9 @@ pub(super) fn settled_levels(
 ) -> Vec<f64> {
     for _ in 0..MOVES {
         let weighted = Weighted::new(groups, &level, options);
-        let is_last = is_settled(groups, &weighted, &level, breaks, options);
-        level = levels(groups, &weighted.groups, breaks, 0, options);
+        let next = levels(groups, &weighted.groups, breaks, 0, options);
+        let is_last = is_still(groups, &weighted, &level, next.clone(), options.noise);
+        level = next;
         usable(&mut level, pilot, groups, options.noise);
         if is_last {
             break;

@@ -25,18 +25,6 @@ QUICK_TOLERANCE_RATIO: Final = 0.5
 def plan_here(options: StabilityOptions, technologies: Mapping[str, Technology]) -> Plan:
     """Plan a stability study for this machine: sizes calibrated, workloads built, answers computed.
 
-    Parameters
-    ----------
-    options : StabilityOptions
-        What was asked for.
-    technologies : mapping
-        Whether each isolation technology works here.
-
-    Returns
-    -------
-    Plan
-        Frozen.
-
     Raises
     ------
     DesignError

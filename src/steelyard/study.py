@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from steelyard.errors import DataError, InternalError, UsageError
 
@@ -50,6 +50,28 @@ if TYPE_CHECKING:
     from steelyard.run.execution_options import Selection
 
 ENTRY_POINTS: Final = "steelyard.studies"
+
+
+class ResultComparison(Protocol):
+    """What a study says of two of its results."""
+
+    @property
+    def is_slower(self) -> bool:
+        """Whether anything is slower in the second."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether anything is different, either way."""
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether anything is undecided, or was not compared."""
+
+    def document(self) -> dict[str, Any]:
+        """Give it as JSON values."""
+
+    def lines(self) -> Iterable[str]:
+        """Give it as text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +102,12 @@ class Study:
     cell_values : str or None
         ``module:function``, for a study whose results are compared by other values than the measurements of
         its runs. It takes the result folder and the plan, and gives a `CellValues` for each cell and metric.
+    result_comparison : str or None
+        ``module:function``, for a study whose results are compared by something else than cells and verdicts.
+        It takes two result folders and the margin that was asked for, or ``None``, and gives a
+        `ResultComparison`.
+    examples : tuple of (str, str)
+        What its help shows: captions, each with a command.
     debian_packages : tuple of str
         Packages of Debian with the programs that it can use beyond Steelyard itself: the recipe of a package
         installs them.
@@ -91,6 +119,10 @@ class Study:
         Whether its factor ``input`` is ``SIZE_OPERATIONS``, as many operations as take a wished time on the
         machine: cells of two machines are the same if their sizes are, and what is compared is the time of an
         operation.
+    has_programs_as_cells : bool
+        Whether each cell is a program of the user's, so that two results are compared by how fast each is,
+        within the margin of the first, where nothing else is asked for. So it is for results that were
+        imported, and for those of a study without a mode.
 
     Examples
     --------
@@ -106,10 +138,13 @@ class Study:
     selection: str | None = None
     follow_up: str | None = None
     cell_values: str | None = None
+    result_comparison: str | None = None
+    examples: tuple[tuple[str, str], ...] = ()
     debian_packages: tuple[str, ...] = ()
     build_commands: tuple[str, ...] = ()
     workloads: tuple[str, ...] = ()
     is_input_calibrated: bool = False
+    has_programs_as_cells: bool = False
 
     @property
     def can_be_run(self) -> bool:
@@ -201,6 +236,13 @@ class Study:
         if self.cell_values is None:
             return None
         found: Iterable[CellValues] = self._named(self.cell_values)(result, plan)
+        return found
+
+    def compare_results(self, first: Path, second: Path, margin: float | None) -> ResultComparison | None:
+        """Compare two results by what this study compares them by, beyond cells and verdicts."""
+        if self.result_comparison is None:
+            return None
+        found: ResultComparison = self._named(self.result_comparison)(first, second, margin)
         return found
 
     def _part(self, module: str) -> Any:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from cyclopts import App
 
+    from steelyard.study import Study
+
 _SUCCESS = 0
 _START_FIELD = 19
 """Of `/proc/PID/stat` behind the name: when the process was started, in ticks since boot (proc(5), 22)."""
@@ -172,17 +174,16 @@ def _listed(verbs: Mapping[str, str]) -> str:
 def _execute_verb(name: str, words: Sequence[str]) -> int:
     from cyclopts import CycloptsError  # noqa: PLC0415 - start-up time
 
-    from steelyard.cli.verb_app import verb_app  # noqa: PLC0415 - start-up time
+    from steelyard.cli.verb_app import study_app, verb_app  # noqa: PLC0415 - start-up time
 
-    app = verb_app(name)
+    study = _named_study(words) if VERBS[name].takes_study else None
+    app = study_app(name, study) if VERBS[name].takes_study else verb_app(name)
     words = _with_values(words, takes_command=VERBS[name].takes_command)
     if _Process.began_s is not None:
         _watch_signals(_interrupt)
     try:
         if VERBS[name].takes_command:
             _require_separator(app, name, words)
-        if VERBS[name].takes_study and not set(HELP_FLAGS).isdisjoint(words):
-            app = _study_help(name, words)
         answer = app(
             list(words),
             exit_on_error=False,
@@ -192,7 +193,8 @@ def _execute_verb(name: str, words: Sequence[str]) -> int:
     except CycloptsError as error:
         from steelyard.cli.complaint import complaint  # noqa: PLC0415 - start-up time
 
-        raise UsageError(complaint(app, error), hint=f"steelyard {name} --help") from error
+        named = "" if study is None else f" {study.name}"
+        raise UsageError(complaint(app, error, study), hint=f"steelyard {name}{named} --help") from error
     return answer if isinstance(answer, int) else _SUCCESS
 
 
@@ -216,15 +218,19 @@ def _with_values(words: Sequence[str], *, takes_command: bool) -> list[str]:
     return joined
 
 
-def _study_help(name: str, words: Sequence[str]) -> App:
-    """Give the command line whose help shows the options of the study that the words name."""
-    from steelyard.cli.verb_app import study_app  # noqa: PLC0415 - start-up time
+def _named_study(words: Sequence[str]) -> Study | None:
+    """Give the study that a command line names.
+
+    Raises
+    ------
+    UsageError
+        If its first word is none.
+    """
     from steelyard.study import studies, study  # noqa: PLC0415 - start-up time
 
-    named = next((word for word in words if word in studies()), None)
-    if named is None and not words[0].startswith("-"):
-        study(words[0])
-    return study_app(name, named)
+    known = studies()
+    named = next((known[word] for word in words if word in known), None)
+    return study(words[0]) if named is None and words and not words[0].startswith("-") else named
 
 
 def _require_separator(app: App, name: str, words: Sequence[str]) -> None:

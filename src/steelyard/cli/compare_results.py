@@ -6,7 +6,7 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path  # noqa: TC003 - the command line reads the annotation at run time
-from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
@@ -19,15 +19,17 @@ from steelyard.errors import AnalysisError, UsageError
 from steelyard.model.finding import read_findings
 from steelyard.model.plan import read_plan
 from steelyard.report.differences import differences
+from steelyard.study import installed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from steelyard.analyse.flips import FlippedClass
     from steelyard.report.differences import ChangedVerdict, Differences
+    from steelyard.study import ResultComparison, Study
 
-_PROGRAMS: Final = frozenset({("compare", None), ("imported", "import"), ("stability", "import")})
-"""Studies and modes whose cells are programs: what their results are compared by is how fast each is."""
+_MODES_OF_PROGRAMS: Final = (None, "import")
+"""Modes of plans whose cells are programs of the user, in studies that have such cells."""
 CHANGED: Final = (FailOn.CHANGED,)
 
 
@@ -130,13 +132,13 @@ def lay_over(
             "of one study"
         )
         raise UsageError(message, hint="give two result folders of the same study")
-    if before.study == "communication":
-        return _compare_messages(folders, names, fail_on, as_json=as_json)
-    if before.study == "scaling":
-        return _compare_curves(folders, names, margin, fail_on, as_json=as_json)
+    study = installed(before.study)
+    own = study.compare_results(*folders, margin)
+    if own is not None:
+        return _said(own, names, fail_on, as_json=as_json)
     flipped = flipped_classes(before, after)
     found = differences(before, after)
-    cells = _cells(folders, names, before.study, margin)
+    cells = _cells(folders, names, study, margin)
     answer = _answer(flipped, found, cells)
     if as_json:
         extra = {} if cells is None else cells.document()
@@ -149,12 +151,14 @@ def lay_over(
 
 
 def _cells(
-    folders: tuple[Path, Path], names: tuple[str, str], study: str, margin: float | None
+    folders: tuple[Path, Path], names: tuple[str, str], study: Study, margin: float | None
 ) -> CellComparison | None:
     """Compare the cells where that says something: where asked for, or where they are programs."""
     plans = [read_plan(path) for folder in folders if (path := folder / "plan.json").exists()]
-    is_of_programs = len(plans) == len(folders) and all(
-        (study, plan.options.get("mode")) in _PROGRAMS for plan in plans
+    is_of_programs = (
+        study.has_programs_as_cells
+        and len(plans) == len(folders)
+        and all(plan.options.get("mode") in _MODES_OF_PROGRAMS for plan in plans)
     )
     if margin is None and is_of_programs:
         margin = float(str(plans[0].options.get("margin_percent", 2.0))) / 100
@@ -202,45 +206,9 @@ def _exit_document(answer: Answer, fail_on: Sequence[FailOn]) -> dict[str, objec
     }
 
 
-def _compare_messages(
-    folders: tuple[Path, Path], names: tuple[str, str], fail_on: Sequence[FailOn], *, as_json: bool
+def _said(
+    found: ResultComparison, names: tuple[str, str], fail_on: Sequence[FailOn], *, as_json: bool
 ) -> int:
-    """Compare the costs of messages regime by regime."""
-    from steelyard.studies.communication.result_comparison import (  # noqa: PLC0415 - start-up time
-        compare_folders,
-    )
-
-    return _said(compare_folders(*folders), names, fail_on, as_json=as_json)
-
-
-def _compare_curves(
-    folders: tuple[Path, Path],
-    names: tuple[str, str],
-    margin: float | None,
-    fail_on: Sequence[FailOn],
-    *,
-    as_json: bool,
-) -> int:
-    """Compare curves of speed-up over workers."""
-    from steelyard.studies.scaling.result_comparison import compare_folders  # noqa: PLC0415 - start-up time
-
-    return _said(compare_folders(*folders, margin), names, fail_on, as_json=as_json)
-
-
-class _Compared(Protocol):
-    """What a study says of two of its results."""
-
-    @property
-    def is_slower(self) -> bool: ...
-    @property
-    def differs(self) -> bool: ...
-    @property
-    def is_undecided(self) -> bool: ...
-    def document(self) -> dict[str, Any]: ...
-    def lines(self) -> Iterable[str]: ...
-
-
-def _said(found: _Compared, names: tuple[str, str], fail_on: Sequence[FailOn], *, as_json: bool) -> int:
     answer = Answer(found.is_slower, found.differs, found.is_undecided)
     if as_json:
         document = {**found.document(), **_exit_document(answer, fail_on)}

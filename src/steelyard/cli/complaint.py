@@ -10,18 +10,28 @@ from cyclopts import (
     CycloptsError,
     MissingArgumentError,
     Token,
+    UnknownOptionError,
     UnusedCliTokensError,
 )
+
+from steelyard.cli.study_flags import takers
 
 if TYPE_CHECKING:
     from cyclopts import App
 
+    from steelyard.study import Study
+
 _NUMBERS: Final[dict[type | None, str]] = {int: "whole number", float: "number"}
 
 
-def complaint(app: App, error: CycloptsError) -> str:
+def complaint(app: App, error: CycloptsError, study: Study | None = None) -> str:
     """Say what is wrong with a command line; of what is missing also what it is."""
     match error:
+        case UnknownOptionError(token=Token(keyword=keyword, value=value)) if study is not None:
+            option = (keyword or value).partition("=")[0]
+            if others := takers(option):
+                named = ", ".join(f"`{each}`" for each in others)
+                return f"`{option}` is not an option of the study `{study.name}`; it is of {named}"
         case MissingArgumentError(argument=argument) if argument is not None:
             lack = "needs a value" if error.keyword or argument.tokens else "is missing"
             return f"`{error.keyword or _name(argument)}` {lack}\n{_explanation(app, argument)}"

@@ -60,7 +60,7 @@ def whole_app() -> App:
             parent = root[above]
         app = study_app(name, None, last) if verb.takes_study else verb_app(name, last)
         for study in studies().values() if verb.takes_study else ():
-            below = study_app(name, study.name, study.name)
+            below = study_app(name, study, study.name)
             below.help = study.question
             app.command(below)
         parent.command(app)

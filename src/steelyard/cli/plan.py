@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from steelyard.cli.option_owner import require_taken
-from steelyard.cli.program import OWN_PROGRAM, Program
-from steelyard.cli.replication import NO_REPLICATION, Replication
+from steelyard.cli.amounts import WholeOrNone  # noqa: TC001 - cyclopts reads it
+from steelyard.cli.study_flags import given
 from steelyard.run.progress import Silent
 from steelyard.studies.execution import ProbedTechnologies
 from steelyard.studies.request import requested_options
@@ -28,8 +27,8 @@ def plan(
     *,
     quick: Annotated[bool, Parameter(negative="")] = False,
     study_file: Path | None = None,
-    program: Program = OWN_PROGRAM,
-    replication: Replication = NO_REPLICATION,
+    seed: WholeOrNone = None,
+    own: object = None,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:
     """Show what a study would execute.
@@ -40,15 +39,15 @@ def plan(
     Parameters
     ----------
     name
-        Name of the study: `stability`, `scaling`, `communication`, `colocation` or `replication`.
+        The study.
     quick
         A few minutes instead of hours: fewer workloads, loads and iterations.
     study_file
         TOML file that says what differs from the defaults.
-    program
-        What `scaling` measures.
-    replication
-        What `replication` repeats.
+    seed
+        Seed of the order and of the inputs.
+    own
+        Options of the study alone.
     as_json
         Print the whole plan as JSON.
 
@@ -56,12 +55,10 @@ def plan(
     --------
     steelyard plan stability --quick
     steelyard plan stability --study-file study.toml --json
-    steelyard plan scaling --command 'prog --threads {workers}'
     """
     chosen = study(name)
-    given = {"quick": quick or None, **asdict(program), **replication.given()}
-    require_taken(chosen, given)
-    asked = requested_options(chosen, study_file, given)
+    said = {"quick": quick or None, "seed": seed, **given(chosen, own)}
+    asked = requested_options(chosen, study_file, said)
     sketch = chosen.sketch(asked, ProbedTechnologies(Silent()))
     seconds = chosen.seconds(sketch)
     if as_json:

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import shlex
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from steelyard.cli.amounts import WholeOrNone  # noqa: TC001 - cyclopts reads it
-from steelyard.cli.colocation import NO_COLOCATION, Colocation
 from steelyard.cli.figure_note import note_missing_figures
 from steelyard.cli.interruption import interruptible
-from steelyard.cli.messages import NO_MESSAGES, Messages
-from steelyard.cli.option_owner import require_taken
-from steelyard.cli.program import OWN_PROGRAM, Program
-from steelyard.cli.replication import NO_REPLICATION, Replication
+from steelyard.cli.study_flags import given
 from steelyard.errors import AnalysisError, InterruptedByUser, UsageError
 from steelyard.model.plan import PLAN_NAME
 from steelyard.record.claim import default_result, holds_plan
@@ -37,7 +32,7 @@ RESULTS = Path("steelyard-results")
 
 
 def run(  # noqa: PLR0913 - the options of a command line
-    name: Annotated[str, Parameter(name="study")],
+    name: str,
     /,
     *,
     quick: Annotated[bool, Parameter(negative="")] = False,
@@ -46,10 +41,7 @@ def run(  # noqa: PLR0913 - the options of a command line
     seed: WholeOrNone = None,
     resume: Annotated[bool, Parameter(negative="")] = False,
     no_analyse: Annotated[bool, Parameter(negative="")] = False,
-    program: Program = OWN_PROGRAM,
-    messages: Messages = NO_MESSAGES,
-    colocation: Colocation = NO_COLOCATION,
-    replication: Replication = NO_REPLICATION,
+    own: object = None,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> int:
     """Execute a study and write its result folder.
@@ -64,7 +56,7 @@ def run(  # noqa: PLR0913 - the options of a command line
     Parameters
     ----------
     name
-        The study: `stability`, `scaling`, `communication`, `colocation` or `replication`.
+        The study.
     quick
         A study of a few minutes instead of one of hours.
     out
@@ -77,14 +69,8 @@ def run(  # noqa: PLR0913 - the options of a command line
         Continue the study in the folder given by `--out`.
     no_analyse
         Record only; `steelyard analyse` and `steelyard report` do the rest, here or on another machine.
-    program
-        What `scaling` measures.
-    messages
-        What `communication` sends.
-    colocation
-        What `colocation` tries.
-    replication
-        What `replication` repeats.
+    own
+        Options of the study alone.
     as_json
         Print the findings as JSON in the end, instead of text.
 
@@ -98,39 +84,15 @@ def run(  # noqa: PLR0913 - the options of a command line
 
         steelyard run stability --out results/night
         steelyard run stability --out results/night --resume
-
-    How far a program of yours scales on this machine::
-
-        steelyard run scaling --command 'prog --threads {workers}'
-
-    What moving n bytes over TCP costs on this machine::
-
-        steelyard run communication --transport tcp --quick
-
-    Which policies protect a service from best-effort jobs on this machine::
-
-        steelyard run colocation --quick
-
-    Whether results hold in a container, and what makes them fluctuate::
-
-        steelyard run replication --quick
     """
     if no_analyse and as_json:
         message = "`--no-analyse` leaves no findings that `--json` could print"
         raise UsageError(message, hint="leave one of them out")
     chosen = study(name)
-    given = {
-        "quick": quick or None,
-        "seed": seed,
-        **asdict(program),
-        **messages.given(),
-        **colocation.given(),
-        **replication.given(),
-    }
-    require_taken(chosen, given)
-    options = requested_options(chosen, study_file, given)
+    said = {"quick": quick or None, "seed": seed, **given(chosen, own)}
+    options = requested_options(chosen, study_file, said)
     result = _result_folder(out, options, name, resume=resume)
-    is_asked = study_file is not None or any(value is not None for value in given.values())
+    is_asked = study_file is not None or any(value is not None for value in said.values())
     assignment = Assignment(
         chosen, options if is_asked or not resume else None, result, resume, ("steelyard", *sys.argv[1:])
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from inspect import getdoc
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from cyclopts import App, Group, Parameter
 
@@ -13,38 +13,9 @@ from steelyard.cli.verbs import VERBS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from cyclopts import Argument, ArgumentCollection
+    from steelyard.study import Study
 
 _DEFAULT: Final = Parameter(negative="")
-_Kind = TypeVar("_Kind", bound=App)
-
-
-def options_of(study: str) -> str:
-    """Give the heading over the options that one study alone takes."""
-    return f"Options of {study}"
-
-
-class StudyApp(App):
-    """The command line of a verb, with the options of one study beside those of every study.
-
-    It is for help and completion: the verb itself takes all options, and says whose an option is.
-    """
-
-    study: str | None = None
-
-    def assemble_argument_collection(self, **options: Any) -> ArgumentCollection:
-        """Give the arguments of the verb but for those of other studies."""
-        from steelyard.study import studies  # noqa: PLC0415 - start-up time
-
-        foreign = {options_of(name) for name in studies() if name != self.study}
-        found = super().assemble_argument_collection(**options)
-        found[:] = [each for each in found if foreign.isdisjoint(_headings(each))]
-        return found
-
-
-def _headings(argument: Argument) -> set[str]:
-    groups = argument.parameter.group
-    return {each.name for each in groups if isinstance(each, Group)} if isinstance(groups, tuple) else set()
 
 
 def verb_app(verb: str, name: str | None = None) -> App:
@@ -58,38 +29,35 @@ def verb_app(verb: str, name: str | None = None) -> App:
         What help calls it; by default the whole command.
     """
     function = _load(verb)
-    return _app(App, name or f"steelyard {verb}", function, _epilogue(_examples(function)))
+    return _app(name or f"steelyard {verb}", function, _epilogue(_examples(function)))
 
 
-def study_app(verb: str, study: str | None, name: str | None = None) -> App:
-    """Give the help of a verb that takes options of studies: those of one study, or of none.
+def study_app(verb: str, study: Study | None, name: str | None = None) -> App:
+    """Give the command line of a verb that takes options of studies: those of one study, or of none.
 
     Parameters
     ----------
     verb : str
         ``run`` or ``plan``.
-    study : str or None
-        The study; without one, the studies are listed.
+    study : Study or None
+        The study; without one, the help lists the studies.
     name : str or None
         What help calls it; by default the whole command.
     """
+    from steelyard.cli.study_flags import with_flags  # noqa: PLC0415 - start-up time
+
     function = _load(verb)
     if study is None:
-        told = _studies(verb)
-        examples = _examples(function)
+        told = _studies(verb) + _epilogue(_examples(function))
     else:
-        told = ""
-        examples = [
-            block for block in _examples(function) if any(f" {study} " in f"{line} " for line in block)
-        ]
-    app = _app(StudyApp, name or f"steelyard {verb}", function, told + _epilogue(examples))
-    app.study = study
+        told = _epilogue(_examples_of(study, verb))
+    app = _app(name or f"steelyard {verb}", with_flags(function, study), told)
     app.group_parameters = Group("Options of every study", sort_key=0)
     return app
 
 
-def _app(kind: type[_Kind], name: str, function: Callable[..., object], epilogue: str) -> _Kind:
-    app = kind(
+def _app(name: str, function: Callable[..., object], epilogue: str) -> App:
+    app = App(
         name=name,
         version_flags=[],
         suppress_keyboard_interrupt=False,
@@ -112,6 +80,15 @@ def _studies(verb: str) -> str:
 
     items = "\n".join(f"- `{name}`: {each.question}" for name, each in studies().items())
     return f"Studies; `steelyard {verb} STUDY --help` lists the options of one:\n\n{items}\n\n"
+
+
+def _examples_of(study: Study, verb: str) -> list[list[str]]:
+    """Give the examples of a study that are about a verb."""
+    return [
+        [f"{caption}::", *command.splitlines()]
+        for caption, command in study.examples
+        if command.startswith(f"steelyard {verb} ")
+    ]
 
 
 def _examples(function: Callable[..., object]) -> list[list[str]]:

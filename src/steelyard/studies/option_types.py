@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, TypeVar
+from collections.abc import Callable  # noqa: TC003 - pydantic reads annotations
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationInfo
 from pydantic.functional_validators import AfterValidator, BeforeValidator
@@ -11,6 +13,9 @@ from steelyard.design.study_file import require_known
 from steelyard.errors import InternalError
 from steelyard.model import Limits
 from steelyard.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
 
 GatePolicy = Literal["record", "strict"]
 T = TypeVar("T")
@@ -21,6 +26,41 @@ MOST_RETRIES: Final = 10
 
 CLOSED: Final = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 """Options are values, and a key that is not known is a mistake."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """How the command line spells an option of a study file: part of the type of its field.
+
+    Every field that has a description is an option of the command line; one without a `Flag` has the name of
+    its key, and its value is read by its type: words and numbers of a list by commas.
+
+    Parameters
+    ----------
+    names : tuple of str
+        What it is called instead of its key; the first name stands in messages.
+    read : callable or None
+        Reads one word of the command line; ``ValueError`` if it cannot be read.
+    allowed : str
+        What `read` reads, for the error.
+    has_commas : bool
+        Whether a value of the list has commas itself, so that several values are given by several options.
+    """
+
+    names: tuple[str, ...] = ()
+    read: Callable[[str], object] | None = None
+    allowed: str = ""
+    has_commas: bool = False
+
+
+def flag_of(info: FieldInfo) -> Flag:
+    """Give how the command line spells a field of options."""
+    return next((each for each in info.metadata if isinstance(each, Flag)), Flag())
+
+
+def flag_names(key: str, info: FieldInfo) -> tuple[str, ...]:
+    """Give the names of a field on the command line, without dashes."""
+    return flag_of(info).names or (key.replace("_", "-"),)
 
 
 def known_name(kind: str) -> AfterValidator:

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from steelyard.design.study_file import describe_problem, read_study_file
 from steelyard.errors import StudyFileError, UsageError
+from steelyard.studies.option_types import flag_names
 from steelyard.study import studies
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def requested_options(chosen: Study, study_file: Path | None, given: Mapping[str
 def _wrong_option(error: ValidationError, update: Mapping[str, object], model: type[BaseModel]) -> UsageError:
     details = error.errors(include_url=False)[0]
     name = str(details["loc"][0])
-    option = f"--{name.replace('_', '-')}"
+    option = f"--{flag_names(name, model.model_fields[name])[0]}"
     value = update[name]
     shown = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     message = f"`{option} {shown}`: {describe_problem(details, (name,), model)}"

@@ -11,5 +11,11 @@ STUDY = Study(
     cell_values="cell_values:cell_values",
     duration="design:trials_seconds",
     run_inputs="surroundings:furnished",
+    examples=(
+        (
+            "Which policies protect a service from best-effort jobs on this machine",
+            "steelyard run colocation --quick",
+        ),
+    ),
     debian_packages=("qemu-system-x86",),
 )

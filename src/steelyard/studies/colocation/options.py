@@ -12,6 +12,7 @@ from steelyard.run.guest.virtual_time import instruction_ns
 from steelyard.studies.option_types import (
     CLOSED,
     MOST_RETRIES,
+    Flag,
     GatePolicy,
     LimitOptions,
     TuningName,
@@ -49,6 +50,33 @@ CpuNumber = Annotated[int, Field(ge=0, lt=1 << 16)]
 Milliseconds = Annotated[int, Field(ge=0, le=3_600_000)]
 
 
+def _percent(word: str) -> int:
+    return int(word.removesuffix("%"))
+
+
+def _cpu_range(word: str) -> tuple[int, ...]:
+    """Read a CPU, or a range of them.
+
+    Examples
+    --------
+    >>> _cpu_range("0-2"), _cpu_range("5")
+    ((0, 1, 2), (5,))
+    """
+    first, _, last = word.partition("-")
+    return tuple(range(int(first), int(last or first) + 1))
+
+
+def _share(word: str) -> float:
+    """Read a share, as a percentage or as a number.
+
+    Examples
+    --------
+    >>> _share("2%"), _share("0.02")
+    (0.02, 0.02)
+    """
+    return float(word.removesuffix("%")) / 100 if word.endswith("%") else float(word)
+
+
 class ColocationOptions(BaseModel):
     """Everything a study file may say; what it does not say depends on `quick` and on `in_vm`.
 
@@ -60,18 +88,74 @@ class ColocationOptions(BaseModel):
     study: Literal["colocation"] = "colocation"
     seed: int = Field(default=1, ge=0, le=2**63 - 1)
     quick: bool = False
-    policies: tuple[PolicyName, ...] | None = Field(default=None, min_length=1)
-    loads: tuple[Load, ...] | None = Field(default=None, min_length=1)
-    repetitions: int | None = Field(default=None, ge=1, le=1000)
-    in_vm: bool = False
-    vcpus: int = Field(default=2, ge=1, le=8)
-    instruction_ns: int | None = Field(default=None, ge=1, le=64)
-    cpus: tuple[CpuNumber, ...] | None = Field(default=None, min_length=1)
+    policies: tuple[PolicyName, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description=(
+            "Policies by commas: none, default, nice, weights, idle, cpu-idle, be, be-no-entry, "
+            "be-no-exit, be-no-local, fifo. Those that do not work here are recorded with the reason."
+        ),
+    )
+    loads: Annotated[
+        tuple[Load, ...] | None,
+        Flag(read=_percent, allowed="whole numbers separated by commas, e.g. `85,95`"),
+    ] = Field(
+        default=None,
+        min_length=1,
+        description="CPU time that the requests alone ask for [percent of the CPUs], by commas.",
+    )
+    repetitions: Annotated[int | None, Flag(names=("repetitions", "seeds"))] = Field(
+        default=None,
+        ge=1,
+        le=1000,
+        description="Trials of each policy and load; each repetition has arrivals of its own.",
+    )
+    in_vm: bool = Field(
+        default=False,
+        description=(
+            "Run every trial in a virtual machine whose kernel can load a scheduler, its time counted "
+            "in instructions: the same on every machine."
+        ),
+    )
+    vcpus: int = Field(
+        default=2,
+        ge=1,
+        le=8,
+        description="Processors of that machine.",
+    )
+    instruction_ns: int | None = Field(
+        default=None,
+        ge=1,
+        le=64,
+        description=(
+            "Time that an instruction takes on each of them while all are busy [ns]; default and "
+            "least: their number. Slower ones are simulated sooner, and the kernel's own work weighs "
+            "more there."
+        ),
+    )
+    cpus: Annotated[
+        tuple[CpuNumber, ...] | None,
+        Flag(read=_cpu_range, allowed="numbers and ranges separated by commas, e.g. `0-3`"),
+    ] = Field(
+        default=None,
+        min_length=1,
+        description="CPUs that service and best-effort jobs share, by commas, as `0-2,5`.",
+    )
     client_cpus: tuple[CpuNumber, ...] | None = Field(default=None, min_length=1)
-    kind: ServiceKind = "pool"
+    kind: ServiceKind = Field(
+        default="pool",
+        description="Service of worker threads (pool), or over HTTP with a second tier behind it (web).",
+    )
     threads: int | None = Field(default=None, ge=1, le=MOST_CPUS)
     work_us: int = Field(default=6000, ge=10, le=1_000_000)
-    long_share: float = Field(default=0.0, ge=0, lt=1)
+    long_share: Annotated[
+        float, Flag(read=_share, allowed="a percentage, e.g. `2%`, or a number from 0 to 1")
+    ] = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="Share of requests that are long, as `2%`.",
+    )
     long_factor: int = Field(default=50, ge=2, le=10_000)
     arrivals: ArrivalKind | None = None
     connections: int = Field(default=16, ge=1, le=4096)

@@ -10,5 +10,12 @@ STUDY = Study(
     package=__name__,
     run_inputs="surroundings:furnished",
     follow_up="simulated:follow",
+    result_comparison="result_comparison:compare_folders",
+    examples=(
+        (
+            "What moving n bytes over TCP costs on this machine",
+            "steelyard run communication --transport tcp --quick",
+        ),
+    ),
     debian_packages=("openmpi-bin", "libopenmpi-dev", "mpich", "gcc", "libc6-dev", "iproute2"),
 )

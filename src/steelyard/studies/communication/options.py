@@ -12,6 +12,7 @@ from steelyard.run.transport.link_options import is_nominal
 from steelyard.studies.option_types import (
     CLOSED,
     MOST_RETRIES,
+    Flag,
     GatePolicy,
     LimitOptions,
     TuningName,
@@ -52,18 +53,70 @@ class CommunicationOptions(BaseModel):
     study: Literal["communication"] = "communication"
     seed: int = Field(default=1, ge=0, le=2**63 - 1)
     quick: bool = False
-    transport: tuple[TransportName, ...] | None = Field(default=None, min_length=1)
-    link: tuple[Annotated[str, Field(min_length=1)], ...] = ()
-    hostfile: str | None = Field(default=None, min_length=1)
-    operations: int | None = Field(default=None, ge=200, le=10_000_000)
-    warm_up: int | None = Field(default=None, ge=0, le=1_000_000)
-    sizes: SizeLawName = "log-uniform"
-    smallest: Size = 1
-    largest: int | None = Field(default=None, ge=1, le=LARGEST_BYTES)
+    transport: tuple[TransportName, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description=(
+            "Transport: pipe, unix, tcp, shm, openmpi, openmpi-tcp or mpich; several by commas. By "
+            "default all that work here."
+        ),
+    )
+    link: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Flag(has_commas=True)] = Field(
+        default=(),
+        description=(
+            "A link between two network namespaces, such as `rate=1gbit,delay=50us`; several times "
+            "for several. Needs root. Without `rate=`, as in `10Gbps,50us`, what the network that is "
+            "there is called: simple models and SimGrid's defaults are judged with these numbers."
+        ),
+    )
+    hostfile: str | None = Field(
+        default=None,
+        min_length=1,
+        description="A file with two hosts that are reached by ssh, one per line.",
+    )
+    operations: int | None = Field(
+        default=None,
+        ge=200,
+        le=10_000_000,
+        description="Operations of a replication.",
+    )
+    warm_up: int | None = Field(
+        default=None,
+        ge=0,
+        le=1_000_000,
+        description="Operations at the begin of each launch that are kept, and that no model sees.",
+    )
+    sizes: SizeLawName = Field(
+        default="log-uniform",
+        description="How sizes are drawn: doubling, uniform or log-uniform.",
+    )
+    smallest: Size = Field(
+        default=1,
+        description="Smallest message [bytes].",
+    )
+    largest: int | None = Field(
+        default=None,
+        ge=1,
+        le=LARGEST_BYTES,
+        description="Largest message [bytes].",
+    )
     mix: dict[OperationName, Annotated[int, Field(ge=0, le=1000)]] | None = None
-    replications: int | None = Field(default=None, ge=2, le=1000)
-    budget: float | None = Field(default=None, gt=0, le=86_400)
-    validation: bool = False
+    replications: int | None = Field(
+        default=None,
+        ge=2,
+        le=1000,
+        description="Launches per transport; the last one is held out, to judge the model by.",
+    )
+    budget: float | None = Field(
+        default=None,
+        gt=0,
+        le=86_400,
+        description="Time a launch may take [s]; it ends at the next block.",
+    )
+    validation: Annotated[bool, Flag(names=("validate",))] = Field(
+        default=False,
+        description="Let SimGrid simulate the held-out operations with the model, and compare.",
+    )
     margin_percent: float = Field(default=5.0, gt=0, lt=100)
     limits: LimitOptions = LimitOptions()
     gate: GatePolicy = "record"

@@ -11,7 +11,7 @@ import numpy as np
 from steelyard.errors import AnalysisError, UsageError
 from steelyard.studies.communication.canary_groups import GAP_RATIO, canary_ns
 from steelyard.studies.communication.cells import cell_records
-from steelyard.studies.communication.compare import compare
+from steelyard.studies.communication.compare import MARGIN, compare
 from steelyard.studies.communication.labels import label_of
 from steelyard.studies.communication.recorded import read_recorded
 from steelyard.studies.communication.size_text import size_range
@@ -99,8 +99,15 @@ class ResultComparison:
             yield f"not compared: {name}"
 
 
-def compare_folders(first: Path, second: Path) -> ResultComparison:
+def compare_folders(first: Path, second: Path, margin: float | None = None) -> ResultComparison:
     """Compare two results of the communication study.
+
+    Parameters
+    ----------
+    first, second : Path
+        Result folders.
+    margin : float or None
+        Largest relative difference of a cost that counts as none; ``None`` takes `MARGIN`.
 
     Raises
     ------
@@ -123,7 +130,7 @@ def compare_folders(first: Path, second: Path) -> ResultComparison:
             )
             continue
         try:
-            compared.append(Compared(label, compare(*pair)))
+            compared.append(Compared(label, compare(*pair, margin=MARGIN if margin is None else margin)))
         except AnalysisError as error:
             alone.append(f"{label}: {error.message}")
     if not compared:

@@ -9,4 +9,5 @@ STUDY = Study(
     question="Which command takes more?",
     package=__name__,
     cell_values="cell_values:cell_values",
+    has_programs_as_cells=True,
 )

@@ -9,4 +9,5 @@ STUDY = Study(
     question="What do the results of another tool say, and how sure is it?",
     package=__name__,
     cell_values="cell_values:cell_values",
+    has_programs_as_cells=True,
 )

@@ -12,6 +12,12 @@ STUDY = Study(
     duration="duration:plan_seconds",
     run_inputs="surroundings:furnished",
     selection="until_decided:selection_of",
+    examples=(
+        (
+            "Whether results hold in a container, and what makes them fluctuate",
+            "steelyard run replication --quick",
+        ),
+    ),
     debian_packages=("default-jdk-headless", "maven", "postgresql", "crun", "util-linux"),
     build_commands=("bash /package/scripts/deps-replication.sh --quiet",),
     workloads=("build", "java", "python"),

@@ -126,15 +126,41 @@ class ReplicationOptions(BaseModel):
     study: Literal["replication"] = "replication"
     seed: int = Field(default=1, ge=0, le=2**63 - 1)
     quick: bool = False
-    experiments: tuple[ExperimentName, ...] | None = Field(default=None, min_length=1)
-    configurations: Words | None = Field(default=None, min_length=1)
+    experiments: tuple[ExperimentName, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description=(
+            "Experiments by commas: e1 (JMH), e2 (overhead of monitoring), e3 (web service), e4 "
+            "(macro benchmark), causes (cause tree). By default all; with `--quick` e1, e2, e3 and "
+            "causes."
+        ),
+    )
+    configurations: Words | None = Field(
+        default=None,
+        min_length=1,
+        description="What of them is measured, by commas; `steelyard plan replication` lists them.",
+    )
     settings: Words | None = Field(default=None, min_length=1)
-    devices: str | None = Field(default=None, min_length=1)
+    devices: str | None = Field(
+        default=None,
+        min_length=1,
+        description="TOML file of devices; by default this host, and two devices that it plays.",
+    )
     placement: dict[str, str] = Field(default_factory=dict)
-    containers: ContainerChoice = "auto"
-    causes: Words | None = Field(default=None, min_length=1)
+    containers: ContainerChoice = Field(
+        default="auto",
+        description="Container technology: auto (the first that works), none, docker, podman or crun.",
+    )
+    causes: Words | None = Field(
+        default=None,
+        min_length=1,
+        description="Interventions of the cause tree by commas, in their order; all by default.",
+    )
     interventions: tuple[InterventionOptions, ...] = ()
-    planted: PlantedCause = "none"
+    planted: PlantedCause = Field(
+        default="none",
+        description="A cause planted into the cause tree: none, background, allocation or migrations.",
+    )
     blocks: int | None = Field(default=None, ge=FEWEST_BLOCKS, le=1000)
     budget_minutes: float | None = Field(default=None, gt=0, le=MOST_MINUTES)
     e1: MicroOptions = MicroOptions()

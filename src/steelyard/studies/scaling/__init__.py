@@ -9,4 +9,11 @@ STUDY = Study(
     question="How does a program scale with its workers, against the ideal, and what holds it back?",
     package=__name__,
     duration="packets:packets_seconds",
+    result_comparison="result_comparison:compare_folders",
+    examples=(
+        (
+            "How far a program of yours scales on this machine",
+            "steelyard run scaling --command 'prog --threads {workers}'",
+        ),
+    ),
 )

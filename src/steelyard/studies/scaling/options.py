@@ -58,8 +58,22 @@ class ScalingOptions(BaseModel):
     study: Literal["scaling"] = "scaling"
     seed: int = Field(default=1, ge=0, le=2**63 - 1)
     quick: bool = False
-    command: str | None = Field(default=None, min_length=1)
-    baseline: str | None = Field(default=None, min_length=1)
+    command: str | None = Field(
+        default=None,
+        min_length=1,
+        description=(
+            "A program of yours with `{workers}` where its number of workers belongs; without it, the "
+            "packets program that comes with Steelyard."
+        ),
+    )
+    baseline: str | None = Field(
+        default=None,
+        min_length=1,
+        description=(
+            "With `--command`, the serial program that speed-up is relative to; by default the "
+            "command with one worker."
+        ),
+    )
     trials: int | None = Field(default=None, ge=1, le=1000)
     workers: Workers | None = None
     duration_ms: int | None = Field(default=None, ge=1, le=600_000)

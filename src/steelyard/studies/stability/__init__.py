@@ -11,6 +11,7 @@ STUDY = Study(
     ),
     package=__name__,
     duration="duration:plan_seconds",
+    examples=(("A first look, a few minutes", "steelyard run stability --quick"),),
     debian_packages=(
         "gcc",
         "libc6-dev",
@@ -21,4 +22,5 @@ STUDY = Study(
         "systemd-container",
     ),
     is_input_calibrated=True,
+    has_programs_as_cells=True,
 )

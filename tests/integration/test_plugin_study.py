@@ -70,8 +70,10 @@ def test_it_is_verified_packed_and_repeated(installed: Path, result: Path) -> No
 
 
 def test_it_is_planned_and_explained(installed: Path, result: Path) -> None:
-    plan = json.loads(steelyard(installed, result.parent, "plan", "first-start", "--json"))
-    assert (plan["study"], plan["blocks"], len(plan["cells"])) == ("first-start", 40, 2)
+    words = ("plan", "first-start", "--start", "true", "--start", "echo a,b", "--start", "sleep 0", "--json")
+    plan = json.loads(steelyard(installed, result.parent, *words))
+    assert (plan["study"], plan["blocks"], len(plan["cells"])) == ("first-start", 40, 3)
+    assert "--start" in steelyard(installed, result.parent, "run", "first-start", "--help")
     assert "first-start" in steelyard(installed, result.parent, "run", "--help")
     refused = steelyard(installed, result.parent, "run", "first-start", "--containers", "none", expected=2)
     assert refused == ""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from steelyard.studies.option_types import Flag
 
 
 class Options(BaseModel):
@@ -15,7 +17,11 @@ class Options(BaseModel):
     study: Literal["first-start"] = "first-start"
     seed: int = Field(default=1, ge=0)
     quick: bool = False
-    commands: tuple[str, ...] = Field(default=("true", "sh -c :"), min_length=1)
+    commands: Annotated[tuple[str, ...], Flag(names=("start",), has_commas=True)] = Field(
+        default=("true", "sh -c :"),
+        min_length=1,
+        description="A command to start; several times for several.",
+    )
     blocks: int | None = Field(default=None, ge=5, le=1000)
     starts: int = Field(default=5, ge=2, le=100)
     margin_percent: float = Field(default=10.0, gt=0, lt=100)

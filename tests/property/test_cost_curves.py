@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.analyse.cost_curve import fit_curve
+from steelyard.analyse.cost_curve import envelope, fit_curve
 from steelyard.analyse.median_line import binned_medians, predict
+from steelyard.analyse.piece_search import CurveOptions
 
 
 @st.composite
@@ -73,3 +74,30 @@ def test_bins_hold_everything_once_and_equal_sizes_together(data, width):
     assert (np.diff(places) > 0).all()
     assert math.isclose(places[0], np.clip(places[0], x[0], x[-1]))
     assert y.min() <= medians.min() <= medians.max() <= y.max()
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([3, 4, 5, 8, 40]), st.booleans(), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_no_curve_says_a_time_of_none_among_the_measured_sizes(seed, count, is_of_means, is_wild):
+    generator = np.random.default_rng(seed)
+    size = (
+        np.floor(10 ** generator.uniform(0, 7, count))
+        if seed % 2
+        else 10.0 * generator.integers(1, 20, count)
+    )
+    seconds = 10 ** generator.uniform(-6, -1, count)
+    if not is_wild:
+        seconds = 1e-9 * size ** generator.uniform(0.5, 2.5) * np.exp(generator.normal(0, 0.5, count))
+    pieces = fit_curve(size, seconds, CurveOptions(fewest=3, is_of_means=is_of_means))
+    begins = [math.floor(piece.low) + 1 for piece in pieces]
+    asked = np.unique(np.concatenate([size, begins]))
+    asked = asked[(asked >= size.min()) & (asked <= size.max())]
+    assert (predict(pieces, asked) > 0).all()
+    assert (predict(envelope(size, seconds, pieces), asked) > 0).all()
+
+
+def test_three_costs_that_a_line_would_put_below_zero_are_a_power_law():
+    size, seconds = np.array([20.0, 30.0, 110.0]), np.array([3.7e-3, 6.8e-6, 9.5e-5])
+    (piece,) = fit_curve(size, seconds, CurveOptions(fewest=3))
+    assert piece.kind in {"power", "constant"}
+    assert piece.at(20) > 0

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from steelyard.analyse.known_places import with_known
-from steelyard.analyse.median_line import evaluate, median_piece
-from steelyard.analyse.piece_search import STRONG, CurveOptions, fit_pieces, sorted_costs
+from steelyard.analyse.median_line import evaluate
+from steelyard.analyse.piece_search import STRONG, CurveOptions, fit_pieces, positive_piece, sorted_costs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,6 +102,8 @@ def envelope(
 ) -> tuple[CostPiece, ...]:
     """Fit the lower envelope of costs: pieces of the same kinds between the same ends, at a small quantile.
 
+    A line that would say no positive time between the smallest and the largest value is a power law.
+
     It is what messages cost when nothing gets in their way, which is also what benchmarks of one size at a
     time report; the rest is noise that only adds.
 
@@ -132,6 +134,9 @@ def envelope(
     places = [0, *np.searchsorted(x, np.asarray(ends, dtype=np.float64), side="right").tolist(), x.size]
     found = []
     for piece, (begin, end) in zip(pieces, pairwise(places), strict=True):
-        fitted = median_piece(x[begin:end], y[begin:end], piece.kind, share) if end > begin else piece
+        least = max(math.floor(piece.low) + 1.0, x[0])
+        fitted = piece
+        if end > begin:
+            fitted = positive_piece(x[begin:end], y[begin:end], piece.kind, least, share)
         found.append(replace(fitted, low=piece.low, high=piece.high))
     return tuple(found)

@@ -199,6 +199,25 @@ def best_place(x: Vector, y: Vector, sides: tuple[CostPiece, CostPiece]) -> int:
     return int(np.argmin(np.where(is_border, loss, np.inf)))
 
 
+def positive_piece(x: Vector, y: Vector, kind: PieceName, least: float, share: float = 0.5) -> CostPiece:
+    """Fit a piece that says a positive time from its least size on; where no line does, a power law.
+
+    A line through costs that grow faster than in proportion to size starts below zero, and where they scatter
+    by more than their level it may be below zero where they were measured.
+
+    Parameters
+    ----------
+    x, y, kind, share
+        As `median_piece` takes them.
+    least : float
+        Smallest size that the piece is asked about, bytes.
+    """
+    piece = median_piece(x, y, kind, share)
+    if piece.kind == "line" and piece.at(least) <= 0:
+        return median_piece(x, y, "power", share)
+    return piece
+
+
 def fit_pieces(
     x: Vector, y: Vector, ends: Sequence[float], kinds: Sequence[PieceName], *, is_quick: bool = False
 ) -> tuple[CostPiece, ...]:
@@ -211,7 +230,8 @@ def fit_pieces(
     ends, kinds : sequence
         Ascending sizes, one less than kinds. A piece without values continues the one before.
     is_quick : bool
-        Whether medians of some values are fitted, by robust least squares, instead of all values.
+        Whether medians of some values are fitted, by robust least squares, instead of all values. Otherwise a
+        line that says no positive time somewhere between the smallest and the largest value is a power law.
     """
     places = [0, *np.searchsorted(x, np.asarray(ends, dtype=np.float64), side="right").tolist(), x.size]
     lows, highs = [-1.0, *ends], [*ends, None]
@@ -224,6 +244,6 @@ def fit_pieces(
         elif is_quick:
             piece = medians_piece(x[here], y[here], kinds[number])
         else:
-            piece = median_piece(x[here], y[here], kinds[number])
+            piece = positive_piece(x[here], y[here], kinds[number], max(math.floor(lows[number]) + 1.0, x[0]))
         found.append(replace(piece, low=lows[number], high=highs[number]))
     return tuple(found)

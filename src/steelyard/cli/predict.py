@@ -6,7 +6,7 @@ import json
 import sys
 from bisect import bisect_left
 from pathlib import Path  # noqa: TC003 - cyclopts reads annotations at run time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import numpy as np
 from cyclopts import Parameter
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from steelyard.model.cost_model import CostModel
 
 _LOW, _HIGH = 0.05, 0.95
+BAND: Final = (
+    "`9 of 10 messages` is how single messages scattered around the model (5th to 95th percentile); it is no "
+    "confidence interval of the median"
+)
 
 
 def predict(
@@ -32,7 +36,8 @@ def predict(
 ) -> None:
     """Say how long messages of given sizes take.
 
-    A model holds in one state of the host, which is printed with it.
+    A model holds in one state of the host, which is printed with it, and for sizes between the smallest and
+    the largest that was measured: of any other it is said that none was.
 
     Parameters
     ----------
@@ -61,6 +66,8 @@ def predict(
             "state": cost.state,
             "curve": curve,
             "timed": cost.timed if curve == "delay" else None,
+            "measured_bytes": cost.measured_bytes.get(curve),
+            "band": BAND if any(row["p5_seconds"] is not None for row in rows) else None,
             "predictions": rows,
         }
         sys.stdout.write(json.dumps(content) + "\n")
@@ -68,12 +75,22 @@ def predict(
     about = f"{curve} ({cost.timed})" if curve == "delay" and cost.timed != ROUND_TRIP else curve
     sys.stdout.write(f"{name}: {about}, while the host is in the state `{cost.state}`\n")
     sys.stdout.writelines(f"{_text(row)}\n" for row in rows)
+    if any(row["p5_seconds"] is not None for row in rows):
+        sys.stdout.write(f"{BAND[:1].upper()}{BAND[1:]}.\n")
 
 
 def _row(model: CostModel, size: int, curve: str) -> dict[str, Any]:
     seconds = model.predict(size, curve=curve)
-    row: dict[str, Any] = {"size_bytes": size, "seconds": seconds, "p5_seconds": None, "p95_seconds": None}
-    if curve == "delay" and model.noise:
+    row: dict[str, Any] = {
+        "size_bytes": size,
+        "seconds": seconds,
+        "p5_seconds": None,
+        "p95_seconds": None,
+        "is_measured_size": model.is_measured(size, curve),
+        "note": model.outside(size, curve) or None,
+    }
+    # How messages scatter is known of the sizes that were measured; a model that does not say which shows it.
+    if curve == "delay" and model.noise and row["is_measured_size"] is not False:
         ends = [each.high for each in model.noise[:-1] if each.high is not None]
         ratios = model.noise[bisect_left(ends, size)].quantiles
         place = np.linspace(0, 1, len(ratios))
@@ -86,7 +103,10 @@ def _text(row: dict[str, Any]) -> str:
     # In bytes: a switch lies between two sizes that no shorter unit tells apart.
     size = f"{row['size_bytes']:,} B".replace(",", " ")
     shown = f"{size:>12}  {format_seconds(row['seconds']):>10}"
+    note = f"; {row['note']}" if row["note"] else ""
+    if row["is_measured_size"] is False:
+        return f"{shown}  (extrapolated{note})"
     if row["p5_seconds"] is None:
-        return f"{shown}  (median; its spread is not part of the model)"
+        return f"{shown}  (median; its spread is not part of the model{note})"
     low, high = format_seconds(row["p5_seconds"]), format_seconds(row["p95_seconds"])
-    return f"{shown}  (median; 9 of 10 messages: {low} to {high})"
+    return f"{shown}  (median; 9 of 10 messages: {low} to {high}{note})"

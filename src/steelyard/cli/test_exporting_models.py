@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from steelyard.cli import execute
+from steelyard.model.cost_model import CostPiece
 from steelyard.report.export.test_cost_models import MODEL, with_noise
 
 if TYPE_CHECKING:
@@ -127,6 +128,50 @@ def test_a_prediction_states_the_host_state_and_its_spread(
     text = capsys.readouterr().out
     assert "tcp-fast: send, while the host is in the state `fast`" in text
     assert "its spread is not part of the model" in text
+
+
+def test_a_size_that_was_not_measured_is_told_in_text_and_in_json(
+    result: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["predict", str(result), "--size", "0,1,10000000,1G"]
+    assert execute(words) == 0
+    head, zero, one, largest, beyond, band = capsys.readouterr().out.splitlines()
+    outside = "(extrapolated; outside the measured sizes (1 B to 10 000 000 B))"
+    assert zero.endswith(outside)
+    assert beyond.endswith(outside)
+    assert "9 of 10 messages: " in one
+    assert "outside" not in f"{head}{one}{largest}"
+    assert "no confidence interval of the median" in band
+    assert execute([*words, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["measured_bytes"] == [1, 10_000_000]
+    assert "no confidence interval" in answer["band"]
+    rows = answer["predictions"]
+    assert [row["is_measured_size"] for row in rows] == [False, True, True, False]
+    assert [row["p5_seconds"] is None for row in rows] == [True, False, False, True]
+    assert rows[0]["note"] == "outside the measured sizes (1 B to 10 000 000 B)"
+    assert rows[1]["note"] is None
+
+
+def test_a_model_of_the_first_version_is_read_and_its_sizes_are_unknown(
+    result: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = result / "models" / "tcp-fast.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    del content["measured_bytes"]
+    path.write_text(json.dumps(content | {"schema": "steelyard/cost-model/1"}), encoding="utf-8")
+    assert execute(["predict", str(result), "--size", "1"]) == 0
+    assert "the model does not say which sizes were measured" in capsys.readouterr().out
+    assert execute(["export", "simgrid", str(result)]) == 0
+    assert "the model does not say which sizes were measured" in capsys.readouterr().out
+
+
+def test_a_time_below_zero_is_no_prediction(result: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    steep = replace(MODEL, curves={"delay": (CostPiece(-1, None, "line", -1e-6, 1e-9),)}, measured_bytes={})
+    (result / "models" / "tcp-fast.json").write_text(steep.to_json(), encoding="utf-8")
+    error = error_of(["predict", str(result), "--size", "2000,1"], 6, capsys)
+    assert "cannot predict `delay` of 1 bytes: the model says -9.99e-07 s there" in error
+    assert "hint: " in error
 
 
 def test_sizes_on_either_side_of_a_switch_are_told_apart(

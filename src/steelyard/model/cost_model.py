@@ -6,16 +6,18 @@ import json
 import math
 from bisect import bisect_left
 from collections.abc import Mapping  # noqa: TC003 - the reader of documents resolves it
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from steelyard.errors import DataError, UsageError
+from steelyard.errors import AnalysisError, DataError, UsageError
 from steelyard.model.document import read_document
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SCHEMA: Final = "steelyard/cost-model/1"
+SCHEMA: Final = "steelyard/cost-model/2"
+"""Number 1 does not say which sizes were measured."""
+
 ROUND_TRIP: Final = "half a round trip"
 PieceName = Literal["constant", "line", "power"]
 BoundarySource = Literal["search", "measured", "declared"]
@@ -163,6 +165,8 @@ class CostModel:
         Of the curve of delays.
     timed : str
         What the times of the curve of delays are: half a round trip, unless a recording has none.
+    measured_bytes : Mapping
+        Smallest and largest measured size of each curve; of a curve that is not in it they are not known.
     """
 
     transport: str
@@ -176,6 +180,7 @@ class CostModel:
     boundaries: tuple[Boundary, ...] = ()
     noise: tuple[NoiseClass, ...] = ()
     timed: str = ROUND_TRIP
+    measured_bytes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     schema: str = SCHEMA
 
     def predict(self, size: float, *, curve: str = "delay") -> float:
@@ -185,6 +190,9 @@ class CostModel:
         ------
         UsageError
             If the size is negative or not finite, or the model has no such curve.
+        AnalysisError
+            If the curve says no positive, finite time there, as a line does below its smallest measured size
+            where it starts below zero.
 
         Examples
         --------
@@ -201,7 +209,41 @@ class CostModel:
             msg = f"this model has no curve `{curve}`; it has: {', '.join(sorted(self.curves))}"
             raise UsageError(msg, hint="name one of these curves")
         ends = [piece.high for piece in pieces[:-1] if piece.high is not None]
-        return pieces[bisect_left(ends, size)].at(size)
+        try:
+            seconds = pieces[bisect_left(ends, size)].at(size)
+        except OverflowError:
+            seconds = math.inf
+        if not (math.isfinite(seconds) and seconds > 0):
+            where = f", {self.outside(size, curve)}" if self.is_measured(size, curve) is not True else ""
+            msg = f"cannot predict `{curve}` of {size:g} bytes: the model says {seconds:.3g} s there{where}"
+            raise AnalysisError(
+                msg, hint="give a size that was measured, or measure this one", code="analysis.no-time"
+            )
+        return seconds
+
+    def is_measured(self, size: float, curve: str = "delay") -> bool | None:
+        """Whether a size lies within the measured ones of a curve; nothing where these are not known."""
+        known = self.measured_bytes.get(curve)
+        return None if known is None else known[0] <= size <= known[1]
+
+    def outside(self, size: float, curve: str = "delay") -> str:
+        """Say what a prediction of this size rests on that no measurement shows; empty where one does.
+
+        Examples
+        --------
+        >>> curves = {"delay": (CostPiece(-1, None, "constant", 5e-6, 0),)}
+        >>> model = CostModel("tcp", "fast", curves, 1e9, 5e-6, measured_bytes={"delay": (1, 65536)})
+        >>> model.outside(65536), model.outside(65537)
+        ('', 'outside the measured sizes (1 B to 65 536 B)')
+        """
+        if self.is_measured(size, curve):
+            return ""
+        if curve not in self.measured_bytes:
+            return "the model does not say which sizes were measured"
+        low, high = (f"{each:,} B".replace(",", " ") for each in self.measured_bytes[curve])
+        if low == high:
+            return f"outside the only measured size ({low})"
+        return f"outside the measured sizes ({low} to {high})"
 
     def to_json(self) -> str:
         """Give it as a JSON document, the same text for the same model."""
@@ -209,7 +251,7 @@ class CostModel:
 
 
 def read_cost_model(path: Path) -> CostModel:
-    """Read a model that `CostModel.to_json` wrote.
+    """Read a model that `CostModel.to_json` wrote, also one of an earlier version.
 
     Raises
     ------
@@ -217,11 +259,15 @@ def read_cost_model(path: Path) -> CostModel:
         If the file is absent, damaged, or no cost model.
     """
     hint = "analyse the result of a communication study: `steelyard analyse DIR`"
-    model = read_document(path, CostModel, SCHEMA, absent=hint, damaged=hint)
+    model = read_document(path, CostModel, SCHEMA, absent=hint, damaged=hint, is_older_read=True)
     for name, pieces in model.curves.items():
         ends = [piece.high for piece in pieces]
         begins = [piece.low for piece in pieces]
         if not pieces or ends[-1] is not None or begins[1:] != ends[:-1]:
             msg = f"`{path}`: the pieces of curve `{name}` do not follow each other up to the last one"
             raise DataError(msg, hint=hint, code="data.cost-model")
-    return model
+    for name, (low, high) in model.measured_bytes.items():
+        if name not in model.curves or not 0 <= low <= high:
+            msg = f"`{path}`: `measured_bytes` of `{name}` is no range of sizes of one of its curves"
+            raise DataError(msg, hint=hint, code="data.cost-model")
+    return replace(model, schema=SCHEMA)

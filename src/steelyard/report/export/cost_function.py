@@ -20,20 +20,36 @@ from bisect import bisect_left
 _CURVES = {{
 {curves}}}
 
+# Per curve: the smallest and the largest measured size, None where that is not known.
+MEASURED_BYTES = {{
+{measured}}}
+
+
+def is_measured(size_bytes, curve="{main}"):
+    """Say whether a size lies within the measured ones; None where these are not known."""
+    known = MEASURED_BYTES[curve]
+    return None if known is None else known[0] <= size_bytes <= known[1]
+
 
 def seconds(size_bytes, curve="{main}"):
-    """Give the seconds for a message of so many bytes; `delay` is {timed}."""
+    """Give the seconds for a message of so many bytes; `delay` is {timed}.
+
+    Where `is_measured` does not say True, the curve is extrapolated. A size at which it says no positive time
+    is an error.
+    """
     if not 0 <= size_bytes < float("inf"):
         raise ValueError(f"{{size_bytes}} is no number of bytes")
     ends, pieces = _CURVES[curve]
     is_power, base, slope = pieces[bisect_left(ends, size_bytes)]
-    if is_power:
-        return base * max(size_bytes, 1.0) ** slope
-    return base + slope * size_bytes
+    found = base * max(size_bytes, 1.0) ** slope if is_power else base + slope * size_bytes
+    if not 0 < found < float("inf"):
+        raise ValueError(f"cannot predict {{size_bytes}} bytes: the model says {{found}} s there")
+    return found
 '''
 
 _RUST_HEAD: Final = """//! Seconds that a message takes over {name}. Written by Steelyard; needs only `std`.
-//! Each function takes bytes, at least 0, and gives NaN for anything else.
+//! Each function takes bytes, at least 0, and gives NaN for anything else, and where its curve says no
+//! positive time. Beyond the measured sizes, which each function names, it extrapolates.
 
 struct Piece {{
     /// Largest size it holds for; infinite for the last.
@@ -47,16 +63,22 @@ fn cost(pieces: &[Piece], bytes: f64) -> f64 {{
     if !(bytes >= 0.0 && bytes.is_finite()) {{
         return f64::NAN;
     }}
-    match pieces.iter().find(|piece| bytes <= piece.high) {{
+    let found = match pieces.iter().find(|piece| bytes <= piece.high) {{
         Some(piece) if piece.is_power => piece.base * bytes.max(1.0).powf(piece.slope),
         Some(piece) => piece.base + piece.slope * bytes,
         None => f64::NAN,
+    }};
+    if found > 0.0 && found.is_finite() {{
+        found
+    }} else {{
+        f64::NAN
     }}
 }}
 """
 
 _RUST_FUNCTION: Final = """
 /// {summary}
+/// {measured}
 #[allow(dead_code)]
 pub fn {function}(bytes: f64) -> f64 {{
     const PIECES: &[Piece] = &[
@@ -83,7 +105,12 @@ def python_source(model: CostModel) -> str:
         for name, pieces in sorted(model.curves.items())
         if (rows := "".join(f"{_python_row(piece)}, " for piece in pieces))
     )
-    return _PYTHON.format(name=_plain_name(model), curves=curves, main=_MAIN, timed=_plain(model.timed))
+    measured = "".join(
+        f"    {name!r}: {_range(model, name)},\n" for name, pieces in sorted(model.curves.items()) if pieces
+    )
+    return _PYTHON.format(
+        name=_plain_name(model), curves=curves, measured=measured, main=_MAIN, timed=_plain(model.timed)
+    )
 
 
 def rust_source(model: CostModel) -> str:
@@ -91,12 +118,25 @@ def rust_source(model: CostModel) -> str:
     functions = "".join(
         _RUST_FUNCTION.format(
             summary=_timed(model) if name == _MAIN else f"Seconds of the curve `{_plain(name)}`.",
+            measured=_measured_text(model, name),
             function="seconds" if name == _MAIN else f"{re.sub(r'[^a-z0-9_]', '_', name.lower())}_seconds",
             pieces="".join(_rust_row(piece) for piece in pieces),
         )
         for name, pieces in sorted(model.curves.items())
     )
     return _RUST_HEAD.format(name=_plain_name(model)) + functions
+
+
+def _range(model: CostModel, curve: str) -> tuple[int, int] | None:
+    known = model.measured_bytes.get(curve)
+    return None if known is None else (int(known[0]), int(known[1]))
+
+
+def _measured_text(model: CostModel, curve: str) -> str:
+    known = _range(model, curve)
+    if known is None:
+        return "Which sizes were measured is not known."
+    return f"Measured from {known[0]} to {known[1]} bytes."
 
 
 def _timed(model: CostModel) -> str:

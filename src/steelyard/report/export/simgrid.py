@@ -255,7 +255,9 @@ def _factors(found: Sequence[Section], model: CostModel) -> tuple[tuple[Factor, 
 def _notes_of_curves(model: CostModel, profile: Profile) -> Iterator[ExportNote]:
     if model.timed != ROUND_TRIP:
         yield ExportNote("no-round-trips", 0, LARGEST_BYTES)
-    for name in ("delay",) if profile == "rtt" else ("delay", "send", "isend"):
+    charged = ("delay",) if profile == "rtt" else ("delay", "send", "isend")
+    yield from _notes_of_measured(model, [name for name in charged if model.curves.get(name)])
+    for name in charged:
         for piece in model.curves.get(name, ()):
             low = math.floor(piece.low) + 1
             high = LARGEST_BYTES if piece.high is None else min(math.floor(piece.high), LARGEST_BYTES)
@@ -263,6 +265,19 @@ def _notes_of_curves(model: CostModel, profile: Profile) -> Iterator[ExportNote]
                 yield ExportNote("above-largest", low, max(low, high))
             elif piece.kind == "power":
                 yield ExportNote("chords", low, high)
+
+
+def _notes_of_measured(model: CostModel, curves: Sequence[str]) -> Iterator[ExportNote]:
+    """Give the sizes at which at least one of the curves was not measured."""
+    if not all(name in model.measured_bytes for name in curves):
+        yield ExportNote("measured-unknown", 0, LARGEST_BYTES)
+        return
+    smallest = max((model.measured_bytes[name][0] for name in curves), default=0)
+    largest = min((model.measured_bytes[name][1] for name in curves), default=LARGEST_BYTES)
+    if smallest > 0:
+        yield ExportNote("extrapolated", 0, smallest - 1)
+    if largest < LARGEST_BYTES:
+        yield ExportNote("extrapolated", largest + 1, LARGEST_BYTES)
 
 
 def _joined(notes: Sequence[ExportNote]) -> list[ExportNote]:

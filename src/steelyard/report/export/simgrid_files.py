@@ -147,7 +147,11 @@ def readme_text(simgrid: SimGridModel, version: Version = EVERY_VERSION) -> str:
     """Say how the files are used, and where they are not simply the model's coefficients."""
     precision = next(word for word in option_words(simgrid, version) if "precision" in word)
     notes = "".join(f"- {note_text(note)}\n" for note in simgrid.notes)
-    exact = "\nThe export is not simply the model's coefficients here:\n\n" + notes if notes else ""
+    exact = (
+        "\nWhere the export is not simply the model's coefficients, or rests on no measurement:\n\n" + notes
+        if notes
+        else ""
+    )
     return f"""SimGrid platform of the cost model {simgrid.name}, profile {simgrid.profile}.
 
 Simulate an MPI program on it (SimGrid 3.32 or newer):
@@ -181,6 +185,9 @@ def note_text(note: ExportNote) -> str:
         "round trip; they are taken to wait for their receive",
         "no-round-trips": f"{where}: the model has no round trips; SimGrid takes what was timed for the time "
         "until a message arrives",
+        "extrapolated": f"{where}: outside the measured sizes; extrapolated",
+        "measured-unknown": f"{where}: the model does not say which sizes were measured; beyond them it is "
+        "extrapolated",
         "above-largest": f"{where}: above what SimGrid tells apart",
     }
     return texts[note.reason]

@@ -54,6 +54,8 @@ class ExportNote:
         round trip, so they are not taken to return early.
         ``above-largest``: a piece begins above the sizes that SimGrid tells apart. ``no-round-trips``: the
         model rests on times of calls, which SimGrid takes for those until a message arrives.
+        ``extrapolated``: outside the measured sizes of a curve that is charged. ``measured-unknown``: the
+        model does not say which sizes were measured.
     low, high : int
         Smallest and largest size it concerns [bytes].
     sections : int

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from steelyard.model.cost_model import CostPiece
 from steelyard.report.export.cost_function import python_source, rust_source
 from steelyard.report.export.test_cost_models import MODEL, cost_models
 
@@ -23,10 +24,28 @@ SIZES = sorted(
 )
 
 
-def python_function(model: CostModel) -> Any:
+def python_module(model: CostModel) -> dict[str, Any]:
     names: dict[str, Any] = {}
     exec(compile(python_source(model), "cost.py", "exec"), names)  # noqa: S102 - it is what is tested
-    return names["seconds"]
+    return names
+
+
+def python_function(model: CostModel) -> Any:
+    return python_module(model)["seconds"]
+
+
+def test_the_python_module_says_which_sizes_were_measured() -> None:
+    is_measured = python_module(MODEL)["is_measured"]
+    assert [is_measured(size) for size in (0, 1, 10_000_000, 10_000_001)] == [False, True, True, False]
+    assert is_measured(0, "isend")
+    assert python_module(replace(MODEL, measured_bytes={}))["is_measured"](1) is None
+
+
+def test_a_time_below_zero_is_an_error_of_the_function() -> None:
+    below = replace(MODEL, curves={"delay": (CostPiece(-1, None, "line", -1e-6, 1e-9),)}, measured_bytes={})
+    with pytest.raises(ValueError, match=r"cannot predict 10 bytes: the model says -9\.9"):
+        python_function(below)(10)
+    assert python_function(below)(2000) == pytest.approx(1e-6)
 
 
 @settings(max_examples=40, deadline=None)
@@ -51,14 +70,18 @@ def test_the_rust_function_is_the_model(tmp_path: Path) -> None:
         for size in SIZES
     )
     source = tmp_path / "cost.rs"
-    refused = '    println!("{} {}", seconds(-1.0), seconds(f64::NAN));\n'
-    source.write_text(rust_source(MODEL) + f"\nfn main() {{\n{calls}{refused}}}\n", encoding="utf-8")
+    refused = '    println!("{} {} {}", seconds(-1.0), seconds(f64::NAN), isend_seconds(1.0));\n'
+    # A line that starts below zero says no time there.
+    model = replace(MODEL, curves={**MODEL.curves, "isend": (CostPiece(-1, None, "line", -1e-6, 1e-9),)})
+    text = rust_source(model)
+    assert "/// Measured from 1 to 10000000 bytes." in text
+    source.write_text(text + f"\nfn main() {{\n{calls}{refused}}}\n", encoding="utf-8")
     command = ["rustc", "--edition", "2021", "-D", "warnings", "-o", str(tmp_path / "cost"), str(source)]
     built = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert built.returncode == 0, built.stderr
     said = subprocess.run([tmp_path / "cost"], capture_output=True, text=True, check=True).stdout
     *lines, last = said.splitlines()
-    assert last == "NaN NaN"
+    assert last == "NaN NaN NaN"
     for size, line in zip(SIZES, lines, strict=True):
         wanted = [MODEL.predict(size), MODEL.predict(size, curve="send")]
         assert [float(word) for word in line.split()] == pytest.approx(wanted, rel=1e-12)

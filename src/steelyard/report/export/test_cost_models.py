@@ -40,6 +40,7 @@ MODEL = CostModel(
     latency_s=5.64e-6,
     asynchronous_bytes=65480,
     detached_bytes=65480,
+    measured_bytes={"delay": (1, 10_000_000), "send": (1, 10_000_000), "isend": (0, 4096)},
 )
 """Every kind of piece; one is to be re-anchored."""
 

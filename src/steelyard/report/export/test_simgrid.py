@@ -1,19 +1,42 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from steelyard.errors import DataError
 from steelyard.model.cost_model import CostModel, CostPiece
+from steelyard.report.export.lines import LARGEST_BYTES
 from steelyard.report.export.simgrid import fidelity, to_simgrid
 from steelyard.report.export.simgrid_defaults import default_simgrid, tuned_link
 from steelyard.report.export.test_cost_models import MODEL
 
+if TYPE_CHECKING:
+    from steelyard.report.export.simgrid_model import Profile
+
+CURVES = ("delay", "send", "isend")
+ALL = (0, LARGEST_BYTES)
+
 
 def one_line(base: float, slope: float) -> CostModel:
-    return CostModel("t", "s", {"delay": (CostPiece(-1, None, "line", base, slope),)}, 1e9, 1e-6)
+    pieces = (CostPiece(-1, None, "line", base, slope),)
+    return CostModel("t", "s", {"delay": pieces}, 1e9, 1e-6, measured_bytes=dict.fromkeys(CURVES, ALL))
+
+
+def remarks(model: CostModel, profile: Profile = "rtt") -> list[tuple[str, int, int]]:
+    known = replace(model, detached_bytes=4096)
+    return [(note.reason, note.low, note.high) for note in to_simgrid(known, profile).notes]
+
+
+def test_sizes_that_were_not_measured_are_listed() -> None:
+    model = replace(one_line(5e-6, 2e-9), measured_bytes={"delay": (1, 65536), "send": (8, 1024)})
+    beyond = ("extrapolated", 65537, LARGEST_BYTES)
+    assert remarks(model) == [("extrapolated", 0, 0), beyond]
+    sends = replace(model, curves={**model.curves, "send": (CostPiece(-1, None, "constant", 1e-6, 0.0),)})
+    assert remarks(sends, "os") == [("extrapolated", 0, 7), ("extrapolated", 1025, LARGEST_BYTES)]
+    assert remarks(replace(model, measured_bytes={})) == [("measured-unknown", 0, LARGEST_BYTES)]
 
 
 def test_a_line_is_one_section_and_exact() -> None:

@@ -151,15 +151,16 @@ def model_of(traces: Sequence[Trace], options: FitOptions | None = None) -> tupl
     switches = [each.boundary.at for each in evidence if each.boundary.kind == "protocol"]
     rows = seen.table.where(seen.is_used)
     calls = call_costs(traces, rows)
+    calls_curves = _calls(rows, used)
     largest = float(half.size.max())
     ratio = half.half_s / predict(delay, half.size)
     in_state = seen.table.where((seen.regimes.state == seen.state) & (seen.table.half_s > 0))
     model = CostModel(
         transport=used.transport or str(traces[0].endpoints[0].header.get("transport", "unknown")),
         state=seen.state,
-        curves={"delay": delay, **_calls(rows, used)},
+        curves={"delay": delay, **{name: each.pieces for name, each in calls_curves.items()}},
         bandwidth_bytes_per_s=used.bandwidth_bytes_per_s or _bandwidth(delay, largest),
-        latency_s=used.latency_s or float(predict(delay, [1.0])[0]),
+        latency_s=used.latency_s or float(predict(delay, [max(float(half.size.min()), 1.0)])[0]),
         costs_s={each.name: each.cost_s for each in calls if not each.reason},
         asynchronous_bytes=used.asynchronous_bytes,
         detached_bytes=used.detached_bytes,
@@ -168,6 +169,10 @@ def model_of(traces: Sequence[Trace], options: FitOptions | None = None) -> tupl
         if is_single and len(half) >= FEWEST_SCATTERED
         else (),
         timed=traces[0].timed_as,
+        measured_bytes={
+            "delay": (int(half.size.min()), int(half.size.max())),
+            **{name: each.measured_bytes for name, each in calls_curves.items()},
+        },
     )
     return model, FitDetails(
         operations=seen.table,
@@ -261,14 +266,24 @@ def judged_delay(
     return delay, judge_boundaries(data, delay, plan, options.curve, options.known)
 
 
-def _curve(rows: Operations, seconds: Vector, options: FitOptions) -> tuple[CostPiece, ...] | None:
+@dataclass(frozen=True, slots=True)
+class _Curve:
+    """A curve, and the smallest and largest size it was fitted to."""
+
+    pieces: tuple[CostPiece, ...]
+    measured_bytes: tuple[int, int]
+
+
+def _curve(rows: Operations, seconds: Vector, options: FitOptions) -> _Curve | None:
     kept = np.isfinite(seconds) & (seconds > 0)
     if int(kept.sum()) < options.curve.fewest:
         return None
-    return fit_curve(rows.size[kept], seconds[kept], options.curve, options.known)
+    sizes = rows.size[kept]
+    pieces = fit_curve(sizes, seconds[kept], options.curve, options.known)
+    return _Curve(pieces, (int(sizes.min()), int(sizes.max())))
 
 
-def _calls(rows: Operations, options: FitOptions) -> dict[str, tuple[CostPiece, ...]]:
+def _calls(rows: Operations, options: FitOptions) -> dict[str, _Curve]:
     """Fit what a send, a non-blocking send, a late receive and a one-way message cost.
 
     A send is that of a round trip if there are any, else of a message that was only sent, else of one whose
@@ -286,10 +301,10 @@ def _calls(rows: Operations, options: FitOptions) -> dict[str, tuple[CostPiece, 
         "recv": _curve(receives, receives.receive_s, options),
         "one_way": _one_way(rows.where(rows.op == Operation.STREAM), options),
     }
-    return {name: pieces for name, pieces in curves.items() if pieces is not None}
+    return {name: found for name, found in curves.items() if found is not None}
 
 
-def _one_way(streams: Operations, options: FitOptions) -> tuple[CostPiece, ...] | None:
+def _one_way(streams: Operations, options: FitOptions) -> _Curve | None:
     """Fit one-way times, unless the shortest were withheld: those that are left would be too long."""
     withheld = float(np.mean(np.isnan(streams.one_way_s))) if len(streams) else 1.0
     return None if withheld > MOST_WITHHELD else _curve(streams, streams.one_way_s, options)

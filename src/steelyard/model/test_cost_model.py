@@ -39,7 +39,7 @@ def test_sizes_outside_the_measured_ones_are_told() -> None:
 def test_a_time_that_is_none_is_refused_with_the_reason() -> None:
     model = replace(MODEL, curves={"delay": (CostPiece(-1, None, "line", -1e-6, 1e-9),)})
     assert model.predict(2000) == pytest.approx(1e-6)
-    with pytest.raises(AnalysisError, match="`delay` of 0 bytes: .*-1e-06 s there, outside the meas"):
+    with pytest.raises(AnalysisError, match=r"`delay` of 0 bytes: .*-1e-06 s there, outside the meas"):
         model.predict(0)
     steep = replace(MODEL, curves={"delay": (CostPiece(-1, None, "power", 1e-6, 99.0),)})
     with pytest.raises(AnalysisError, match="inf s there"):

@@ -52,7 +52,7 @@ def read_document(
     if not isinstance(found, str):
         message = f"`{path}` is not of schema `{schema}`: it carries no schema"
         raise DataError(message, hint=damaged, code="data.schema")
-    if found != schema and not (is_older_read and _is_older(found, schema)):
+    if found != schema and not (is_older_read and is_older_schema(found, schema)):
         message = f"`{path}` has schema `{found}`; this version reads `{schema}`"
         is_other_version = found.rpartition("/")[0] == schema.rpartition("/")[0]
         raise DataError(message, hint=OTHER_VERSION_HINT if is_other_version else damaged, code="data.schema")
@@ -65,8 +65,14 @@ def read_document(
         raise DataError(message, hint=damaged, code="data.schema") from error
 
 
-def _is_older(found: str, schema: str) -> bool:
-    """Whether a schema has the same name and a lower number."""
+def is_older_schema(found: str, schema: str) -> bool:
+    """Whether a schema has the same name and a lower number.
+
+    Examples
+    --------
+    >>> is_older_schema("steelyard/plan/1", "steelyard/plan/2")
+    True
+    """
     (name, _, number), (own, _, highest) = found.rpartition("/"), schema.rpartition("/")
     return name == own and number.isdecimal() and 0 < int(number) < int(highest)
 

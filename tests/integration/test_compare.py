@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 TRUTH = str(files("steelyard") / "_bin" / "steelyard-truth")
 pytestmark = pytest.mark.timing
 FAST, SLOW = f"{TRUTH} --iterations 400000", f"{TRUTH} --iterations 1600000"
+STALL_S = 0.5
 ENDLESS = ("--margin", "0.001%", "--level", "99.9999%")
 """Identical commands are called different in 5 % of comparisons at the usual level, and end then."""
 
@@ -295,8 +296,8 @@ def test_the_budget_is_counted_from_the_start_of_the_process(here: Path) -> None
     found = json.loads(output)
     assert process.returncode in {0, 1}
     assert 0 < found["startup_s"] < found["elapsed_s"]
-    # Beside load a block may take longer than the blocks before it.
-    assert found["elapsed_s"] <= max(budget_s, 1.5 * found["startup_s"])
+    # No block begins that the slowest of late would not fit in; but a host may stall in the very last one.
+    assert found["elapsed_s"] <= max(budget_s, 1.5 * found["startup_s"]) + STALL_S
     assert waited_s - found["elapsed_s"] < 0.5 * waited_s, "what is not counted is what follows"
 
 

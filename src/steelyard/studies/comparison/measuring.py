@@ -166,8 +166,8 @@ class Measuring:
     def _execute_block(self, batches: Sequence[Batch], watcher: Watcher) -> None:
         is_warmup = batches[0].block < self.terms.warmup
         wanted = {number for duel in self.duels if duel.is_open for number in (duel.baseline, duel.contender)}
-        self._recorder.admit(batches[0].number)
         began_s = time.monotonic()
+        self._recorder.admit(batches[0].number)
         self._latest.clear()
         for batch in batches:
             contender = self.entrants.contenders[batch.cell % len(self.entrants.contenders)]
@@ -178,6 +178,7 @@ class Measuring:
             self.blocks += 1
             self._judge()
         watcher.block_done(self)
+        self._block_s[-1] = time.monotonic() - began_s
 
     def _execute_run(self, contender: Contender, batch: Batch, phase: str) -> None:
         execute_line(contender.hooks.prepare, "--prepare")
@@ -195,7 +196,8 @@ class Measuring:
     def _judge(self) -> None:
         extent = self.terms.extent
         elapsed_s = self.elapsed_s
-        needed_s = self.block_s + self._clock.closing_s
+        # The next block may take as long as the slowest of late: beside load half of them outlast the median.
+        needed_s = max(self._block_s, default=0.0) + self._clock.closing_s
         if not any(duel.sequence.looks for duel in self.duels):
             needed_s += self._clock.first_look_s
         self.is_spent = extent.is_spent(self.blocks, elapsed_s, needed_s)

@@ -181,6 +181,14 @@ def test_the_budget_includes_what_passed_before_the_first_run_and_follows_the_la
         assert spent.is_spent
 
 
+def test_no_block_begins_that_the_slowest_of_late_would_not_fit_in() -> None:
+    measuring = growing([0.0], BudgetClock(time.monotonic()), budget_s=6.0)
+    measuring._block_s.extend([0.01] * 10 + [6.5])
+    measuring._judge()
+    assert measuring.block_s == pytest.approx(0.01)
+    assert measuring.is_spent
+
+
 def test_the_first_look_is_paid_for_once() -> None:
     looked = growing([0.0], BudgetClock(time.monotonic(), first_look_s=6.5), budget_s=6.0)
     looked.duels[0].look(0.5)

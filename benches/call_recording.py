@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from steelyard.record.experiment import FORMAT
-from steelyard.run.experiments.call_program import CONFIGURATIONS
-from steelyard.run.experiments.conduct import conduct
+from steelyard.studies.replication.experiment_record import FORMAT
+from steelyard.studies.replication.experiments.call_program import CONFIGURATIONS
+from steelyard.studies.replication.experiments.conduct import conduct
 
 LEVEL = 0.95
 PYTHON = "python"

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard.run.experiments.files import write_table
+from steelyard.studies.replication.experiments.files import write_table
 
 LOOPS = 10
 NAMES = ("count", "mean", "sd", "min", "max", "q1", "median", "q3", "mad", "peaks")
@@ -33,8 +33,8 @@ OURS = """
 import json, sys
 from pathlib import Path
 import pyarrow.parquet as pq
-from steelyard.analyse.call_times import summarise
-from steelyard.analyse.peaks import Threshold
+from steelyard.analyse.peaks.call_times import summarise
+from steelyard.analyse.peaks.peak_search import Threshold
 files = sorted(Path(sys.argv[1]).glob("*/calls.parquet"))
 def batches():
     for path in files:

@@ -28,10 +28,10 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from integration.guest_policies import POLICIES, effect, peer, trial
-from steelyard.run.guest.tasks import Guest
-from steelyard.run.guest.trials import LOAD, SCHEDULER, execute_trials, guest_places
 from steelyard.run.guest.virtual_time import clock_for_some, instruction_ns
 from steelyard.run.programs import PACKAGE, load_program
+from steelyard.studies.colocation.guest.tasks import Guest
+from steelyard.studies.colocation.guest.trials import LOAD, SCHEDULER, execute_trials, guest_places
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -31,12 +31,12 @@ from fixtures.communication_traces import (
     planted_trace,
     replications,
 )
-from steelyard.analyse.cost_curve import fit_curve
-from steelyard.analyse.median_line import predict
-from steelyard.studies.communication.compare import compare
-from steelyard.studies.communication.model_fit import FitOptions, judged_delay, measured
+from steelyard.analyse.cost_curve.curve import fit_curve
+from steelyard.analyse.cost_curve.median_line import predict
+from steelyard.studies.communication.findings.compare import compare
+from steelyard.studies.communication.model.fit import FitOptions, judged_delay, measured
+from steelyard.studies.communication.model.regimes import regimes_of
 from steelyard.studies.communication.operations import operations_of
-from steelyard.studies.communication.regimes import regimes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

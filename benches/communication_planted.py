@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 from peers import PROGRAMS
 
-from steelyard.design.sizes import SizeLaw, SizePlan, draw_operations
 from steelyard.record.trace import read_trace
-from steelyard.studies.communication.model_fit import model_of
+from steelyard.studies.communication.model.fit import model_of
+from steelyard.studies.communication.sizes import SizeLaw, SizePlan, draw_operations
 
 if TYPE_CHECKING:
     from steelyard.model.cost_model import CostModel

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import stats
 
-from steelyard.analyse.linear import linear_model
+from steelyard.analyse.linear.model import linear_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable

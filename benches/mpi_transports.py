@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from steelyard.record.trace import Trace, read_trace
-from steelyard.run.transport.interface import TraceOptions
-from steelyard.run.transport.mpi import TRANSPORTS, Mpi
-from steelyard.run.transport.mpi_thresholds import find_thresholds
+from steelyard.studies.communication.transport.interface import TraceOptions
+from steelyard.studies.communication.transport.mpi import TRANSPORTS, Mpi
+from steelyard.studies.communication.transport.mpi_thresholds import find_thresholds
 
 SIZES = (1, 256, 1000, 4000, 10_000, 65_000, 1_000_000)
 REPEATS = 200

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from steelyard import _native
-from steelyard.analyse.segments import SegmentOptions
+from steelyard.analyse.cost_curve.segments import SegmentOptions
 
 PEERS = ("ruptures==1.1.10", "pwlf==2.5.2")
 TRUTH = (3000.0, 65_000.0)

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fixtures.cost_models import MODEL
 from steelyard.model.cost_model import CostModel, read_cost_model
 from steelyard.report.export.recorded_models import FOLDER
 from steelyard.report.export.simgrid import to_simgrid
 from steelyard.report.export.simgrid_files import RENAMED, write_simgrid
-from steelyard.report.export.test_cost_models import MODEL
-from steelyard.studies.communication.simulation import simgrid_version, simulate
+from steelyard.studies.communication.simulation.message_run import simgrid_version, simulate
 
 if TYPE_CHECKING:
     from steelyard.report.export.simgrid_model import SimGridModel

@@ -179,8 +179,11 @@ def counted(line: str) -> Counter[str]:
 
 def timing_files() -> list[Path]:
     """Give the test files with a test that has the machine for itself: collecting all takes seconds."""
-    files = [path for top in ("src", "tests") for path in (ROOT / top).rglob("test_*.py")]
-    return sorted(path for path in files if "mark.timing" in path.read_text(encoding="utf-8"))
+    return sorted(
+        path
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if "mark.timing" in path.read_text(encoding="utf-8")
+    )
 
 
 def rust(runner: Runner) -> None:

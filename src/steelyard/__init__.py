@@ -5,11 +5,11 @@ from __future__ import annotations
 from importlib import import_module
 
 _PLACES = {
-    "IntervalEstimate": "steelyard.analyse.estimate",
+    "IntervalEstimate": "steelyard.analyse.intervals.estimate",
     "compare": "steelyard.studies.comparison.function",
-    "fit_segments": "steelyard.analyse.segments",
-    "interval": "steelyard.analyse.estimate",
-    "linear_model": "steelyard.analyse.linear",
+    "fit_segments": "steelyard.analyse.cost_curve.segments",
+    "interval": "steelyard.analyse.intervals.estimate",
+    "linear_model": "steelyard.analyse.linear.model",
 }
 """Where public names live; imported when first used, so that the command line starts fast."""
 

@@ -226,7 +226,7 @@ class SegmentValues(TypedDict):
     sigma: float
     evaluations: int
 
-# `options` is read by attribute: the fields of `steelyard.analyse.segments.SegmentOptions`.
+# `options` is read by attribute: the fields of `steelyard.analyse.cost_curve.segments.SegmentOptions`.
 # `scales`: noise of each point in common units; its `sigma` is that of a point of scale 1.
 def fit_segments(
     x: NDArray[np.float64],
@@ -268,7 +268,7 @@ class TailValues(TypedDict):
     p_value: float
     holds: bool
 
-# `curve` is read by attribute: the fields of `steelyard.analyse.deviations.CurveError`.
+# `curve` is read by attribute: the fields of `steelyard.analyse.linear.deviations.CurveError`.
 def fit_noise(
     values: NDArray[np.float64],
     *,

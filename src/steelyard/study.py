@@ -37,17 +37,18 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from steelyard.errors import DataError, InternalError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
     from pydantic import BaseModel
 
-    from steelyard.analyse.agreement import CellValues
+    from steelyard.analyse.comparison.agreement import CellValues
     from steelyard.design.technology import Technology
     from steelyard.model import Batch, FindingSet, Plan
     from steelyard.report.page import Page
-    from steelyard.run.execution_options import Selection
+    from steelyard.run.cleanup import Removal
+    from steelyard.run.executor.run_options import Selection
 
 ENTRY_POINTS: Final = "steelyard.studies"
 
@@ -106,6 +107,9 @@ class Study:
         ``module:function``, for a study whose results are compared by something else than cells and verdicts.
         It takes two result folders and the margin that was asked for, or ``None``, and gives a
         `ResultComparison`.
+    cleanup : str or None
+        ``module:function``, for a study that makes things on the host which a killed run leaves. It removes
+        those that nobody uses any more, and gives a `Removal` for each.
     examples : tuple of (str, str)
         What its help shows: captions, each with a command.
     debian_packages : tuple of str
@@ -139,6 +143,7 @@ class Study:
     follow_up: str | None = None
     cell_values: str | None = None
     result_comparison: str | None = None
+    cleanup: str | None = None
     examples: tuple[tuple[str, str], ...] = ()
     debian_packages: tuple[str, ...] = ()
     build_commands: tuple[str, ...] = ()
@@ -159,7 +164,7 @@ class Study:
 
     def known_names(self) -> Mapping[str, Collection[str]]:
         """Give the names there are of each kind of thing that a study file may name."""
-        from steelyard.run.preparation import TUNING_NAMES  # noqa: PLC0415 - start-up time
+        from steelyard.run.machine.preparation import TUNING_NAMES  # noqa: PLC0415 - start-up time
 
         own = getattr(self._part("options"), "known_names", dict)
         return {"tuning": tuple(TUNING_NAMES), **own()}
@@ -201,7 +206,7 @@ class Study:
 
     def inputs_of_runs(self, plan: Plan) -> AbstractContextManager[Callable[[Batch, Path], None]]:
         """Make what the runs need around them, and give what lays files into the folder of a batch."""
-        from steelyard.run.run_files import furnish_nothing  # noqa: PLC0415 - start-up time
+        from steelyard.run.executor.run_files import furnish_nothing  # noqa: PLC0415 - start-up time
 
         if self.run_inputs is None:
             return nullcontext(furnish_nothing)
@@ -210,7 +215,7 @@ class Study:
 
     def selecting(self, plan: Plan, result: Path) -> AbstractContextManager[Selection]:
         """Give what is asked before each batch whether it is still wanted."""
-        from steelyard.run.execution_options import EveryBatch  # noqa: PLC0415 - start-up time
+        from steelyard.run.executor.run_options import EveryBatch  # noqa: PLC0415 - start-up time
 
         if self.selection is None:
             return nullcontext(EveryBatch())
@@ -244,6 +249,11 @@ class Study:
             return None
         found: ResultComparison = self._named(self.result_comparison)(first, second, margin)
         return found
+
+    def remove_abandoned(self) -> Sequence[Removal]:
+        """Remove what killed runs of this study left on the host; what living ones use stays."""
+        removed: Sequence[Removal] = () if self.cleanup is None else self._named(self.cleanup)()
+        return removed
 
     def _part(self, module: str) -> Any:
         """Load a module of the package; one that is missing is a fault of the package, not of the user."""

@@ -18,7 +18,7 @@ from steelyard.cli import execute
 from steelyard.model import finding as findings_of
 from steelyard.report import html
 from steelyard.share import page_content, verify
-from steelyard.share.package_check import verify_place
+from steelyard.share.package.check import verify_place
 from steelyard.share.page_content import released_templates, template_id
 from steelyard.studies.stability import analysis
 

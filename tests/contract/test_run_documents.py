@@ -20,7 +20,7 @@ from steelyard.model.run_spec import (
     SchedulingPolicy,
 )
 from steelyard.record.schema import METRICS
-from steelyard.studies.stability.report_messages import FLAGS
+from steelyard.studies.stability.report.messages import FLAGS
 
 EXAMPLES = Path(__file__).parent
 SPECS = (

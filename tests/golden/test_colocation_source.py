@@ -17,7 +17,7 @@ from steelyard.record.importers.reading import ReadOptions
 from steelyard.report.html import render_html
 from steelyard.share.verify import verify
 from steelyard.studies.colocation.analysis import analyse
-from steelyard.studies.colocation.report import build
+from steelyard.studies.colocation.report.page import build
 
 if TYPE_CHECKING:
     from steelyard.model import Finding, FindingSet

@@ -15,10 +15,10 @@ import pytest
 from scipy import stats
 
 from golden.printed import limits
-from steelyard.analyse.linear import linear_model
-from steelyard.analyse.network_factors import link_factors
-from steelyard.analyse.segments import fit_segments
-from steelyard.run.transport.link_truth import LinkTruth
+from steelyard.analyse.cost_curve.network_factors import link_factors
+from steelyard.analyse.cost_curve.segments import fit_segments
+from steelyard.analyse.linear.model import linear_model
+from steelyard.studies.communication.transport.link_truth import LinkTruth
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "data" / "communication" / "graphene-eth1g"
 GIGABIT_BYTES_PER_S = 1.25e8

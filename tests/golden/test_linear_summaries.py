@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steelyard.analyse.coefficient_table import coefficient_table
-from steelyard.analyse.linear import linear_model
-from steelyard.analyse.network_factors import link_factors, one_way_delays
-from steelyard.analyse.segments import fit_segments
+from steelyard.analyse.cost_curve.network_factors import link_factors, one_way_delays
+from steelyard.analyse.cost_curve.segments import fit_segments
+from steelyard.analyse.linear.coefficient_table import coefficient_table
+from steelyard.analyse.linear.model import linear_model
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "data" / "communication"
 

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from golden.printed import as_printed
-from steelyard.analyse.noise import LawKind, NoiseLaw, noise_model
+from steelyard.analyse.cost_curve.noise import LawKind, NoiseLaw, noise_model
 
 FOLDER = Path(__file__).parent / "noise-laws"
 

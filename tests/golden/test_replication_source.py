@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from golden.printed import as_printed
-from steelyard.studies.replication.published import comparisons, markdown, rows, statements
+from steelyard.studies.replication.findings.published import comparisons, markdown, rows, statements
 
 HERE = Path(__file__).resolve().parent / "replication-source"
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "studies" / "replication.md"

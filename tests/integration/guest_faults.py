@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from steelyard.run.guest.tasks import GuestTask
-from steelyard.run.guest.trials import trial_work_iterations
+from steelyard.studies.colocation.guest.tasks import GuestTask
+from steelyard.studies.colocation.guest.trials import trial_work_iterations
 
 PRELUDE: Final = r"""
 BE=$GROUPS_FOLDER/be

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from steelyard.record.trial import FORMAT, read_trial
-from steelyard.run.guest.trials import (
+from steelyard.run.guest.virtual_time import INSTRUCTION_NS
+from steelyard.studies.colocation.guest.trials import (
     GUEST_GROUPS,
     PLACE,
     SCHEDULER,
@@ -19,7 +19,7 @@ from steelyard.run.guest.trials import (
     is_counted,
     trial_work_iterations,
 )
-from steelyard.run.guest.virtual_time import INSTRUCTION_NS
+from steelyard.studies.colocation.trial import FORMAT, read_trial
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

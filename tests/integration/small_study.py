@@ -11,8 +11,8 @@ from steelyard.design.blocks import draw_batches
 from steelyard.model import Cell, Execution, Plan
 from steelyard.model.plan import read_plan
 from steelyard.record.ledger import LEDGER_NAME, Ledger
-from steelyard.run.execution_options import ExecutionOptions
-from steelyard.run.executor import execute
+from steelyard.run.executor.executor import execute
+from steelyard.run.executor.run_options import ExecutionOptions
 from steelyard.run.isolation.registry import sweep_all
 from steelyard.run.session import open_session
 

@@ -14,9 +14,9 @@ from steelyard.run.best_effort.prometheus import exposition
 from steelyard.run.best_effort.service import BestEffortStatus
 from steelyard.run.guest.execution import GuestJob, execute_in_guest
 from steelyard.run.guest.initramfs import Entry
-from steelyard.run.guest.sched_ext import find_emulator, find_sched_ext_kernel
-from steelyard.run.guest.tasks import Guest, GuestTask, execute_tasks
 from steelyard.run.programs import govern_program, scheduler_program
+from steelyard.studies.colocation.guest.sched_ext import find_emulator, find_sched_ext_kernel
+from steelyard.studies.colocation.guest.tasks import Guest, GuestTask, execute_tasks
 
 SCRIPT = Path(__file__).parents[1] / "fixtures" / "governed_guest.sh"
 

@@ -18,13 +18,13 @@ import pytest
 from integration.guest_faults import FAULTS, HAND_OVER, caches, fault, park, thousand
 from integration.guest_policies import POLICIES, WORK_US, effect, trial
 from steelyard.errors import CapabilityError
-from steelyard.record.trial import read_trial
-from steelyard.run.guest.sched_ext import find_emulator, find_sched_ext_kernel
-from steelyard.run.guest.task_init import LOG
-from steelyard.run.guest.tasks import Guest, execute_tasks
-from steelyard.run.guest.trials import LOAD, SCHEDULER, execute_trials, guest_places
 from steelyard.run.guest.virtual_time import clock_for_some
 from steelyard.run.programs import PACKAGE, load_program
+from steelyard.studies.colocation.guest.sched_ext import find_emulator, find_sched_ext_kernel
+from steelyard.studies.colocation.guest.task_init import LOG
+from steelyard.studies.colocation.guest.tasks import Guest, execute_tasks
+from steelyard.studies.colocation.guest.trials import LOAD, SCHEDULER, execute_trials, guest_places
+from steelyard.studies.colocation.trial import read_trial
 
 if TYPE_CHECKING:
     from integration.guest_policies import Effect

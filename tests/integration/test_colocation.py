@@ -16,12 +16,12 @@ from steelyard.cli import execute
 from steelyard.errors import CapabilityError
 from steelyard.model.plan import read_plan
 from steelyard.record.tables import read_runs
-from steelyard.run.cpu_groups import cpu_controller
-from steelyard.run.guest.sched_ext import find_emulator, find_sched_ext_kernel
+from steelyard.run.machine.cpu_groups import cpu_controller
 from steelyard.run.programs import scheduler_program
-from steelyard.run.scheduling import read_scheduling
 from steelyard.share.verify import verify
+from steelyard.studies.colocation.guest.sched_ext import find_emulator, find_sched_ext_kernel
 from steelyard.studies.colocation.recorded import read_recorded
+from steelyard.studies.colocation.scheduling import read_scheduling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

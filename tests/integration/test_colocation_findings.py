@@ -14,14 +14,14 @@ from steelyard.errors import AnalysisError
 from steelyard.report.html import render_html
 from steelyard.share.verify import verify
 from steelyard.studies.colocation.analysis import analyse
-from steelyard.studies.colocation.report import build
+from steelyard.studies.colocation.report.page import build
 from steelyard.studies.colocation.tables import BIN_COLUMNS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from steelyard.model import Finding, FindingSet
-    from steelyard.record.trial import Trial
+    from steelyard.studies.colocation.trial import Trial
 
 COUNTERS: dict[str, Any] = {
     "format": "steelyard/scheduler-counters/1",

@@ -21,9 +21,9 @@ from steelyard.model.finding import read_findings
 from steelyard.model.plan import read_plan
 from steelyard.record.tables import read_runs
 from steelyard.record.trace import read_trace
-from steelyard.run.transport.link_remains import NAMESPACES
 from steelyard.share.verify import verify
 from steelyard.studies.communication.recorded import read_recorded
+from steelyard.studies.communication.transport.link_cleanup import NAMESPACES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -239,7 +239,7 @@ def test_an_mpi_that_is_not_installed_is_named_and_the_others_are_measured(
     for name in ("sh", "env"):
         (programs / name).symlink_to(shutil.which(name) or f"/bin/{name}")
     monkeypatch.setenv("PATH", str(programs))
-    from steelyard.run.transport.mpi import Mpich  # noqa: PLC0415 - a fresh one: availability is kept
+    from steelyard.studies.communication.transport.mpi import Mpich  # noqa: PLC0415 - a fresh one: availability is kept
 
     assert "MPICH is not installed" in (Mpich().probe().reason or "")
     assert "make deps-communication" in (Mpich().probe().repair or "")

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from steelyard.design.sizes import SizeLaw, SizePlan, draw_operations
 from steelyard.record.trace import read_trace
 from steelyard.run.programs import comm_program
-from steelyard.studies.communication.model_fit import model_of
+from steelyard.studies.communication.model.fit import model_of
+from steelyard.studies.communication.sizes import SizeLaw, SizePlan, draw_operations
 
 if TYPE_CHECKING:
     from pathlib import Path

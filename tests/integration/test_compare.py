@@ -400,7 +400,7 @@ def test_an_interruption_before_any_run_is_done_says_that_nothing_is_known(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("steelyard.studies.comparison.launch.Launches.execute", interrupted)
+    monkeypatch.setattr("steelyard.studies.comparison.run.launch.Launches.execute", interrupted)
     assert execute(["compare", *kept, "true", "false"]) == 130
     assert capfd.readouterr().out.startswith("nothing is known about `false` against `true`")
     assert (here / "kept" / "plan.json").exists() == ("--out" in kept)

@@ -21,20 +21,20 @@ import pytest
 
 from integration.study_process import COMMAND
 from integration.test_study_faults import can_mount_privately
-from steelyard.analyse.equivalence import Margin
-from steelyard.analyse.looks import Extent
-from steelyard.analyse.result_series import read_series
+from steelyard.analyse.comparison.equivalence import Margin
+from steelyard.analyse.comparison.interim_schedule import Extent
+from steelyard.analyse.series.result_series import read_series
 from steelyard.cli import execute
 from steelyard.model.finding import read_findings
 from steelyard.model.plan import read_plan
-from steelyard.record.looks import LookTimes, read_looks
+from steelyard.record.interim_log import LookTimes, read_looks
 from steelyard.record.seal import seal_tables
-from steelyard.run.devices.remains import sweep_places
 from steelyard.share.verify import verify
 from steelyard.studies.comparison.contender import Commands
-from steelyard.studies.comparison.execution import compare_commands
 from steelyard.studies.comparison.replay import replay
+from steelyard.studies.comparison.run.execution import compare_commands
 from steelyard.studies.comparison.terms import Terms
+from steelyard.studies.replication.devices.container_cleanup import sweep_places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

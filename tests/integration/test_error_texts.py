@@ -13,8 +13,8 @@ import pytest
 
 from steelyard.cli import execute
 from steelyard.record.ledger import Ledger
-from steelyard.run.host import read_topology
 from steelyard.run.isolation.registry import technologies
+from steelyard.run.machine.host import read_topology
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -19,16 +19,16 @@ from steelyard.model.run_spec import RunSpec
 from steelyard.record.ledger import Ledger
 from steelyard.record.ledger_reader import LedgerReader
 from steelyard.record.tables import read_attempts, read_runs, write_tables
-from steelyard.run.execution_options import ExecutionOptions
-from steelyard.run.executor import execute
-from steelyard.run.gate import Patience
+from steelyard.run.cleanup import end_remains
+from steelyard.run.executor.executor import execute
+from steelyard.run.executor.neighbours import neighbours
+from steelyard.run.executor.pool import WorkerPool
+from steelyard.run.executor.run_options import ExecutionOptions
+from steelyard.run.executor.worker import Worker
 from steelyard.run.isolation.registry import sweep_all, technology
-from steelyard.run.neighbours import neighbours
-from steelyard.run.pool import WorkerPool
-from steelyard.run.preparation import BatchGate, Wishes
-from steelyard.run.remains import end_remains
+from steelyard.run.machine.gate import Patience
+from steelyard.run.machine.preparation import BatchGate, MachineRequest
 from steelyard.run.session import Session, Site, open_session
-from steelyard.run.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -214,7 +214,7 @@ def test_a_real_load_during_a_batch_is_noticed_by_the_gate_of_a_study(
     session: Session, tmp_path: Path
 ) -> None:
     plan = _plan(Execution("bare", ("{work}", "spin", "--ms", "50"), iterations=8))
-    gate = BatchGate(Wishes(patience=Patience(window_s=0.05, pause_s=0.01, bound_s=0.05)))
+    gate = BatchGate(MachineRequest(patience=Patience(window_s=0.05, pause_s=0.01, bound_s=0.05)))
     # Started by a process that ends, so that it is no part of our own tree.
     load = (
         "import os, time\nchild = os.fork()\nprint(child or '', flush=True)\n"

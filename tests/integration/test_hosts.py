@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from steelyard.errors import CapabilityError
-from steelyard.run.transport.link import Link
-from steelyard.run.transport.link_options import parse_link
+from steelyard.studies.communication.transport.link import Link
+from steelyard.studies.communication.transport.link_options import parse_link
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ VISITOR = """
 import json, subprocess, sys
 from pathlib import Path
 from steelyard.errors import SteelyardError
-from steelyard.run.transport.hosts import Hosts
+from steelyard.studies.communication.transport.hosts import Hosts
 try:
     with Hosts(Path(sys.argv[1]), ssh_options=("-F", sys.argv[2])) as hosts:
         hosts.require_program(sys.argv[3])

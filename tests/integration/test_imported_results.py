@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from steelyard.analyse.estimate import interval
+from steelyard.analyse.intervals.estimate import interval
 from steelyard.cli import execute
 from steelyard.model.finding import read_findings
 from steelyard.share.verify import verify

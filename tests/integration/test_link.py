@@ -18,9 +18,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from steelyard.errors import CapabilityError
-from steelyard.run.transport.link import Link
-from steelyard.run.transport.link_options import Shaper, parse_link
-from steelyard.run.transport.link_remains import NAMESPACES, folder_of, remove_abandoned_links
+from steelyard.studies.communication.transport.link import Link
+from steelyard.studies.communication.transport.link_cleanup import (
+    NAMESPACES,
+    folder_of,
+    remove_abandoned_links,
+)
+from steelyard.studies.communication.transport.link_options import Shaper, parse_link
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -158,8 +162,8 @@ def test_an_exception_leaves_nothing() -> None:
 
 HOLDER = """
 import subprocess, sys, time
-from steelyard.run.transport.link import Link
-from steelyard.run.transport.link_options import parse_link
+from steelyard.studies.communication.transport.link import Link
+from steelyard.studies.communication.transport.link_options import parse_link
 with Link(parse_link("rate=100mbit")), Link(parse_link("rate=1gbit")) as link:
     subprocess.Popen(link.command(1, ["sleep", "1000"]))
     print(link.sides[0].namespace.rpartition("-")[0], flush=True)

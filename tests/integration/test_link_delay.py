@@ -18,7 +18,12 @@ from steelyard.run.guest.kernel import find_image
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 MODULES = ("veth", "sch_htb", "sch_tbf", "sch_netem")
 NEEDED = (
-    *("steelyard.run.transport.link", "steelyard.run.transport.link_options", "ctypes", "subprocess"),
+    *(
+        "steelyard.studies.communication.transport.link",
+        "steelyard.studies.communication.transport.link_options",
+        "ctypes",
+        "subprocess",
+    ),
     *(
         "encodings.idna",
         "encodings.latin_1",

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pytest
 
-from steelyard.record.trial import FORMAT, Trial, read_trial
 from steelyard.run.programs import load_program
+from steelyard.studies.colocation.trial import FORMAT, Trial, read_trial
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from steelyard.record.experiment import read_run
-from steelyard.run.experiments.conduct import conduct
+from steelyard.studies.replication.experiment_record import read_run
+from steelyard.studies.replication.experiments.conduct import conduct
 from steelyard.studies.replication.options import ReplicationOptions
 from steelyard.studies.request import requested_options
 from steelyard.study import study
@@ -180,7 +180,7 @@ def test_a_wrong_description_is_no_result(tmp_path: Path, port: int) -> None:
     benchmark = _benchmark(tmp_path, port)
     benchmark["results"]["response"] = "nanos"
     run = _asked(tmp_path, benchmark)
-    words = [sys.executable, "-m", "steelyard.run.experiments", str(run)]
+    words = [sys.executable, "-m", "steelyard.studies.replication.experiments", str(run)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=90, check=False)
     assert done.returncode == 1
     assert "lack `nanos` in entry 1; there: `op`, `ms`" in done.stderr

@@ -17,14 +17,14 @@ import pytest
 
 from steelyard.record.trace import Operation, Trace, read_trace
 from steelyard.run import programs
-from steelyard.run.transport.interface import Place, TraceOptions
-from steelyard.run.transport.mpi import TRANSPORTS, Mpi
-from steelyard.run.transport.mpi_thresholds import find_thresholds
+from steelyard.studies.communication.transport.interface import Place, TraceOptions
+from steelyard.studies.communication.transport.mpi import TRANSPORTS, Mpi
+from steelyard.studies.communication.transport.mpi_thresholds import find_thresholds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from steelyard.run.transport.interface import Invocation
+    from steelyard.studies.communication.transport.interface import Invocation
 
 ALLOWED = sorted(os.sched_getaffinity(0))
 CPUS = (ALLOWED[0], ALLOWED[1]) if len(ALLOWED) > 1 else None

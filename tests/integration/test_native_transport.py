@@ -18,8 +18,8 @@ import pytest
 from steelyard.errors import DesignError
 from steelyard.record.trace import OPERATION, Endpoint, Operation, read_trace
 from steelyard.run.programs import comm_program
-from steelyard.run.transport import Place, TraceOptions
-from steelyard.run.transport.native import NATIVE, SHM, TCP, canary_command
+from steelyard.studies.communication.transport import Place, TraceOptions
+from steelyard.studies.communication.transport.native import NATIVE, SHM, TCP, canary_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

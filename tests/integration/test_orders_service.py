@@ -16,18 +16,18 @@ import numpy as np
 import pytest
 
 from steelyard.errors import RunError
-from steelyard.record.experiment import read_run
-from steelyard.run.devices.device import artefacts_folder
-from steelyard.run.experiments import database
-from steelyard.run.experiments.conduct import BenchmarkFailed, Conducted
-from steelyard.run.experiments.deployment import deployed
-from steelyard.run.experiments.load import load, require_right_answers
-from steelyard.run.experiments.macro import MIX, require_passed
+from steelyard.studies.replication.devices.artefacts import artefacts_folder
+from steelyard.studies.replication.experiment_record import read_run
+from steelyard.studies.replication.experiments import database
+from steelyard.studies.replication.experiments.conduct import BenchmarkFailed, Conducted
+from steelyard.studies.replication.experiments.deployment import deployed
+from steelyard.studies.replication.experiments.load import load, require_right_answers
+from steelyard.studies.replication.experiments.macro import MIX, require_passed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from steelyard.run.experiments.deployment import Deployment
+    from steelyard.studies.replication.experiments.deployment import Deployment
 
 ROWS = 300
 ROLES = ("database", "service", "driver")

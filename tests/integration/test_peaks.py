@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from steelyard.cli import execute
-from steelyard.record.experiment import FORMAT, write_table
 from steelyard.run.programs import watch_program
+from steelyard.studies.replication.experiment_record import FORMAT, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

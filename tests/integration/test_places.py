@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from steelyard.errors import CapabilityError, DataError, RunError
-from steelyard.run.devices.device import Device
-from steelyard.run.devices.engines import container_engines
-from steelyard.run.devices.native import SHARED
-from steelyard.run.devices.remains import sweep_places
-from steelyard.run.devices.role_place import LOG_BYTES
-from steelyard.run.devices.roles import place_of
+from steelyard.run.cleanup import CGROUP_ROOT
+from steelyard.run.hosts.device import Device
 from steelyard.run.isolation.attempt import attempt, installed
-from steelyard.run.remains import CGROUP_ROOT
+from steelyard.studies.replication.devices.container_cleanup import sweep_places
+from steelyard.studies.replication.devices.engines import container_engines
+from steelyard.studies.replication.devices.native import SHARED
+from steelyard.studies.replication.devices.role_place import LOG_BYTES
+from steelyard.studies.replication.devices.roles import place_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from steelyard.run.devices.interface import Place
+    from steelyard.studies.replication.devices.interface import Place
 
 MARKS = {
     "docker": [pytest.mark.needs_docker],
@@ -54,7 +54,7 @@ wait
 HELD = """
 import json, sys, time
 from pathlib import Path
-from steelyard.run.devices.roles import place_of
+from steelyard.studies.replication.devices.roles import place_of
 asked = json.loads(sys.argv[1])
 with place_of(asked, "app") as place:
     place.start(["sh", "-c", sys.argv[2], "sh", place.stored_path("x")], log=Path(sys.argv[3]))

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from steelyard.analyse.call_series import find_series
-from steelyard.analyse.call_times import summarise
-from steelyard.analyse.co_occurrence import VerdictKind
-from steelyard.analyse.peaks import Rule, Threshold
-from steelyard.analyse.run_peaks import RunPeaks, peaks_of_run
-from steelyard.record.experiment import FORMAT, read_run, write_table
-from steelyard.run.experiments.planted import BURNER, BURST_MS, PERIOD_MS, planting
-from steelyard.run.experiments.watched import watching
+from steelyard.analyse.peaks.call_times import summarise
+from steelyard.analyse.peaks.co_occurrence import VerdictKind
+from steelyard.analyse.peaks.peak_search import Rule, Threshold
+from steelyard.analyse.peaks.run_peaks import RunPeaks, peaks_of_run
+from steelyard.studies.replication.experiment_record import FORMAT, read_run, write_table
+from steelyard.studies.replication.experiments.planted import BURNER, BURST_MS, PERIOD_MS, planting
+from steelyard.studies.replication.experiments.watched import watching
+from steelyard.studies.replication.values.call_series import find_series
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from steelyard.errors import CapabilityError, RunError
-from steelyard.run.devices.artefacts import digest_of, send_artefacts
-from steelyard.run.devices.device import Device
-from steelyard.run.devices.engines import container_engines
-from steelyard.run.devices.remains import sweep_places
-from steelyard.run.devices.roles import place_of
+from steelyard.run.hosts.device import Device
 from steelyard.run.isolation.attempt import attempt, installed
+from steelyard.studies.replication.devices.artefacts import digest_of, send_artefacts
+from steelyard.studies.replication.devices.container_cleanup import sweep_places
+from steelyard.studies.replication.devices.engines import container_engines
+from steelyard.studies.replication.devices.roles import place_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from steelyard.run.devices.interface import Place
+    from steelyard.studies.replication.devices.interface import Place
 
 SERVER = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin")
 pytestmark = [pytest.mark.slow, pytest.mark.needs_root]
@@ -36,7 +36,7 @@ MEMORY = Path("/dev/shm")  # noqa: S108 - the memory file system
 HELD = """
 import json, sys, time
 from pathlib import Path
-from steelyard.run.devices.roles import place_of
+from steelyard.studies.replication.devices.roles import place_of
 from steelyard.run.isolation.attempt import attempt, installed
 with place_of(json.loads(sys.argv[1]), "app") as place:
     words = ["sh", "-c", "setsid sleep 4243 & sleep 4243 & echo ready; wait"]

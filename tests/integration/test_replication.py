@@ -13,8 +13,8 @@ import pytest
 from tests.integration.study_process import environment, execute, start
 
 from steelyard.model.plan import read_plan
-from steelyard.record.experiment import read_run
 from steelyard.record.tables import read_runs
+from steelyard.studies.replication.experiment_record import read_run
 from steelyard.studies.replication.programs import BENCHMARKS, find_programs
 
 STUDY_FILE = """

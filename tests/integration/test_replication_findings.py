@@ -16,10 +16,10 @@ from tests.fixtures.replication_runs import (
     build_result,
 )
 
-from steelyard.record.experiment import write_table
 from steelyard.share.verify import verify
 from steelyard.studies.replication.analysis import analyse
-from steelyard.studies.replication.overheads import keeping_first
+from steelyard.studies.replication.experiment_record import write_table
+from steelyard.studies.replication.findings.overheads import keeping_first
 
 if TYPE_CHECKING:
     from pathlib import Path

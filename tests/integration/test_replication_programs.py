@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from steelyard.errors import RunError
-from steelyard.record.experiment import ExperimentRun, read_run
-from steelyard.run.devices.device import artefacts_folder
-from steelyard.run.experiments.call_program import CONFIGURATIONS
-from steelyard.run.experiments.conduct import conduct
-from steelyard.run.experiments.micro import BENCHMARKS
+from steelyard.studies.replication.devices.artefacts import artefacts_folder
+from steelyard.studies.replication.experiment_record import ExperimentRun, read_run
+from steelyard.studies.replication.experiments.call_program import CONFIGURATIONS
+from steelyard.studies.replication.experiments.conduct import conduct
+from steelyard.studies.replication.experiments.micro import BENCHMARKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

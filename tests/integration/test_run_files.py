@@ -12,10 +12,10 @@ from steelyard.model import Cell, Execution, Plan
 from steelyard.model.plan import Batch
 from steelyard.record.ledger import Ledger
 from steelyard.record.trace_folder import TRACES_NAME, trace_files
-from steelyard.run.execution_options import ExecutionOptions
-from steelyard.run.executor import execute
+from steelyard.run.executor.executor import execute
+from steelyard.run.executor.run_files import RunFiles, files_name
+from steelyard.run.executor.run_options import ExecutionOptions
 from steelyard.run.isolation.registry import sweep_all
-from steelyard.run.run_files import RunFiles, files_name
 from steelyard.run.session import Session, open_session
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from steelyard.model.plan import read_plan
 from steelyard.record.importers.packets import SPEEDUP_HEADING
 from steelyard.share.verify import verify
 from steelyard.studies.scaling import design
+from steelyard.studies.scaling.findings.recommendations import FITTING
 from steelyard.studies.scaling.generator import balance_bound, source_means
-from steelyard.studies.scaling.recommendations import FITTING
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fixtures.private_mount import can_mount_privately
 from integration.study_process import (
     COMMAND,
     check_whole,
@@ -25,7 +26,6 @@ from integration.study_process import (
     write_study_file,
 )
 from steelyard.model.plan import read_plan
-from steelyard.record.test_ledger_faults import can_mount_privately
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,13 +13,13 @@ from steelyard.model.plan import Batch
 from steelyard.model.run_outcome import RunStatus
 from steelyard.model.run_spec import OutputStream, RunSpec
 from steelyard.record.ledger import Ledger
-from steelyard.run.affinity import memory_nodes_of, place
-from steelyard.run.execution_options import ExecutionOptions
-from steelyard.run.executor import execute
-from steelyard.run.host import read_topology
+from steelyard.run.cleanup import CGROUP_ROOT
+from steelyard.run.executor.executor import execute
+from steelyard.run.executor.pool import WorkerPool
+from steelyard.run.executor.run_options import ExecutionOptions
 from steelyard.run.isolation.registry import sweep_all, technologies, technology
-from steelyard.run.pool import WorkerPool
-from steelyard.run.remains import CGROUP_ROOT
+from steelyard.run.machine.affinity import memory_nodes_of, place
+from steelyard.run.machine.host import read_topology
 from steelyard.run.session import open_session
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.analyse.cost_curve import envelope, fit_curve
-from steelyard.analyse.median_line import binned_medians, predict
-from steelyard.analyse.piece_search import CurveOptions
+from steelyard.analyse.cost_curve.curve import envelope, fit_curve
+from steelyard.analyse.cost_curve.median_line import binned_medians, predict
+from steelyard.analyse.cost_curve.piece_search import CurveOptions
 
 
 @st.composite

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
+from fixtures.cost_models import cost_models
 from steelyard.errors import DataError
 from steelyard.report.export.lines import TOO_MANY
 from steelyard.report.export.simgrid import fidelity, to_simgrid
 from steelyard.report.export.simgrid_files import options
-from steelyard.report.export.test_cost_models import cost_models
 
 if TYPE_CHECKING:
     from steelyard.model.cost_model import CostModel

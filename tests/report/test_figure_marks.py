@@ -11,7 +11,7 @@ import pytest
 
 from fixtures.drawn_charts import CHARTS, SHAPES, drawn, figure_of, labels_that_meet, marks_outside
 from steelyard.report import charts
-from steelyard.report.figures import file_spec
+from steelyard.report.drawing.figures import file_spec
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -10,7 +10,7 @@ import pytest
 from steelyard.cli import execute
 from steelyard.report.html import render_html
 from steelyard.studies.stability.analysis import analyse
-from steelyard.studies.stability.report import build
+from steelyard.studies.stability.report.page import build
 
 if TYPE_CHECKING:
     from pathlib import Path

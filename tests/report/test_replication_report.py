@@ -19,7 +19,7 @@ from tests.fixtures.replication_runs import (
 from steelyard.report.html import render_html
 from steelyard.report.page import Figure, Table
 from steelyard.studies.replication.analysis import analyse
-from steelyard.studies.replication.report import build
+from steelyard.studies.replication.report.page import build
 
 if TYPE_CHECKING:
     from steelyard.report.page import Page

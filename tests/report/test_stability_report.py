@@ -12,16 +12,16 @@ import vl_convert
 
 from fixtures.stability_sample import HOSTILE, findings, machine, plan, write_sample
 from steelyard.report.charts.thin import MARKS_PER_CHART
-from steelyard.report.engine import VEGA_LITE_VERSION
+from steelyard.report.drawing.engine import VEGA_LITE_VERSION
+from steelyard.report.drawing.figures import file_spec, write_figures
 from steelyard.report.evidence import named_findings
-from steelyard.report.figures import file_spec, write_figures
 from steelyard.report.html import render_html
 from steelyard.report.markdown import render_markdown
 from steelyard.report.page import Prose, Table
 from steelyard.report.text import print_summary
-from steelyard.studies.stability.report import build
-from steelyard.studies.stability.report_data import labelled
-from steelyard.studies.stability.report_sentences import PHRASING, SENTENCES
+from steelyard.studies.stability.report.data import labelled
+from steelyard.studies.stability.report.page import build
+from steelyard.studies.stability.report.sentences import PHRASING, SENTENCES
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from steelyard.studies.colocation.simulated import SimulationOptions, simulate, with_policy
-from steelyard.studies.colocation.simulated_table import Outcome, outcome_of
+from steelyard.studies.colocation.simulation.simulated import SimulationOptions, simulate, with_policy
+from steelyard.studies.colocation.simulation.simulated_table import Outcome, outcome_of
 from steelyard.units import NS_PER_S
 
 if TYPE_CHECKING:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from statistical.counting import binomial
-from steelyard.analyse.segments import fit_segments
+from steelyard.analyse.cost_curve.segments import fit_segments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from steelyard.analyse.pieces import SegmentedModel
+    from steelyard.analyse.cost_curve.pieces import SegmentedModel
 
     Vector = NDArray[np.float64]
 

@@ -9,13 +9,13 @@ import numpy as np
 
 import steelyard
 from statistical.kinds import kinds
-from steelyard.analyse.equivalence import ratio_test
+from steelyard.analyse.comparison.equivalence import ratio_test
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from statistical.kinds import Drawn, Kind
-    from steelyard.analyse.equivalence import RatioTest
+    from steelyard.analyse.comparison.equivalence import RatioTest
 
 REPLICATES: Final = 200
 RESAMPLES: Final = 499

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from statistical.break_shapes import EVERY, NOISES, Shape
-from steelyard.analyse.cost_curve import fit_curve
-from steelyard.analyse.curve_boundaries import boundary_intervals
-from steelyard.analyse.piece_search import sorted_costs
-from steelyard.analyse.segments import fit_segments
+from steelyard.analyse.cost_curve.boundaries import boundary_intervals
+from steelyard.analyse.cost_curve.curve import fit_curve
+from steelyard.analyse.cost_curve.piece_search import sorted_costs
+from steelyard.analyse.cost_curve.segments import fit_segments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

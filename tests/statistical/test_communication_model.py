@@ -20,17 +20,17 @@ from fixtures.communication_traces import (
     planted_trace,
     replications,
 )
-from steelyard.analyse.cost_curve import fit_curve
-from steelyard.analyse.curve_boundaries import Resampling, judge_boundaries
-from steelyard.analyse.known_places import KnownPlace
-from steelyard.analyse.median_line import predict
-from steelyard.analyse.piece_search import CurveOptions, sorted_costs
+from steelyard.analyse.cost_curve.boundaries import Resampling, judge_boundaries
+from steelyard.analyse.cost_curve.curve import fit_curve
+from steelyard.analyse.cost_curve.known_places import KnownPlace
+from steelyard.analyse.cost_curve.median_line import predict
+from steelyard.analyse.cost_curve.piece_search import CurveOptions, sorted_costs
 from steelyard.errors import AnalysisError
 from steelyard.model.cost_model import read_cost_model
 from steelyard.record.trace import Trace
-from steelyard.studies.communication.model_fit import FitOptions, judged_delay, measured, model_of
+from steelyard.studies.communication.model.fit import FitOptions, judged_delay, measured, model_of
+from steelyard.studies.communication.model.regimes import regimes_of
 from steelyard.studies.communication.operations import operations_of
-from steelyard.studies.communication.regimes import regimes_of
 
 SIZES = np.unique(np.logspace(0, 7, 2000).round())
 

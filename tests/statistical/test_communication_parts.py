@@ -17,20 +17,20 @@ from fixtures.communication_traces import (
     planted_trace,
     replications,
 )
-from steelyard.analyse.cost_curve import envelope, fit_curve
-from steelyard.analyse.median_line import predict
-from steelyard.analyse.noise import pareto_tail
+from steelyard.analyse.cost_curve.curve import envelope, fit_curve
+from steelyard.analyse.cost_curve.median_line import predict
+from steelyard.analyse.cost_curve.noise import pareto_tail
 from steelyard.errors import AnalysisError
 from steelyard.record.trace import Operation, Trace
-from steelyard.studies.communication.call_costs import call_costs
-from steelyard.studies.communication.carry_over import carry_over
-from steelyard.studies.communication.compare import compare
-from steelyard.studies.communication.diagnostics import diagnostics, size_histogram
-from steelyard.studies.communication.model_fit import FitOptions, model_of
-from steelyard.studies.communication.noise_classes import law_of, noise_classes
+from steelyard.studies.communication.findings.compare import compare
+from steelyard.studies.communication.findings.diagnostics import diagnostics, size_histogram
+from steelyard.studies.communication.model.call_costs import call_costs
+from steelyard.studies.communication.model.carry_over import carry_over
+from steelyard.studies.communication.model.fit import FitOptions, model_of
+from steelyard.studies.communication.model.noise_classes import law_of, noise_classes
+from steelyard.studies.communication.model.outliers import find_outliers, trimmed
+from steelyard.studies.communication.model.rivals import held_out_errors
 from steelyard.studies.communication.operations import CALLS, operations_of
-from steelyard.studies.communication.outliers import find_outliers, trimmed
-from steelyard.studies.communication.rivals import held_out_errors
 
 ALL = tuple(Operation)
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import signal, stats
 
 from steelyard import _native
-from steelyard.analyse.warm_up import PENALTY, SHORTEST_SEGMENT, SeriesClass, classify_series
+from steelyard.analyse.series.warm_up import PENALTY, SHORTEST_SEGMENT, SeriesClass, classify_series
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,10 +15,10 @@ import pytest
 from fixtures.simulated_result import Spec, Study, lognormal
 from steelyard import __version__
 from steelyard.cli import execute
-from steelyard.share.checksums import MANIFEST_NAME
-from steelyard.share.crate import CRATE_NAME
-from steelyard.share.parts import result_parts
-from steelyard.share.statement import read_statement
+from steelyard.share.package.checksums import MANIFEST_NAME
+from steelyard.share.package.crate import CRATE_NAME
+from steelyard.share.package.parts import result_parts
+from steelyard.share.package.statement import read_statement
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,9 +10,9 @@ import pytest
 from scipy import stats
 
 from steelyard import _native
-from steelyard.analyse.held_level import slowdown
-from steelyard.analyse.history import FEWEST, HistoryOptions, Inside, find_changes
-from steelyard.analyse.history_threshold import threshold
+from steelyard.analyse.series.held_level import slowdown
+from steelyard.analyse.series.history import FEWEST, HistoryOptions, Inside, find_changes
+from steelyard.analyse.series.history_threshold import threshold
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,11 +10,16 @@ import pytest
 from scipy import stats
 
 from steelyard import _native
-from steelyard.analyse.clustering import Units
-from steelyard.analyse.compare import PublishedClass, published_class
-from steelyard.analyse.equivalence import Margin, Verdict, ratio_test, verdict_of
-from steelyard.analyse.interval import Resampling, Statistic, bootstrap_intervals, interquartile_range
-from steelyard.analyse.warm_up import PENALTY, SHORTEST_SEGMENT, SeriesClass, classify_series
+from steelyard.analyse.comparison.equivalence import Margin, Verdict, ratio_test, verdict_of
+from steelyard.analyse.comparison.published_rule import PublishedClass, published_class
+from steelyard.analyse.intervals.bootstrap import (
+    Resampling,
+    Statistic,
+    bootstrap_intervals,
+    interquartile_range,
+)
+from steelyard.analyse.intervals.clustering import Units
+from steelyard.analyse.series.warm_up import PENALTY, SHORTEST_SEGMENT, SeriesClass, classify_series
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from steelyard.analyse.equivalence import Margin, Verdict
-from steelyard.analyse.looks import next_look
-from steelyard.analyse.sequential import Design, Location, SequentialComparison
+from steelyard.analyse.comparison.equivalence import Margin, Verdict
+from steelyard.analyse.comparison.interim_schedule import next_look
+from steelyard.analyse.comparison.sequential import Design, Location, SequentialComparison
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from steelyard.analyse.sequential import Look
+    from steelyard.analyse.comparison.sequential import Look
 
     Simulator = Callable[[np.random.Generator, int], NDArray[np.float64]]
 

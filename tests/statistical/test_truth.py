@@ -13,7 +13,7 @@ import steelyard
 from statistical import breaks, guarantee_tables, truth
 from statistical.kinds import kinds
 from statistical.scenarios import Scenario, scenarios
-from steelyard.analyse.equivalence import Margin, Verdict
+from steelyard.analyse.comparison.equivalence import Margin, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,7 +20,7 @@ import steelyard
 from statistical import breaks, guarantee_tables
 from statistical.kinds import kinds
 from statistical.scenarios import Scenario, scenarios
-from steelyard.analyse.equivalence import Margin, Verdict, ratio_test, verdict_of
+from steelyard.analyse.comparison.equivalence import Margin, Verdict, ratio_test, verdict_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

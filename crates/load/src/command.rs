@@ -36,7 +36,7 @@ Usage:
 
 ADDRESS is `unix:@NAME`, `unix:PATH` or `tcp:IP:PORT` of the loopback device.
 
-`trial` conducts one trial: `src/steelyard/record/trial.py` describes its plan and its files.
+`trial` conducts one trial: `src/steelyard/studies/colocation/trial.py` describes its plan and its files.
 `serve` executes a loop of fixed length per request; `--work-us` finds the length that takes so long here.
 `web` is an HTTP service of two tiers: for a long request the front asks the moderation, a second process,
 for what it has beyond a usual one.

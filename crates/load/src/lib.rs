@@ -1,7 +1,7 @@
 //! A service under load, best-effort jobs beside it, and the conductor of a trial of colocation.
 //!
 //! `steelyard-load --help` shows the command line. The files that a trial leaves are described in
-//! `src/steelyard/record/trial.py`.
+//! `src/steelyard/studies/colocation/trial.py`.
 //!
 //! # Service
 //!

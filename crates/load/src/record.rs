@@ -1,4 +1,4 @@
-//! The files of a trial (`src/steelyard/record/trial.py`): mapped, of full length, touched beforehand.
+//! The files of a trial (`src/steelyard/studies/colocation/trial.py`): mapped, of full length, touched beforehand.
 
 use std::fs::{File, OpenOptions};
 use std::io;

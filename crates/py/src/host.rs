@@ -1,4 +1,4 @@
-//! What this machine is and can do, as JSON; `steelyard.run.host` gives it types.
+//! What this machine is and can do, as JSON; `steelyard.run.machine.host` gives it types.
 
 use pyo3::import_exception;
 use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! What a simulation leaves; the layouts are those of `steelyard.record.trial`.
+//! What a simulation leaves; the layouts are those of `steelyard.studies.colocation.trial`.
 
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! The largest split of a series: how large it is, where, and how large it is by chance.
 //!
-//! Used to confirm the changes of a series of iterations (`steelyard.analyse.confirmed_changes`). Values are brought into units of their noise and cut off around the median, so that an outlier of any size weighs
+//! Used to confirm the changes of a series of iterations (`steelyard.analyse.series.confirmed_changes`). Values are brought into units of their noise and cut off around the median, so that an outlier of any size weighs
 //! little; the noise comes from differences of neighbours, which a few changes of level cannot inflate.
 
 use rayon::prelude::*;

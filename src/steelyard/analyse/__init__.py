@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from steelyard.analyse.flips import FlippedClass, flipped_classes
+from steelyard.analyse.series.flips import FlippedClass, flipped_classes
 
 __all__ = ["FlippedClass", "flipped_classes"]

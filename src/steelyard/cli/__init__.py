@@ -191,7 +191,7 @@ def _execute_verb(name: str, words: Sequence[str]) -> int:
             result_action="return_value",
         )
     except CycloptsError as error:
-        from steelyard.cli.complaint import complaint  # noqa: PLC0415 - start-up time
+        from steelyard.cli.usage_error import complaint  # noqa: PLC0415 - start-up time
 
         named = "" if study is None else f" {study.name}"
         raise UsageError(complaint(app, error, study), hint=f"steelyard {name}{named} --help") from error
@@ -280,7 +280,7 @@ def _fail(error: SteelyardError, words: Sequence[str]) -> int:
 
 
 def _show(error: SteelyardError, words: Sequence[str]) -> None:
-    from steelyard.share.entry_names import visible  # noqa: PLC0415 - start-up time
+    from steelyard.share.package.entry_names import visible  # noqa: PLC0415 - start-up time
 
     # What a foreign file holds may stand in a message, and must not command the terminal.
     lines = [visible(line.expandtabs()) for line in error.message.splitlines() if line.strip()]

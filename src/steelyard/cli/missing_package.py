@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from steelyard.errors import CapabilityError
-from steelyard.report.engine import INSTALL
+from steelyard.report.drawing.engine import INSTALL
 
 BASE: Final = frozenset({"cyclopts", "jinja2", "numpy", "polars", "pyarrow", "pydantic", "rich", "scipy"})
 """Packages that every installation has, by the names of their modules."""

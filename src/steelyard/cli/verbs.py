@@ -27,80 +27,95 @@ class Verb(NamedTuple):
 
 
 VERBS: Final[dict[str, Verb]] = {
-    "run": Verb("steelyard.cli.run:run", "Execute a study and write its result folder.", takes_study=True),
+    "run": Verb(
+        "steelyard.cli.measuring.run:run", "Execute a study and write its result folder.", takes_study=True
+    ),
     "measure": Verb(
-        "steelyard.cli.measure:measure", "Execute one command and say what it used.", takes_command=True
+        "steelyard.cli.measuring.measure:measure",
+        "Execute one command and say what it used.",
+        takes_command=True,
     ),
     "compare": Verb(
-        "steelyard.cli.compare:compare",
+        "steelyard.cli.measuring.compare:compare",
         "Compare commands and say which is slower, faster or as fast, how surely.",
     ),
-    "doctor": Verb("steelyard.cli.doctor:doctor", "Say what this machine can do and what makes it noisy."),
-    "analyse": Verb("steelyard.cli.analyse:analyse", "Compute the findings of a result folder."),
-    "report": Verb("steelyard.cli.report:report", "Render the findings of a result folder."),
-    "verify": Verb("steelyard.cli.verify:verify", "Compute every finding again and compare."),
+    "doctor": Verb(
+        "steelyard.cli.measuring.doctor:doctor", "Say what this machine can do and what makes it noisy."
+    ),
+    "analyse": Verb("steelyard.cli.results.analyse:analyse", "Compute the findings of a result folder."),
+    "report": Verb("steelyard.cli.results.report:report", "Render the findings of a result folder."),
+    "verify": Verb("steelyard.cli.packages.verify:verify", "Compute every finding again and compare."),
     "pack": Verb(
-        "steelyard.cli.pack:pack",
+        "steelyard.cli.packages.pack:pack",
         "Pack a result folder into one archive that others can verify and execute again.",
     ),
     "rerun": Verb(
-        "steelyard.cli.rerun:rerun",
+        "steelyard.cli.packages.rerun:rerun",
         "Repeat the study of a package on this machine and lay both results side by side.",
     ),
     "compare-results": Verb(
-        "steelyard.cli.compare_results:compare_results",
+        "steelyard.cli.results.compare_results:compare_results",
         "Lay two results over each other and list what changed.",
     ),
-    "history": Verb("steelyard.cli.history:history", "Say where a history of results changes."),
+    "history": Verb("steelyard.cli.results.history:history", "Say where a history of results changes."),
     "peaks": Verb(
-        "steelyard.cli.peaks:peaks", "Say how often calls take unusually long, when, and what comes with it."
+        "steelyard.cli.results.peaks:peaks",
+        "Say how often calls take unusually long, when, and what comes with it.",
     ),
-    "fit": Verb("steelyard.cli.fit:fit", "Fit lines, power laws or pieces to two columns of a file."),
-    "plan": Verb("steelyard.cli.plan:plan", "Show what a study would execute.", takes_study=True),
+    "fit": Verb("steelyard.cli.results.fit:fit", "Fit lines, power laws or pieces to two columns of a file."),
+    "plan": Verb("steelyard.cli.measuring.plan:plan", "Show what a study would execute.", takes_study=True),
     "import": Verb(
-        "steelyard.cli.importing:import_results", "Turn foreign result files into a result folder."
+        "steelyard.cli.results.importing:import_results", "Turn foreign result files into a result folder."
     ),
     "export": Verb(
-        "steelyard.cli.exporting:export_results", "Write the measurements of a result folder as CSV."
+        "steelyard.cli.results.exporting:export_results", "Write the measurements of a result folder as CSV."
     ),
     "export simgrid": Verb(
-        "steelyard.cli.exporting_models:export_simgrid", "Write a cost model as a platform of SimGrid."
+        "steelyard.cli.results.exporting_models:export_simgrid",
+        "Write a cost model as a platform of SimGrid.",
     ),
     "export model": Verb(
-        "steelyard.cli.exporting_models:export_model",
+        "steelyard.cli.results.exporting_models:export_model",
         "Write a cost model as JSON, or as a function in Python or Rust.",
     ),
-    "predict": Verb("steelyard.cli.predict:predict", "Say how long messages of given sizes take."),
+    "predict": Verb("steelyard.cli.results.predict:predict", "Say how long messages of given sizes take."),
     "simulate colocation": Verb(
-        "steelyard.cli.simulate_colocation:simulate_colocation",
+        "steelyard.cli.measuring.simulate_colocation:simulate_colocation",
         "Simulate a service and best-effort jobs under scheduling policies.",
     ),
     "workload": Verb(
-        "steelyard.cli.workload:workload", "Execute a built-in workload program and pass on what it prints."
+        "steelyard.cli.measuring.workload:workload",
+        "Execute a built-in workload program and pass on what it prints.",
     ),
     "background": Verb(
-        "steelyard.cli.background:background",
+        "steelyard.cli.measuring.background:background",
         "Execute a command best-effort: it stands back wherever something else wants to run.",
         takes_command=True,
     ),
     "scheduler start": Verb(
-        "steelyard.cli.scheduler:start", "Start the scheduling class, or a governor where the host has none."
+        "steelyard.cli.measuring.scheduler:start",
+        "Start the scheduling class, or a governor where the host has none.",
     ),
     "scheduler stop": Verb(
-        "steelyard.cli.scheduler:stop", "End the scheduling class and the governor, and restore everything."
+        "steelyard.cli.measuring.scheduler:stop",
+        "End the scheduling class and the governor, and restore everything.",
     ),
     "scheduler status": Verb(
-        "steelyard.cli.scheduler:status", "Say how far best-effort commands stand back, and what was counted."
+        "steelyard.cli.measuring.scheduler:status",
+        "Say how far best-effort commands stand back, and what was counted.",
     ),
-    "repository index": Verb("steelyard.cli.repository:index", "Write the index of a folder of packages."),
+    "repository index": Verb(
+        "steelyard.cli.packages.repository:index", "Write the index of a folder of packages."
+    ),
     "repository list": Verb(
-        "steelyard.cli.repository:list_packages", "List the packages that a folder or a server offers."
+        "steelyard.cli.packages.repository:list_packages",
+        "List the packages that a folder or a server offers.",
     ),
     "repository fetch": Verb(
-        "steelyard.cli.repository:fetch",
+        "steelyard.cli.packages.repository:fetch",
         "Fetch a package from a folder or a server and check its hash.",
     ),
     "restore": Verb(
-        "steelyard.cli.restore:restore", "Undo what a killed study left: machine settings, links."
+        "steelyard.cli.measuring.restore:restore", "Undo what a killed study left: machine settings, links."
     ),
 }

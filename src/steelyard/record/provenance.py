@@ -13,7 +13,7 @@ from pydantic import JsonValue  # noqa: TC002 - pydantic reads the annotations a
 from steelyard.errors import DataError, unwritable
 from steelyard.model.document import FOLDER_HINT, read_document
 from steelyard.record.clock import now_utc
-from steelyard.record.surroundings import GitState, git_state, software_versions
+from steelyard.record.environment import GitState, git_state, software_versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from steelyard.record.looks import LOOKS_NAME
+from steelyard.record.interim_log import LOOKS_NAME
 from steelyard.record.provenance import PROVENANCE_NAME, read_provenance, write_provenance
 from steelyard.record.trace_folder import trace_files
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from steelyard.analyse.pieces import PieceKind
-from steelyard.analyse.residuals import diagnose, lack_of_fit, rivals
-from steelyard.analyse.robust_curve import robust_curve
+from steelyard.analyse.cost_curve.pieces import PieceKind
+from steelyard.analyse.cost_curve.robust_curve import robust_curve
+from steelyard.analyse.linear.residuals import diagnose, lack_of_fit, rivals
 from steelyard.report.noise_text import noise_content, noise_lines, plots_content
 from steelyard.units import format_count
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from steelyard.analyse.break_count import BreakCounts
-    from steelyard.analyse.pieces import Breakpoint, Piece, SegmentedModel
-    from steelyard.analyse.residuals import Diagnostics
-    from steelyard.analyse.robust_curve import RobustCurve
+    from steelyard.analyse.cost_curve.break_count import BreakCounts
+    from steelyard.analyse.cost_curve.pieces import Breakpoint, Piece, SegmentedModel
+    from steelyard.analyse.cost_curve.robust_curve import RobustCurve
+    from steelyard.analyse.linear.residuals import Diagnostics
 
 _SUSPICIOUS_P = 0.01
 

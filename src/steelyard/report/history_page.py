@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
-from steelyard.analyse.held_level import slowdown
-from steelyard.analyse.history import segments_of
+from steelyard.analyse.series.held_level import slowdown
+from steelyard.analyse.series.history import segments_of
 from steelyard.model.finding import Estimate, Finding
 from steelyard.report.charts.history import levels_over_results
 from steelyard.report.charts.parts import log_note
@@ -19,8 +19,8 @@ from steelyard.report.slots import change_interval, signed_change
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from steelyard.analyse.history import Change, SeriesHistory
-    from steelyard.analyse.result_series import ResultSeries
+    from steelyard.analyse.series.history import Change, SeriesHistory
+    from steelyard.analyse.series.result_series import ResultSeries
     from steelyard.report.dataset import Scalar
 
 MOST_SERIES: Final = 40

@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 from steelyard import __version__
 from steelyard.report import page as document
 from steelyard.report.charts.theme import page_config
-from steelyard.report.engine import INSTALL, NO_ENGINE, engine_script, has_engine
+from steelyard.report.drawing.engine import INSTALL, NO_ENGINE, engine_script, has_engine
 from steelyard.report.evidence import named_findings, packed_evidence
 from steelyard.report.shown_text import all_shown
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from steelyard.analyse.deviations import Scale, quantile_plot
-from steelyard.analyse.noise import SIMULATIONS
+from steelyard.analyse.cost_curve.noise import SIMULATIONS
+from steelyard.analyse.linear.deviations import Scale, quantile_plot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from steelyard.analyse.deviations import QuantilePlot
-    from steelyard.analyse.noise import LawParameter, NoiseLaw, NoiseModel, ParetoTail
-    from steelyard.analyse.pieces import Piece
+    from steelyard.analyse.cost_curve.noise import LawParameter, NoiseLaw, NoiseModel, ParetoTail
+    from steelyard.analyse.cost_curve.pieces import Piece
+    from steelyard.analyse.linear.deviations import QuantilePlot
 
 _HEADS = ("law", "parameters", "dAIC", "dBIC", "A2", "p", "distance")
 _WHAT = {Scale.FACTOR: "factors of the curve", Scale.DIFFERENCE: "differences from the curve"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from steelyard.report.engine import INSTALL, NO_ENGINE, has_engine
-from steelyard.report.figures import write_figures
+from steelyard.report.drawing.engine import INSTALL, NO_ENGINE, has_engine
+from steelyard.report.drawing.figures import write_figures
 from steelyard.report.html import write_html
 
 if TYPE_CHECKING:

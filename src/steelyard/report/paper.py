@@ -9,8 +9,15 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import UsageError, unwritable
-from steelyard.report.engine import drawn_pdf, drawn_png, drawn_svg
-from steelyard.report.figures import AXIS_WIDTH, PANEL_GAP, chosen_options, columns_of, menus_of, with_data
+from steelyard.report.drawing.engine import drawn_pdf, drawn_png, drawn_svg
+from steelyard.report.drawing.figures import (
+    AXIS_WIDTH,
+    PANEL_GAP,
+    chosen_options,
+    columns_of,
+    menus_of,
+    with_data,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -6,17 +6,17 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
-from steelyard.analyse.co_occurrence import VerdictKind
+from steelyard.analyse.peaks.co_occurrence import VerdictKind
 from steelyard.units import format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from steelyard.analyse.call_times import CallTimes
-    from steelyard.analyse.co_occurrence import Explanation
-    from steelyard.analyse.peaks import Rate, Threshold
-    from steelyard.analyse.periodicity import Period
-    from steelyard.analyse.run_peaks import CellPeaks, RunPeaks
+    from steelyard.analyse.peaks.call_times import CallTimes
+    from steelyard.analyse.peaks.co_occurrence import Explanation
+    from steelyard.analyse.peaks.peak_search import Rate, Threshold
+    from steelyard.analyse.peaks.periodicity import Period
+    from steelyard.analyse.peaks.run_peaks import CellPeaks, RunPeaks
 
 SCHEMA: Final = "steelyard/peaks/1"
 _LEVELS: Final = " ▁▂▃▄▅▆▇█"

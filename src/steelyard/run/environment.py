@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from steelyard.run.secrecy import HIDDEN, has_secret_name
+from steelyard.run.redact import HIDDEN, has_secret_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

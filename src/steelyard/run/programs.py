@@ -6,7 +6,6 @@ import contextlib
 import functools
 import hashlib
 import json
-import os
 import shutil
 import subprocess
 import tempfile
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import CapabilityError, InternalError
+from steelyard.run.state import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -175,7 +175,7 @@ def workloads_path() -> Path:
     InternalError
         If the installation lacks the sources.
     """
-    folder = _cache_folder() / "workloads" / _build_key()
+    folder = cache_folder() / "workloads" / _build_key()
     script = folder / "python" / "qsort.py"
     if not script.exists():
         with _writing_to(folder):
@@ -260,7 +260,7 @@ def build_mpi(compiler: Path, version: str, *, flags: tuple[str, ...] = ()) -> P
     content = hashlib.sha256(repr((str(compiler), version, all_flags)).encode())
     for name in _MPI_SOURCES:
         content.update(_source(f"mpi/{name}").read_bytes())
-    folder = _cache_folder() / "workloads" / f"mpi-{content.hexdigest()[:16]}"
+    folder = cache_folder() / "workloads" / f"mpi-{content.hexdigest()[:16]}"
     with _writing_to(folder), tempfile.TemporaryDirectory(dir=_made(folder)) as scratch:
         for name in ("thresholds", "rank"):
             if (folder / name).exists():
@@ -306,18 +306,6 @@ def find_compiler(name: str, *, package: str) -> Path:
 
 def _source(name: str) -> Path:
     return _installed(f"_workloads/{name}")
-
-
-def _cache_folder() -> Path:
-    # XDG base directory specification: a relative path is to be ignored.
-    chosen = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if chosen.is_absolute():
-        return chosen / "steelyard"
-    try:
-        return Path.home() / ".cache" / "steelyard"
-    except RuntimeError as error:
-        message = f"no folder for built workloads: {error}"
-        raise CapabilityError(message, hint="set XDG_CACHE_HOME", code="capability.cache") from error
 
 
 def _build_key() -> str:

@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import CapabilityError
-from steelyard.run.programs import launcher_path, workloads_path
-from steelyard.run.remains import (
+from steelyard.run.cleanup import (
     end_remains,
     remove_control_groups,
     remove_dead_launchers_groups,
     remove_outside,
     remove_tree,
 )
+from steelyard.run.programs import launcher_path, workloads_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -1,10 +1,12 @@
-"""Folders for what Steelyard remembers about a machine between two studies."""
+"""Folders for what Steelyard remembers about a machine, and for what can be made again."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 from typing import Final
+
+from steelyard.errors import CapabilityError
 
 _SYSTEM_STATE: Final = Path("/var/lib/steelyard")
 
@@ -14,6 +16,25 @@ def user_state_folder() -> Path:
     base = os.environ.get("XDG_STATE_HOME", "")
     folder = Path(base) if Path(base).is_absolute() else Path.home() / ".local" / "state"
     return folder / "steelyard"
+
+
+def cache_folder() -> Path:
+    """Give the folder of what can be made again, as the XDG base directory specification says.
+
+    Raises
+    ------
+    CapabilityError
+        If there is neither such a folder nor a home.
+    """
+    # A relative path is to be ignored.
+    chosen = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if chosen.is_absolute():
+        return chosen / "steelyard"
+    try:
+        return Path.home() / ".cache" / "steelyard"
+    except RuntimeError as error:
+        message = f"cannot find a folder for what Steelyard builds: {error}"
+        raise CapabilityError(message, hint="set XDG_CACHE_HOME", code="capability.cache") from error
 
 
 def machine_state_folder() -> Path:

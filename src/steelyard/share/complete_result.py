@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 from steelyard.errors import DataError
 from steelyard.model.finding import read_findings
 from steelyard.model.plan import read_plan
+from steelyard.record.interim_log import LOOKS_NAME
 from steelyard.record.ledger import LEDGER_NAME
-from steelyard.record.looks import LOOKS_NAME
 from steelyard.record.provenance import read_provenance
 from steelyard.record.tables import RUNS_NAME
 from steelyard.share.verify import RAW

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.model.document import read_document
 from steelyard.record.seal import hash_file
-from steelyard.report.drawn import DRAWN_NAME, DRAWN_SCHEMA, Drawn, hash_of_figure
-from steelyard.report.engine import drawn_chart, has_engine
-from steelyard.report.figures import file_spec
-from steelyard.share.entry_names import quoted
+from steelyard.report.drawing.drawn import DRAWN_NAME, DRAWN_SCHEMA, Drawn, hash_of_figure
+from steelyard.report.drawing.engine import drawn_chart, has_engine
+from steelyard.report.drawing.figures import file_spec
+from steelyard.share.package.entry_names import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

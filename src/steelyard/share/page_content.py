@@ -19,9 +19,9 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
 from steelyard import __version__
-from steelyard.report.engine import engine_script
+from steelyard.report.drawing.engine import engine_script
 from steelyard.report.html import generator, inline, policy, template_sources
-from steelyard.share.entry_names import quoted
+from steelyard.share.package.entry_names import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

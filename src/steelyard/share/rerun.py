@@ -9,8 +9,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from steelyard.share.comparable import comparable_levels
-from steelyard.share.entry_names import quoted, visible
-from steelyard.share.package_texts import study_file
+from steelyard.share.package.entry_names import quoted, visible
+from steelyard.share.package.texts import study_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

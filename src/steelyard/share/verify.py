@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Final
 from steelyard.model.document import is_older_schema
 from steelyard.model.finding import fields_beyond, read_findings
 from steelyard.model.plan import read_plan
-from steelyard.record.looks import LOOKS_NAME
+from steelyard.record.interim_log import LOOKS_NAME
 from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
 from steelyard.record.schema import PLAN_KEY, RUNS_SCHEMA
 from steelyard.record.seal import altered_tables, hash_tables
 from steelyard.record.table_file import read_metadata
 from steelyard.record.trace_folder import SIMULATIONS_NAME, TRACES_NAME
-from steelyard.report.engine import INSTALL, NO_ENGINE, has_engine
+from steelyard.report.drawing.engine import INSTALL, NO_ENGINE, has_engine
 from steelyard.report.html import engine_of, render_like
 from steelyard.share.drawings import compare_figures
-from steelyard.share.entry_names import quoted
 from steelyard.share.originals import compare_ledger, private_copy
+from steelyard.share.package.entry_names import quoted
+from steelyard.share.package.unpack import require_room
 from steelyard.share.page_content import compare_content, released_template_of
-from steelyard.share.unpack import require_room
 from steelyard.study import study_of
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
-from steelyard.analyse.equivalence import Margin
-from steelyard.analyse.interval import Resampling, Statistic
+from steelyard.analyse.comparison.equivalence import Margin
+from steelyard.analyse.intervals.bootstrap import Resampling, Statistic
 from steelyard.errors import DataError, UsageError
 
 if TYPE_CHECKING:

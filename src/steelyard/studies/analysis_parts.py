@@ -13,7 +13,7 @@ from steelyard.model import Estimate, Evidence, Finding
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from steelyard.analyse.dispersion import Pooled
+    from steelyard.analyse.intervals.dispersion import Pooled
 
     Fact = str | int | float | bool | None
 

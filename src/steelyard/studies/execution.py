@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import DataError, SteelyardError, UsageError, unwritable
 from steelyard.model.plan import PLAN_NAME, read_plan
-from steelyard.record.claim import claimed, holds_plan
+from steelyard.record.folder_lock import claimed, holds_plan
 from steelyard.record.ledger import LEDGER_NAME, Ledger
 from steelyard.record.provenance import (
     PROVENANCE_NAME,
@@ -22,17 +22,17 @@ from steelyard.record.provenance import (
 )
 from steelyard.record.tables import write_tables
 from steelyard.record.trace_folder import TRACES_NAME
-from steelyard.run.affinity import memory_nodes_of, place
-from steelyard.run.execution_options import ExecutionOptions
-from steelyard.run.executor import execute
-from steelyard.run.gate import Policy
-from steelyard.run.host import read_fingerprint, read_topology
+from steelyard.run.executor.executor import execute
+from steelyard.run.executor.run_files import RunFiles
+from steelyard.run.executor.run_options import ExecutionOptions
 from steelyard.run.isolation.registry import sweep_all, technologies
 from steelyard.run.isolation.root_view import folders_needed
-from steelyard.run.preparation import Wishes, machine_prepared
+from steelyard.run.machine.affinity import memory_nodes_of, place
+from steelyard.run.machine.gate import Policy
+from steelyard.run.machine.host import read_fingerprint, read_topology
+from steelyard.run.machine.preparation import MachineRequest, machine_prepared
 from steelyard.run.progress import format_left
-from steelyard.run.run_files import RunFiles
-from steelyard.run.secrecy import without_secrets
+from steelyard.run.redact import without_secrets
 from steelyard.run.session import open_session
 from steelyard.studies.request import differing_keys
 
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 
     from steelyard.model import Plan
     from steelyard.record.provenance import Provenance
-    from steelyard.run.executor import ExecutionSummary
+    from steelyard.run.executor.executor import ExecutionSummary
     from steelyard.run.isolation.interface import Availability
-    from steelyard.run.preparation import PreparedMachine
+    from steelyard.run.machine.preparation import PreparedMachine
     from steelyard.run.progress import Progress
     from steelyard.study import Study
 
@@ -186,10 +186,10 @@ def _execute_claimed(assignment: Assignment, progress: Progress) -> ExecutionSum
         return summary
 
 
-def _wishes(plan: Plan) -> Wishes:
+def _wishes(plan: Plan) -> MachineRequest:
     asked = str(plan.options.get("tuning") or "")
     policy = Policy(str(plan.options.get("gate") or Policy.RECORD))
-    return Wishes(policy=policy, tunings=tuple(filter(None, asked.split(","))))
+    return MachineRequest(policy=policy, tunings=tuple(filter(None, asked.split(","))))
 
 
 def _ended(provenance: Provenance, machine: PreparedMachine) -> Provenance:

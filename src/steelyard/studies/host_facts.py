@@ -7,7 +7,7 @@ from functools import cache
 from steelyard.design.worker_counts import HostFacts
 from steelyard.errors import CapabilityError
 from steelyard.run.guest.machine import choose_accelerator
-from steelyard.run.host import Topology, read_topology
+from steelyard.run.machine.host import Topology, read_topology
 
 
 @cache

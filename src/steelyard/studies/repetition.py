@@ -14,8 +14,8 @@ from steelyard.errors import CapabilityError, DataError, UsageError
 from steelyard.record.provenance import read_provenance
 from steelyard.share.rerun import absent_programs
 from steelyard.studies.comparison.contender import Commands
-from steelyard.studies.comparison.execution import compare_commands
-from steelyard.studies.comparison.report import write_report
+from steelyard.studies.comparison.report.page import write_report
+from steelyard.studies.comparison.run.execution import compare_commands
 from steelyard.studies.comparison.terms import planned_terms
 from steelyard.studies.execution import Assignment, execute_study
 from steelyard.studies.request import differing_keys

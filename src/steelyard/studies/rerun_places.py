@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
-from steelyard.run.devices.device_file import read_devices
-from steelyard.run.transport.hostfile import first_pair, read_hostfile
-from steelyard.share.package_texts import DEVICES_NAME, devices_file, request_of
+from steelyard.run.hosts.device_file import read_devices
+from steelyard.run.hosts.hostfile import first_pair, read_hostfile
+from steelyard.share.package.texts import DEVICES_NAME, devices_file, request_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from steelyard.model import Plan
-    from steelyard.run.devices.device import Device
+    from steelyard.run.hosts.device import Device
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.record.tables import read_runs
 from steelyard.record.trace_folder import TRACES_NAME
-from steelyard.run.run_files import files_name
+from steelyard.run.executor.run_files import files_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

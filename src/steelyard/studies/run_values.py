@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from steelyard.analyse.agreement import CellValues
+from steelyard.analyse.comparison.agreement import CellValues
 from steelyard.model.plan import read_plan
 from steelyard.record.tables import read_measurements, read_runs
 from steelyard.record.trace_folder import TRACES_NAME
-from steelyard.run.run_files import files_name
+from steelyard.run.executor.run_files import files_name
 from steelyard.share.comparable import comparable_levels
 from steelyard.study import study_of
 from steelyard.units import NS_PER_S

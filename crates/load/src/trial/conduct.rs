@@ -28,7 +28,7 @@ use crate::work::{Calibration, calibrate, measure};
 
 /// SOURCE: own choice; a part is ready in milliseconds, in some seconds under emulation on a busy host.
 const READY_LIMIT_MS: u64 = 120_000;
-/// SOURCE: the format of a trial (`src/steelyard/record/trial.py`).
+/// SOURCE: the format of a trial (`src/steelyard/studies/colocation/trial.py`).
 const SAMPLE_NS: u64 = 100_000_000;
 /// SOURCE: own choice; from the order to the first request, so that the client sleeps when it is due.
 const LEAD_NS: u64 = 100_000_000;

@@ -14,7 +14,7 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from steelyard.run.guest.kernel import cache_folder
+from steelyard.run.guest.kernel import guest_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -165,7 +165,7 @@ def cached_archive(entries: list[Entry]) -> Path:
     """Write an archive into the cache unless it is there, and give its path."""
     content = pack(entries)
     digest = hashlib.sha256(content).hexdigest()[:16]
-    place = cache_folder() / f"initramfs-{digest}.cpio"
+    place = guest_folder() / f"initramfs-{digest}.cpio"
     if not place.exists():
         place.parent.mkdir(parents=True, exist_ok=True)
         temporary = place.with_suffix(f".{os.getpid()}")

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import CapabilityError
+from steelyard.run.state import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,10 +46,9 @@ QUIET_PARAMETERS: Final = ("mitigations=off", "cryptomgr.notests", "damon_stat.e
 seconds after the boot, and watches all the time which memory is in use."""
 
 
-def cache_folder() -> Path:
-    """Give the folder of the guest's files: ``$XDG_CACHE_HOME/steelyard/guest``."""
-    root = os.environ.get("XDG_CACHE_HOME")
-    return (Path(root) if root else Path.home() / ".cache") / "steelyard" / "guest"
+def guest_folder() -> Path:
+    """Give the folder of the guest's files."""
+    return cache_folder() / "guest"
 
 
 def find_image(architecture: str = "x86_64") -> Path:
@@ -66,11 +66,11 @@ def find_image(architecture: str = "x86_64") -> Path:
     """
     named = os.environ.get(KERNEL_VARIABLE)
     if architecture == "x86_64":
-        folder, repair = cache_folder(), REPAIR
+        folder, repair = guest_folder(), REPAIR
         candidates = [Path(named)] if named else []
         others = [Path(f"/boot/vmlinuz-{os.uname().release}")]
     else:
-        folder, repair = cache_folder() / architecture, f"make deps-{architecture}"
+        folder, repair = guest_folder() / architecture, f"make deps-{architecture}"
         candidates, others = [], [folder / "vmlinuz-*"]
     candidates += sorted(folder.glob("vmlinuz-*"), key=_version_key, reverse=True)
     candidates += others
@@ -92,7 +92,7 @@ def bootable(image: Path) -> Path:
     content = image.read_bytes()
     if content[:4] == ELF:
         return image
-    place = cache_folder() / f"vmlinux-{zlib.crc32(content):08x}"
+    place = guest_folder() / f"vmlinux-{zlib.crc32(content):08x}"
     if place.exists():
         return place
     from pyarrow import ArrowException  # noqa: PLC0415 - only who unpacks a kernel pays for it

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from steelyard.run.guest.initramfs import cached_archive, guest_entries
-from steelyard.run.guest.kernel import QUIET_PARAMETERS, bootable, cache_folder, find_image
+from steelyard.run.guest.kernel import QUIET_PARAMETERS, bootable, find_image, guest_folder
 from steelyard.run.guest.tsc import counter_khz
 from steelyard.run.isolation.attempt import first_line
 from steelyard.run.programs import launcher_path, workloads_path
@@ -167,7 +167,7 @@ def choose_accelerator() -> tuple[Accelerator, str]:
         return "tcg", f"software emulation, `{KVM_DEVICE}` cannot be used"
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     key = f"{boot} {first_line([EMULATOR, '--version'])}"
-    note = cache_folder() / "accelerator.json"
+    note = guest_folder() / "accelerator.json"
     try:
         known = json.loads(note.read_text(encoding="utf-8"))
     except (OSError, ValueError):

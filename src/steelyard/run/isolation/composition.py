@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from steelyard.run.isolation.interface import Availability, Isolation
+from steelyard.run.isolation.probe import try_worker
 from steelyard.run.isolation.sandbox import sandboxed, visible
-from steelyard.run.isolation.trial import try_worker
 
 if TYPE_CHECKING:
     from pathlib import Path

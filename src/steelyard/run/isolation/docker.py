@@ -9,14 +9,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import CapabilityError, RunError
+from steelyard.run.cleanup import end_remains
 from steelyard.run.isolation.attempt import attempt, first_line, installed
 from steelyard.run.isolation.contained import Contained, comma_list
 from steelyard.run.isolation.interface import Availability
 from steelyard.run.isolation.offered_groups import offer_groups, offered_mounts, withdraw_groups
+from steelyard.run.isolation.probe import try_worker
 from steelyard.run.isolation.root_view import make_skeleton, site_mounts, skeleton_archive
 from steelyard.run.isolation.serving import serve_command
-from steelyard.run.isolation.trial import try_worker
-from steelyard.run.remains import end_remains
 from steelyard.run.session import PrivateFolder
 
 if TYPE_CHECKING:

@@ -43,7 +43,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from steelyard.run.secrecy import without_secrets
+from steelyard.run.redact import without_secrets
 
 if TYPE_CHECKING:
     from pathlib import Path

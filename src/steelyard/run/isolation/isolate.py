@@ -18,7 +18,7 @@ from steelyard.run.isolation.attempt import attempt, demand, installed
 from steelyard.run.isolation.interface import Availability, Isolation, place
 from steelyard.run.isolation.isolate_meta import merge_meta, parse_meta
 from steelyard.run.isolation.own_lines import take_own_lines
-from steelyard.run.isolation.trial import try_worker
+from steelyard.run.isolation.probe import try_worker
 from steelyard.run.session import state_root
 
 if TYPE_CHECKING:

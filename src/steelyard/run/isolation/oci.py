@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from steelyard.run.cleanup import CGROUP_ROOT
 from steelyard.run.isolation.attempt import attempt, first_line, installed
 from steelyard.run.isolation.contained import Contained, comma_list
 from steelyard.run.isolation.interface import Availability
+from steelyard.run.isolation.probe import try_worker
 from steelyard.run.isolation.root_view import site_mounts, skeleton
 from steelyard.run.isolation.serving import serve_command
-from steelyard.run.isolation.trial import try_worker
-from steelyard.run.remains import CGROUP_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from steelyard.run.cleanup import remove_control_group
 from steelyard.run.isolation.root_view import Mount
-from steelyard.run.remains import remove_control_group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

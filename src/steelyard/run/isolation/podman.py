@@ -8,9 +8,9 @@ from steelyard.run.isolation.attempt import attempt, first_line, installed
 from steelyard.run.isolation.contained import Contained, comma_list
 from steelyard.run.isolation.interface import Availability
 from steelyard.run.isolation.offered_groups import offer_groups, offered_mounts, withdraw_groups
+from steelyard.run.isolation.probe import try_worker
 from steelyard.run.isolation.root_view import site_mounts, skeleton
 from steelyard.run.isolation.serving import serve_command
-from steelyard.run.isolation.trial import try_worker
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from steelyard.model.run_spec import Sandbox as SandboxSpec
 from steelyard.run.isolation.bare import Bare
 from steelyard.run.isolation.interface import Availability, Isolation, place
-from steelyard.run.isolation.trial import try_worker
+from steelyard.run.isolation.probe import try_worker
 
 if TYPE_CHECKING:
     from pathlib import Path

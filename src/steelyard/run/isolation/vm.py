@@ -11,8 +11,8 @@ from steelyard.run.guest.machine import EMULATOR, REPAIR, Machine, choose_accele
 from steelyard.run.guest.qmp import MachineControl
 from steelyard.run.isolation.attempt import first_line, installed
 from steelyard.run.isolation.interface import Availability, Isolation
+from steelyard.run.isolation.probe import try_worker
 from steelyard.run.isolation.root_view import PROGRAMS, SHARED, WORKLOADS
-from steelyard.run.isolation.trial import try_worker
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ STUDY = Study(
     package=__name__,
     cell_values="cell_values:cell_values",
     duration="design:trials_seconds",
-    run_inputs="surroundings:furnished",
+    run_inputs="fixtures:run_inputs",
     examples=(
         (
             "Which policies protect a service from best-effort jobs on this machine",

@@ -12,16 +12,16 @@ from steelyard.record.seal import hash_tables
 from steelyard.record.tables import read_runs
 from steelyard.studies.analysis_options import AnalysisOptions, read_options
 from steelyard.studies.analysis_parts import RUNS, finding
-from steelyard.studies.colocation.best_effort import best_effort_findings
-from steelyard.studies.colocation.checks import check_findings
 from steelyard.studies.colocation.client import client_findings
-from steelyard.studies.colocation.contests import contest_findings
-from steelyard.studies.colocation.controls import twin_finding
-from steelyard.studies.colocation.head_of_line import head_of_line_finding
-from steelyard.studies.colocation.isolation_findings import cells_of, isolation_finding, tail_findings
+from steelyard.studies.colocation.findings.best_effort import best_effort_findings
+from steelyard.studies.colocation.findings.checks import check_findings
+from steelyard.studies.colocation.findings.contests import contest_findings
+from steelyard.studies.colocation.findings.controls import twin_finding
+from steelyard.studies.colocation.findings.head_of_line import head_of_line_finding
+from steelyard.studies.colocation.findings.isolation import cells_of, isolation_finding, tail_findings
+from steelyard.studies.colocation.findings.usage import usage_findings
 from steelyard.studies.colocation.observed import observe
 from steelyard.studies.colocation.tables import write_tables
-from steelyard.studies.colocation.usage import usage_findings
 from steelyard.studies.quiet_machine import quiet_machine
 from steelyard.studies.study_plan import plan_to_analyse
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from steelyard.model import Finding, Plan
-    from steelyard.studies.colocation.isolation_findings import CellTrials
+    from steelyard.studies.colocation.findings.isolation import CellTrials
     from steelyard.studies.colocation.observed import Observed
     from steelyard.studies.colocation.recorded import RecordedTrial
 

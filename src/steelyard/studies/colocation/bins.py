@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from steelyard.analyse.describe import quantile
+from steelyard.analyse.intervals.describe import quantile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

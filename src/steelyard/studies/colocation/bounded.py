@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from steelyard.run.cpu_groups import REAL_TIME_FILE
+from steelyard.run.machine.cpu_groups import REAL_TIME_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

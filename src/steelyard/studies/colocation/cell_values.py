@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from steelyard.record.trial import read_trial
+from steelyard.studies.colocation.trial import read_trial
 from steelyard.studies.run_values import gathered, latencies, values_of_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from steelyard.analyse.agreement import CellValues
+    from steelyard.analyse.comparison.agreement import CellValues
     from steelyard.model import Plan
     from steelyard.studies.run_values import Value
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from steelyard.analyse.describe import mean, quantile
+from steelyard.analyse.intervals.describe import mean, quantile
 from steelyard.model import Estimate
 from steelyard.studies.analysis_parts import finding, finite
-from steelyard.studies.colocation.effects import mean_over_trials
+from steelyard.studies.colocation.findings.effects import mean_over_trials
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from steelyard.model import Finding
     from steelyard.studies.colocation.bins import Requests
-    from steelyard.studies.colocation.isolation_findings import CellTrials
+    from steelyard.studies.colocation.findings.isolation import CellTrials
 
 LATE_S: Final = 100e-6
 """SOURCE: the promise of the open-loop client, at the 99th percentile, where a core is free for it."""

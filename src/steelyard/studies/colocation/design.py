@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Final
 from steelyard.design.blocks import draw_batches
 from steelyard.errors import CapabilityError, UsageError
 from steelyard.model import Cell, Execution, Plan
+from steelyard.run.executor.resident import program_environment
+from steelyard.run.executor.run_files import PLACE
 from steelyard.run.guest.virtual_time import instruction_ns
-from steelyard.run.host import read_topology
-from steelyard.run.resident import program_environment
-from steelyard.run.run_files import PLACE
+from steelyard.run.machine.host import read_topology
 from steelyard.studies.colocation.bounded import BOUND_FILE
-from steelyard.studies.colocation.ground import own_host
-from steelyard.studies.colocation.guest_ground import guest_host
+from steelyard.studies.colocation.guest.placement import guest_host
 from steelyard.studies.colocation.options import BASELINE, options_of, settle
+from steelyard.studies.colocation.placement import own_host
 from steelyard.studies.colocation.policies import POLICIES, Place, absence
 from steelyard.studies.colocation.trial_plan import trial_seconds
 from steelyard.studies.option_types import given
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from steelyard.design.technology import Technology
-    from steelyard.run.host import Topology
-    from steelyard.studies.colocation.ground import Ground
+    from steelyard.run.machine.host import Topology
     from steelyard.studies.colocation.options import ColocationOptions
+    from steelyard.studies.colocation.placement import Ground
     from steelyard.studies.colocation.policies import Policy
 
 ISOLATION: Final = "bare"

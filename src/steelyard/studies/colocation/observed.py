@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from steelyard.model import Plan
-    from steelyard.record.trial import Trial
     from steelyard.studies.colocation.recorded import RecordedTrial
+    from steelyard.studies.colocation.trial import Trial
 
     Vector = NDArray[np.float64]
 

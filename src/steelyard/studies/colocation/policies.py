@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
-from steelyard.run.scheduling import SCHEDULER_NAME
 from steelyard.studies.colocation.options import BASELINE
+from steelyard.studies.colocation.scheduling import SCHEDULER_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from steelyard.run.isolation.interface import Availability
-    from steelyard.run.scheduling import Scheduling
+    from steelyard.studies.colocation.scheduling import Scheduling
 
 
 class Need(Enum):

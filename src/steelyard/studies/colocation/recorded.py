@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import DataError
 from steelyard.record.trace_folder import TRACES_NAME
-from steelyard.record.trial import read_trial
+from steelyard.studies.colocation.trial import read_trial
 from steelyard.studies.run_folders import run_folders, told
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from steelyard.model import Plan
-    from steelyard.record.trial import Trial
+    from steelyard.studies.colocation.trial import Trial
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from steelyard.analyse.describe import quantile
+from steelyard.analyse.intervals.describe import quantile
 from steelyard.errors import DataError
-from steelyard.studies.colocation.effects import latencies
-from steelyard.studies.colocation.isolation_findings import cells_of
+from steelyard.studies.colocation.findings.effects import latencies
+from steelyard.studies.colocation.findings.isolation import cells_of
 from steelyard.studies.finding_tables import FOLDER, rendered, write_claim_tables, write_table
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from steelyard.model import FindingSet
-    from steelyard.studies.colocation.isolation_findings import CellTrials
+    from steelyard.studies.colocation.findings.isolation import CellTrials
     from steelyard.studies.colocation.observed import Observed
 
 ALWAYS: Final = {"isolation": "effects", "best_effort": "best_effort", "availability": "availability"}

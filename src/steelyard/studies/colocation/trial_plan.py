@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.design.seeds import Purpose, generator
-from steelyard.record.trial import FORMAT
 from steelyard.studies.colocation.policies import settings_of
+from steelyard.studies.colocation.trial import FORMAT
 from steelyard.studies.option_types import given
 
 if TYPE_CHECKING:

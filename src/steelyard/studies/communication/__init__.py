@@ -8,8 +8,9 @@ STUDY = Study(
     name="communication",
     question="What does moving n bytes cost, where does that change, and with which noise?",
     package=__name__,
-    run_inputs="surroundings:furnished",
-    follow_up="simulated:follow",
+    run_inputs="fixtures:run_inputs",
+    follow_up="simulation.simulated:follow",
+    cleanup="transport.link_cleanup:remove_abandoned_links",
     result_comparison="result_comparison:compare_folders",
     examples=(
         (

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from steelyard.analyse.piece_search import FEWEST_RECORDED
-from steelyard.design.sizes import SizeLaw
+from steelyard.analyse.cost_curve.piece_search import FEWEST_RECORDED
 from steelyard.errors import AnalysisError
 from steelyard.model import FindingSet
 from steelyard.record.seal import hash_tables
@@ -20,30 +19,31 @@ from steelyard.record.trace_folder import SIMULATIONS_NAME
 from steelyard.studies.analysis_options import AnalysisOptions, read_options
 from steelyard.studies.analysis_parts import finding
 from steelyard.studies.communication.cells import cell_records
-from steelyard.studies.communication.fitted import Fitted
-from steelyard.studies.communication.link_findings import frame_places, link_findings
-from steelyard.studies.communication.model_files import model_file, write_models
-from steelyard.studies.communication.model_findings import model_findings
-from steelyard.studies.communication.model_fit import FitOptions, model_of
-from steelyard.studies.communication.prediction_findings import prediction_findings
-from steelyard.studies.communication.recorded import read_recorded
-from steelyard.studies.communication.recording_findings import recording_findings
-from steelyard.studies.communication.replication_findings import replication_findings
-from steelyard.studies.communication.run_findings import (
+from steelyard.studies.communication.findings.link import frame_places, link_findings
+from steelyard.studies.communication.findings.model import model_findings
+from steelyard.studies.communication.findings.prediction import prediction_findings
+from steelyard.studies.communication.findings.recording import recording_findings
+from steelyard.studies.communication.findings.replication import replication_findings
+from steelyard.studies.communication.findings.runs import (
     absent_findings,
     clock_findings,
     coverage_finding,
     ended_findings,
 )
-from steelyard.studies.communication.simulated import (
+from steelyard.studies.communication.findings.states import state_findings
+from steelyard.studies.communication.findings.transport_facts import threshold_findings, transport_facts
+from steelyard.studies.communication.fixtures import options_of
+from steelyard.studies.communication.model.files import model_file, write_models
+from steelyard.studies.communication.model.fit import FitOptions, model_of
+from steelyard.studies.communication.model.fitted import Fitted
+from steelyard.studies.communication.recorded import read_recorded
+from steelyard.studies.communication.simulation.simulated import (
     NOTHING_HELD_OUT,
     simulation_of,
     why_not_simulated,
 )
-from steelyard.studies.communication.state_findings import state_findings
-from steelyard.studies.communication.surroundings import options_of
+from steelyard.studies.communication.sizes import SizeLaw
 from steelyard.studies.communication.tables import write_tables
-from steelyard.studies.communication.transport_facts import threshold_findings, transport_facts
 from steelyard.studies.quiet_machine import quiet_machine
 from steelyard.studies.study_plan import plan_to_analyse
 
@@ -53,9 +53,9 @@ if TYPE_CHECKING:
 
     from steelyard.model import Finding, Plan
     from steelyard.studies.communication.cells import CellRecord
+    from steelyard.studies.communication.findings.transport_facts import TransportFacts
     from steelyard.studies.communication.recorded import RecordedRun
-    from steelyard.studies.communication.transport_facts import TransportFacts
-    from steelyard.studies.communication.validation import Validation
+    from steelyard.studies.communication.simulation.validation import Validation
 
 IMPORTED: Final = "import"
 """Mode of a plan that was made from recordings of a foreign program."""

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from steelyard.analyse.piece_search import FEWEST_RECORDED
+from steelyard.analyse.cost_curve.piece_search import FEWEST_RECORDED
 from steelyard.errors import AnalysisError
 from steelyard.studies.communication.canary_groups import canary_groups
+from steelyard.studies.communication.model.regimes import regimes_of
 from steelyard.studies.communication.operations import joined, operations_of
 from steelyard.studies.communication.options import HELD_OUT
-from steelyard.studies.communication.regimes import regimes_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from steelyard.record.trace import Trace
+    from steelyard.studies.communication.model.regimes import Regimes
     from steelyard.studies.communication.operations import Clocks, Operations
     from steelyard.studies.communication.recorded import RecordedRun
-    from steelyard.studies.communication.regimes import Regimes
 
 MOST: Final = 0.5
 """A run belongs to the state of more than this share of its operations."""

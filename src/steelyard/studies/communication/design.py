@@ -17,15 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from steelyard.design.blocks import draw_batches
-from steelyard.design.sizes import mean_size
 from steelyard.errors import CapabilityError, UsageError
 from steelyard.model import Cell, Execution, Plan
-from steelyard.run.host import read_topology
-from steelyard.run.resident import program_environment
-from steelyard.run.run_files import PLACE
-from steelyard.run.transport.interface import HERE, TraceOptions
-from steelyard.run.transport.mpi import Mpi
-from steelyard.run.transport.registry import transports
+from steelyard.run.executor.resident import program_environment
+from steelyard.run.executor.run_files import PLACE
+from steelyard.run.machine.host import read_topology
+from steelyard.studies.communication.findings.transport_facts import THRESHOLDS_FILE
 from steelyard.studies.communication.options import (
     HELD_OUT,
     NO_LINK,
@@ -33,7 +30,10 @@ from steelyard.studies.communication.options import (
     size_plan,
 )
 from steelyard.studies.communication.places import links_of
-from steelyard.studies.communication.transport_facts import THRESHOLDS_FILE
+from steelyard.studies.communication.sizes import mean_size
+from steelyard.studies.communication.transport.interface import HERE, TraceOptions
+from steelyard.studies.communication.transport.mpi import Mpi
+from steelyard.studies.communication.transport.registry import transports
 from steelyard.studies.option_types import given
 from steelyard.study import written_request
 
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from steelyard.design.technology import Technology
-    from steelyard.run.host import Topology
-    from steelyard.run.transport.interface import Invocation, Place, Transport
+    from steelyard.run.machine.host import Topology
     from steelyard.studies.communication.options import CommunicationOptions
+    from steelyard.studies.communication.transport.interface import Invocation, Place, Transport
 
 ISOLATION: Final = "bare"
 PLAN_FILE: Final = "plan.csv"
@@ -173,7 +173,7 @@ def together(invocations: Sequence[Invocation]) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> from steelyard.run.transport.interface import Invocation
+    >>> from steelyard.studies.communication.transport.interface import Invocation
     >>> together([Invocation(("prog", "--rank", "0"), {"A": "1"})])
     ('env', 'A=1', 'prog', '--rank', '0')
     """

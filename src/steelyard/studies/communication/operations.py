@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from steelyard.analyse.clock_offset import SHARED_CLOCK, clock_model
+from steelyard.analyse.cost_curve.clock_offset import SHARED_CLOCK, clock_model
 from steelyard.errors import AnalysisError
 from steelyard.record.trace import Operation
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from steelyard.analyse.clock_offset import ClockModel
+    from steelyard.analyse.cost_curve.clock_offset import ClockModel
     from steelyard.record.trace import Trace
 
     Whole = NDArray[np.int64]

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import BaseModel, Field
 
-from steelyard.design.sizes import LARGEST_BYTES, SizeLaw, SizePlan
 from steelyard.errors import UsageError
-from steelyard.run.transport.link_options import is_nominal
+from steelyard.studies.communication.sizes import LARGEST_BYTES, SizeLaw, SizePlan
+from steelyard.studies.communication.transport.link_options import is_nominal
 from steelyard.studies.option_types import (
     CLOSED,
     MOST_RETRIES,

@@ -8,18 +8,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import UsageError
-from steelyard.run.transport.hostfile import first_pair, read_hostfile
-from steelyard.run.transport.hosts import Hosts
-from steelyard.run.transport.interface import HERE
-from steelyard.run.transport.link import Link
-from steelyard.run.transport.link_options import NominalLink, is_nominal, parse_link, parse_nominal
+from steelyard.run.hosts.hostfile import first_pair, read_hostfile
 from steelyard.studies.communication.options import NO_LINK
+from steelyard.studies.communication.transport.hosts import Hosts
+from steelyard.studies.communication.transport.interface import HERE
+from steelyard.studies.communication.transport.link import Link
+from steelyard.studies.communication.transport.link_options import (
+    NominalLink,
+    is_nominal,
+    parse_link,
+    parse_nominal,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from steelyard.run.transport.interface import Place
     from steelyard.studies.communication.options import CommunicationOptions
+    from steelyard.studies.communication.transport.interface import Place
 
 HOSTS: Final = "hosts"
 """Level of two real hosts with a network between them."""

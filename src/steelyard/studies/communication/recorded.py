@@ -9,7 +9,7 @@ from steelyard.errors import DataError
 from steelyard.record.tables import read_runs
 from steelyard.record.trace import read_trace
 from steelyard.record.trace_folder import TRACES_NAME
-from steelyard.run.run_files import files_name
+from steelyard.run.executor.run_files import files_name
 
 if TYPE_CHECKING:
     from pathlib import Path

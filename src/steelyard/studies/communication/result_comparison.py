@@ -11,7 +11,7 @@ import numpy as np
 from steelyard.errors import AnalysisError, UsageError
 from steelyard.studies.communication.canary_groups import GAP_RATIO, canary_ns
 from steelyard.studies.communication.cells import cell_records
-from steelyard.studies.communication.compare import MARGIN, compare
+from steelyard.studies.communication.findings.compare import MARGIN, compare
 from steelyard.studies.communication.labels import label_of
 from steelyard.studies.communication.recorded import read_recorded
 from steelyard.studies.communication.size_text import size_range
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from steelyard.record.trace import Trace
-    from steelyard.studies.communication.compare import Comparison
+    from steelyard.studies.communication.findings.compare import Comparison
 
 DIFFERENT: Final = "different"
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from steelyard.analyse.agreement import CellValues
+    from steelyard.analyse.comparison.agreement import CellValues
     from steelyard.model import Plan
     from steelyard.studies.run_values import Found
 

@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from steelyard.analyse.equivalence import FEWEST_UNITS, Margin, Verdict
+from steelyard.analyse.comparison.equivalence import FEWEST_UNITS, Margin, Verdict
 
 if TYPE_CHECKING:
-    from steelyard.analyse.equivalence import RatioTest
-    from steelyard.analyse.sequential import Design, Look
+    from steelyard.analyse.comparison.equivalence import RatioTest
+    from steelyard.analyse.comparison.sequential import Design, Look
 
 METHODS: Final = {"typical": "signed-rank", "mean": "t"}
 ORDER_UNKNOWN: Final = (
@@ -54,7 +54,7 @@ class Claim:
     narrow : tuple of float
         Interval of the two one-sided tests of equivalence, of coverage ``2 * level - 1``.
     objections : tuple of str
-        Why the level may be missed, by the rule of `steelyard.analyse.guarantee`; empty where it is kept.
+        Why the level may be missed, by `analyse.intervals.guarantee`; empty where it is kept.
     cautions : tuple of str
         What the claim takes for granted.
     failed : tuple of int

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from steelyard import _native
-from steelyard.analyse.equivalence import FEWEST_UNITS, Verdict, exponential
-from steelyard.analyse.guarantee import ratio_objections
+from steelyard.analyse.comparison.equivalence import FEWEST_UNITS, Verdict, exponential
+from steelyard.analyse.intervals.guarantee import ratio_objections
 from steelyard.studies.comparison.claim import ORDER_UNKNOWN, Claim
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from steelyard.analyse.equivalence import Margin
+    from steelyard.analyse.comparison.equivalence import Margin
 
 FAILED_LOG: Final = 600.0
 """Logarithm that stands for a failed run: ratios of times do not come near 1e260."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from steelyard.analyse.equivalence import Verdict
+from steelyard.analyse.comparison.equivalence import Verdict
 from steelyard.model import Estimate, Evidence, Finding
 from steelyard.studies.analysis_parts import RUNS, finite, with_unique_ids
 from steelyard.studies.comparison.claim import Claim

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from steelyard.analyse.clustering import group_units
-from steelyard.analyse.column import labels_of
-from steelyard.analyse.equivalence import Margin, ratio_test, verdict_of
-from steelyard.analyse.guarantee import depends_on_order
-from steelyard.analyse.looks import Extent
-from steelyard.analyse.run_length import means_of_one_kind
-from steelyard.analyse.sequential import Design, Location, fixed_look
+from steelyard.analyse.comparison.column import labels_of
+from steelyard.analyse.comparison.equivalence import Margin, ratio_test, verdict_of
+from steelyard.analyse.comparison.interim_schedule import Extent
+from steelyard.analyse.comparison.sequential import Design, Location, fixed_look
+from steelyard.analyse.intervals.clustering import group_units
+from steelyard.analyse.intervals.guarantee import depends_on_order
+from steelyard.analyse.intervals.run_length import means_of_one_kind
 from steelyard.errors import AnalysisError, UsageError
 from steelyard.studies.comparison.claim import Claim, claim_of_look, claim_of_test
 from steelyard.studies.comparison.contender import Commands
-from steelyard.studies.comparison.execution import compare_commands
 from steelyard.studies.comparison.failures import FAILED_LOG, claim_of_ranks, finite_claim
+from steelyard.studies.comparison.run.execution import compare_commands
 from steelyard.studies.comparison.terms import Metric, Terms
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from steelyard.analyse.comparison.duel import Duel
     from steelyard.studies.comparison.contender import Contender
-    from steelyard.studies.comparison.duel import Duel
     from steelyard.studies.comparison.terms import Terms
 
 COMPARISON_SCHEMA: Final = "steelyard/comparison/1"

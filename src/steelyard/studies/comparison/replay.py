@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steelyard.analyse.equivalence import Margin
-from steelyard.analyse.sequential import Design, SequentialComparison
+from steelyard.analyse.comparison.duel import Duel, difference_of
+from steelyard.analyse.comparison.equivalence import Margin
+from steelyard.analyse.comparison.sequential import Design, SequentialComparison
 from steelyard.model import RunStatus
-from steelyard.record.looks import FAILED, OPEN, read_looks
+from steelyard.record.interim_log import FAILED, OPEN, read_looks
 from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
 from steelyard.record.tables import read_runs
 from steelyard.studies.comparison.contender import Contender
-from steelyard.studies.comparison.duel import Duel, difference_of
 from steelyard.studies.comparison.outcome import Measured, conclude
 from steelyard.studies.comparison.sample import Run
 from steelyard.studies.comparison.terms import MEASURE, planned_terms

@@ -7,13 +7,13 @@ from enum import StrEnum
 from pathlib import Path  # noqa: TC003 - dataclass field
 from typing import TYPE_CHECKING, Final
 
-from steelyard.analyse.equivalence import FEWEST_UNITS, Margin
-from steelyard.analyse.looks import Extent
-from steelyard.analyse.sequential import Location
+from steelyard.analyse.comparison.equivalence import FEWEST_UNITS, Margin
+from steelyard.analyse.comparison.interim_schedule import Extent
+from steelyard.analyse.comparison.sequential import Location
 from steelyard.design.blocks import draw_batches
 from steelyard.errors import DataError, UsageError
 from steelyard.model import Batch, Cell, Execution, Plan
-from steelyard.run.resident import require_input
+from steelyard.run.executor.resident import require_input
 
 if TYPE_CHECKING:
     from steelyard.studies.comparison.contender import Field

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from steelyard.analyse.looks import Extent
+from steelyard.analyse.comparison.interim_schedule import Extent
 from steelyard.report.shown_text import shown
 from steelyard.studies.comparison.claim import percent
 from steelyard.studies.comparison.contender import short

@@ -28,7 +28,7 @@ METHOD_VERSION: Final = 6
 
 2: changes of the level of a series are confirmed by a test; two modes that take turns are none.
 4: launches that failed do not count.
-5: intervals and comparisons follow the one rule of `steelyard.analyse.guarantee`.
+5: intervals and comparisons follow the one rule of `steelyard.analyse.intervals.guarantee`.
 6: of runs of unequal length as many values count as make them of one kind; short runs weigh in the guarantee.
 """
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from steelyard.analyse.agreement import CellValues
-from steelyard.analyse.result_series import NOT_OBSERVED, TIMES
+from steelyard.analyse.comparison.agreement import CellValues
+from steelyard.analyse.series.result_series import NOT_OBSERVED, TIMES
 from steelyard.studies.imported.samples import read_samples
 from steelyard.units import is_rate
 

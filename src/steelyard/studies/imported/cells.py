@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from steelyard import _native
-from steelyard.analyse.describe import mean, quantile, standard_deviation
-from steelyard.analyse.modality import has_several_modes
-from steelyard.analyse.warm_up import WINDOW, SeriesClass, classify_series, find_outliers
+from steelyard.analyse.intervals.describe import mean, quantile, standard_deviation
+from steelyard.analyse.intervals.modality import has_several_modes
+from steelyard.analyse.series.warm_up import WINDOW, SeriesClass, classify_series, find_outliers
 from steelyard.model import Estimate, Evidence, Finding
 from steelyard.studies.analysis_parts import MEASUREMENTS, finding, finite
 from steelyard.studies.imported.location import location_of

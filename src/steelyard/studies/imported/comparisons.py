@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from steelyard.analyse.equivalence import Margin, Verdict, ratio_test, verdict_of
-from steelyard.analyse.multiplicity import benjamini_hochberg
-from steelyard.analyse.run_length import means_of_one_kind
+from steelyard.analyse.comparison.equivalence import Margin, Verdict, ratio_test, verdict_of
+from steelyard.analyse.comparison.multiplicity import benjamini_hochberg
+from steelyard.analyse.intervals.run_length import means_of_one_kind
 from steelyard.model import Estimate, Evidence, Finding
 from steelyard.studies.analysis_parts import MEASUREMENTS, finding, finite
 from steelyard.studies.imported.samples import level_of
@@ -15,7 +15,7 @@ from steelyard.studies.imported.samples import level_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from steelyard.analyse.equivalence import RatioTest
+    from steelyard.analyse.comparison.equivalence import RatioTest
     from steelyard.model import Plan
     from steelyard.studies.imported.samples import Sample
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from steelyard.analyse.describe import mean
-from steelyard.analyse.estimate import interval
+from steelyard.analyse.intervals.describe import mean
+from steelyard.analyse.intervals.estimate import interval
 from steelyard.model import Estimate
 from steelyard.studies.analysis_parts import finite
 from steelyard.studies.imported.samples import level_of
@@ -35,7 +35,7 @@ def location_of(sample: Sample, seed: int) -> Estimate:
     -------
     Estimate
         In the unit of the sample; without limits for fewer than 2 values. Marked where the interval may miss
-        its level, by the one rule of `steelyard.analyse.guarantee`.
+        its level, by the one rule of `steelyard.analyse.intervals.guarantee`.
 
     References
     ----------

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy import special
 
-from steelyard.analyse.describe import mean, quantile, standard_deviation
+from steelyard.analyse.intervals.describe import mean, quantile, standard_deviation
 from steelyard.model import Estimate, Evidence, Finding
 from steelyard.record.published import PUBLISHED_NAME, read_published
 from steelyard.studies.analysis_parts import finding, finite

@@ -10,8 +10,8 @@ STUDY = Study(
     package=__name__,
     cell_values="cell_values:cell_values",
     duration="duration:plan_seconds",
-    run_inputs="surroundings:furnished",
-    selection="until_decided:selection_of",
+    run_inputs="fixtures:run_inputs",
+    selection="findings.until_decided:selection_of",
     examples=(
         (
             "Whether results hold in a container, and what makes them fluctuate",

@@ -12,9 +12,9 @@ from steelyard.record.seal import hash_tables
 from steelyard.record.tables import read_runs
 from steelyard.studies.analysis_parts import finding, with_unique_ids
 from steelyard.studies.quiet_machine import quiet_machine
-from steelyard.studies.replication.cause_tree import cause_findings
-from steelyard.studies.replication.cell_findings import cell_findings
-from steelyard.studies.replication.circumstances import (
+from steelyard.studies.replication.findings.cause_tree import cause_findings
+from steelyard.studies.replication.findings.cells import cell_findings
+from steelyard.studies.replication.findings.circumstances import (
     availability_findings,
     broken_findings,
     device_facts,
@@ -23,31 +23,31 @@ from steelyard.studies.replication.circumstances import (
     software_findings,
     twin_finding,
 )
-from steelyard.studies.replication.comparisons import METRICS, comparison_findings, device_findings
-from steelyard.studies.replication.floor import floor_findings
-from steelyard.studies.replication.lateness import lateness_findings
+from steelyard.studies.replication.findings.comparisons import METRICS, comparison_findings, device_findings
+from steelyard.studies.replication.findings.floor import floor_findings
+from steelyard.studies.replication.findings.lateness import lateness_findings
+from steelyard.studies.replication.findings.overheads import overhead_findings, recording_findings
+from steelyard.studies.replication.findings.published import source_findings
+from steelyard.studies.replication.findings.questions import question_findings
+from steelyard.studies.replication.findings.until_decided import planned_looks
 from steelyard.studies.replication.margins import margins_of
 from steelyard.studies.replication.options import FEWEST_BLOCKS
-from steelyard.studies.replication.overheads import overhead_findings, recording_findings
 from steelyard.studies.replication.plan_texts import remarks_of, sentences_of
-from steelyard.studies.replication.published import source_findings
-from steelyard.studies.replication.questions import question_findings
 from steelyard.studies.replication.recorded import read_recorded
-from steelyard.studies.replication.summaries import cells_of, summarise
 from steelyard.studies.replication.tables import write_tables
-from steelyard.studies.replication.until_decided import planned_looks
+from steelyard.studies.replication.values.summaries import cells_of, summarise
 from steelyard.studies.study_plan import plan_to_analyse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from steelyard.analyse.equivalence import Margin
+    from steelyard.analyse.comparison.equivalence import Margin
     from steelyard.model import Finding, Plan
     from steelyard.studies.analysis_options import AnalysisOptions
-    from steelyard.studies.replication.comparisons import Looks
+    from steelyard.studies.replication.findings.comparisons import Looks
     from steelyard.studies.replication.recorded import RecordedRun
-    from steelyard.studies.replication.summaries import Summary
+    from steelyard.studies.replication.values.summaries import Summary
 
 METHOD_VERSION: Final = 4
 """Raised whenever a change of the analysis alters numbers."""

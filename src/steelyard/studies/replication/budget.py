@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from steelyard.analyse.looks import Extent
+from steelyard.analyse.comparison.interim_schedule import Extent
 from steelyard.studies.replication.options import FEWEST_BLOCKS
 
 if TYPE_CHECKING:

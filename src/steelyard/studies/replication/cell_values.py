@@ -6,16 +6,16 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import DataError
-from steelyard.record.experiment import EXPERIMENT_FILE, HEADER_FILE, JMH_FILE, read_run
+from steelyard.studies.replication.experiment_record import EXPERIMENT_FILE, HEADER_FILE, JMH_FILE, read_run
 from steelyard.studies.run_values import gathered, latencies, values_of_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from steelyard.analyse.agreement import CellValues
+    from steelyard.analyse.comparison.agreement import CellValues
     from steelyard.model import Plan
-    from steelyard.record.experiment import ExperimentRun
+    from steelyard.studies.replication.experiment_record import ExperimentRun
     from steelyard.studies.run_values import Value
 
 _SUCCESS: Final = range(200, 300)

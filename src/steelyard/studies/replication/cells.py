@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.model import Cell, Execution
-from steelyard.run.resident import program_environment
-from steelyard.run.run_files import PLACE
+from steelyard.run.executor.resident import program_environment
+from steelyard.run.executor.run_files import PLACE
 from steelyard.studies.replication.configurations import OWN, uses_storage
-from steelyard.studies.replication.effects import CONTAINER, NATIVE, STORAGE_SWAPPED, devices_of
+from steelyard.studies.replication.findings.effects import CONTAINER, NATIVE, STORAGE_SWAPPED, devices_of
 from steelyard.studies.replication.programs import absence
 from steelyard.studies.replication.settings import OTHER_STORAGE, settings_of_program, settings_of_service
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from steelyard.studies.replication.settings import Ground, Setting
 
 ISOLATION: Final = "bare"
-CONDUCTOR: Final = "steelyard.run.experiments"
+CONDUCTOR: Final = "steelyard.studies.replication.experiments"
 KEPT_ERROR_BYTES: Final = 8192
 INSIDE_OR_NONE: Final = frozenset({"none", "allocation"})
 """Planted causes that are no job of its own."""

@@ -3,9 +3,9 @@
 A cell is one configuration of one experiment in one setting. A block is one repetition: each cell once, in an
 order drawn from the seed. With a budget of time the plan holds more blocks than are needed, and which of
 their cells are executed is decided while they are (`until_decided`). A run is one launch (a fork of JMH, a
-loop of calls, a deployment under load): the conductor (``python -m steelyard.run.experiments``) reads
-``experiment.json`` in the folder of the run and leaves the files of
-`steelyard.record.experiment`.
+loop of calls, a deployment under load): the conductor
+(``python -m steelyard.studies.replication.experiments``) reads ``experiment.json`` in the folder of the run
+and leaves the files of `experiment_record`.
 
 **A/A control.** One cell stands in the plan twice. The twin is last.
 """
@@ -21,9 +21,9 @@ from steelyard.model import Cell, Plan
 from steelyard.studies.option_types import given
 from steelyard.studies.replication.cells import ISOLATION, cells_of, settings_of
 from steelyard.studies.replication.configurations import configurations_of
-from steelyard.studies.replication.ground import host_here
 from steelyard.studies.replication.interventions import interventions_of
 from steelyard.studies.replication.options import settle
+from steelyard.studies.replication.placement import host_here
 from steelyard.study import written_request
 
 if TYPE_CHECKING:

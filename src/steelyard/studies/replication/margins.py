@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, get_args
 
-from steelyard.analyse.equivalence import Margin
+from steelyard.analyse.comparison.equivalence import Margin
 from steelyard.studies.analysis_options import LEVEL, chosen_options, read_options
 from steelyard.studies.replication.options import ExperimentName
 

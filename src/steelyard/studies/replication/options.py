@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
 from pydantic import BaseModel, Field
 
 from steelyard.errors import UsageError
-from steelyard.run.experiments.own_benchmark import OwnBenchmark
 from steelyard.studies.option_types import (
     CLOSED,
     MOST_RETRIES,
@@ -16,6 +15,7 @@ from steelyard.studies.option_types import (
     LimitOptions,
     TuningName,
 )
+from steelyard.studies.replication.experiments.own_benchmark import OwnBenchmark
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.errors import DataError
-from steelyard.record.experiment import read_run
 from steelyard.record.trace_folder import TRACES_NAME
+from steelyard.studies.replication.experiment_record import read_run
 from steelyard.studies.run_folders import run_folders, told
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from steelyard.model import Batch, Plan
-    from steelyard.record.experiment import ExperimentRun
+    from steelyard.studies.replication.experiment_record import ExperimentRun
 
 FAILED: Final = "failed"
 """Outcome of a benchmark that did not reach what it had to: a result, unlike a run that broke."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from steelyard.analyse.value_counts import ValueCounts
+    from steelyard.analyse.intervals.value_counts import ValueCounts
 
 WHOLE: Final = ""
 """Name of the only part of a run without operations."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from steelyard.model import FindingSet
-    from steelyard.studies.replication.summaries import Summary
+    from steelyard.studies.replication.values.summaries import Summary
 
 ALWAYS: Final = {"cell": "cells", "comparison": "comparisons"}
 IF_FOUND: Final = {

@@ -10,21 +10,21 @@ from steelyard.record.seal import hash_tables
 from steelyard.studies.analysis_options import AnalysisOptions, read_options
 from steelyard.studies.scaling.contests import contest_findings
 from steelyard.studies.scaling.curves import curves
-from steelyard.studies.scaling.explanation_findings import explanation_findings
-from steelyard.studies.scaling.fit_findings import fit_findings
-from steelyard.studies.scaling.hypotheses import answered
-from steelyard.studies.scaling.program_findings import program_findings
-from steelyard.studies.scaling.recommendations import recommendation_findings
-from steelyard.studies.scaling.recorded import read_recorded
-from steelyard.studies.scaling.remarks import remark_findings
-from steelyard.studies.scaling.source_claims import source_claim_findings
-from steelyard.studies.scaling.speedup_findings import speedup_findings
-from steelyard.studies.scaling.strategy_findings import (
+from steelyard.studies.scaling.findings.explanation import explanation_findings
+from steelyard.studies.scaling.findings.fit import fit_findings
+from steelyard.studies.scaling.findings.program import program_findings
+from steelyard.studies.scaling.findings.recommendations import recommendation_findings
+from steelyard.studies.scaling.findings.remarks import remark_findings
+from steelyard.studies.scaling.findings.source_claims import source_claim_findings
+from steelyard.studies.scaling.findings.speedup import speedup_findings
+from steelyard.studies.scaling.findings.strategy import (
     choice_findings,
     gain_findings,
     overhead_findings,
     winner_findings,
 )
+from steelyard.studies.scaling.hypotheses import answered
+from steelyard.studies.scaling.recorded import read_recorded
 from steelyard.studies.scaling.tables import write_tables
 from steelyard.studies.study_plan import plan_to_analyse
 

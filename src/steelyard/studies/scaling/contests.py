@@ -8,15 +8,21 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from steelyard.analyse.speedup import median_of, ratio_of_medians
+from steelyard.analyse.scaling.speedup import median_of, ratio_of_medians
 from steelyard.record.importers.packets import LOCKS
 from steelyard.studies.analysis_parts import finding
-from steelyard.studies.scaling.estimates import BLOCKS, median_estimate, number, of_trials, ratio_estimate
+from steelyard.studies.scaling.findings.estimates import (
+    BLOCKS,
+    median_estimate,
+    number,
+    of_trials,
+    ratio_estimate,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from steelyard.analyse.speedup import Ratio
+    from steelyard.analyse.scaling.speedup import Ratio
     from steelyard.model import Finding
     from steelyard.studies.scaling.options import ScalingOptions
     from steelyard.studies.scaling.recorded import CellTrials, Recorded

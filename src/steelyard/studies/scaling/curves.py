@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from steelyard.analyse.speedup import Ratio, limits_of, median_of, ratio_of_medians
+from steelyard.analyse.scaling.speedup import Ratio, limits_of, median_of, ratio_of_medians
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from steelyard.design.blocks import draw_batches
 from steelyard.errors import InternalError, UsageError
 from steelyard.model import Cell, Execution, Plan
+from steelyard.run.executor.resident import located, program_environment, require_executable
 from steelyard.run.programs import packets_program
-from steelyard.run.resident import located, program_environment, require_executable
 from steelyard.studies.host_facts import host_facts
 from steelyard.studies.scaling.contests import contest_command, contest_levels
 from steelyard.studies.scaling.expectations import expectations

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.model import Cell
 from steelyard.record.importers.packets import LOADS, LOCKS, STRATEGIES
+from steelyard.studies.scaling.findings.strategy import HOME_QUEUE, LOCK_FREE, NO_LOCK
 from steelyard.studies.scaling.recorded import MACHINE, SERIAL
-from steelyard.studies.scaling.strategy_findings import HOME_QUEUE, LOCK_FREE, NO_LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from steelyard.analyse.speedup import draw_blocks, median_of, ratio_of_medians
+from steelyard.analyse.scaling.speedup import draw_blocks, median_of, ratio_of_medians
 from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
 from steelyard.record.tables import read_measurements, read_runs
 from steelyard.studies.scaling.lost_cells import LostCell, lost_cells
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from steelyard.analyse.speedup import Ratio
+    from steelyard.analyse.scaling.speedup import Ratio
     from steelyard.model import Plan
 
     Vector = NDArray[np.float64]

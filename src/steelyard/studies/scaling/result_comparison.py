@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from steelyard.analyse.equivalence import FEWEST_UNITS, Margin, ratio_test
-from steelyard.analyse.speedup import median_of
+from steelyard.analyse.comparison.equivalence import FEWEST_UNITS, Margin, ratio_test
+from steelyard.analyse.scaling.speedup import median_of
 from steelyard.errors import UsageError
 from steelyard.record.provenance import host_id_of
 from steelyard.studies.analysis_options import read_options
 from steelyard.studies.scaling.curves import curves
+from steelyard.studies.scaling.findings.strategy import contender_of
 from steelyard.studies.scaling.recorded import read_recorded
-from steelyard.studies.scaling.strategy_findings import contender_of
 from steelyard.studies.study_plan import plan_of_study
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from steelyard.analyse.equivalence import RatioTest
+    from steelyard.analyse.comparison.equivalence import RatioTest
     from steelyard.studies.scaling.curves import Point
 
     Vector = NDArray[np.float64]

@@ -12,18 +12,18 @@ from steelyard.record.tables import RUNS_NAME
 from steelyard.record.tables import write_tables as write_recorded
 from steelyard.studies.analysis_options import AnalysisOptions, read_options, write_options
 from steelyard.studies.quiet_machine import quiet_machine
-from steelyard.studies.stability.analysis_cells import read_recorded
-from steelyard.studies.stability.analysis_clocks import clock_granularity
-from steelyard.studies.stability.analysis_comparisons import class_counts, compare_cells
-from steelyard.studies.stability.analysis_dispersion import dispersion_findings
-from steelyard.studies.stability.analysis_errors import clock_trust, error_groups, outside_errors
-from steelyard.studies.stability.analysis_inputs import counter_correlations, input_dependence
-from steelyard.studies.stability.analysis_pairs import pairs
-from steelyard.studies.stability.analysis_parallel import overlaps, parallel_ratios
-from steelyard.studies.stability.analysis_remarks import calibration, contamination, failed_runs, settings
-from steelyard.studies.stability.analysis_series import warm_ups, worker_differences
-from steelyard.studies.stability.analysis_shift import identical_cells, location_shifts, pinning_effects
-from steelyard.studies.stability.analysis_tables import write_tables
+from steelyard.studies.stability.findings.cells import read_recorded
+from steelyard.studies.stability.findings.clocks import clock_granularity
+from steelyard.studies.stability.findings.comparisons import class_counts, compare_cells
+from steelyard.studies.stability.findings.dispersion import dispersion_findings
+from steelyard.studies.stability.findings.errors import clock_trust, error_groups, outside_errors
+from steelyard.studies.stability.findings.inputs import counter_correlations, input_dependence
+from steelyard.studies.stability.findings.pairs import pairs
+from steelyard.studies.stability.findings.parallel import overlaps, parallel_ratios
+from steelyard.studies.stability.findings.remarks import calibration, contamination, failed_runs, settings
+from steelyard.studies.stability.findings.series import warm_ups, worker_differences
+from steelyard.studies.stability.findings.shift import identical_cells, location_shifts, pinning_effects
+from steelyard.studies.stability.findings.tables import write_tables
 from steelyard.studies.study_plan import plan_of_study
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from steelyard.model import Finding
-    from steelyard.studies.stability.analysis_cells import Recorded
+    from steelyard.studies.stability.findings.cells import Recorded
 
 METHOD_VERSION: Final = 4
 """Raised whenever a change of the analysis alters numbers.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from steelyard.errors import RunError, UsageError
-from steelyard.run.neighbour_programs import neighbour_command
+from steelyard.run.executor.neighbour_programs import neighbour_command
 from steelyard.studies.stability.workload import Growth, Language, Readiness, Scale, Workload
 from steelyard.units import NS_PER_MS
 

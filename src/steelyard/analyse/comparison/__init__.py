@@ -1,0 +1,1 @@
+"""Comparisons of samples: equivalence, sequential looks, agreement of results."""

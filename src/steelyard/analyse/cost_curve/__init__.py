@@ -1,0 +1,1 @@
+"""Time as a function of size: piecewise lines, their boundaries, their noise."""

@@ -1,0 +1,1 @@
+"""Linear models of measured values and what R prints of them."""

@@ -1,0 +1,1 @@
+"""Speed-up, laws of scalability, bottlenecks."""

@@ -1,0 +1,116 @@
+"""Levels of a history that somebody accepts: the options of ``steelyard history``, and their record."""
+
+from __future__ import annotations
+
+import getpass
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from cyclopts import Parameter
+
+from steelyard.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from steelyard.analyse.series.result_series import ResultSeries
+    from steelyard.record.accepted_levels import AcceptedLevel
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Acceptance:
+    """Which levels are accepted.
+
+    Parameters
+    ----------
+    accept
+        Result whose level is accepted: it, and what is as slow after it, is no longer a failure. Recorded
+        with `--why`, the time and the user; with `--metric` for those metrics alone.
+    why
+        Reason of `--accept`.
+    by
+        Who accepts, the name of the user by default.
+    accepted
+        File of the accepted levels; `accepted-levels.json` beside the newest result by default.
+    """
+
+    accept: str | None = None
+    why: str | None = None
+    by: str | None = None
+    accepted: Path | None = None
+
+
+NO_ACCEPTANCE: Final = Acceptance()
+
+
+def accepted_levels(
+    acceptance: Acceptance,
+    directories: tuple[Path, ...],
+    series: Sequence[ResultSeries],
+    metrics: tuple[str, ...],
+) -> list[AcceptedLevel]:
+    """Give the levels that are accepted, the one that is accepted now included and recorded."""
+    from steelyard.record.accepted_levels import (  # noqa: PLC0415 - start-up time
+        ACCEPTED_NAME,
+        AcceptedLevel,
+        add_accepted,
+        read_accepted,
+    )
+    from steelyard.record.clock import now_utc  # noqa: PLC0415 - start-up time
+
+    path = acceptance.accepted or Path(directories[-1]).absolute().parent / ACCEPTED_NAME
+    if acceptance.accept is None:
+        for option, value in (("--why", acceptance.why), ("--by", acceptance.by)):
+            if value is not None:
+                message = f"`{option}` says something about `--accept`, which is not given"
+                raise UsageError(message, hint="name the result of the level: `--accept RESULT`")
+        return read_accepted(path)
+    _require_result(acceptance.accept, series)
+    level = AcceptedLevel(
+        _printable("--accept", acceptance.accept),
+        _printable("--by", acceptance.by or _user()),
+        now_utc(),
+        _printable("--why", acceptance.why),
+        list(metrics),
+    )
+    add_accepted(path, level)
+    return read_accepted(path)
+
+
+def _require_result(name: str, series: Sequence[ResultSeries]) -> None:
+    known = list(dict.fromkeys(label for each in series for label in each.labels))
+    if name not in known:
+        newest = ", ".join(f"`{label}`" for label in known[-5:])
+        message = (
+            f"`--accept` names `{name}`, which is not a result of this history; the newest are: {newest}"
+        )
+        raise UsageError(message, hint="give the name of a result of the level, as the output prints it")
+
+
+def _printable(option: str, text: str | None) -> str:
+    from steelyard.record.accepted_levels import LONGEST_TEXT  # noqa: PLC0415 - start-up time
+
+    if text is None:
+        message = f"`--accept` needs `{option}`: the reason is recorded with the level"
+        raise UsageError(message, hint='e.g. --why "checks every packet now"')
+    if not (text.strip() and text.isprintable() and len(text) <= LONGEST_TEXT):
+        message = f"`{option}` cannot be recorded: allowed are 1 to {LONGEST_TEXT} printable characters"
+        raise UsageError(message, hint="say it in one line")
+    return text
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a user id without a name
+        return "unknown"
+
+
+def places_of(accepted: Sequence[AcceptedLevel], series: ResultSeries) -> list[int]:
+    """Give the results of a series whose level is accepted."""
+    names = {
+        level.result for level in accepted if not level.metrics or series.subject["metric"] in level.metrics
+    }
+    return [place for place, label in enumerate(series.labels) if label in names]

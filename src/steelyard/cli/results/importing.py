@@ -1,0 +1,215 @@
+"""``steelyard import``: foreign result files in."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path  # noqa: TC003 - cyclopts reads annotations at run time
+from typing import TYPE_CHECKING, Annotated, Final
+
+from cyclopts import Parameter
+
+from steelyard.cli.results.messages_facts import MESSAGES, NO_MESSAGES_FACTS, MessagesFacts
+from steelyard.cli.results.packets_facts import NO_PACKETS_FACTS, PacketsFacts
+from steelyard.errors import UsageError
+from steelyard.record.importers.foreign_importer import ForeignImporter
+from steelyard.record.importers.interface import ImportSummary, importer
+from steelyard.record.importers.reading import ReadOptions
+from steelyard.record.importers.table import ROWS
+from steelyard.units import format_count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_TABLE: Final = "csv"
+_WITHOUT_UNIT: Final = (_TABLE, MESSAGES, "plogp")
+_DECIMALS: Final = (".", ",")
+_Text = Annotated[str, Parameter(show_default=False)]
+_Repeated = Annotated[tuple[str, ...], Parameter(negative="", consume_multiple=False, show_default=False)]
+_BINS: Final = "latency-bins"
+JOBS_START_S: Final = 11.0
+JOBS_STOP_S: Final = 30.0
+"""SOURCE: when the background tasks start and the client stops in the figures of the SCHED_BE evaluation."""
+
+TOLERANCE_PERCENT: Final = 10.0
+"""How much slower a service may become that still counts as isolated, as in a colocation study."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class TableOptions:
+    """How a table is read: for csv, columns also for messages.
+
+    Parameters
+    ----------
+    column
+        `ROLE=COLUMN`, repeated; roles: value, run, iteration, workload, phase, metric, block, exit_code; any
+        other role is a factor. Of messages: size, time, op, seq, start, end, start0, end0, start1, end1.
+        Columns by name, or by number from 1.
+    workload
+        Name of the program where no column tells, `unnamed` unless given; `{file}` stands for the name of the
+        file, which makes each file a program of its own.
+    wide
+        All columns without a role hold values, and their headings are levels of this role: workload, metric,
+        run, iteration, or a factor. Empty cells are left out.
+    rows
+        What a row is where no column tells: `iteration` of one run (the default), `run` (a launch) or `block`
+        (a result of a history).
+    no_header
+        The first row holds values; columns are given by number.
+    decimal
+        `,` where decimals stand behind a comma.
+    comment
+        What lines of comments begin with, as in `#`; they are left out.
+    missing
+        Word that stands for a value that is not there, as in `NA`; may be given several times. Such values
+        are left out and counted.
+    """
+
+    column: _Repeated = ()
+    workload: _Text = ""
+    wide: _Text = ""
+    rows: _Text = ""
+    no_header: Annotated[bool, Parameter(negative="", show_default=False)] = False
+    decimal: str = "."
+    comment: _Text = ""
+    missing: _Repeated = ()
+
+
+_NO_TABLE: Final = TableOptions()
+
+
+def import_results(  # noqa: PLR0913 - the options of a command line
+    form: str,
+    /,
+    *files: Path,
+    out: Path,
+    table: TableOptions = _NO_TABLE,
+    unit: _Text = "",
+    jobs_start: float | None = None,
+    jobs_stop: float | None = None,
+    packets: PacketsFacts = NO_PACKETS_FACTS,
+    recorded: MessagesFacts = NO_MESSAGES_FACTS,
+    as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
+) -> None:
+    """Turn foreign result files into a result folder.
+
+    The folder can be analysed and reported like one that was executed here. Values are kept as
+    printed, to the digit. A damaged file is refused with the place that is wrong.
+
+    Parameters
+    ----------
+    form
+        Format of the files: `jmh`, `hyperfine`, `google-benchmark`, `criterion`, `pyperf`,
+        `pytest-benchmark`, `moobench`, `messages`, `skampi`, `mpi`, `zoo`, `plogp`,
+        `packets`, `latency-bins`, `csv` or `recodex`;
+        `docs/guides/import.md` says what becomes a run and an iteration in each.
+    files
+        The files, each a block (for `steelyard history`: oldest first); for criterion also its folder.
+    out
+        Result folder to write; must not hold another result.
+    table
+        How a table is read.
+    unit
+        For csv, messages and plogp, the unit of the values: ns, us, ms, s; for csv also any other
+        word. Of messages the columns may tell it.
+    jobs_start
+        For latency-bins, when the best-effort jobs start [s]; 11 unless given.
+    jobs_stop
+        For latency-bins, when they stop [s]; 30 unless given.
+    packets
+        What tables of the parallel packets experiments do not say.
+    recorded
+        What recordings of messages do not say.
+    as_json
+        Print the summary as JSON.
+
+    Examples
+    --------
+    steelyard import jmh jmh-result.json --out results/jmh
+    steelyard import csv t.csv --column value=time --column run=pid --unit ms --out results/t
+    steelyard import messages trace.csv --out results/m
+    steelyard import packets speedup.csv --cores 14 --out results/p
+    steelyard import csv nightly/*.csv --unit s --rows run --workload sort --out results/sort
+    steelyard import csv wide.csv --wide workload --rows run --unit s --decimal , --out results/w
+    """
+    if not files:
+        message = "no file is given"
+        raise UsageError(message, hint=f"steelyard import {form} FILE... --out DIR")
+    found = importer(form)
+    if isinstance(found, ForeignImporter):
+        options = replace(_options(form, table, unit), stated=_stated(form, jobs_start, jobs_stop))
+        options = recorded.added_to(form, files, packets.added_to(form, options))
+        summary = found.import_files(files, out, options)
+    else:
+        recorded.added_to(form, files, packets.added_to(form, ReadOptions()))
+        several: Callable[[Sequence[Path], Path], ImportSummary] | None = getattr(found, "import_files", None)
+        if (several is None and len(files) > 1) or table != _NO_TABLE or unit:
+            count = "one file" if several is None else "files"
+            message = f"the format `{form}` takes {count}, and no option of tables"
+            raise UsageError(message, hint=f"steelyard import {form} FILE --out DIR")
+        summary = found.import_file(files[0], out) if several is None else several(files, out)
+    if as_json:
+        sys.stdout.write(json.dumps(asdict(summary), default=str) + "\n")
+    else:
+        sys.stdout.write(_text(summary))
+
+
+def _options(form: str, table: TableOptions, unit: str) -> ReadOptions:
+    of_table = replace(table, column=()) if form == MESSAGES else table
+    if (of_table != _NO_TABLE and form != _TABLE) or (unit and form not in _WITHOUT_UNIT):
+        message = (
+            "options of tables are for the format `csv`, `--column` also for `messages`, `--unit` for `csv`, "
+            f"`messages` and `plogp`; `{form}` tells them itself"
+        )
+        raise UsageError(message, hint=f"steelyard import {form} FILE... --out DIR")
+    mapping: dict[str, str] = {}
+    for each in table.column:
+        role, sign, name = each.partition("=")
+        if not (role and sign and name) or role in mapping:
+            message = f"`--column {each}` is not of the form ROLE=COLUMN, each role once"
+            raise UsageError(message, hint="e.g. --column value=time --column run=pid")
+        mapping[role] = name
+    for option, given, allowed in (("rows", table.rows, ROWS), ("decimal", table.decimal, _DECIMALS)):
+        if given and given not in allowed:
+            message = f"`--{option} {given}`: allowed: {', '.join(f'`{each}`' for each in allowed)}"
+            raise UsageError(message)
+    return ReadOptions(
+        columns=mapping,
+        unit=unit,
+        workload=table.workload,
+        wide=table.wide,
+        rows=table.rows,
+        has_header=not table.no_header,
+        decimal=table.decimal,
+        comment=table.comment,
+        missing=table.missing,
+    )
+
+
+def _stated(form: str, jobs_start_s: float | None, jobs_stop_s: float | None) -> dict[str, float | str]:
+    if form != _BINS:
+        if jobs_start_s is not None or jobs_stop_s is not None:
+            message = f"`--jobs-start` and `--jobs-stop` are for the format `{_BINS}`, not for `{form}`"
+            raise UsageError(message, hint=f"steelyard import {form} FILE... --out DIR")
+        return {}
+    start = JOBS_START_S if jobs_start_s is None else jobs_start_s
+    stop = JOBS_STOP_S if jobs_stop_s is None else jobs_stop_s
+    if not 0 < start < stop < math.inf:
+        message = f"the jobs start at {start:g} s and stop at {stop:g} s; allowed: 0 < start < stop"
+        raise UsageError(message, hint="e.g. --jobs-start 11 --jobs-stop 30")
+    return {"jobs_start_s": start, "jobs_stop_s": stop, "tolerance_percent": TOLERANCE_PERCENT}
+
+
+def _text(summary: ImportSummary) -> str:
+    missing = f", {summary.missing_cells} missing" if summary.missing_cells else ""
+    runs, cells = format_count(summary.runs, "run"), format_count(summary.cells, "cell")
+    measurements = format_count(summary.measurements, "measurement")
+    lines = [
+        f"{summary.result}: {runs} with {measurements} in {cells}{missing}",
+        *(f"note: {note}" for note in summary.notes),
+        f"next: steelyard analyse {summary.result}",
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,1 @@
+"""Draws figures and pages by a browser."""

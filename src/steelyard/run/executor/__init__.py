@@ -1,0 +1,1 @@
+"""From a plan to outcomes: batches, workers, what they keep."""

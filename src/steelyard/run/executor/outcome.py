@@ -1,0 +1,81 @@
+"""Outcomes as the run stage itself writes or judges them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from steelyard.model.run_outcome import CapturedStream, RunOutcome, RunStatus
+from steelyard.run.redact import without_secrets
+
+SHOWN_CHARACTERS: Final = 80
+
+
+def failed_outcome(run_id: str, iteration: int, message: str) -> RunOutcome:
+    """Give the outcome of a run that never happened, or whose worker died: it counts as failed.
+
+    Parameters
+    ----------
+    run_id : str
+        Id of the batch's run specification.
+    iteration : int
+        Iteration that is missing.
+    message : str
+        Why.
+    """
+    return RunOutcome(
+        id=run_id, iteration=iteration, status=RunStatus.LAUNCHER_FAILED, message=without_secrets(message)
+    )
+
+
+def explained(outcome: RunOutcome) -> RunOutcome:
+    r"""Give a failed outcome whose message ends with what the program wrote to standard error last.
+
+    That is its last line; of a line ``hint: ...`` the line before it, with the hint in brackets.
+
+    Examples
+    --------
+    >>> said = CapturedStream("error: no such host\n\nhint: name another\n", 40, truncated=False)
+    >>> failed = RunOutcome(id="r", iteration=1, status=RunStatus.NONZERO_EXIT, standard_error=said)
+    >>> explained(failed).message
+    'error: no such host (hint: name another)'
+    """
+    said = "" if outcome.standard_error is None else outcome.standard_error.text.strip()
+    if not outcome.status.is_failure or not said:
+        return outcome
+    last = without_secrets(_last_words([line.strip() for line in said.splitlines() if line.strip()]))
+    return replace(outcome, message=f"{outcome.message}: {last}" if outcome.message else last)
+
+
+def _last_words(lines: list[str]) -> str:
+    """Give the last line; a hint alone says how to repair nothing in particular."""
+    *_, cause, last = ["", *lines]
+    return f"{cause} ({last})" if cause and last.startswith("hint:") else last
+
+
+def check_output(outcome: RunOutcome, expected: str | None) -> RunOutcome:
+    """Fail a run whose output is wrong.
+
+    A program that answers wrongly failed by its own doing, as one that exits with an error code
+    does: the status becomes ``nonzero_exit``, the exit code stays what it was, and the message
+    begins with ``wrong output``. All measurements are kept.
+
+    Parameters
+    ----------
+    outcome : RunOutcome
+        Outcome with captured standard output.
+    expected : str or None
+        What standard output must be, stripped; ``None`` accepts everything.
+    """
+    if expected is None or outcome.status.is_failure:
+        return outcome
+    captured = outcome.standard_output or CapturedStream("", 0, truncated=False)
+    found = captured.text.strip()
+    if found == expected.strip() and not captured.truncated:
+        return outcome
+    message = f"wrong output: `{_shorten(found)}`; expected: `{_shorten(expected.strip())}`"
+    return replace(outcome, status=RunStatus.NONZERO_EXIT, message=message)
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 3] + "..."

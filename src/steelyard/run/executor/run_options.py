@@ -1,0 +1,110 @@
+"""What an execution is told beside its plan: places, gates, where outcomes go, which batches are wanted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Protocol
+
+from steelyard.run.progress import Progress, Silent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from steelyard.model import Affinity, Batch, RunOutcome
+    from steelyard.run.executor.run_files import RunFiles
+
+    Placement = Callable[[int, Affinity], Sequence[Sequence[int] | None]]
+    """Gives the CPUs of each of so many parallel processes."""
+    NodesOf = Callable[[Sequence[int]], Sequence[int]]
+    """Gives the memory nodes near to some CPUs."""
+
+PATIENCE_S: Final = 120.0
+"""Time a worker may be silent beyond the wall time its run may take."""
+
+
+class Sink(Protocol):
+    """Where outcomes are kept; `steelyard.record.ledger.Ledger` is one."""
+
+    def begin_attempt(self, batch: int) -> int:
+        """Begin to execute a batch."""
+
+    def record(self, batch: int, attempt: int, worker: int, outcome: RunOutcome) -> None:
+        """Keep one outcome; durable at return."""
+
+    def note_disturbance(self, batch: int, attempt: int, reasons: Sequence[str]) -> None:
+        """Label an open attempt with what disturbed it."""
+
+    def complete(self, batch: int, attempt: int, expected: int | None = None) -> None:
+        """Declare an attempt complete."""
+
+    def completed_batches(self) -> frozenset[int]:
+        """Give the batches that need not be executed again."""
+
+
+class Selection(Protocol):
+    """Says which batches of a plan are worth executing, while it is executed."""
+
+    def wants(self, batch: Batch) -> bool:
+        """Tell whether a batch is to be executed; asked before each one, in the order of the plan."""
+
+    def left_s(self) -> float:
+        """Give the longest time that may be left [s]."""
+
+
+class EveryBatch:
+    """Wants the whole plan."""
+
+    def wants(self, batch: Batch) -> bool:
+        """Want it."""
+        return True
+
+    def left_s(self) -> float:
+        """Set no bound."""
+        return float("inf")
+
+
+def unguarded(batch: int) -> None:
+    """Admit every batch."""
+
+
+def undisturbed() -> tuple[str, ...]:
+    """Find no fault with any batch."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionOptions:
+    """How a plan is executed; nothing of it changes what is measured.
+
+    Parameters
+    ----------
+    placement : callable
+        Number of parallel processes and affinity to the CPUs of each.
+    nodes_of : callable or None
+        Memory nodes near to some CPUs, for workers whose memory is bound; ``None`` refuses to bind.
+    gate : callable
+        Called with the batch's number before each batch; raises `GateError` if the machine is not
+        admissible and the study must not go on.
+    disturbances : callable
+        Called after each batch; gives what disturbed it, in words.
+    retries : int
+        How often a disturbed batch is executed again; the disturbed attempts stay recorded.
+    progress : Progress
+        Told what happens.
+    patience_s : float
+        Time a worker may be silent beyond its limits [s].
+    files : RunFiles or None
+        Where the files of runs are kept; ``None`` for plans whose runs leave none.
+    selection : Selection
+        Which batches are executed, and which are left out.
+    """
+
+    placement: Placement
+    nodes_of: NodesOf | None = None
+    gate: Callable[[int], None] = unguarded
+    disturbances: Callable[[], tuple[str, ...]] = undisturbed
+    retries: int = 0
+    progress: Progress = field(default_factory=Silent)
+    patience_s: float = PATIENCE_S
+    files: RunFiles | None = None
+    selection: Selection = field(default_factory=EveryBatch)

@@ -1,0 +1,1 @@
+"""Other hosts: how they are named and reached."""

@@ -1,0 +1,1 @@
+"""The measuring machine: its facts, its quietness, its settings and their restoration."""

@@ -1,0 +1,1 @@
+"""Names, addresses and keys that an anonymous package must not hold."""

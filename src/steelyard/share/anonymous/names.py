@@ -1,0 +1,191 @@
+"""A result without what tells whose host recorded it: ids and names of the host are replaced by a pseudonym.
+
+Commands, paths and devices stand in the plan, which is what was executed: they are not taken out. A package
+that names a user, another host, an address or a key there is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from steelyard.model.plan import read_plan
+from steelyard.record.ledger import LEDGER_NAME
+from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
+from steelyard.record.seal import seal_tables
+from steelyard.record.tables import write_tables
+from steelyard.report.output import write_report
+from steelyard.share.anonymous.addresses import addresses_in, homes_in
+from steelyard.share.complete_result import result_files
+from steelyard.share.package.texts import request_of
+from steelyard.share.package.unpack import require_room
+from steelyard.study import study_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from steelyard.model import Execution, Plan
+    from steelyard.record.provenance import Provenance
+
+REPLACED: Final = "names and ids of the host"
+WHY_REPLACED: Final = "`--anonymous` replaced them by a pseudonym that no other package has"
+_IDS: Final = ("host_id", "machine_id_hash", "hostname", "boot_id")
+_TARGET: Final = re.compile(r"(?<![\w.@-])([A-Za-z_][\w.-]*)@([A-Za-z0-9][\w.-]*\w)(?![\w@])")
+_KEY: Final = re.compile(r"(?:~|/)[\w./~-]*/\.ssh/[\w.-]+|[\w./~-]*\bid_(?:rsa|dsa|ecdsa|ed25519)[\w.-]*")
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z][0-9]{0,3}|here")
+_WORD_OF_OPTION: Final = re.compile(r"(?:-[JilFb]|-?o?[A-Za-z]+=)?(.*)")
+
+
+@contextmanager
+def anonymous_copy(result: Path) -> Iterator[Path]:
+    """Give a copy of a result folder in which the host has a pseudonym, analysed and reported anew.
+
+    Parameters
+    ----------
+    result : Path
+        Complete result folder. It is not changed.
+
+    Raises
+    ------
+    DataError
+        If there is no room for the copy.
+    """
+    with tempfile.TemporaryDirectory(prefix="steelyard-anonymous-") as folder:
+        copy = Path(folder) / "result"
+        files = list(result_files(result))
+        require_room(Path(folder), ((result / name).stat().st_size for name in files), str(result))
+        for name in files:
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(result / name, copy / name)
+        _replace_ids(copy)
+        plan = read_plan(copy / "plan.json")
+        study = study_of(plan.study, result)
+        study.analyse(copy)
+        if (copy / "report.html").exists():
+            write_report(study.page(copy), copy)
+        yield copy
+
+
+def _replace_ids(result: Path) -> None:
+    """Replace what names the host in everything recorded but the ledger, which holds none of it."""
+    provenance = read_provenance(result)
+    pseudonym = hashlib.sha256(f"anonymous host of {provenance.plan_id}".encode()).hexdigest()[:16]
+    known = ids_of(provenance)
+    if not known:
+        return
+    words = re.compile(
+        "|".join(rf"(?<!\w){re.escape(each)}(?!\w)" for each in sorted(known, key=len, reverse=True))
+    )
+    for path in (
+        result / PROVENANCE_NAME,
+        *result.glob("traces/*/*.json"),
+        *result.glob("simulations/*.json"),
+    ):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(words.sub(pseudonym, text), encoding="utf-8")
+    for path in result.glob("traces/*/header.json"):
+        _replace_facts(path, pseudonym)
+    if (result / LEDGER_NAME).exists():
+        write_tables(result)
+    else:
+        for path in result.glob("*.parquet"):
+            _replace_column(path, pseudonym)
+    seal_tables(result)
+
+
+def _replace_facts(path: Path, pseudonym: str) -> None:
+    """Replace the name that each device says of itself, and the server of a storage that is in a network."""
+    header = json.loads(path.read_bytes())
+    devices = header.get("devices") if isinstance(header, dict) else None
+    for number, facts in enumerate((devices or {}).values()):
+        if "host" in facts:
+            facts["host"] = f"{pseudonym}-{number}"
+        if ":" in str(facts.get("storage_source", "")):
+            facts["storage_source"] = f"{pseudonym}:"
+    path.write_text(json.dumps(header, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def ids_of(provenance: Provenance) -> frozenset[str]:
+    """Give what names the host that recorded a result, and no other."""
+    found = {provenance.host_id, *(str(provenance.host.get(name) or "") for name in _IDS)}
+    return frozenset(each for each in found if len(each) > 1)
+
+
+def _replace_column(path: Path, pseudonym: str) -> None:
+    table = pq.read_table(path, use_threads=False)
+    at = table.schema.get_field_index("host_id")
+    if at < 0:
+        return
+    named = pa.array(
+        [pseudonym if each.as_py() else "" for each in table.column(at)], table.schema.field(at).type
+    )
+    pq.write_table(table.set_column(at, table.schema.field(at), named), path, compression="zstd")
+
+
+def private_texts(plan: Plan, provenance: Provenance) -> frozenset[str]:
+    """Give what a plan and a provenance say of people, hosts, addresses and keys.
+
+    Names of users and hosts as ssh takes them, home folders, addresses (`addresses`), files of keys, paths of
+    files of devices, and names of devices that say more than a letter and a number.
+
+    Parameters
+    ----------
+    plan, provenance : Plan, Provenance
+        Of the result.
+    """
+    texts = [str(value) for value in plan.options.values()]
+    texts += [value for cell in plan.cells for value in cell.levels.values()]
+    texts += [
+        str(each) for cell in plan.cells if cell.execution is not None for each in _said_of(cell.execution)
+    ]
+    texts += [word for session in provenance.sessions for word in session.command_line]
+    found = set(ids_of(provenance))
+    for text in texts:
+        for user, host in _TARGET.findall(text):
+            if not host.startswith("sha256"):
+                found |= {user, host}
+        found.update(_KEY.findall(text))
+        found.update(homes_in(text))
+        found.update(addresses_in(text))
+    request = request_of(plan) or {}
+    found.update(str(request[key]) for key in ("devices", "hostfile") if "/" in str(request.get(key) or ""))
+    for name, device in _devices(plan).items():
+        found.update(_of_device(name, device))
+    return frozenset(each for each in found if len(each) > 1 and each not in {"root", "localhost"})
+
+
+def _said_of(execution: Execution) -> Iterator[str]:
+    """Give the words of a command and the values of its environment."""
+    yield from execution.command
+    yield from execution.environment.values()
+
+
+def _devices(plan: Plan) -> Mapping[str, Any]:
+    try:
+        found = json.loads(str(plan.options.get("devices") or "{}"))
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _of_device(name: str, device: object) -> Iterator[str]:
+    if _PLAIN_NAME.fullmatch(name) is None:
+        yield name
+    if not isinstance(device, dict) or device.get("kind") != "ssh":
+        return
+    user, _, host = str(device.get("host", "")).rpartition("@")
+    yield from (user, host, str(device.get("address") or ""))
+    for word in device.get("ssh_options") or ():
+        match = _WORD_OF_OPTION.fullmatch(str(word))
+        value = match[1] if match else ""
+        if any(sign in value for sign in "/@.~"):
+            yield from (part for part in value.split("@") if part)

@@ -1,0 +1,1 @@
+"""Packages: what they hold, how they are packed, unpacked and checked."""

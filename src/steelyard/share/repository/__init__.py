@@ -1,0 +1,1 @@
+"""Repositories of packages and how they are fetched."""

@@ -1,0 +1,190 @@
+"""The jobs: how much work they get done, what a policy costs them, and when they stand still."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from steelyard.studies.analysis_parts import finding
+from steelyard.studies.colocation.findings.effects import combined, mean_over_trials, ratio_of
+from steelyard.studies.colocation.findings.isolation import ONE_TRIAL
+from steelyard.studies.colocation.findings.verdicts import price_verdict
+from steelyard.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from steelyard.model import Finding
+    from steelyard.studies.colocation.findings.isolation import CellTrials
+    from steelyard.studies.colocation.observed import Observed
+
+    Vector = NDArray[np.float64]
+
+REFERENCES: Final = ("weights", "default", "nice", "idle")
+"""Policies that the work of the jobs is held against: the first of them that was measured at the load."""
+
+PRICE_MARGIN: Final = 0.05
+"""Largest difference of work that does not count."""
+
+STARVED_SHARE: Final = 0.01
+"""Jobs that get less than this share of the reference's work, or of the CPUs' time, are starved."""
+
+PARKED_S: Final = 1.0
+"""Time without an iteration and without CPU time from which jobs count as parked."""
+
+IDLE_SHARE: Final = 0.001
+"""CPU time of the jobs over the time of one CPU below which they stand still."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """A stretch in which the jobs stood still [s from the begin of the trial], and whether they went on."""
+
+    low: float
+    high: float
+    has_resumed: bool
+
+
+def work_of(trial: Observed) -> float:
+    """Give the iterations per second while the jobs are there."""
+    bins, window = trial.bins, trial.phases.jobs
+    chosen = window.holds(bins.start_s, bins.width_s)
+    length_s = float(chosen.sum()) * bins.width_s
+    return float(bins.iterations[chosen].sum()) / length_s if length_s else float("nan")
+
+
+def cpu_share(trial: Observed) -> float:
+    """Give the CPU time of the jobs over that of the CPUs while they are there; NaN without samples."""
+    if trial.trial is None:
+        return float("nan")
+    samples = trial.trial.samples
+    times_s = (samples["time_ns"].astype(np.int64) - int(trial.trial.header["start_ns"])) / NS_PER_S
+    inside = np.flatnonzero((times_s >= trial.phases.jobs_start_s) & (times_s <= trial.phases.jobs_stop_s))
+    if inside.size < 2:  # noqa: PLR2004 - no stretch between
+        return float("nan")
+    used = np.diff(samples["best_effort_cpu_ns"][inside[[0, -1]]].astype(np.int64))
+    length_s = float(times_s[inside[-1]] - times_s[inside[0]])
+    return float(used[0]) / NS_PER_S / (length_s * len(trial.trial.plan["cpus"]))
+
+
+def parked_of(trial: Observed) -> list[Parked]:
+    """Give the stretches of at least `PARKED_S` without an iteration and without CPU time of the jobs.
+
+    Where nothing is known of CPU time, iterations alone decide.
+    """
+    bins, window = trial.bins, trial.phases.jobs
+    chosen = np.flatnonzero(window.holds(bins.start_s, bins.width_s))
+    still = (bins.iterations[chosen] == 0) & ~_is_working(trial, bins.start_s[chosen], bins.width_s)
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], still.astype(np.int8), [0]))))
+    found = []
+    for first, last in zip(edges[::2], edges[1::2], strict=True):
+        low = float(bins.start_s[chosen[first]])
+        high = float(bins.start_s[chosen[last - 1]]) + bins.width_s
+        if high - low >= PARKED_S - 1e-9:
+            found.append(Parked(low, high, bool(bins.iterations[chosen[last - 1] + 1 :].sum() > 0)))
+    return found
+
+
+def _is_working(trial: Observed, starts_s: Vector, width_s: float) -> NDArray[np.bool_]:
+    """Tell in which bins the jobs used CPU time."""
+    if trial.trial is None or trial.trial.samples.size < 2:  # noqa: PLR2004 - no stretch between
+        return np.zeros(starts_s.size, dtype=bool)
+    samples = trial.trial.samples
+    times_s = (samples["time_ns"].astype(np.int64) - int(trial.trial.header["start_ns"])) / NS_PER_S
+    used_s = samples["best_effort_cpu_ns"].astype(np.int64) / NS_PER_S
+    gained = np.interp(starts_s + width_s, times_s, used_s) - np.interp(starts_s, times_s, used_s)
+    return np.asarray(gained > IDLE_SHARE * width_s)
+
+
+def best_effort_findings(cells: Sequence[CellTrials], seed: int) -> Iterator[Finding]:
+    """Give the work of the jobs under each policy, and its price against the reference."""
+    for cell in cells:
+        if not cell.is_loaded:
+            continue
+        reference = _reference(cells, cell.load)
+        yield _work_finding(cell, reference)
+        if reference is not None and reference is not cell:
+            price = _price_finding(cell, reference, seed)
+            if price is not None:
+                yield price
+
+
+def _reference(cells: Sequence[CellTrials], load: str) -> CellTrials | None:
+    named = {cell.policy: cell for cell in cells if cell.load == load and cell.is_loaded}
+    return next((named[name] for name in REFERENCES if name in named), None)
+
+
+def _work_finding(cell: CellTrials, reference: CellTrials | None) -> Finding:
+    rates = [work_of(trial) for trial in cell.trials]
+    shares = [cpu_share(trial) for trial in cell.trials]
+    parked = [each for trial in cell.trials for each in parked_of(trial)]
+    most = max((work_of(trial) for trial in reference.trials), default=0.0) if reference else 0.0
+    is_starved = max(rates) <= STARVED_SHARE * most or max(rates) == 0
+    verdict = "starved" if is_starved else "parked" if any(each.has_resumed for each in parked) else "runs"
+    return finding(
+        "best_effort",
+        cell.subject,
+        verdict,
+        estimates={
+            "rate": mean_over_trials(rates, "iterations/s", "iterations while the jobs are there"),
+            "cpu_share": mean_over_trials(
+                [100 * share for share in shares], "percent", "CPU time over that of the CPUs"
+            ),
+        },
+        facts={
+            "trials": len(cell.trials),
+            "iterations": int(sum(float(trial.bins.iterations.sum()) for trial in cell.trials)),
+            "parked": len(parked),
+            "parked_s": sum(each.high - each.low for each in parked),
+            "longest_parked_s": max((each.high - each.low for each in parked), default=0.0),
+            "resumed": sum(each.has_resumed for each in parked),
+            "parked_from_s": PARKED_S,
+        },
+        evidence=cell.evidence(("end_ns",), "iterations per second", "iterations.bin"),
+    )
+
+
+def _price_finding(cell: CellTrials, reference: CellTrials, seed: int) -> Finding | None:
+    """Hold the work of the jobs against that under the reference, block by block."""
+    pairs = paired(cell, reference)
+    ratios = [ratio_of(work_counts(first), work_counts(second), "mean", seed) for first, second in pairs]
+    found = [each for each in ratios if each is not None]
+    if not found:
+        return None
+    ratio = combined(found)
+    totals = [(float(a.bins.iterations.sum()), float(b.bins.iterations.sum())) for a, b in pairs]
+    whole = sum(second for _, second in totals) / sum(first for first, _ in totals)
+    return finding(
+        "price",
+        {**cell.subject, "reference": reference.policy},
+        price_verdict(ratio, PRICE_MARGIN),
+        estimates={"ratio": ratio},
+        facts={
+            "trials": len(found),
+            "lost_percent": 100 * (1 - (ratio.value or 0.0)),
+            "lost_in_whole_percent": 100 * (1 - whole),
+            "margin_percent": 100 * PRICE_MARGIN,
+        },
+        evidence=cell.evidence(("end_ns",), "iterations over those of the reference", "iterations.bin"),
+        warnings=(ONE_TRIAL,) if len(found) == 1 else (),
+    )
+
+
+def paired(cell: CellTrials, other: CellTrials) -> list[tuple[Observed, Observed]]:
+    """Give the trials of the other cell and of this one by repetition; two lone files are a pair."""
+    theirs = {trial.block: trial for trial in other.trials}
+    own = {trial.block: trial for trial in cell.trials}
+    pairs = [(theirs[block], own[block]) for block in sorted(own.keys() & theirs.keys())]
+    if not pairs and len(own) == len(theirs) == 1:
+        return [(other.trials[0], cell.trials[0])]
+    return pairs
+
+
+def work_counts(trial: Observed) -> Vector:
+    """Give the iterations of each bin while the jobs are there."""
+    bins = trial.bins
+    return bins.iterations[trial.phases.jobs.holds(bins.start_s, bins.width_s)]

@@ -1,0 +1,1 @@
+"""Trials inside a virtual machine whose kernel has the scheduling class."""

@@ -1,0 +1,287 @@
+"""Figures of the colocation report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from steelyard.report.charts.parts import is_wide
+from steelyard.report.charts.theme import MUTED, assign_colours
+from steelyard.report.dataset import dataset
+from steelyard.report.page import Figure
+from steelyard.studies.colocation.findings.isolation import BEFORE
+from steelyard.studies.colocation.findings.verdicts import Isolation
+from steelyard.studies.colocation.report.charts import (
+    FULL_PANEL,
+    HALF_PANEL,
+    policy_panels,
+    protection,
+    tails,
+    timeline,
+)
+from steelyard.studies.colocation.tables import QUANTILES, read_bins, read_quantiles
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from steelyard.model import Finding, FindingSet
+
+    Row = dict[str, str | int | float | bool | None]
+
+S_TO_MS: Final = 1e3
+MEAN_PART: Final = "mean latency [ms]"
+P99_PART: Final = "99th percentile of latency [ms]"
+WORK_PART: Final = "iterations of the jobs per bin"
+PARTS: Final = (MEAN_PART, P99_PART, WORK_PART)
+PREFERRED: Final = {
+    "none": MUTED,
+    "weights": "#D55E00",
+    "idle": "#E69F00",
+    "be": "#0072B2",
+    "fifo": "#009E73",
+    "nice": "#CC79A7",
+    "cpu-idle": "#A6761D",
+    "default": "#C0392B",
+    "be-no-entry": "#56B4E9",
+    "be-no-exit": "#8C6BB1",
+    "be-no-local": "#1B9E9E",
+}
+MOST_ROWS: Final = 12_000
+"""Rows of a figure over time; with more of them neighbouring bins are left out evenly."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shown:
+    """What the figures show.
+
+    Parameters
+    ----------
+    findings : FindingSet
+        All findings.
+    bins : polars.DataFrame
+        The table of bins, median over repetitions, without the A/A twin.
+    quantiles : polars.DataFrame or None
+        Latencies by share of slower requests; ``None`` where only bins are known.
+    policies, loads : tuple of str
+        In order of the plan.
+    """
+
+    findings: FindingSet
+    bins: pl.DataFrame
+    quantiles: pl.DataFrame | None
+    policies: tuple[str, ...]
+    loads: tuple[str, ...]
+
+    @property
+    def colours(self) -> dict[str, str]:
+        """One colour per policy."""
+        return assign_colours(self.policies, PREFERRED)
+
+    @property
+    def suffix(self) -> str:
+        """Words for a title that say if anything shown was not measured here."""
+        origins = dict.fromkeys(
+            str(each.facts["origin"])
+            for each in self.findings.of("isolation")
+            if each.facts["origin"] != "measured"
+        )
+        return f" ({', '.join(origins)})" if origins else ""
+
+
+def shown_of(folder: Path, findings: FindingSet) -> Shown:
+    """Read what the figures show: the tables that the analysis wrote.
+
+    Raises
+    ------
+    DataError
+        If a table is absent or damaged.
+    """
+    bins = read_bins(folder).filter(~pl.col("twin"))
+    chosen = findings.of("isolation")
+    policies = tuple(dict.fromkeys(each.subject["policy"] for each in chosen))
+    loads = tuple(dict.fromkeys(each.subject["load"] for each in chosen))
+    middle = (
+        bins.filter(pl.col("policy").is_in(policies))
+        .group_by("policy", "load", "start_s", maintain_order=True)
+        .agg(pl.col("mean_s", "p99_s").median(), pl.col("iterations").mean())
+    )
+    has_quantiles = (folder / "tables" / f"{QUANTILES}.csv").exists()
+    return Shown(findings, middle, read_quantiles(folder) if has_quantiles else None, policies, loads)
+
+
+def timeline_figure(shown: Shown) -> Figure | None:
+    """Give latency over time with the iterations of the jobs below."""
+    if not shown.policies:
+        return None
+    rows: list[Row] = []
+    step = max(1, len(PARTS) * shown.bins.height // MOST_ROWS)
+    columns = ((MEAN_PART, "mean_s", S_TO_MS), (P99_PART, "p99_s", S_TO_MS), (WORK_PART, "iterations", 1.0))
+    for part, column, scale in columns:
+        for row in shown.bins.gather_every(step).to_dicts():
+            value = row[column]
+            rows.append(
+                {
+                    "policy": row["policy"],
+                    "load": row["load"],
+                    "part": part,
+                    "time_s": row["start_s"],
+                    "value": None if value is None else value * scale,
+                }
+            )
+        rows += [
+            {"policy": None, "load": load, "part": part, "time_s": moment, "value": None}
+            for load in shown.loads
+            for moment in _moments(shown)
+        ]
+    return Figure(
+        id="latency_over_time",
+        title=f"Latency of the service over time, and the work of the jobs{shown.suffix}",
+        caption="How to read it: dashed lines are where the jobs start and stop. A policy that protects the "
+        "service keeps its line flat from one to the other. Bins of 0.1 s by the time at which requests were "
+        "due; with several repetitions their median (of iterations, the mean).",
+        alternative="Mean and 99th percentile of latency over time, a colour per policy, iterations below",
+        spec=timeline(shown.colours, shown.loads, PARTS, is_wide=is_wide(shown.bins["p99_s"].to_list())),
+        datasets={"bins": dataset(rows)},
+        panel_width=FULL_PANEL,
+    )
+
+
+def panels_figure(shown: Shown) -> Figure | None:
+    """Give mean and 99th percentile over time, a panel per policy."""
+    if not shown.policies:
+        return None
+    step = max(1, shown.bins.height // MOST_ROWS)
+    rows: list[Row] = [
+        {
+            "policy": row["policy"],
+            "load": row["load"],
+            "time_s": row["start_s"],
+            "mean_ms": _ms(row["mean_s"]),
+            "p99_ms": _ms(row["p99_s"]),
+            "is_moment": False,
+        }
+        for row in shown.bins.gather_every(step).to_dicts()
+        if row["mean_s"] is not None
+    ]
+    rows += [
+        {
+            "policy": each.subject["policy"],
+            "load": each.subject["load"],
+            "time_s": moment,
+            "mean_ms": None,
+            "p99_ms": None,
+            "is_moment": True,
+        }
+        for each in shown.findings.of("isolation")
+        for moment in _moments(shown)
+    ]
+    return Figure(
+        id="policies_over_time",
+        title=f"Mean and 99th percentile, policy by policy{shown.suffix}",
+        caption="How to read it: the thick line is the mean of each bin, the thin one its 99th percentile; "
+        "all panels have one logarithmic scale, so that policies can be compared.",
+        alternative="A panel per policy with mean and 99th percentile of latency over time",
+        spec=policy_panels(shown.colours, shown.loads),
+        datasets={"panels": dataset(rows)},
+        panel_width=HALF_PANEL,
+    )
+
+
+def protection_figure(shown: Shown) -> Figure | None:
+    """Give what the service suffers over what the jobs get done."""
+    prices = {_key(each): each for each in shown.findings.of("price")}
+    references = list(dict.fromkeys(each.subject["reference"] for each in prices.values()))
+    if len(references) != 1:
+        return None
+    rows = [
+        row
+        for each in shown.findings.of("isolation")
+        if (row := _protection_row(each, prices, references[0])) is not None
+    ]
+    loads = list(dict.fromkeys(str(row["load"]) for row in rows))
+    if not rows:
+        return None
+    tolerance = float(rows[0]["tolerance"] or 0.0)
+    against = {str(each.facts["reference"]) for each in shown.findings.of("isolation")} - {BEFORE}
+    colours = {name: shown.colours[name] for name in dict.fromkeys(str(row["policy"]) for row in rows)}
+    return Figure(
+        id="protection_and_price",
+        title=f"What a policy protects, and what it costs{shown.suffix}",
+        caption="How to read it: further down the service is better protected, further right the jobs get "
+        f"more done. Below the dashed line the service counts as isolated. Work under {references[0]} is "
+        "100 %.",
+        alternative="Change of the mean latency over the work of the jobs, a point per policy",
+        spec=protection(colours, loads, tolerance, references[0], against.pop() if against else BEFORE),
+        datasets={"policies": dataset(rows)},
+    )
+
+
+def _protection_row(each: Finding, prices: dict[tuple[str, str], Finding], reference: str) -> Row | None:
+    price = prices.get(_key(each))
+    if price is None and each.subject["policy"] != reference:
+        return None
+    work = None if price is None else price.estimates["ratio"]
+    change = each.estimates["ratio"]
+    if each.verdict == Isolation.BOUND.value:  # what the others are held against is no different from itself
+        change = replace(change, value=1.0, low=None, high=None)
+    return {
+        "policy": each.subject["policy"],
+        "load": each.subject["load"],
+        "work_percent": 100.0 if work is None else _percent(work.value),
+        "work_low": None if work is None else _percent(work.low),
+        "work_high": None if work is None else _percent(work.high),
+        "change_percent": _change(change.value),
+        "change_low": _change(change.low),
+        "change_high": _change(change.high),
+        "verdict": each.verdict,
+        "tolerance": each.facts["tolerance_percent"],
+    }
+
+
+def tail_figure(shown: Shown) -> Figure | None:
+    """Give the share of requests that are slower than a latency."""
+    if shown.quantiles is None or shown.quantiles.is_empty():
+        return None
+    rows: list[Row] = [
+        {
+            "policy": row["policy"],
+            "load": row["load"],
+            "stretch": row["stretch"],
+            "share_percent": 100 * row["slower_share"],
+            "latency_ms": row["latency_s"] * S_TO_MS,
+        }
+        for row in shown.quantiles.to_dicts()
+        if row["policy"] in shown.policies and row["latency_s"] > 0
+    ]
+    return Figure(
+        id="tail_of_latency",
+        title=f"How many requests are slower than what{shown.suffix}",
+        caption="How to read it: where a line meets 1 % is the 99th percentile. Full lines are requests "
+        "beside the jobs, dashed ones before them; all repetitions together.",
+        alternative="Share of slower requests over latency on logarithmic axes, a colour per policy",
+        spec=tails(shown.colours, shown.loads),
+        datasets={"tails": dataset(rows)},
+    )
+
+
+def _moments(shown: Shown) -> tuple[float, ...]:
+    facts = shown.findings.of("settings")[0].facts
+    return tuple(float(facts[name] or 0.0) for name in ("jobs_start_s", "jobs_stop_s"))
+
+
+def _key(each: Finding) -> tuple[str, str]:
+    return each.subject["policy"], each.subject["load"]
+
+
+def _ms(value: float | None) -> float | None:
+    return None if value is None else value * S_TO_MS
+
+
+def _percent(value: float | None) -> float | None:
+    return None if value is None else 100 * value
+
+
+def _change(value: float | None) -> float | None:
+    return None if value is None else 100 * (value - 1)

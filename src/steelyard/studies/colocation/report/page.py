@@ -1,0 +1,89 @@
+"""The report of the colocation study: a page of findings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from steelyard.report.page import Notice
+from steelyard.studies.colocation import STUDY
+from steelyard.studies.colocation.observed import Origin
+from steelyard.studies.colocation.report.answer import answer, cards
+from steelyard.studies.colocation.report.figures import shown_of
+from steelyard.studies.colocation.report.sections import sections
+from steelyard.studies.colocation.report.sentences import PHRASING
+from steelyard.studies.report_frame import read_reported, where_and_when
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from steelyard.model import FindingSet, Plan
+    from steelyard.record.provenance import Provenance
+    from steelyard.report.page import Page
+
+
+def build(folder: Path) -> Page:
+    """Give the report of a result folder.
+
+    Parameters
+    ----------
+    folder : Path
+        With ``findings.json`` and ``tables/``, as ``steelyard analyse`` leaves it.
+
+    Raises
+    ------
+    DataError
+        If findings, plan, tables or provenance are absent or damaged.
+    """
+    read = read_reported(folder)
+    return read.page(
+        STUDY.question,
+        about=_about(read.provenance, read.findings, read.plan),
+        answer=answer(read.findings),
+        cards=cards(read.findings),
+        notices=_notices(read.findings, read.provenance),
+        sections=sections(read.findings, read.plan, read.provenance, shown_of(folder, read.findings)),
+    )
+
+
+def _about(provenance: Provenance | None, findings: FindingSet, plan: Plan) -> Iterator[tuple[str, str]]:
+    is_imported = plan.options.get("mode") == "import"
+    if not is_imported:
+        yield from where_and_when(provenance)
+    if provenance is not None and is_imported:
+        yield "files", ", ".join(origin.file_name for origin in provenance.origins)
+    yield "repetitions", str(findings.of("settings")[0].facts["repetitions"])
+    yield "plan", plan.id[:12]
+
+
+def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[Notice]:
+    origins = {str(each.facts["origin"]) for each in findings.of("isolation")}
+    if Origin.SIMULATED in origins:
+        text = "Trials marked as simulated were computed by a model of a scheduler; no service was measured"
+        yield Notice("Simulated", (text,), tone="warn")
+    if findings.of("settings")[0].facts["closed_loop"]:
+        text = (
+            "Requests were sent by clients that wait for each answer before they send again: while the "
+            "service is slow they ask for less, so that the latencies hide what users would meet"
+        )
+        yield Notice("A closed loop", (text,), tone="warn")
+    if Origin.GUEST in origins:
+        text = (
+            "Trials were executed in a virtual machine whose time is counted in instructions: they compare "
+            "policies with each other, and say nothing about the speed of this host. Its processors share "
+            "what it can do, so that jobs slow all down: policies are held against fifo beside the same jobs"
+        )
+        yield Notice("Measured in a virtual machine", (text,))
+    absent = [each for each in findings.of("availability") if each.verdict == "unavailable"]
+    if absent:
+        yield Notice("Unavailable here", tuple(PHRASING.say(each).text for each in absent))
+    ended = findings.of("ended_early")
+    if ended:
+        yield Notice("Trials that ended early", tuple(PHRASING.say(each).text for each in ended), tone="warn")
+    noisy = [each for each in findings.of("quiet_machine") if each.verdict == "not quiet"]
+    if noisy:
+        yield Notice(
+            "The machine was not quiet", tuple(PHRASING.say(each).text for each in noisy), tone="warn"
+        )
+    if provenance is not None and provenance.notes:
+        yield Notice("Remarks", provenance.notes, tone="warn")

@@ -1,0 +1,114 @@
+"""Sections of the colocation report, in order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from steelyard.report.page import Pairs, Section
+from steelyard.studies.colocation.policies import POLICIES
+from steelyard.studies.colocation.report import figures, tables
+from steelyard.studies.colocation.report.sentences import PHRASING
+from steelyard.studies.report_blocks import listed, present
+from steelyard.studies.report_repeat import repeat_section
+
+if TYPE_CHECKING:
+    from steelyard.model import FindingSet, Plan
+    from steelyard.record.provenance import Provenance
+    from steelyard.studies.colocation.report.figures import Shown
+
+GLOSSARY: Final = (
+    ("service", "the latency-critical program whose answers somebody waits for"),
+    ("jobs", "best-effort work that may take any time, and any CPU that the service leaves"),
+    ("latency", "from the time a request was due to its answer, whether or not it was sent in time"),
+    ("before, beside", "the stretch of a trial before the jobs start, and the one in which they are there"),
+    ("isolated", "the whole interval of the change of the mean latency lies below the tolerance"),
+    ("price", "work that the jobs lose under a policy, against the reference policy at the same load"),
+    ("parked", "jobs that exist but do not get on: no iteration ends and they use no CPU time"),
+    ("repetition", "one trial of each policy and load, all with the same arrivals"),
+)
+
+
+def sections(
+    findings: FindingSet, plan: Plan, provenance: Provenance | None, shown: Shown
+) -> tuple[Section, ...]:
+    """Give all sections that have something to show."""
+    made = (
+        Section(
+            "protection",
+            "Does the policy protect the service?",
+            "",
+            present(
+                figures.timeline_figure(shown),
+                tables.effect_table(findings),
+                figures.protection_figure(shown),
+                tables.CONTESTS.build(findings.of("contest")),
+                figures.panels_figure(shown),
+            ),
+        ),
+        Section(
+            "tail",
+            "And the slowest requests?",
+            "A mean hides them; people who wait do not.",
+            present(figures.tail_figure(shown), tables.tail_table(findings)),
+        ),
+        Section(
+            "price",
+            "What do the jobs get done?",
+            "",
+            present(
+                tables.work_table(findings),
+                tables.usage_table(findings),
+                listed(
+                    PHRASING,
+                    [
+                        *findings.of("throttled"),
+                        *(each for each in findings.of("drain") if each.verdict == "not drained"),
+                    ],
+                ),
+            ),
+        ),
+        Section(
+            "checks",
+            "How does the scheduler keep its rule?",
+            "No best-effort thread runs while a thread of the service waits for a CPU that it may use.",
+            present(tables.CHECKS.build(findings.of("check")), listed(PHRASING, findings.of("strictness"))),
+        ),
+        Section(
+            "head",
+            "Do short requests wait behind long ones?",
+            "",
+            present(tables.HEAD_OF_LINE.build(findings.of("head_of_line"))),
+        ),
+        Section(
+            "client",
+            "May the latencies be believed?",
+            "A client that sends late, or that waits for answers before it sends again, hides what it should "
+            "measure; and what two cells that are alike seem to differ by, no policy may be credited with.",
+            present(
+                tables.CLIENT_ERRORS.build(findings.of("client_error")),
+                listed(PHRASING, [*findings.of("waiting_client"), *findings.of("a_a")]),
+            ),
+        ),
+        Section(
+            "limits",
+            "What this report cannot say",
+            "",
+            present(
+                listed(
+                    PHRASING,
+                    [
+                        *(each for each in findings.of("availability") if each.verdict == "unavailable"),
+                        *findings.of("ended_early"),
+                        *findings.of("quiet_machine"),
+                    ],
+                )
+            ),
+        ),
+        repeat_section(provenance, PHRASING, findings, plan),
+        Section("words", "Words used here", "", (Pairs("", (*GLOSSARY, *_policies(shown))),)),
+    )
+    return tuple(section for section in made if section.blocks)
+
+
+def _policies(shown: Shown) -> list[tuple[str, str]]:
+    return [(name, POLICIES[name].title) for name in shown.policies if name in POLICIES]

@@ -1,0 +1,1 @@
+"""The scheduling class simulated without a kernel."""

@@ -1,0 +1,1 @@
+"""Cost models of messages and their rivals."""

@@ -1,0 +1,87 @@
+"""The report of the communication study: a page of findings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from steelyard.report.page import Notice
+from steelyard.studies.communication import STUDY
+from steelyard.studies.communication.report.answer import answer, cards
+from steelyard.studies.communication.report.data import shown_of
+from steelyard.studies.communication.report.sections import sections
+from steelyard.studies.communication.report.sentences import PHRASING
+from steelyard.studies.report_frame import read_reported, where_and_when
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from steelyard.model import FindingSet, Plan
+    from steelyard.record.provenance import Provenance
+    from steelyard.report.page import Page
+
+
+def build(folder: Path) -> Page:
+    """Give the report of a result folder.
+
+    Parameters
+    ----------
+    folder : Path
+        With ``findings.json`` and ``models/``, as ``steelyard analyse`` leaves it.
+
+    Raises
+    ------
+    DataError
+        If findings, plan, models or provenance are absent or damaged.
+    """
+    read = read_reported(folder)
+    return read.page(
+        STUDY.question,
+        about=_about(read.provenance, read.plan),
+        answer=answer(read.findings),
+        cards=cards(read.findings),
+        notices=_notices(read.findings, read.provenance),
+        sections=sections(
+            read.findings, read.plan, read.provenance, shown_of(folder, read.plan, read.findings)
+        ),
+    )
+
+
+def _about(provenance: Provenance | None, plan: Plan) -> Iterator[tuple[str, str]]:
+    origins = () if provenance is None else provenance.origins
+    if origins:
+        tools = dict.fromkeys(origin.facts.get("tool", origin.importer) for origin in origins)
+        yield "recorded by", ", ".join(tools)
+        yield "imported from", ", ".join(dict.fromkeys(origin.file_name for origin in origins))
+        if date := origins[0].facts.get("date"):
+            yield "recorded", date
+    else:
+        yield from where_and_when(provenance)
+    yield "replications", str(plan.blocks)
+    yield "plan", plan.id[:12]
+
+
+def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[Notice]:
+    absent = findings.of("absent")
+    if absent:
+        yield Notice("Not measured here", tuple(PHRASING.say(each).text for each in absent))
+    missing = dict.fromkeys(PHRASING.say(each).text for each in findings.of("link_missing"))
+    if missing:
+        yield Notice("Missing from the link", tuple(missing), tone="warn")
+    changed = [each for each in findings.of("host_state") if each.verdict == "one of several"]
+    if changed:
+        text = (
+            "The host was in several states while it measured; each has models of its own, and nothing is "
+            "said from one about the other"
+        )
+        yield Notice("The host changed", (text,), tone="warn")
+    ended = findings.of("ended_early")
+    if ended:
+        yield Notice("Runs that ended early", tuple(PHRASING.say(each).text for each in ended), tone="warn")
+    noisy = [each for each in findings.of("quiet_machine") if each.verdict == "not quiet"]
+    if noisy:
+        yield Notice(
+            "The machine was not quiet", tuple(PHRASING.say(each).text for each in noisy), tone="warn"
+        )
+    if provenance is not None and provenance.notes:
+        yield Notice("Remarks", provenance.notes, tone="warn")

@@ -1,0 +1,1 @@
+"""Recorded messages in a simulator, and how well it repeats them."""

@@ -1,0 +1,149 @@
+"""Figures of a comparison: ratios with the margin, runs in their order, distributions."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from steelyard.report.charts.parts import WIDE_SPAN, log_note
+from steelyard.report.charts.theme import assign_colours
+from steelyard.report.charts.thin import MARKS_PER_CHART, envelope
+from steelyard.report.dataset import dataset
+from steelyard.report.page import Figure
+from steelyard.studies.analysis_parts import finite
+from steelyard.studies.comparison.contender import short
+from steelyard.studies.comparison.replay import recorded_runs
+from steelyard.studies.comparison.report.charts import distributions, forest_of_ratios, run_sequence
+from steelyard.studies.comparison.sample import is_outlier, values_of
+from steelyard.studies.comparison.terms import MEASURE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from steelyard.model import Plan
+    from steelyard.report.dataset import Scalar
+    from steelyard.studies.comparison.claim import Claim
+    from steelyard.studies.comparison.terms import Terms
+
+_SHARES: Final = 512
+_MIB: Final = 1 << 20
+_MS: Final = 1e6
+
+
+def forest(claims: tuple[Claim, ...]) -> Figure:
+    """Give the differences with their intervals."""
+    baselines = {claim.baseline for claim in claims}
+    rows: list[dict[str, Scalar]] = [_forest_row(claim, is_alone=len(baselines) == 1) for claim in claims]
+    margin, level = claims[0].margin, claims[0].level
+    band = (100 * (1 / (1 + margin) - 1), 100 * margin)
+    ends = [abs(float(row[key] or 0)) for row in rows for key in ("percent", "low", "high")]
+    is_wide = max(ends) > WIDE_SPAN * band[1]
+    against = short(baselines.pop()) if len(baselines) == 1 else "the baseline"
+    return Figure(
+        "ratios-forest",
+        "Differences with their intervals",
+        f"Thin lines are {100 * level:g} % intervals: one beside 0 is a difference. Thick "
+        "lines are those of the two one-sided tests: one inside the green band is equivalent."
+        + (
+            " Beside the band the axis is logarithmic, because differences are so much larger."
+            if is_wide
+            else ""
+        ),
+        "; ".join(claim.sentence for claim in claims),
+        forest_of_ratios([str(row["contender"]) for row in rows], band, against, is_wide=is_wide),
+        {"ratios": dataset(rows)},
+    )
+
+
+def _forest_row(claim: Claim, *, is_alone: bool) -> dict[str, Scalar]:
+    name = short(claim.contender)
+    has_interval = claim.low > 0 and math.isfinite(claim.high)
+    has_narrow = claim.narrow[0] > 0 and math.isfinite(claim.narrow[1])
+    return {
+        "contender": name if is_alone else f"{name} / {short(claim.baseline)}",
+        "percent": finite(100 * (claim.ratio - 1)),
+        "low": 100 * (claim.low - 1) if has_interval else None,
+        "high": 100 * (claim.high - 1) if has_interval else None,
+        "narrow_low": 100 * (claim.narrow[0] - 1) if has_narrow else None,
+        "narrow_high": 100 * (claim.narrow[1] - 1) if has_narrow else None,
+        "verdict": str(claim.verdict),
+    }
+
+
+def _axis(terms: Terms) -> str:
+    return f"{terms.metric.words} [{'MiB' if terms.metric == 'memory' else 'ms'}]"
+
+
+def _scale(terms: Terms) -> float:
+    return _MIB if terms.metric == "memory" else _MS
+
+
+def sequence(folder: Path, plan: Plan, terms: Terms) -> Figure:
+    """Give every run in the order of execution."""
+    runs = recorded_runs(folder, plan, terms)
+    names = _names(plan)
+    quantity = terms.metric.quantity
+    limits: dict[int, float] = {}
+    for number in range(len(names)):
+        values, _ = values_of(runs, number, quantity)
+        outside = values[is_outlier(values)] if values.size else values
+        limits[number] = float(outside.min()) if outside.size else math.inf
+    rows: list[dict[str, Scalar]] = []
+    for order, run in enumerate(runs):
+        value = getattr(run, quantity)
+        if value is None:
+            continue
+        is_high = value >= limits[run.contender]
+        rows.append(
+            {
+                "command": names[run.contender],
+                "position": order,
+                "value": value / _scale(terms),
+                "kind": "warm-up" if run.phase != MEASURE else "outlier" if is_high else "measured",
+                "flags": ", ".join(run.flags),
+            }
+        )
+    shown = np.array([row["value"] for row in rows], dtype=np.float64)
+    kept = envelope(shown, MARKS_PER_CHART)
+    return Figure(
+        "run-sequence",
+        "Runs in their order",
+        "A drift or a jump hits all commands alike, since they take turns. Outliers are labelled and count."
+        + log_note([shown.tolist()]),
+        f"{len(rows)} runs of {len(names)} commands over the order of execution",
+        run_sequence(assign_colours(names, {}), _axis(terms), shown.tolist()),
+        {"sequence": dataset([rows[at] for at in kept])},
+    )
+
+
+def distribution(folder: Path, plan: Plan, terms: Terms) -> Figure:
+    """Give the distribution of each command."""
+    runs = recorded_runs(folder, plan, terms)
+    names = _names(plan)
+    rows: list[dict[str, Scalar]] = []
+    for number, name in enumerate(names):
+        values, _ = values_of(runs, number, terms.metric.quantity)
+        ascending = np.sort(values[values > 0]) / _scale(terms)
+        if not ascending.size:
+            continue
+        places = np.unique(np.linspace(0, ascending.size - 1, min(ascending.size, _SHARES)).astype(int))
+        steps = [(0, 0.0), *((int(at), 100 * (int(at) + 1) / ascending.size) for at in places)]
+        rows += [
+            {"command": name, "value": float(ascending[at]), "percent": percent} for at, percent in steps
+        ]
+    shown = [float(row["value"] or 0) for row in rows]
+    return Figure(
+        "distribution",
+        "Distributions",
+        "A curve further right is slower (or larger). Steps are modes, a long end to the right are outliers."
+        + log_note([shown]),
+        "share of runs that took at most so much, one curve per command",
+        distributions(assign_colours(names, {}), _axis(terms), shown),
+        {"shares": dataset(rows)},
+    )
+
+
+def _names(plan: Plan) -> list[str]:
+    return [short(cell.levels["command"]) for cell in plan.cells if cell.levels["phase"] == MEASURE]

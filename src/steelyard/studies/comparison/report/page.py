@@ -1,0 +1,189 @@
+"""The report of a comparison: a page of findings, with every run."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from typing import TYPE_CHECKING, Final
+
+from steelyard.model.finding import read_findings
+from steelyard.model.plan import read_plan
+from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
+from steelyard.report.fills import estimate, subject, word
+from steelyard.report.page import Card, CardGroup, Notice, Page, Pairs, Section, Value
+from steelyard.report.sentence import Part, Statement
+from steelyard.report.table_spec import TableSpec, number, prose, text
+from steelyard.studies.comparison.claim import percent, signed_percent
+from steelyard.studies.comparison.contender import short
+from steelyard.studies.comparison.findings import claim_of_finding
+from steelyard.studies.comparison.report.figures import distribution, forest, sequence
+from steelyard.studies.comparison.terms import MEASURE, STUDY, planned_terms
+from steelyard.studies.comparison.text import ENDS, remaining_text, written
+from steelyard.studies.report_blocks import present
+from steelyard.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from steelyard.model import Finding, FindingSet, Plan
+    from steelyard.record.provenance import Provenance
+    from steelyard.report.fills import Fill
+    from steelyard.report.page import Table
+    from steelyard.studies.comparison.claim import Claim
+    from steelyard.studies.comparison.terms import Terms
+
+_CARD_TONES: Final = {"faster": "good", "equivalent": "good"}
+"""A contender that is slower within the margin is worth a look and no alarm."""
+
+
+def build(folder: Path) -> Page:
+    """Give the report of a comparison.
+
+    Parameters
+    ----------
+    folder : Path
+        With ``findings.json``, as ``steelyard compare`` or ``steelyard analyse`` leaves it, and the runs.
+
+    Raises
+    ------
+    DataError
+        If findings, plan or runs are absent or damaged.
+    """
+    findings = read_findings(folder / "findings.json")
+    plan = read_plan(folder / "plan.json")
+    provenance = read_provenance(folder) if (folder / PROVENANCE_NAME).exists() else None
+    terms, _ = planned_terms(plan)
+    compared = findings.of("comparison")
+    claims = tuple(map(claim_of_finding, compared))
+    return Page(
+        study=STUDY,
+        question=f"Which command takes more {terms.metric.words}?",
+        about=tuple(_about(findings, terms, provenance)),
+        answer=tuple(_answer(compared, claims)),
+        cards=(CardGroup("Verdicts", tuple(map(_card, compared, claims))),),
+        notices=tuple(_notices(findings, provenance)),
+        sections=tuple(_sections(folder, findings, claims, plan)),
+        findings={finding.id: finding for finding in findings.findings},
+    )
+
+
+def _about(findings: FindingSet, terms: Terms, provenance: Provenance | None) -> Iterator[tuple[str, str]]:
+    if provenance is not None and provenance.sessions:
+        yield "measured", provenance.sessions[0].begun_utc.replace("T", " ")[:16] + " UTC"
+        yield "host", provenance.host_id[:12] or "unknown"
+    yield "runs", str(sum(int(finding.facts.get("runs") or 0) for finding in findings.of("sample")))
+    compared = findings.of("comparison")
+    if compared:
+        claim = claim_of_finding(compared[0])
+        yield "margin", percent(claim.margin)
+        yield "level", f"{100 * claim.level:g} %"
+        end = str(compared[0].facts.get("end"))
+        yield "end", ENDS.get(end, end)
+    yield "isolation", terms.isolation
+    yield "seed", str(terms.seed)
+    yield "plan", findings.plan_id[:12]
+
+
+def _answer(compared: tuple[Finding, ...], claims: tuple[Claim, ...]) -> Iterator[Statement]:
+    for finding, claim in zip(compared, claims, strict=True):
+        yield Statement((Part(f"{claim.sentence}.", finding.id),))
+    for finding, claim in zip(compared, claims, strict=True):
+        if not claim.is_settled:
+            elapsed_s = finding.facts.get("elapsed_s")
+            said = remaining_text(claim, elapsed_s if isinstance(elapsed_s, float) else 0.0)
+            yield Statement((Part(f"{said}.", finding.id),))
+
+
+def _card(finding: Finding, claim: Claim) -> Card:
+    has_ratio = math.isfinite(claim.ratio)
+    return Card(
+        title=short(claim.contender),
+        value=f"{claim.verdict}: {_unbroken(claim.ratio)}" if has_ratio else str(claim.verdict),
+        note=f"against {short(claim.baseline)}",
+        tone="bad" if claim.is_regression else _CARD_TONES.get(str(claim.verdict), "warn"),
+        finding=finding.id,
+    )
+
+
+def _unbroken(ratio: float) -> str:
+    return signed_percent(ratio).replace(" ", "\u00a0")
+
+
+def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[Notice]:
+    notes = tuple(f"machine: {note}" for note in provenance.notes) if provenance is not None else ()
+    warnings = tuple(text for finding in findings.findings for text in finding.warnings)
+    if notes or warnings:
+        yield Notice("Read this with it", (*notes, *warnings), "warn")
+
+
+def _sections(folder: Path, findings: FindingSet, claims: tuple[Claim, ...], plan: Plan) -> Iterator[Section]:
+    terms, _ = planned_terms(plan)
+    yield Section(
+        "commands-executed",
+        "What was executed",
+        "Each command as words, without a shell of Steelyard's.",
+        (Pairs("Commands", tuple(_executed(plan))),),
+    )
+    yield Section("ratios", "Differences", "How far each command lies from its baseline.", (forest(claims),))
+    yield Section(
+        "runs",
+        "Runs",
+        "Every run, in the order in which it was executed; nothing is left out.",
+        present(
+            sequence(folder, plan, terms),
+            distribution(folder, plan, terms),
+            _table(findings, str(terms.metric)),
+        ),
+    )
+
+
+def _executed(plan: Plan) -> Iterator[tuple[str, str]]:
+    for cell in plan.cells:
+        if cell.levels["phase"] == MEASURE and cell.execution is not None:
+            yield cell.levels["command"], shlex.join(cell.execution.command)
+
+
+def _table(findings: FindingSet, metric: str) -> Table | None:
+    scale = 1 if metric == "memory" else NS_PER_S
+
+    def measured(role: str) -> Fill:
+        return estimate(role, lambda value: written(value * scale, metric))
+
+    columns = (
+        text("command", subject("command")),
+        number("median", measured("median")),
+        number(
+            "spread",
+            estimate("spread", lambda value: percent(value / 100)),
+            "scaled median absolute deviation over the median",
+        ),
+        number("least", measured("least")),
+        number("most", measured("most")),
+        number("runs", _count("runs")),
+        number("outliers", _count("outliers"), "runs far above the median; they are labelled and count"),
+        prose("flags", word("flags")),
+    )
+    note = "Spread: median absolute deviation, scaled to the sd of normal data, over the median."
+    return TableSpec("commands", "Commands", columns, note, is_key=True).build(findings.of("sample"))
+
+
+def _count(key: str) -> Fill:
+    def fill(finding: Finding) -> Value:
+        found = int(finding.facts.get(key) or 0)
+        return Value(str(found), found, finding=finding.id)
+
+    return fill
+
+
+def write_report(result: Path) -> Path:
+    """Write the report of a result folder with findings; give the page's path.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be read or written.
+    """
+    from steelyard.report.output import write_report as write_files  # noqa: PLC0415 - start-up time
+
+    return write_files(build(result), result)

@@ -1,0 +1,1 @@
+"""Executes a comparison until it is settled."""

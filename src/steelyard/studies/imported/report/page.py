@@ -1,0 +1,141 @@
+"""The report of imported results: a page of findings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from steelyard.model.finding import read_findings
+from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
+from steelyard.report.page import Notice, Page, Pairs, Prose, Section
+from steelyard.report.sentence import Phrasing, plain
+from steelyard.studies.imported import STUDY
+from steelyard.studies.imported.report.tables import (
+    cell_table,
+    comparison_table,
+    location_table,
+    published_table,
+)
+from steelyard.studies.report_frame import with_named_findings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from steelyard.model.finding import Finding, FindingSet
+    from steelyard.record.provenance import Provenance
+    from steelyard.report.page import Block
+    from steelyard.report.sentence import Statement
+
+PHRASING: Final = Phrasing(
+    {
+        "comparison": {
+            "*": "{subject.second} is {verdict} against {subject.first} ({subject.metric}): "
+            "{estimates.ratio:signed}, {estimates.ratio:change_interval}",
+            "inconclusive": "{subject.second} against {subject.first} ({subject.metric}) is inconclusive: "
+            "{estimates.ratio:signed}, {estimates.ratio:change_interval}"
+            "[; {facts.further_units:count} more runs of each would settle it]",
+            "descriptive": "{subject.second} against {subject.first} ({subject.metric}): "
+            "{estimates.ratio:signed}, but too few runs for a verdict",
+        },
+    }
+)
+MOST_SENTENCES: Final = 6
+
+
+def build(folder: Path) -> Page:
+    """Give the report of an imported result.
+
+    Parameters
+    ----------
+    folder : Path
+        With ``findings.json``, as ``steelyard analyse`` leaves it.
+
+    Raises
+    ------
+    DataError
+        If findings or provenance are absent or damaged.
+    """
+    findings = read_findings(folder / "findings.json")
+    provenance = read_provenance(folder) if (folder / PROVENANCE_NAME).exists() else None
+    notes = provenance.notes if provenance is not None else ()
+    return with_named_findings(
+        Page(
+            study=findings.study,
+            question=STUDY.question,
+            about=tuple(_about(provenance)),
+            answer=tuple(_answer(findings)),
+            cards=(),
+            notices=(Notice("Remarks of the import", notes, tone="warn"),) if notes else (),
+            sections=tuple(_sections(findings, provenance)),
+            findings={finding.id: finding for finding in findings.findings},
+        )
+    )
+
+
+def _about(provenance: Provenance | None) -> Iterator[tuple[str, str]]:
+    if provenance is None or provenance.origin is None:
+        return
+    files = provenance.origins or (provenance.origin,)
+    tool = provenance.origin.facts.get("tool", provenance.origin.importer)
+    yield "tool", tool
+    yield "files", str(len(files))
+    if date := provenance.origin.facts.get("date"):
+        yield "measured", date
+    yield "plan", provenance.plan_id[:12]
+
+
+def _answer(findings: FindingSet) -> Iterator[Statement]:
+    cells, compared = findings.of("cell"), findings.of("comparison")
+    if compared:
+        comparisons = f"{len(compared)} comparison{'s' * (len(compared) != 1)}"
+        yield plain(f"{comparisons} with the first alternative: {_counted(compared)}.")
+    samples = f"{len(cells)} sample{'s' * (len(cells) != 1)}"
+    yield plain(f"{samples} (a cell and a metric); their series: {_counted(cells)}.")
+    yield from PHRASING.say_all(compared[:MOST_SENTENCES])
+    published = findings.of("published_value")
+    if published:
+        agreeing = sum(finding.verdict == "agrees" for finding in published)
+        yield plain(
+            f"{agreeing} of {len(published)} numbers that the tool published follow from its raw values "
+            "to a relative 1e-9."
+        )
+
+
+def _counted(findings: Sequence[Finding]) -> str:
+    counts = Counter(finding.verdict for finding in findings)
+    return ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+
+
+def _sections(findings: FindingSet, provenance: Provenance | None) -> Iterator[Section]:
+    blocks: tuple[Block | None, ...] = (location_table(findings), cell_table(findings))
+    yield _section("cells", "Every sample", "Where it lies, how it scatters, how its series runs.", blocks)
+    if findings.of("comparison"):
+        lead = "Each alternative against the first; p-values are corrected within a factor and metric."
+        said = Prose(PHRASING.say_all(findings.of("comparison")[:MOST_SENTENCES]), is_list=True)
+        yield _section("comparisons", "Comparisons", lead, (said, comparison_table(findings)))
+    if findings.of("published_value"):
+        lead = "What the tool printed, and the same statistic computed here from its raw values."
+        yield _section("published", "Published values", lead, (published_table(findings),))
+    if provenance is not None and provenance.origin is not None:
+        lead = "The files, by their hashes, and what they say of the tool and the machine."
+        yield _section("origin", "Where the data come from", lead, tuple(_origins(provenance)))
+
+
+def _section(name: str, title: str, lead: str, blocks: tuple[Block | None, ...]) -> Section:
+    return Section(name, title, lead, tuple(block for block in blocks if block is not None))
+
+
+def _origins(provenance: Provenance) -> Iterator[Pairs]:
+    files = provenance.origins or ((provenance.origin,) if provenance.origin is not None else ())
+    for origin in files:
+        facts = tuple(origin.facts.items())
+        yield Pairs(
+            origin.file_name,
+            (
+                ("format", f"{origin.importer} {origin.form}".strip()),
+                ("SHA-256", origin.sha256),
+                ("size", f"{origin.byte_count} bytes"),
+                *facts,
+            ),
+        )

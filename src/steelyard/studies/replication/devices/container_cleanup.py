@@ -1,0 +1,20 @@
+"""What killed conductors left on this host."""
+
+from __future__ import annotations
+
+from steelyard.run.isolation.registry import sweep_all
+from steelyard.run.session import state_root, sweep_dead_sessions
+
+
+def sweep_places() -> list[str]:
+    """Remove what killed conductors left on this host: programs, containers, groups, folders.
+
+    On other hosts nothing needs to be swept: the keeper of a place there removes it when the connection
+    ends, see `steelyard.studies.replication.devices.remote`.
+
+    Returns
+    -------
+    list of str
+        Names of the private folders that were removed.
+    """
+    return sweep_dead_sessions(state_root(), sweep_all)

@@ -1,0 +1,86 @@
+"""Where the experiments are executed: devices of a file, or this host, and a container technology."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from steelyard.run.hosts.device import Device
+from steelyard.run.hosts.device_file import default_devices, read_devices
+from steelyard.studies.replication.cells import Host
+from steelyard.studies.replication.programs import find_programs
+from steelyard.studies.replication.settings import HERE, Ground
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from steelyard.design.technology import Technology
+    from steelyard.studies.replication.options import ReplicationOptions
+
+CONTAINERS: Final = ("docker", "podman", "crun")
+"""In the order in which they are tried."""
+
+NO_CONTAINER: Final = "`containers` is none"
+
+
+def host_here(options: ReplicationOptions, technologies: Mapping[str, Technology]) -> Host:
+    """Look at the devices, and at what this host offers.
+
+    Without a file of devices, programs of one role are executed on this host as it is and on the two devices
+    that it plays; service and database are placed on those, so that they can be swapped.
+
+    Raises
+    ------
+    StudyFileError
+        If the file of devices is wrong.
+    """
+    container, reason = container_here(options.containers, technologies)
+    devices, note = _devices(options)
+    named = tuple(devices)
+    programs = named
+    local = [name for name, device in devices.items() if device.kind == "local"]
+    if options.devices is None:
+        programs = (HERE, *named)
+    if options.devices is None or not local:
+        devices = {HERE: Device(HERE), **devices}
+        local = [HERE]
+    storages = {name: tuple(device.storages) for name, device in devices.items()}
+    return Host(
+        devices={name: device.document() for name, device in devices.items()},
+        note=note,
+        ground=Ground(storages, programs, named, container, reason, options.placement, local[0]),
+        programs=find_programs(),
+        cpus=tuple(sorted(os.sched_getaffinity(0))),
+        may_raise_priority=os.geteuid() == 0,
+    )
+
+
+def _devices(options: ReplicationOptions) -> tuple[dict[str, Device], str]:
+    if options.devices is None:
+        return default_devices()
+    return read_devices(Path(options.devices).expanduser()), ""
+
+
+def container_here(choice: str, technologies: Mapping[str, Technology]) -> tuple[str | None, str | None]:
+    """Give the container technology to use, or ``None`` and why there is none.
+
+    Parameters
+    ----------
+    choice : str
+        ``auto`` takes the first that works, ``none`` takes none.
+    technologies : mapping
+        Availability by name; each is tried when it is asked for.
+    """
+    if choice == "none":
+        return None, NO_CONTAINER
+    reasons = []
+    for name in CONTAINERS if choice == "auto" else (choice,):
+        found = technologies.get(name)
+        if found is not None and found.available:
+            return name, None
+        reason = "is not known" if found is None else found.reason or "does not work"
+        reasons.append((name, reason, getattr(found, "repair", None) or ""))
+    name, reason, repair = reasons[0]
+    others = f"; nor is there {' or '.join(each for each, _, _ in reasons[1:])}" if reasons[1:] else ""
+    return None, f"{name}: {reason}{others}{f' (repair: {repair})' if repair else ''}"

@@ -1,0 +1,83 @@
+"""The report of the replication study: a page of findings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from steelyard.report.page import Notice
+from steelyard.studies.replication import STUDY
+from steelyard.studies.replication.findings.lateness import LATE
+from steelyard.studies.replication.report.answer import answer, cards
+from steelyard.studies.replication.report.figures import shown_of
+from steelyard.studies.replication.report.sections import sections
+from steelyard.studies.replication.report.sentences import PHRASING
+from steelyard.studies.report_frame import read_reported, where_and_when
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from steelyard.model import FindingSet, Plan
+    from steelyard.record.provenance import Provenance
+    from steelyard.report.page import Page
+
+
+def build(folder: Path) -> Page:
+    """Give the report of a result folder.
+
+    Parameters
+    ----------
+    folder : Path
+        With ``findings.json`` and ``tables/``, as ``steelyard analyse`` leaves it.
+
+    Raises
+    ------
+    DataError
+        If findings, plan, tables or provenance are absent or damaged.
+    """
+    read = read_reported(folder)
+    return read.page(
+        STUDY.question,
+        about=_about(read.provenance, read.findings, read.plan),
+        answer=answer(read.findings),
+        cards=cards(read.findings),
+        notices=_notices(read.findings, read.provenance),
+        sections=sections(read.findings, read.plan, read.provenance, shown_of(folder, read.findings)),
+    )
+
+
+def _about(provenance: Provenance | None, findings: FindingSet, plan: Plan) -> Iterator[tuple[str, str]]:
+    yield from where_and_when(provenance)
+    yield "devices", str(len(findings.of("device")))
+    yield "repetitions", str(plan.blocks)
+    yield "plan", plan.id[:12]
+
+
+def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[Notice]:
+    played = sorted(each.subject["device"] for each in findings.of("device") if each.verdict == "played")
+    if played:
+        text = (
+            f"{', '.join(played)}: parts of one machine with stated limits. What they differ by says "
+            "something about these limits, nothing about other hardware"
+        )
+        yield Notice("Played devices", (text,), tone="warn")
+    failed = findings.of("failed_benchmark")
+    if failed:
+        texts = tuple(PHRASING.say(each).text for each in failed)
+        yield Notice("Benchmarks that fail, which is a result", texts, tone="warn")
+    absent = findings.of("availability")
+    if absent:
+        yield Notice("Unavailable here", tuple(PHRASING.say(each).text for each in absent))
+    ended = findings.of("ended_early")
+    if ended:
+        yield Notice("Runs that ended early", tuple(PHRASING.say(each).text for each in ended), tone="warn")
+    late = [each for each in findings.of("driver_lateness") if each.verdict == LATE]
+    if late:
+        texts = tuple(PHRASING.say(each).text for each in late)
+        yield Notice("The load driver was late", texts, tone="warn")
+    noisy = [each for each in findings.of("quiet_machine") if each.verdict == "not quiet"]
+    if noisy:
+        texts = tuple(PHRASING.say(each).text for each in noisy)
+        yield Notice("The machine was not quiet", texts, tone="warn")
+    if provenance is not None and provenance.notes:
+        yield Notice("Remarks", provenance.notes, tone="warn")

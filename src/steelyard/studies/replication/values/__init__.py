@@ -1,0 +1,1 @@
+"""Values of the runs of an experiment."""

@@ -1,0 +1,156 @@
+"""The answer of the scaling report: a few sentences, and cards to see at a glance."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from steelyard.report.page import Card, CardGroup
+from steelyard.report.sentence import fill, join, plain
+from steelyard.report.slots import (
+    rounded,
+    rounded_change,
+    rounded_change_interval,
+    rounded_interval,
+)
+from steelyard.studies.scaling.findings.program import IGNORED
+from steelyard.studies.scaling.findings.recommendations import CROWDED, DESCRIPTIVE, FITTING, UNDECIDED
+from steelyard.studies.scaling.findings.strategy import contender_of
+from steelyard.studies.scaling.report.sentences import PHRASING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from steelyard.model import Estimate, Finding, FindingSet
+    from steelyard.report.sentence import Statement
+
+MOST_RECOMMENDATIONS: Final = 4
+
+
+def answer(findings: FindingSet) -> tuple[Statement, ...]:
+    """Give the answer: which strategy when, or how far the program scales; then what was expected."""
+    is_packets = bool(findings.of("recommendation"))
+    statements = [
+        *(map(_whole, recommendations(findings)) if is_packets else _of_program(findings)),
+        *_counts(findings),
+    ]
+    return tuple(statements) or (plain("No speed-up follows from these runs."),)
+
+
+def recommendations(findings: FindingSet) -> list[Finding]:
+    """Give the recommendations of the deepest queues, for several workers."""
+    several = [each for each in findings.of("recommendation") if each.subject["crowd"] in {FITTING, CROWDED}]
+    deepest = max((int(each.subject["depth"]) for each in several), default=0)
+    return [each for each in several if int(each.subject["depth"]) == deepest][:MOST_RECOMMENDATIONS]
+
+
+def _of_program(findings: FindingSet) -> Iterator[Statement]:
+    points = [each for each in findings.of("speedup") if each.estimates["speedup"].value is not None]
+    if not points:
+        yield plain("No speed-up follows from these runs: too few numbers of workers finished.")
+        return
+    for finding in findings.of("thread_count"):
+        if finding.verdict == IGNORED:
+            yield _whole(finding)
+    fitting = [each for each in points if not each.facts["oversubscribed"]]
+    if fitting:
+        yield _whole(fitting[-1])
+    for claim in ("peak", "amdahl", "usl", "no_law"):
+        for finding in findings.of(claim)[:1]:
+            yield _whole(finding)
+    for finding in findings.of("oversubscription")[-1:]:
+        yield _whole(finding)
+
+
+def _whole(finding: Finding) -> Statement:
+    """Give a sentence of its own, which begins with a capital letter and ends."""
+    first, *others = fill(PHRASING.template(finding), finding)
+    begun = replace(first, text=first.text[:1].upper() + first.text[1:])
+    return join((begun, *others), ".", findings=[finding])
+
+
+def _counts(findings: FindingSet) -> Iterator[Statement]:
+    expected = findings.of("hypothesis")
+    if expected:
+        verdicts = Counter(each.verdict for each in expected)
+        listed = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
+        counted = "1 expectation was" if len(expected) == 1 else f"{len(expected)} expectations were"
+        yield plain(f"{counted} written down before: {listed}.")
+    claims = findings.of("source_claim")
+    if claims:
+        wrong = sum(each.verdict == "contradicts" for each in claims)
+        yield plain(
+            f"{len(claims) - wrong} of {len(claims)} numbers that the source's text draws from these data "
+            f"follow "
+            f"from them; {wrong} do not."
+        )
+
+
+def cards(findings: FindingSet) -> tuple[CardGroup, ...]:
+    """Give the recommendations, or the speed-ups of a program, as cards."""
+    chosen = recommendations(findings)
+    if chosen:
+        return (CardGroup("Which strategy", tuple(map(_recommended, chosen))),)
+    points = [each for each in findings.of("speedup") if each.facts["workers"] != 1]
+    if not points:
+        return ()
+    if "strategy" in points[0].subject:
+        return (CardGroup("Largest speed-up of each strategy", tuple(map(_peak, _peaks(findings)))),)
+    return (CardGroup("Speed-up", tuple(map(_reached, points))),)
+
+
+def _peaks(findings: FindingSet) -> Iterator[Finding]:
+    """Give the peaks of the largest packets at the deepest queues."""
+    peaks = list(findings.of("peak"))
+    for name in ("depth", "mean_work"):
+        largest = max((int(each.subject[name]) for each in peaks), default=0)
+        peaks = [each for each in peaks if int(each.subject[name]) == largest]
+    yield from peaks
+
+
+def _peak(finding: Finding) -> Card:
+    of, estimate = finding.subject, finding.estimates["speedup"]
+    return Card(
+        f"{contender_of(of)}, {of['load']} load, W = {of['mean_work']}, depth {of['depth']}",
+        rounded(estimate),
+        f"with {finding.facts['workers']} workers; {rounded_interval(estimate)}",
+        finding=finding.id,
+    )
+
+
+def _recommended(finding: Finding) -> Card:
+    is_certain = finding.verdict not in {UNDECIDED, DESCRIPTIVE}
+    note = _over_lock_free(finding.estimates["over_lock_free"])
+    if not is_certain:
+        note = f"{finding.facts['best']} has the highest score"
+    return Card(
+        f"{finding.subject['load']} load, depth {finding.subject['depth']}, {finding.subject['crowd']}",
+        finding.verdict,
+        note,
+        tone="good" if is_certain else "plain",
+        finding=finding.id,
+    )
+
+
+def _over_lock_free(gain: Estimate) -> str:
+    """Say what a recommended strategy gains, claiming no more than the interval does."""
+    if gain.value is None or gain.low is None or gain.high is None:
+        return "LockFree itself"
+    certain = "" if gain.low > 1 or gain.high < 1 else "not certainly faster than LockFree: "
+    against = " against LockFree" if not certain else ""
+    return f"{certain}{rounded_change(gain)}{against}, {rounded_change_interval(gain)}"
+
+
+def _reached(finding: Finding) -> Card:
+    estimate = finding.estimates["speedup"]
+    crowd = ", more than cores" if finding.facts["oversubscribed"] else ""
+    tone = {"ideal": "good", "above ideal": "good", "shy of ideal": "warn"}.get(finding.verdict, "plain")
+    is_lost = estimate.value is None
+    return Card(
+        f"{finding.subject['workers']} workers{crowd}",
+        finding.verdict if is_lost else rounded(estimate),
+        "no run was completed" if is_lost else f"{finding.verdict}; {rounded_interval(estimate)}",
+        tone="bad" if is_lost else "plain" if finding.facts["oversubscribed"] else tone,
+        finding=finding.id,
+    )

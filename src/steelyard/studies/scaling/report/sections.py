@@ -1,0 +1,211 @@
+"""Sections of the scaling report, in order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from steelyard.report.page import Section
+from steelyard.studies.report_blocks import listed, present
+from steelyard.studies.report_repeat import repeat_section
+from steelyard.studies.scaling.findings.recommendations import FITTING
+from steelyard.studies.scaling.packets import UNIFORM
+from steelyard.studies.scaling.report import strategy_tables as strategies
+from steelyard.studies.scaling.report import tables
+from steelyard.studies.scaling.report.answer import recommendations
+from steelyard.studies.scaling.report.figures import overhead_figure, speedup_figure
+from steelyard.studies.scaling.report.sentences import PHRASING
+from steelyard.studies.scaling.report.words import GLOSSARY, PACKETS_GLOSSARY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from steelyard.model import Finding, FindingSet, Plan
+    from steelyard.record.provenance import Provenance
+    from steelyard.report.page import Block
+
+MOST_SENTENCES: Final = 6
+
+
+def sections(findings: FindingSet, plan: Plan, provenance: Provenance | None) -> tuple[Section, ...]:
+    """Give all sections that have something to show."""
+    made = (
+        Section(
+            "choose",
+            "Which strategy to use when, and why",
+            "Scores over all measured combinations of a situation; below, the reasons, as far as they "
+            "were tested.",
+            present(
+                strategies.RECOMMENDATIONS.build(findings.of("recommendation")),
+                strategies.choice_table(findings),
+                listed(PHRASING, list(_reasons(findings))),
+            ),
+        ),
+        Section(
+            "speedup",
+            "How far does it scale?",
+            "",
+            present(
+                speedup_figure(findings),
+                _speedups(findings),
+                tables.PEAKS.build(findings.of("peak")),
+                tables.CROWDING.build(findings.of("oversubscription")),
+            ),
+        ),
+        Section(
+            "expected",
+            "What was expected, and what came",
+            "The expectations stand in the plan, written before the first run.",
+            present(tables.HYPOTHESES.build(findings.of("hypothesis"))),
+        ),
+        Section(
+            "locks",
+            "What does a lock cost?",
+            "First with one worker, so that nobody contends: the pure price of taking and giving back a "
+            "lock; "
+            "then with threads that do nothing but contend for one lock.",
+            present(
+                overhead_figure(findings),
+                strategies.OVERHEADS.build(findings.of("overhead")),
+                _contests(findings),
+            ),
+        ),
+        Section(
+            "explain",
+            "What holds it back?",
+            "Three explanations, each a number that can be wrong: a dispatcher deals only so many packets; a "
+            "queue holds only so many; the heaviest source ends last.",
+            present(
+                strategies.DISPATCHER.build(findings.of("dispatcher")),
+                strategies.IMBALANCE.build(findings.of("imbalance")),
+                strategies.DEPTH.build(findings.of("depth")),
+                tables.WAITS.build(findings.of("held_back_by")),
+            ),
+        ),
+        Section(
+            "laws",
+            "Which law does it follow?",
+            "The points each fit rests on are named: workers up to the cores, and the same without the last.",
+            present(
+                tables.REGRESSIONS.build(findings.of("regression")),
+                tables.law_table(findings, "amdahl"),
+                tables.law_table(findings, "usl"),
+                _without_law(findings),
+            ),
+        ),
+        Section(
+            "winners",
+            "Who wins how often?",
+            "The fastest median of each combination; equal medians are ties and count for nobody.",
+            present(
+                strategies.WINNERS.build(findings.of("winner_count")),
+                strategies.GAINS.build(findings.of("gain")),
+            ),
+        ),
+        Section(
+            "claims",
+            "Does the source say what its data say?",
+            "Every number the text draws from these data, computed again; it agrees where the printed digits "
+            "are the computed ones, rounded or cut off.",
+            present(_contradictions(findings), _claims(findings)),
+        ),
+        Section(
+            "trust",
+            "Can the machine be trusted?",
+            "",
+            present(
+                listed(
+                    PHRASING,
+                    [
+                        *findings.of("quiet_machine"),
+                        *findings.of("identical_cells"),
+                        *findings.of("failed_runs"),
+                    ],
+                )
+            ),
+        ),
+        repeat_section(provenance, PHRASING, findings, plan),
+        Section(
+            "words",
+            "Words used here",
+            "",
+            (GLOSSARY, *((PACKETS_GLOSSARY,) if "load" in plan.factors else ())),
+        ),
+    )
+    return tuple(section for section in made if section.blocks)
+
+
+def _reasons(findings: FindingSet) -> Iterator[Finding]:
+    """Give the findings behind the recommendations; nothing where there is no strategy to choose."""
+    if not findings.of("recommendation"):
+        return
+    deepest = max(int(each.subject["depth"]) for each in findings.of("recommendation"))
+    heaviest = [
+        each
+        for each in findings.of("imbalance")
+        if each.subject["strategy"] == "LockFree" and int(each.subject["depth"]) == deepest
+    ]
+    if heaviest:
+        yield max(heaviest, key=lambda each: (int(each.subject["workers"]), int(each.subject["mean_work"])))
+        best = {
+            each.facts["best"]
+            for each in recommendations(findings)
+            if each.subject["load"] == "exponential" and each.subject["crowd"] == FITTING
+        }
+        gains = [
+            each
+            for each in findings.of("gain")
+            if each.subject["contender"] in best
+            and each.subject["load"] == "exponential"
+            and int(each.subject["depth"]) == deepest
+            and not each.facts["oversubscribed"]
+        ]
+        if gains:
+            yield max(gains, key=lambda each: (int(each.subject["workers"]), int(each.subject["mean_work"])))
+    overheads = sorted(
+        (
+            each
+            for each in findings.of("overhead")
+            if each.subject["load"] == UNIFORM and int(each.subject["depth"]) == deepest
+        ),
+        key=lambda each: int(each.subject["mean_work"]),
+    )
+    yield from (overheads[:1] + overheads[-1:]) if len(overheads) > 1 else overheads
+    yield from [each for each in findings.of("dispatcher") if int(each.subject["depth"]) == deepest][:1]
+    kept = [each for each in findings.of("oversubscription") if each.estimates["kept"].value is not None]
+    if kept:
+        yield min(kept, key=lambda each: each.estimates["kept"].value or 0.0)
+        yield max(kept, key=lambda each: each.estimates["kept"].value or 0.0)
+
+
+def _speedups(findings: FindingSet) -> Block | None:
+    """Give every point, in the terminal too where there is nothing to recommend."""
+    return replace(tables.SPEEDUP, is_key=not findings.of("recommendation")).build(findings.of("speedup"))
+
+
+def _contests(findings: FindingSet) -> Block | None:
+    """Give the tests of locks by number of workers, the fastest lock first."""
+
+    def place(finding: Finding) -> tuple[str, int, float]:
+        rate = finding.estimates["rate"].value or 0.0
+        return finding.subject["test"], int(finding.subject["workers"]), -rate
+
+    return strategies.LOCK_CONTESTS.build(sorted(findings.of("lock_contest"), key=place))
+
+
+def _claims(findings: FindingSet) -> Block | None:
+    """Give the numbers of the source's text, those that its data contradict first."""
+    chosen = sorted(findings.of("source_claim"), key=lambda each: each.verdict == "agrees")
+    return tables.SOURCE_CLAIMS.build(chosen)
+
+
+def _without_law(findings: FindingSet) -> Block | None:
+    """Say once for each set of points that it is too small."""
+    sets = {each.facts["point_set"]: each for each in findings.of("no_law")}
+    return listed(PHRASING, list(sets.values()))
+
+
+def _contradictions(findings: FindingSet) -> Block | None:
+    chosen = [each for each in findings.of("source_claim") if each.verdict == "contradicts"]
+    named = [each for each in chosen if each.facts["note"]]
+    return listed(PHRASING, named[:MOST_SENTENCES])

@@ -1,0 +1,1 @@
+"""Findings of the stability study."""

@@ -1,0 +1,251 @@
+"""Two cells compared on five statistics: the published class, and Steelyard's own verdict beside it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from steelyard.analyse.comparison.equivalence import (
+    FEWEST_UNITS,
+    Margin,
+    RatioTest,
+    Verdict,
+    ratio_test,
+    verdict_of,
+)
+from steelyard.analyse.comparison.multiplicity import benjamini_hochberg
+from steelyard.analyse.comparison.published_rule import PublishedClass, published_class
+from steelyard.analyse.intervals.bootstrap import Statistic, bootstrap_intervals
+from steelyard.analyse.intervals.clustering import choose_level, intraclass_share
+from steelyard.model import Estimate, Finding
+from steelyard.studies.analysis_parts import FEW_UNITS, SHARED_BATCHES, finding, finite, of_cells
+from steelyard.studies.stability.findings.disagreement import explain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from steelyard.analyse.intervals.bootstrap import Intervals
+    from steelyard.analyse.intervals.clustering import Units
+    from steelyard.studies.analysis_options import AnalysisOptions
+    from steelyard.studies.stability.findings.cells import CellData, Recorded
+    from steelyard.studies.stability.findings.pairs import Pair
+
+METRIC: Final = "cpu"
+KINDS: Final = ("percentile", "basic")
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One cell of a comparison, prepared once."""
+
+    cell: CellData
+    intervals: dict[Statistic, Intervals]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One pair on one statistic, before the correction for its family."""
+
+    pair: Pair
+    statistic: Statistic
+    sides: tuple[Side | None, Side | None]
+    level: str
+    test: RatioTest
+    between_share: float | None
+    p_spread: float | None
+
+    def published(self, kind: str) -> PublishedClass:
+        """Give the class from percentile or basic intervals."""
+        limits = [
+            None if side is None else getattr(side.intervals[self.statistic], kind) for side in self.sides
+        ]
+        return published_class(*limits)
+
+
+def compare_cells(recorded: Recorded, pairs: Sequence[Pair], options: AnalysisOptions) -> list[Finding]:
+    """Compare every pair on every statistic; p-values are corrected within (statistic, family)."""
+    sides = {key: _side(cell, recorded.plan.seed, options) for key, cell in recorded.cells.items()}
+    prepared = {key: side for key, side in sides.items() if side is not None}
+    found = []
+    for statistic in Statistic:
+        compared = [
+            _compare(pair, statistic, (prepared.get(pair.first), prepared.get(pair.second)), options)
+            for pair in pairs
+        ]
+        found += list(_judged(compared, options))
+    return found
+
+
+def _side(cell: CellData, seed: int, options: AnalysisOptions) -> Side | None:
+    values = cell.values(METRIC)
+    if values.size < 2:  # noqa: PLR2004 - an interval needs two values
+        return None
+    return Side(cell, bootstrap_intervals(values, options.resampling(seed, cell.number)))
+
+
+def _compare(
+    pair: Pair, statistic: Statistic, sides: tuple[Side | None, Side | None], options: AnalysisOptions
+) -> Comparison:
+    first, second = sides
+    if first is None or second is None:
+        nothing = ratio_test(np.empty(0), np.empty(0))
+        return Comparison(pair, statistic, sides, "worker", nothing, None, None)
+    level = choose_level([side.cell.labels(METRIC) for side in (first, second)])
+    units = [side.cell.units(METRIC, level) for side in (first, second)]
+    test = ratio_test(
+        units[0].statistics(statistic), units[1].statistics(statistic), options.margin(statistic)
+    )
+    shares = [share for each in units if (share := intraclass_share(each)) is not None]
+    p_spread = None
+    if not statistic.is_location and not test.is_descriptive:
+        p_spread = _spread_test(units)
+    return Comparison(pair, statistic, sides, level, test, max(shares, default=None), p_spread)
+
+
+def _spread_test(units: Sequence[Units]) -> float:
+    """Compare Brown and Forsythe's distances from the median, averaged per unit, by Welch's test."""
+    first, second = (
+        np.array([float(np.mean(np.abs(unit - np.median(unit)))) for unit in each.values]) for each in units
+    )
+    return ratio_test(first, second).p_different
+
+
+def _judged(compared: Sequence[Comparison], options: AnalysisOptions) -> Iterator[Finding]:
+    """Correct p-values within each family and write the findings."""
+    families: dict[str, list[int]] = defaultdict(list)
+    for place, each in enumerate(compared):
+        if min(each.test.units) >= FEWEST_UNITS:
+            families[each.pair.family].append(place)
+    adjusted: dict[int, tuple[float, float]] = {}
+    for places in families.values():
+        different = benjamini_hochberg([compared[place].test.p_different for place in places])
+        equivalent = benjamini_hochberg([compared[place].test.p_equivalent for place in places])
+        adjusted |= dict(zip(places, zip(different, equivalent, strict=True), strict=True))
+    for place, each in enumerate(compared):
+        p_different, p_equivalent = adjusted.get(place, (1.0, 1.0))
+        yield _finding(each, p_different, p_equivalent, options)
+
+
+def _finding(each: Comparison, p_different: float, p_equivalent: float, options: AnalysisOptions) -> Finding:
+    margin = options.margin(each.statistic)
+    verdict = verdict_of(each.test, p_different, p_equivalent, margin.level)
+    if verdict is Verdict.NA and None not in each.sides:
+        verdict = (
+            Verdict.DESCRIPTIVE
+        )  # both sides were measured, but no unit has a value, e.g. sd of one iteration
+    published = {kind: each.published(kind) for kind in KINDS}
+    first, second = each.pair.sides
+    key = each.pair.second
+    has_test = not each.test.is_descriptive
+    return finding(
+        f"{each.statistic}_comparison",
+        {
+            "statistic": each.statistic.value,
+            "metric": METRIC,
+            "workload": key.workload,
+            "input": key.subject()["input"],
+            "setup": each.pair.setup,
+            "family": each.pair.family,
+            "first": first,
+            "second": second,
+        },
+        verdict.value,
+        estimates=_estimates(each, margin),
+        facts={
+            **{f"class_{kind}": published[kind].value for kind in KINDS},
+            "disagreement": explain(published["percentile"], verdict, each, margin),
+            "unit": each.level,
+            "units_first": each.test.units[0],
+            "units_second": each.test.units[1],
+            "p_different": p_different if has_test else None,
+            "p_equivalent": p_equivalent if has_test else None,
+            "p_brown_forsythe": each.p_spread,
+            "margin_percent": 100 * margin.relative,
+            "further_units": each.test.further_units if verdict is Verdict.INCONCLUSIVE else None,
+            "between_units_share": each.between_share,
+        },
+        evidence=of_cells(
+            (side.cell.number for side in each.sides if side is not None), (METRIC,), each.statistic.value
+        ),
+        warnings=_warnings(each),
+    )
+
+
+def _estimates(each: Comparison, margin: Margin) -> dict[str, Estimate]:
+    is_ratio = each.statistic is Statistic.CV
+    found = {}
+    for role, side, units in zip(("first", "second"), each.sides, each.test.units, strict=True):
+        if side is None:
+            continue
+        factor = 100.0 if is_ratio else 1.0
+        interval = side.intervals[each.statistic].scaled(factor)
+        found[role] = Estimate(
+            finite(interval.estimate),
+            "percent" if is_ratio else "s",
+            "published-percentile-bootstrap",
+            finite(interval.percentile[0]),
+            finite(interval.percentile[1]),
+            margin.level,
+            units,
+            int(side.cell.values(METRIC).size),
+            guaranteed=False,
+        )
+    measurements = sum(int(side.cell.values(METRIC).size) for side in each.sides if side is not None)
+    found["ratio"] = Estimate(
+        finite(each.test.ratio),
+        "ratio",
+        f"{each.test.method}, second over first",
+        finite(each.test.low),
+        finite(each.test.high),
+        None if finite(each.test.low) is None else margin.level,
+        min(each.test.units),
+        measurements,
+        guaranteed=each.test.is_guaranteed and not _shares_batches(each),
+    )
+    return found
+
+
+def _shares_batches(each: Comparison) -> bool:
+    """Whether units are workers of few common batches, whose common disturbance no interval covers."""
+    if each.level != "worker":
+        return False
+    return any(
+        side is not None and np.unique(side.cell.block).size < units
+        for side, units in zip(each.sides, each.test.units, strict=True)
+    )
+
+
+def _warnings(each: Comparison) -> list[str]:
+    if None in each.sides:
+        return []
+    if each.test.is_descriptive:
+        count = min(each.test.units)
+        units = f"{count} independent unit{'s' * (count != 1)} (workers of a batch)"
+        return [f"{FEW_UNITS}: a side has {units}, a verdict needs {FEWEST_UNITS}; execute more blocks"]
+    if _shares_batches(each):
+        units = f"workers of fewer than {FEWEST_UNITS} batches"
+        return [f"{SHARED_BATCHES}: units are {units}; what disturbs a whole batch is not in the interval"]
+    return []
+
+
+def class_counts(comparisons: Iterable[Finding]) -> Iterator[Finding]:
+    """Count the published classes over workloads, per statistic, family, setup, pair and kind of interval."""
+    counts: dict[tuple[str, ...], Counter[str]] = {}
+    for each in comparisons:
+        for kind in KINDS:
+            subject = tuple(
+                each.subject[name] for name in ("statistic", "family", "setup", "first", "second")
+            )
+            counter = counts.setdefault((*subject, kind), Counter())
+            counter[str(each.facts[f"class_{kind}"])] += 1
+    names = ("statistic", "family", "setup", "first", "second", "published")
+    for values, counter in counts.items():
+        yield finding(
+            "class_counts",
+            dict(zip(names, values, strict=True)),
+            "counted",
+            facts={each.value: counter[each.value] for each in PublishedClass},
+        )

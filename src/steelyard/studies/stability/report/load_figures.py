@@ -1,0 +1,188 @@
+"""Figures over load: errors of clocks, dispersion, and shifts of the mean, each with what stands apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from steelyard.report.charts.dispersion import dispersion_by_load
+from steelyard.report.charts.forest import forest_of_shifts
+from steelyard.report.charts.parts import WIDE_SPAN, log_note
+from steelyard.report.charts.points import error_by_load
+from steelyard.report.dataset import dataset
+from steelyard.report.page import Figure
+from steelyard.report.slots import percent
+from steelyard.studies.stability.report.data import setup_order
+from steelyard.studies.stability.report.figures import FEWEST_LOADS, least_steady_first
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from steelyard.model.finding import Finding, FindingSet
+    from steelyard.studies.stability.report.subjects import Subjects
+
+ERROR_LIMITS_PERCENT: Final = (5.0, 10.0, 20.0)
+"""SOURCE: limits at which the published study counts groups."""
+
+SMALL_SHIFT_PERCENT: Final = 0.1
+"""A smaller shift does not make the axis logarithmic."""
+
+
+def error_load_figure(findings: FindingSet, subjects: Subjects) -> Figure | None:
+    """Give the relative error of the outside clock by load."""
+    rows: list[dict[str, str | int | float | bool | None]] = []
+    for finding in findings.of("outside_error"):
+        cv = finding.estimates["cv"].value
+        if cv is not None and cv > 0:
+            rows.append(_error_row(finding, cv, tolerance_percent(findings)))
+    if not rows:
+        return None
+    clocks = sorted({str(row["clock"]) for row in rows}, reverse=True)
+    return Figure(
+        id="outside_error",
+        title="How far the outside clock can be trusted under load",
+        caption="How to read it: one point per cell, the standard deviation of the outside clock's error "
+        "relative to the run time; lower is better. Dashed: 5, 10 and 20 %, the limits of the published "
+        f"study. A ring: the whole interval lies above the tolerance{_of_tolerance(findings)}. Click a name "
+        "in the legend to see it alone. The axis is logarithmic.",
+        alternative="Relative error of the outside clock by number of workers, one colour per isolation "
+        "technology",
+        spec=error_by_load(subjects.colours, clocks, ERROR_LIMITS_PERCENT),
+        datasets={"errors": dataset(rows)},
+    )
+
+
+def tolerance_percent(findings: FindingSet) -> float | None:
+    """Give the tolerance that the analysis used."""
+    for finding in findings.of("settings"):
+        value = finding.facts.get("tolerance_percent")
+        return float(value) if isinstance(value, int | float) else None
+    return None
+
+
+def _of_tolerance(findings: FindingSet) -> str:
+    tolerance = tolerance_percent(findings)
+    return "" if tolerance is None else f" of {percent(tolerance)}"
+
+
+def _error_row(
+    finding: Finding, cv: float, tolerance: float | None
+) -> dict[str, str | int | float | bool | None]:
+    mean, sd = finding.estimates["mean"].value, finding.estimates["sd"].value
+    low = finding.estimates["cv"].low
+    return {
+        "clock": finding.subject["metric"],
+        "isolation": finding.subject["isolation"],
+        "setup": finding.subject["setup"],
+        "workload": finding.subject["workload"],
+        "workers": setup_order(finding.subject["setup"])[2],
+        "cv": cv,
+        "is_apart": low is not None and tolerance is not None and low > tolerance,
+        "mean_ms": None if mean is None else mean * 1e3,
+        "sd_ms": None if sd is None else sd * 1e3,
+    }
+
+
+def dispersion_figure(findings: FindingSet, subjects: Subjects) -> Figure | None:
+    """Give the dispersion by load."""
+    rows: list[dict[str, str | int | float | bool | None]] = []
+    unit = "percent"
+    for finding in findings.of("dispersion_by_load"):
+        for role, estimate in finding.estimates.items():
+            workers = role.rpartition("_")[2]
+            if estimate.value is None or not workers.isdigit():
+                continue
+            unit = estimate.unit
+            labels = {"isolation": finding.subject["isolation"], "workload": finding.subject["workload"]}
+            limits = {"low": estimate.low, "high": estimate.high}
+            rows.append(
+                {**labels, "workers": int(workers), "value": estimate.value, **limits, "is_apart": False}
+            )
+    _mark_apart(rows)
+    if not rows:
+        return None
+    workloads = least_steady_first(findings, {str(row["workload"]) for row in rows})
+    if len({row["workers"] for row in rows}) < FEWEST_LOADS:
+        return None
+    views = [
+        [
+            float(row[key] or 0)
+            for row in rows
+            for key in ("value", "low", "high")
+            if row["workload"] == workload and row[key] is not None
+        ]
+        for workload in workloads
+    ]
+    return Figure(
+        id="dispersion",
+        title="Where dispersion starts to grow",
+        caption="How to read it: the coefficient of variation of the CPU time by number of workers, with its "
+        f"interval; lower is steadier. Dashed: the tolerance{_of_tolerance(findings)}; the recommended "
+        "number of workers is the last one below it for every workload. A ring: the interval does not "
+        "overlap that of the smallest load, so the load changed the dispersion. The menu begins with the "
+        "least steady program." + log_note(views),
+        alternative="Dispersion of CPU time by number of workers, one line per isolation technology",
+        spec=dispersion_by_load(
+            subjects.colours,
+            workloads,
+            f"dispersion [{'%' if unit == 'percent' else unit}]",
+            tolerance_percent(findings) if unit == "percent" else None,
+            views,
+        ),
+        datasets={"dispersion": dataset(rows)},
+    )
+
+
+def _mark_apart(rows: list[dict[str, str | int | float | bool | None]]) -> None:
+    """Mark the rows whose interval does not overlap that of the smallest load of the same cell."""
+    first: dict[tuple[str, str], dict[str, str | int | float | bool | None]] = {}
+    for row in sorted(rows, key=lambda row: int(row["workers"] or 0)):
+        base = first.setdefault((str(row["isolation"]), str(row["workload"])), row)
+        limits = [row["low"], row["high"], base["low"], base["high"]]
+        low, high, base_low, base_high = (None if value is None else float(value) for value in limits)
+        if low is not None and high is not None and base_low is not None and base_high is not None:
+            row["is_apart"] = low > base_high or high < base_low
+
+
+def shift_figure(findings: FindingSet, subjects: Subjects) -> Figure | None:
+    """Give the shift of the mean of each isolation with its interval."""
+    chosen = [
+        finding for finding in findings.of("location_shift") if finding.estimates["ratio"].value is not None
+    ]
+    if not chosen:
+        return None
+    rows = [_shift_row(finding) for finding in chosen]
+    sizes = [abs(float(row["percent"] or 0)) for row in rows]
+    is_wide = max(sizes) > WIDE_SPAN * max(min(sizes), SMALL_SHIFT_PERCENT)
+    shown: Sequence[str] = [
+        name for name in subjects.isolations if name in {row["isolation"] for row in rows}
+    ]
+    return Figure(
+        id="shifts",
+        title="Which isolation shifts the mean",
+        caption="How to read it: the difference of the mean CPU time of one worker, over all workloads, with "
+        "its interval; right of zero is slower. A ring: the interval does not reach zero, so the difference "
+        "is larger than chance." + (" The axis is logarithmic beyond one percent." if is_wide else ""),
+        alternative="Difference of the mean CPU time against the baseline for each isolation technology",
+        spec=forest_of_shifts(
+            {name: subjects.colours[name] for name in shown}, chosen[0].subject["baseline"], is_wide=is_wide
+        ),
+        datasets={"shifts": dataset(rows)},
+    )
+
+
+def _shift_row(finding: Finding) -> dict[str, str | int | float | bool | None]:
+    ratio = finding.estimates["ratio"]
+    limits = {
+        name: None if value is None else (value - 1) * 100
+        for name, value in (("low", ratio.low), ("high", ratio.high))
+    }
+    value = ratio.value if ratio.value is not None else 1.0
+    return {
+        "isolation": finding.subject["isolation"],
+        "percent": (value - 1) * 100,
+        **limits,
+        "is_apart": limits["low"] is not None
+        and limits["high"] is not None
+        and not limits["low"] <= 0 <= limits["high"],
+        "verdict": finding.verdict,
+    }

@@ -1,0 +1,70 @@
+"""The report of the stability study: a page of findings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from steelyard.report.page import Page
+from steelyard.studies.report_frame import with_named_findings
+from steelyard.studies.stability.report.absences import absences
+from steelyard.studies.stability.report.answer import answer, no_answer
+from steelyard.studies.stability.report.cards import cards
+from steelyard.studies.stability.report.data import read_recorded
+from steelyard.studies.stability.report.sections import sections
+from steelyard.studies.stability.report.subjects import subjects_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from steelyard.studies.stability.report.data import Recorded
+
+QUESTION: Final = (
+    "Which isolation technology, and how many parallel workers, before timings stop being trustworthy?"
+)
+
+
+def build(folder: Path) -> Page:
+    """Give the report of a result folder.
+
+    Parameters
+    ----------
+    folder : Path
+        With ``findings.json``, ``runs.parquet`` and ``measurements/``.
+
+    Raises
+    ------
+    DataError
+        If findings or tables are absent or damaged.
+    """
+    recorded = read_recorded(folder)
+    subjects = subjects_of(recorded)
+    findings = recorded.findings
+    return with_named_findings(
+        Page(
+            study=findings.study,
+            question=QUESTION,
+            about=tuple(_about(recorded)),
+            answer=answer(findings) or (no_answer(),),
+            cards=cards(findings, subjects),
+            notices=absences(findings, subjects, recorded.provenance),
+            sections=sections(recorded, subjects),
+            findings={finding.id: finding for finding in findings.findings},
+        )
+    )
+
+
+def _about(recorded: Recorded) -> Iterable[tuple[str, str]]:
+    if (provenance := recorded.provenance) is not None:
+        name = provenance.host.get("hostname") or provenance.host_id
+        if name:
+            yield "host", str(name)
+        if provenance.origin is not None:
+            yield "imported from", provenance.origin.file_name
+        elif provenance.sessions:
+            yield "measured", provenance.sessions[0].begun_utc.replace("T", " ")[:16] + " UTC"
+    yield "runs", f"{recorded.runs.num_rows:,}".replace(",", " ")
+    if recorded.plan is not None:
+        yield "blocks", str(recorded.plan.blocks)
+    if recorded.findings.plan_id:
+        yield "plan", recorded.findings.plan_id[:12]

@@ -30,11 +30,11 @@ import json
 from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from steelyard.errors import DataError, InternalError, UsageError
+from steelyard.plug_in import STUDY_GROUP, Registry, fault_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from steelyard.report.page import Page
     from steelyard.run.cleanup import Removal
     from steelyard.run.executor.run_options import Selection
-
-ENTRY_POINTS: Final = "steelyard.studies"
 
 
 class ResultComparison(Protocol):
@@ -273,27 +271,30 @@ def written_request(settled: BaseModel) -> str:
     return json.dumps(settled.model_dump(mode="json", exclude={"out"}), sort_keys=True)
 
 
-def all_studies() -> dict[str, Study]:
-    """Give every installed study by name, in the order of the entry points.
+def _fault(name: str, offered: object) -> str | None:
+    fault = fault_of(name, offered, Study)
+    if fault is None and isinstance(offered, Study) and find_spec(offered.package) is None:
+        return f"names the package `{offered.package}`, which does not exist"
+    return fault
 
-    Raises
-    ------
-    InternalError
-        If an installed package offers something that is no study.
-    """
-    return {entry.name: _loaded(entry.name, entry.load()) for entry in entry_points(group=ENTRY_POINTS)}
+
+STUDIES: Final[Registry[Study]] = Registry(STUDY_GROUP, "study", _fault)
 
 
 def installed(name: str) -> Study:
-    """Give a study by name; of one that is not installed its name alone is known."""
-    for entry in entry_points(group=ENTRY_POINTS, name=name):
-        return _loaded(name, entry.load())
-    return Study(name, name, "")
+    """Give a study by name; of one that is not installed its name alone is known.
+
+    Raises
+    ------
+    CapabilityError
+        If the package that offers it cannot be used.
+    """
+    return STUDIES.find(name) or Study(name, name, "")
 
 
 def studies() -> dict[str, Study]:
     """Give the studies that can be run, by name."""
-    return {name: each for name, each in all_studies().items() if each.can_be_run}
+    return {name: each for name, each in STUDIES.usable().items() if each.can_be_run}
 
 
 def study(name: str) -> Study:
@@ -301,6 +302,8 @@ def study(name: str) -> Study:
 
     Raises
     ------
+    CapabilityError
+        If the package that offers it cannot be used.
     UsageError
         Listing the known names.
 
@@ -309,12 +312,12 @@ def study(name: str) -> Study:
     >>> study("stability").name
     'stability'
     """
-    known = studies()
-    if name not in known:
-        allowed = ", ".join(f"`{each}`" for each in sorted(known))
+    found = STUDIES.find(name)
+    if found is None or not found.can_be_run:
+        allowed = ", ".join(f"`{each}`" for each in sorted(studies()))
         message = f"`{name}` is not a study; allowed: {allowed}"
         raise UsageError(message, hint="steelyard run stability --quick", code="usage.study")
-    return known[name]
+    return found
 
 
 def study_of(name: str, place: Path) -> Study:
@@ -329,18 +332,14 @@ def study_of(name: str, place: Path) -> Study:
 
     Raises
     ------
+    CapabilityError
+        If the package that offers it cannot be used.
     DataError
         If it is not installed.
     """
-    for entry in entry_points(group=ENTRY_POINTS, name=name):
-        return _loaded(name, entry.load())
-    known = ", ".join(f"`{entry.name}`" for entry in entry_points(group=ENTRY_POINTS))
-    message = f"`{place}` is a result of the study `{name}`, which is not installed; installed: {known}"
-    raise DataError(message, hint="install the package of the study", code="data.study")
-
-
-def _loaded(name: str, offered: object) -> Study:
-    if not isinstance(offered, Study):
-        message = f"entry point `{name}` of group `{ENTRY_POINTS}` is no study"
-        raise InternalError(message, code="internal.study")
-    return offered
+    found = STUDIES.find(name)
+    if found is None:
+        known = ", ".join(f"`{each}`" for each in STUDIES.names())
+        message = f"`{place}` is a result of the study `{name}`, which is not installed; installed: {known}"
+        raise DataError(message, hint="install the package of the study", code="data.study")
+    return found

@@ -12,6 +12,7 @@ from pydantic import JsonValue  # noqa: TC002 - pydantic reads the annotations a
 
 from steelyard.errors import DataError, unwritable
 from steelyard.model.document import FOLDER_HINT, read_document
+from steelyard.plug_in import IMPORTER_GROUP, ISOLATION_GROUP, STUDY_GROUP, package_versions
 from steelyard.record.clock import now_utc
 from steelyard.record.environment import GitState, git_state, software_versions
 
@@ -148,10 +149,18 @@ def begin_provenance(plan: Plan, command_line: Iterable[str], *, host_id: str = 
         plan_id=plan.id,
         seed=plan.seed,
         host_id=host_id,
-        versions=software_versions(),
+        versions=software_versions(_plug_ins(plan)),
         git=git_state(Path.cwd()),
         sessions=(session,),
     )
+
+
+def _plug_ins(plan: Plan) -> dict[str, str]:
+    """Give the versions of other packages that take part, by what the plan names."""
+    isolations = {cell.execution.isolation for cell in plan.cells if cell.execution is not None}
+    origin = plan.options.get("origin")
+    named = {STUDY_GROUP: [plan.study], ISOLATION_GROUP: isolations, IMPORTER_GROUP: [str(origin)]}
+    return package_versions(named)
 
 
 def continue_provenance(earlier: Provenance, now: Provenance) -> Provenance:

@@ -26,6 +26,10 @@ from steelyard.run.executor.executor import execute
 from steelyard.run.executor.run_files import RunFiles
 from steelyard.run.executor.run_options import ExecutionOptions
 from steelyard.run.isolation.registry import sweep_all, technologies
+from steelyard.run.machine.affinity import memory_nodes_of, place
+from steelyard.run.machine.gate import Policy
+from steelyard.run.machine.host import read_fingerprint, read_topology
+from steelyard.run.isolation.registry import TECHNOLOGIES, sweep_all
 from steelyard.run.isolation.root_view import folders_needed
 from steelyard.run.machine.affinity import memory_nodes_of, place
 from steelyard.run.machine.gate import Policy
@@ -66,7 +70,10 @@ class ProbedTechnologies(Mapping[str, "Availability"]):
 
     def __getitem__(self, name: str) -> Availability:
         if name not in self._tried:
-            found = technologies()[name].probe()
+            technology = TECHNOLOGIES.find(name)
+            if technology is None:
+                raise KeyError(name)
+            found = technology.probe()
             if not found.available:
                 repair = f" (repair: {found.repair})" if found.repair else ""
                 self._progress.note(f"isolation {name} is not available: {found.reason}{repair}")
@@ -74,10 +81,10 @@ class ProbedTechnologies(Mapping[str, "Availability"]):
         return self._tried[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(technologies())
+        return iter(TECHNOLOGIES.names())
 
     def __len__(self) -> int:
-        return len(technologies())
+        return len(TECHNOLOGIES.names())
 
     @property
     def tried(self) -> dict[str, Availability]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -13,7 +14,7 @@ from steelyard.studies.option_types import flag_names
 from steelyard.study import studies
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pydantic import BaseModel
@@ -48,13 +49,28 @@ def requested_options(chosen: Study, study_file: Path | None, given: Mapping[str
         raise _wrong_option(error, update, chosen.options) from error
     if study_file is None:
         return asked
-    options_by_study = {name: each.options for name, each in studies().items()}
-    options = read_study_file(study_file, options_by_study, chosen.known_names())
+    options = read_study_file(study_file, _OptionsByStudy(studies()), chosen.known_names())
     if not isinstance(options, chosen.options):
         message = f"study file `{study_file}` is of another study than `{chosen.name}`"
         hint = f'its key `study` must be "{chosen.name}"'
         raise StudyFileError(message, hint=hint, code="study-file.other-study")
     return options.model_copy(update=update)
+
+
+class _OptionsByStudy(Mapping[str, "type[BaseModel]"]):
+    """The options of each study, loaded for the one that a file names: another's may be broken."""
+
+    def __init__(self, known: Mapping[str, Study]) -> None:
+        self._known = known
+
+    def __getitem__(self, name: str) -> type[BaseModel]:
+        return self._known[name].options
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
 
 
 def _wrong_option(error: ValidationError, update: Mapping[str, object], model: type[BaseModel]) -> UsageError:

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
+    from steelyard.plug_in import PlugIn
+    from steelyard.run.machine.calibration import Calibration
+    from steelyard.run.machine.host import Host
     from steelyard.run.isolation.interface import Availability
     from steelyard.run.machine.calibration import Calibration
     from steelyard.run.machine.host import Host
@@ -31,6 +34,7 @@ class Examination:
     host: Host
     technologies: tuple[Technology, ...]
     calibration: Calibration | None
+    plug_ins: tuple[PlugIn, ...] = ()
 
 
 def doctor(
@@ -84,7 +88,15 @@ def examine(*, measure: bool = False) -> Examination:
         calibration: Calibration | None = calibrate(progress=_show_progress)
     else:
         calibration = latest_calibration(host.fingerprint.host_id)
-    return Examination(host, technologies, calibration)
+    return Examination(host, technologies, calibration, _plug_ins())
+
+
+def _plug_ins() -> tuple[PlugIn, ...]:
+    from steelyard.record.importers.interface import IMPORTERS  # noqa: PLC0415 - start-up time
+    from steelyard.run.isolation.registry import TECHNOLOGIES  # noqa: PLC0415 - start-up time
+    from steelyard.study import STUDIES  # noqa: PLC0415 - start-up time
+
+    return tuple(each for registry in (STUDIES, TECHNOLOGIES, IMPORTERS) for each in registry.plug_ins())
 
 
 def _try_technologies() -> tuple[Technology, ...]:
@@ -118,5 +130,6 @@ def _document(found: Examination) -> dict[str, object]:
             {"name": one.name, "description": one.description, **asdict(one.availability)}
             for one in found.technologies
         ],
+        "plug_ins": [asdict(one) for one in found.plug_ins],
         "calibration": None if found.calibration is None else found.calibration.as_dict(),
     }

@@ -85,6 +85,10 @@ class _Page:
         self._heading("Can do")
         works = [one.name for one in found.technologies if one.availability.available]
         rows = [("isolation", ", ".join(works) or "none")]
+        usable = [one for one in found.plug_ins if one.reason is None]
+        rows += [
+            ("plug-ins", ", ".join(f"{one.kind} {one.name} ({one.package} {one.version})" for one in usable))
+        ]
         self._pairs(rows + _grouped(one for one in found.host.capabilities if one.available))
 
     def unable(self, found: Examination) -> None:
@@ -101,6 +105,10 @@ class _Page:
                 self._block("", head.append(one.description, style="not bold"))
                 self._block(_DEEP, Text(one.availability.reason or "it does not work"))
                 self._repair(one.availability.repair)
+        for plug_in in (one for one in found.plug_ins if one.reason is not None):
+            self._block("", Text(f"plug-in {plug_in.package} {plug_in.version}", style="bold"))
+            self._block(_DEEP, Text(plug_in.reason or ""))
+            self._repair(plug_in.repair)
 
     def noise(self, facts: Sequence[NoiseFact]) -> None:
         self._heading("Noise")

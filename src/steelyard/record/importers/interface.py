@@ -1,36 +1,15 @@
-"""What an importer is, and the table of those there are."""
+"""What an importer is, and which there are: Steelyard's own, and those of plug-ins."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Final, Protocol
 
-from steelyard.errors import InternalError, UsageError
+from steelyard.errors import UsageError
+from steelyard.plug_in import IMPORTER_GROUP, Registry, fault_of
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-ENTRY_POINTS: Final = "steelyard.importers"
-_BUILT_IN: Final = {
-    "recodex": "steelyard.record.importers.recodex:IMPORTER",
-    "jmh": "steelyard.record.importers.jmh:IMPORTER",
-    "hyperfine": "steelyard.record.importers.hyperfine:IMPORTER",
-    "google-benchmark": "steelyard.record.importers.google_benchmark:IMPORTER",
-    "criterion": "steelyard.record.importers.criterion:IMPORTER",
-    "pyperf": "steelyard.record.importers.pyperf:IMPORTER",
-    "pytest-benchmark": "steelyard.record.importers.pytest_benchmark:IMPORTER",
-    "moobench": "steelyard.record.importers.moobench:IMPORTER",
-    "messages": "steelyard.record.importers.messages:IMPORTER",
-    "skampi": "steelyard.record.importers.skampi:IMPORTER",
-    "mpi": "steelyard.record.importers.mpi:IMPORTER",
-    "zoo": "steelyard.record.importers.zoo:IMPORTER",
-    "plogp": "steelyard.record.importers.plogp:IMPORTER",
-    "packets": "steelyard.record.importers.packets:IMPORTER",
-    "latency-bins": "steelyard.record.importers.latency_bins:IMPORTER",
-    "csv": "steelyard.record.importers.table:IMPORTER",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,25 +62,13 @@ class Importer(Protocol):
         """
 
 
-def importers() -> dict[str, Importer]:
-    """Give the importers by name: built-in ones, and those of installed packages.
+def _fault(name: str, offered: object) -> str | None:
+    if not callable(getattr(offered, "import_file", None)):
+        return "has no method `import_file`"
+    return fault_of(name, offered, object)
 
-    Raises
-    ------
-    InternalError
-        If an installed package offers something that is no importer.
-    """
-    found: dict[str, Importer] = {}
-    for name, place in _BUILT_IN.items():
-        module, attribute = place.split(":")
-        found[name] = getattr(import_module(module), attribute)
-    for entry in entry_points(group=ENTRY_POINTS):
-        found[entry.name] = entry.load()
-    for name, importer in found.items():
-        if not callable(getattr(importer, "import_file", None)):
-            message = f"entry point `{name}` of group `{ENTRY_POINTS}` has no `import_file`"
-            raise InternalError(message, code="internal.importer")
-    return found
+
+IMPORTERS: Final[Registry[Importer]] = Registry(IMPORTER_GROUP, "importer", _fault)
 
 
 def importer(name: str) -> Importer:
@@ -109,12 +76,14 @@ def importer(name: str) -> Importer:
 
     Raises
     ------
+    CapabilityError
+        If the package that offers it cannot be used.
     UsageError
         Listing the known names.
     """
-    known = importers()
-    if name not in known:
-        allowed = ", ".join(f"`{each}`" for each in sorted(known))
+    found = IMPORTERS.find(name)
+    if found is None:
+        allowed = ", ".join(f"`{each}`" for each in IMPORTERS.names())
         message = f"`{name}` is not a format that can be imported; allowed: {allowed}"
         raise UsageError(message, code="usage.importer")
-    return known[name]
+    return found

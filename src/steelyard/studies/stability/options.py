@@ -125,11 +125,11 @@ def known_names() -> dict[str, tuple[str, ...]]:
     """Give the names there are of what a study file names."""
     # Loaded here: the other parts of the study ask for the options alone.
     from steelyard._native import counter_names  # noqa: PLC0415
-    from steelyard.run.isolation.registry import technologies  # noqa: PLC0415
+    from steelyard.run.isolation.registry import TECHNOLOGIES  # noqa: PLC0415
     from steelyard.studies.stability.workloads import WORKLOADS  # noqa: PLC0415
 
     return {
-        "isolation": tuple(technologies()),
+        "isolation": TECHNOLOGIES.names(),
         "workload": tuple(WORKLOADS),
         "counter": tuple(counter_names()),
     }

@@ -1,8 +1,8 @@
 """Programs without a network: a worker in a network namespace of its own, by ``unshare`` of util-linux.
 
 It separates the network and nothing else: a program sees the files and processes of the host, and sockets
-that are files (``/run/docker.sock``) stay reachable. What it answers is whether a time depends on the network.
-Without the rights of root the worker lives in a user namespace as well, and programs take themselves for root.
+that are files (``/run/docker.sock``) stay reachable. It answers whether a time depends on the network.
+Without the rights of root the worker lives in a user namespace as well; programs take themselves for root.
 """
 
 from __future__ import annotations

@@ -1,0 +1,83 @@
+"""Real results of every study, as this version writes them, are opened, verified, reported and compared."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from fixtures.kept_run import LARGEST_BYTES, STUDIES, STUDY_FILES, kept_run
+from steelyard.cli import execute
+from steelyard.model.finding import read_findings
+from steelyard.model.plan import read_plan
+from steelyard.share import private_names
+from steelyard.share.archive import Part
+from steelyard.study import STUDIES as INSTALLED
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PERSONAL: Final = re.compile(
+    rb"/(?:home|Users)/\w+|(?<!\w)/(?!opt/)\w[\w/]*/src/steelyard/|(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.])"
+)
+"""Home folders, a checkout elsewhere than where the packages were made, addresses."""
+NOBODYS: Final = re.compile(rb"127\.\d+\.\d+\.\d+|0\.0\.0\.0")
+
+
+@pytest.fixture(scope="module", params=STUDIES)
+def study(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def package(study: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp(study)
+    shutil.unpack_archive(kept_run(study), folder)
+    return folder
+
+
+def test_there_is_one_of_every_study_that_can_be_executed() -> None:
+    executed = {name for name, each in INSTALLED.usable().items() if each.can_be_run}
+    assert {*STUDIES} == {*executed, "compare"}
+    assert {path.stem for path in STUDY_FILES.iterdir()} == executed
+
+
+def test_it_is_small_and_names_nobody(study: str, package: Path) -> None:
+    assert kept_run(study).stat().st_size <= LARGEST_BYTES
+    for path in filter(lambda each: each.is_file(), (package / "result").rglob("*")):
+        found = private_names._matches(Part(path.name, path, "", 0), PERSONAL)
+        assert not {each for each in found if not NOBODYS.fullmatch(each)}, path
+
+
+def test_it_is_of_the_study_and_its_runs_are_complete(study: str, package: Path) -> None:
+    result = package / "result"
+    plan, findings = read_plan(result / "plan.json"), read_findings(result / "findings.json")
+    assert plan.study == findings.study == study
+    assert findings.plan_id == plan.id
+    assert findings.findings
+
+
+def test_the_folder_is_analysed_reported_and_verified_anew(
+    study: str, package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = shutil.copytree(package / "result", tmp_path / "result")
+    before = read_findings(result / "findings.json")
+    for name in ("findings.json", "report.html"):
+        (result / name).unlink()
+    shutil.rmtree(result / "tables")
+    assert execute(["analyse", str(result)]) == 0
+    assert read_findings(result / "findings.json").findings == before.findings, study
+    assert execute(["report", str(result)]) == 0
+    assert execute(["report", str(result), "--format", "markdown"]) == 0
+    capsys.readouterr()
+    assert execute(["verify", str(result)]) == 0
+    assert "confirmed" in capsys.readouterr().out
+
+
+def test_it_agrees_with_itself(study: str, package: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = str(package / "result")
+    assert execute(["compare-results", result, result, "--json"]) == 0, study
+    assert json.loads(capsys.readouterr().out)

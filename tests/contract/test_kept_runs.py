@@ -81,3 +81,10 @@ def test_it_agrees_with_itself(study: str, package: Path, capsys: pytest.Capture
     result = str(package / "result")
     assert execute(["compare-results", result, result, "--json"]) == 0, study
     assert json.loads(capsys.readouterr().out)
+
+
+def test_what_is_anonymous_already_is_packed_anonymously_again(
+    study: str, package: Path, tmp_path: Path
+) -> None:
+    again = tmp_path / "again.zip"
+    assert execute(["pack", str(package / "result"), "-o", str(again), "--anonymous"]) == 0, study

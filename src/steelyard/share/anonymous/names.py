@@ -78,7 +78,7 @@ def anonymous_copy(result: Path) -> Iterator[Path]:
 def _replace_ids(result: Path) -> None:
     """Replace what names the host in everything recorded but the ledger, which holds none of it."""
     provenance = read_provenance(result)
-    pseudonym = hashlib.sha256(f"anonymous host of {provenance.plan_id}".encode()).hexdigest()[:16]
+    pseudonym = _pseudonym(provenance)
     known = ids_of(provenance)
     if not known:
         return
@@ -100,6 +100,10 @@ def _replace_ids(result: Path) -> None:
         for path in result.glob("*.parquet"):
             _replace_column(path, pseudonym)
     seal_tables(result)
+
+
+def _pseudonym(provenance: Provenance) -> str:
+    return hashlib.sha256(f"anonymous host of {provenance.plan_id}".encode()).hexdigest()[:16]
 
 
 def _replace_facts(path: Path, pseudonym: str) -> None:
@@ -148,7 +152,7 @@ def private_texts(plan: Plan, provenance: Provenance) -> frozenset[str]:
         str(each) for cell in plan.cells if cell.execution is not None for each in _said_of(cell.execution)
     ]
     texts += [word for session in provenance.sessions for word in session.command_line]
-    found = set(ids_of(provenance))
+    found = set(ids_of(provenance) - {_pseudonym(provenance)})
     for text in texts:
         for user, host in _TARGET.findall(text):
             if not host.startswith("sha256"):

@@ -31,6 +31,7 @@ check: setup ## format, lint, types, layers
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python scripts/check_layout.py
 	@$(BIN)/python scripts/notice.py --check
+	@$(BIN)/python scripts/api_page.py --check
 	@$(BIN)/python -m pytest --collect-only --quiet --check-durations --snapshot-warn-unused > /dev/null
 
 .PHONY: bench

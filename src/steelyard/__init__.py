@@ -10,6 +10,7 @@ _PLACES = {
     "fit_segments": "steelyard.analyse.cost_curve.segments",
     "interval": "steelyard.analyse.intervals.estimate",
     "linear_model": "steelyard.analyse.linear.model",
+    "open": "steelyard.studies.opened_result:open_result",
 }
 """Where public names live; imported when first used, so that the command line starts fast."""
 
@@ -21,7 +22,8 @@ def __getattr__(name: str) -> object:
     if name not in _PLACES:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
-    return getattr(import_module(_PLACES[name]), name)
+    module, _, attribute = _PLACES[name].partition(":")
+    return getattr(import_module(module), attribute or name)
 
 
 def __dir__() -> list[str]:

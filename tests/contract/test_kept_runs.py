@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+import steelyard
 from fixtures.kept_run import LARGEST_BYTES, STUDIES, STUDY_FILES, kept_run
 from steelyard.cli import execute
+from steelyard.errors import DataError
 from steelyard.model.finding import read_findings
 from steelyard.model.plan import read_plan
 from steelyard.share import private_names
@@ -19,6 +21,8 @@ from steelyard.study import STUDIES as INSTALLED
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import polars as pl
 
 PERSONAL: Final = re.compile(
     rb"/(?:home|Users)/\w+|(?<!\w)/(?!opt/)\w[\w/]*/src/steelyard/|(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.])"
@@ -88,3 +92,46 @@ def test_what_is_anonymous_already_is_packed_anonymously_again(
 ) -> None:
     again = tmp_path / "again.zip"
     assert execute(["pack", str(package / "result"), "-o", str(again), "--anonymous"]) == 0, study
+
+
+def test_it_is_opened_as_data_frames(study: str, package: Path) -> None:
+    of_folder, of_package = steelyard.open(package / "result"), steelyard.open(str(kept_run(study)))
+    for name in ("runs", "measurements", "findings"):
+        frame: pl.DataFrame = getattr(of_package, name)
+        assert frame.equals(getattr(of_folder, name))
+        assert frame.height > 0
+        assert frame.to_arrow().num_rows == frame.height
+    opened = of_package
+    assert opened.study == opened.provenance.study == study
+    assert {*opened.plan.factors} <= {*opened.runs.columns}
+    assert set(opened.measurements["run_id"]) <= set(opened.runs["run_id"])
+    assert opened.finding_set is not None
+    assert opened.findings["id"].unique(maintain_order=True).to_list() == [
+        each.id for each in opened.finding_set.findings
+    ]
+    assert opened.terms["seed"] == opened.plan.seed
+    assert study in repr(opened)
+
+
+def test_a_result_that_was_not_analysed_is_opened_too(package: Path, tmp_path: Path) -> None:
+    result = shutil.copytree(package / "result", tmp_path / "result")
+    (result / "findings.json").unlink()
+    opened = steelyard.open(result)
+    assert opened.finding_set is None
+    assert opened.findings.is_empty()
+    assert {"claim", "verdict", "estimate", "value"} <= {*opened.findings.columns}
+    assert "not analysed" in repr(opened)
+
+
+def test_what_is_no_result_or_damaged_is_named(package: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="does not exist"):
+        steelyard.open(tmp_path / "absent")
+    with pytest.raises(DataError, match=re.escape(str(tmp_path))):
+        steelyard.open(tmp_path)
+    damaged = shutil.copytree(package, tmp_path / "package")
+    runs = damaged / "result" / "runs.parquet"
+    runs.write_bytes(runs.read_bytes()[:-1])
+    with pytest.raises(DataError, match="is not the package that was packed"):
+        steelyard.open(damaged)
+    with pytest.raises(DataError, match=r"runs\.parquet"):
+        steelyard.open(damaged / "result")

@@ -23,6 +23,9 @@ STUDY_GROUP: Final = "steelyard.studies"
 ISOLATION_GROUP: Final = "steelyard.isolations"
 IMPORTER_GROUP: Final = "steelyard.importers"
 
+UNLOADED: Final = (Exception, SystemExit)
+"""Whatever a foreign module raises while it is imported is its fault, and is said as such."""
+
 T = TypeVar("T")
 
 
@@ -101,6 +104,10 @@ class Registry(Generic[T]):
             if not _is_own(each)
         ]
 
+    def unusable(self, name: str, reason: str) -> CapabilityError:
+        """Give the error for something that was found, and fails when it is used."""
+        return self._error(self._offers()[name][0], reason)
+
     def _offers(self) -> dict[str, list[EntryPoint]]:
         """Give the entry points by name; one of our own stands before all others of its name."""
         found: dict[str, list[EntryPoint]] = {}
@@ -128,8 +135,7 @@ class Registry(Generic[T]):
             )
         try:
             offered = entry.load()
-        except Exception as error:
-            # Whatever a foreign module raises while it is imported is its fault, and is said as such.
+        except UNLOADED as error:
             raise self._error(entry, f"{type(error).__name__}: {error}") from error
         fault = self.fault(entry.name, offered)
         if fault is not None:

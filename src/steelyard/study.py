@@ -34,7 +34,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from steelyard.errors import DataError, InternalError, UsageError
-from steelyard.plug_in import STUDY_GROUP, Registry, fault_of
+from steelyard.plug_in import OWN, STUDY_GROUP, UNLOADED, Registry, fault_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -259,7 +259,13 @@ class Study:
         if find_spec(name) is None:
             message = f"study `{self.name}` has no module `{name}`"
             raise InternalError(message, hint="it belongs to every study of this kind", code="internal.study")
-        return import_module(name)
+        try:
+            return import_module(name)
+        except UNLOADED as error:
+            if name.startswith(f"{OWN}."):
+                raise
+            reason = f"its module `{name}` fails: {type(error).__name__}: {error}"
+            raise STUDIES.unusable(self.name, reason) from error
 
     def _named(self, place: str) -> Any:
         module, _, function = place.partition(":")

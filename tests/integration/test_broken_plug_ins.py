@@ -22,6 +22,7 @@ REMOVE: Final = "hint: ask its authors for a repaired version, or remove it: pip
 FAULTS: Final = {
     "import": ("nice", ABSENT, "ModuleNotFoundError: No module named 'a_module_that_is_absent'"),
     "syntax": ("nice", "def (:\n", "SyntaxError: "),
+    "exit": ("nice", "import sys\nsys.exit('bye')\n", "SystemExit: bye"),
     "attribute": ("nice", "", "has no attribute 'THING'"),
     "type": ("nice", "THING = 3\n", "`broken_plug_in:THING` "),
     "class": ("nice", "class THING: ...\n", "`broken_plug_in:THING` "),
@@ -106,6 +107,26 @@ def test_a_study_whose_package_is_absent_is_named(tmp_path: Path) -> None:
     done = steelyard(tmp_path, "plan", "nice")
     assert done.returncode == 3
     assert "names the package `a_package_that_is_absent`, which does not exist" in done.stderr
+
+
+def test_a_study_whose_module_fails_is_named_and_hurts_no_other(tmp_path: Path) -> None:
+    module = STUDY.format(name="nice", package="broken_plug_in")
+    lay(tmp_path, "broken-plug-in", "", "[steelyard.studies]\nnice = broken_plug_in:STUDY\n")
+    (tmp_path / "broken_plug_in.py").unlink()
+    (tmp_path / "broken_plug_in").mkdir()
+    for name, text in (("__init__", module), ("design", ""), ("options", ABSENT)):
+        (tmp_path / "broken_plug_in" / f"{name}.py").write_text(text, encoding="utf-8")
+    done = steelyard(tmp_path, "run", "nice")
+    assert done.returncode == 3
+    expected = (
+        "of the package `broken-plug-in 1.5`: its module `broken_plug_in.options` fails: ModuleNotFound"
+    )
+    assert expected in done.stderr
+    assert REMOVE in done.stderr
+    done = steelyard(tmp_path, "run", "stability", "--transport", "tcp")
+    assert done.returncode == 2
+    assert "it is of `communication`" in done.stderr
+    assert steelyard(tmp_path, "run", "stability", "--help").returncode == 0
 
 
 @pytest.fixture(scope="module")

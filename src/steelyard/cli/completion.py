@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from cyclopts import App
@@ -10,7 +11,7 @@ from cyclopts.completion import ShellDetectionError
 
 from steelyard.cli.verb_app import study_app, verb_app
 from steelyard.cli.verbs import VERBS
-from steelyard.errors import UsageError, unwritable
+from steelyard.errors import CapabilityError, UsageError, unwritable
 from steelyard.study import studies
 
 if TYPE_CHECKING:
@@ -60,9 +61,10 @@ def whole_app() -> App:
             parent = root[above]
         app = study_app(name, None, last) if verb.takes_study else verb_app(name, last)
         for study in studies().values() if verb.takes_study else ():
-            below = study_app(name, study, study.name)
-            below.help = study.question
-            app.command(below)
+            with suppress(CapabilityError):  # a study whose options do not load has none to complete
+                below = study_app(name, study, study.name)
+                below.help = study.question
+                app.command(below)
         parent.command(app)
     return root
 

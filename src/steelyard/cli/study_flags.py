@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import field, fields, make_dataclass
 from functools import wraps
 from inspect import signature
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Union, get_args, get_or
 from cyclopts import Parameter
 
 from steelyard.cli.amounts import WholeOrNone
-from steelyard.errors import UsageError
+from steelyard.errors import CapabilityError, UsageError
 from steelyard.studies.option_types import flag_names, flag_of
 from steelyard.study import studies
 
@@ -85,13 +86,14 @@ def given(chosen: Study, own: object) -> dict[str, object]:
 
 
 def takers(option: str) -> list[str]:
-    """Give the studies with an option, as in `--transport`."""
+    """Give the studies with an option, as in `--transport`; one that cannot be used has none."""
     word = option.removeprefix("--")
-    return [
-        name
-        for name, each in studies().items()
-        if any(word in flag_names(key, info) for key, info in _flagged(each))
-    ]
+    found = []
+    for name, each in studies().items():
+        with suppress(CapabilityError):
+            if any(word in flag_names(key, info) for key, info in _flagged(each)):
+                found.append(name)
+    return found
 
 
 def _flagged(study: Study) -> Iterator[tuple[str, FieldInfo]]:

@@ -15,8 +15,8 @@ from steelyard.cli import execute
 from steelyard.errors import DataError
 from steelyard.model.finding import read_findings
 from steelyard.model.plan import read_plan
-from steelyard.share import private_names
-from steelyard.share.archive import Part
+from steelyard.share.anonymous import private_names
+from steelyard.share.package.archive import Part
 from steelyard.study import STUDIES as INSTALLED
 
 if TYPE_CHECKING:

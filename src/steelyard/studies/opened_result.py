@@ -13,7 +13,7 @@ from steelyard.model.finding import Estimate, FindingSet, read_findings
 from steelyard.model.plan import PLAN_NAME, Plan, read_plan
 from steelyard.record.provenance import Provenance, read_provenance
 from steelyard.record.tables import read_measurements, read_runs
-from steelyard.share.package_check import opened_result
+from steelyard.share.package.check import opened_result
 
 if TYPE_CHECKING:
     import os

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.run.isolation.attempt import attempt, first_line, installed
 from steelyard.run.isolation.interface import Availability, Isolation
-from steelyard.run.isolation.trial import try_worker
+from steelyard.run.isolation.probe import try_worker
 
 if TYPE_CHECKING:
     from steelyard.run.session import Site

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -219,7 +220,9 @@ def test_report_verify_and_comparing_results_work_on_an_import(
     assert "sleep 0.002 is slower against true" in text
     assert "10 of 10 numbers that the tool published follow" in text
     assert verify(result) == []
-    assert execute(["compare-results", str(result), str(result)]) == 0
+    other = str(shutil.copytree(result, tmp_path / "other"))
+    assert execute(["analyse", other, "--margin", "3"]) == 0
+    assert execute(["compare-results", str(result), other]) == 0
     assert execute(["verify", str(result)]) == 0
     findings = (result / "findings.json").read_text(encoding="utf-8")
     (result / "findings.json").write_text(findings.replace('"slower"', '"faster"'), encoding="utf-8")

@@ -138,6 +138,12 @@ def _is_number(text: str) -> bool:
 
 def _position(path: Path, name: str, header: list[str] | None, width: int) -> int:
     if header is not None and name in header:
+        if header.count(name) > 1:
+            numbers = [str(place) for place, each in enumerate(header, start=1) if each == name]
+            message = (
+                f"cannot choose a column `{name}` of `{path}`: columns {', '.join(numbers)} are called so"
+            )
+            raise UsageError(message, hint="rename them, or give the number of the column")
         return header.index(name)
     if name.isascii() and name.isdecimal() and 1 <= int(name) <= width:
         return int(name) - 1

@@ -351,8 +351,15 @@ def test_names_are_found_in_tables_and_ledgers(tmp_path: Path) -> None:
     assert {name.casefold() for name in found} == {"ada"}
 
 
-def test_two_packages_are_compared_cell_by_cell(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["compare-results", str(package), str(package)]
+def test_a_package_and_a_result_are_compared_cell_by_cell(
+    package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = str(shutil.copytree(unpacked(package, tmp_path / "p") / "result", tmp_path / "r"))
+    assert execute(["compare-results", str(package), result]) == 2
+    assert "cannot compare a result with itself" in capsys.readouterr().err
+    assert execute(["analyse", result, "--margin", "3"]) == 0
+    capsys.readouterr()
+    words = ["compare-results", str(package), result]
     assert execute([*words, "--margin", "50%", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["margin"] == 0.5
@@ -459,8 +466,10 @@ def test_a_comparison_of_results_shows_signs_that_turn_the_line(
     result = str(tmp_path / "an")
     assert execute(["import", "hyperfine", str(tmp_path / "an.json"), "--out", result]) == 0
     assert execute(["analyse", result]) == 0
+    other = str(shutil.copytree(result, tmp_path / "other"))
+    assert execute(["analyse", other, "--margin", "3"]) == 0
     capsys.readouterr()
-    assert execute(["compare-results", result, result]) == 0
+    assert execute(["compare-results", result, other]) == 0
     said = capsys.readouterr().out
     assert "new<U+202E>" in said
     assert "\u202e" not in said

@@ -99,3 +99,11 @@ def test_any_text_gives_columns_or_an_error_of_ours(tmp_path: Path, text: str) -
     except SteelyardError:
         return
     assert found.x.size == found.y.size > 0
+
+
+def test_columns_of_one_name_are_refused_and_may_be_numbered(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("size,time,time\n1,2,3\n", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"cannot choose a column `time` of .*: columns 2, 3 are called so"):
+        read_columns(path, "size", "time")
+    assert read_columns(path, "size", "3").y.tolist() == [3.0]

@@ -87,6 +87,9 @@ def _require_result(name: str, series: Sequence[ResultSeries]) -> None:
             f"`--accept` names `{name}`, which is not a result of this history; the newest are: {newest}"
         )
         raise UsageError(message, hint="give the name of a result of the level, as the output prints it")
+    if any(each.labels.count(name) > 1 for each in series):
+        message = f"cannot accept `{name}`: several results of this history are called so"
+        raise UsageError(message, hint="give the folders (or blocks) names of their own")
 
 
 def _printable(option: str, text: str | None) -> str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from steelyard.analyse.series.result_series import ResultSeries
 
 SLOWER: Final = (FailOn.SLOWER,)
+_MOST_ALLOWED: Final = 0.7
 _FEWEST_FOLDERS_HINT: Final = "give result folders, oldest first, or one import of several files"
 
 
@@ -32,7 +33,7 @@ def history(  # noqa: PLR0913 - options of one verb
     metric: Annotated[tuple[str, ...], Parameter(consume_multiple=False)] = (),
     margin: float = 2.0,
     level: float = 95.0,
-    autocorrelation: float = 0.7,
+    autocorrelation: float | None = None,
     independent: Annotated[bool, Parameter(negative=())] = False,
     fail_on: FailOnOption = SLOWER,
     acceptance: Acceptance = NO_ACCEPTANCE,
@@ -58,6 +59,7 @@ def history(  # noqa: PLR0913 - options of one verb
         100 less the percentage of unchanged histories that may be called slower at one or more of 100 looks.
     autocorrelation
         Largest autocorrelation of neighbouring results to allow for, 0 to 0.7: less finds smaller changes.
+        0.7 unless given.
     independent
         The results are known not to depend on the ones before (machine rebooted or drawn anew each time): as
         `--autocorrelation 0`.
@@ -82,11 +84,17 @@ def history(  # noqa: PLR0913 - options of one verb
     """
     from steelyard.analyse.series.history import HistoryOptions, Inside, find_changes  # noqa: PLC0415 - start-up time
     from steelyard.analyse.series.result_series import read_series  # noqa: PLC0415 - start-up time
+    from steelyard.record.same_result import refuse_same  # noqa: PLC0415 - start-up time
 
-    _check(directories, margin, level, autocorrelation)
+    if independent and autocorrelation:
+        message = f"`--independent` and `--autocorrelation {autocorrelation:g}` exclude each other"
+        raise UsageError(message, hint="leave out one of them")
+    allowed = _MOST_ALLOWED if autocorrelation is None else autocorrelation
+    _check(directories, margin, level, allowed)
+    refuse_same(directories)
     series = read_series(directories, metric)
     _require_several_results(series)
-    options = HistoryOptions(margin / 100, level / 100, independent, autocorrelation)
+    options = HistoryOptions(margin / 100, level / 100, independent, allowed)
     accepted = accepted_levels(acceptance, directories, series, metric)
     found = find_changes(
         [each.values for each in series], options, [Inside(each.runs, each.squares) for each in series]
@@ -158,7 +166,7 @@ def _check(directories: tuple[Path, ...], margin: float, level: float, autocorre
     if not 50 <= level <= 99.9:  # noqa: PLR2004 - as the text says
         message = f"`--level` is {level}; allowed: 50 to 99.9"
         raise UsageError(message, hint="give it in percent, e.g. 95", code="usage.range")
-    if not 0 <= autocorrelation <= 0.7:  # noqa: PLR2004 - as the text says
+    if not 0 <= autocorrelation <= _MOST_ALLOWED:
         message = f"`--autocorrelation` is {autocorrelation}; allowed: 0 to 0.7"
         hint = (
             "results that depend on each other more have levels without causes; measure on a quieter machine"

@@ -8,6 +8,7 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from steelyard.record.importers.delimited import column_place
 from steelyard.record.importers.foreign import (
     WORKLOAD,
     ForeignFile,
@@ -96,6 +97,8 @@ def _read_raw(source: Source) -> ForeignFile:
         absent = [name for name in _RAW if name not in (reader.fieldnames or ())]
         if absent:
             source.refuse("line 1", f"no column `{'`, `'.join(absent)}`")
+        for name in _RAW:
+            column_place(source, name, reader.fieldnames or ())
         for row in reader:
             name = "/".join(part for part in (row["group"], row["function"], row["value"]) if part)
             run = runs.setdefault(name or "benchmark", ForeignRun({WORKLOAD: name or "benchmark"}, []))

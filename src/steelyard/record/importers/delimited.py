@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Final
 
 from steelyard.record.importers.foreign import is_plausible
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from steelyard.record.importers.foreign import Source
     from steelyard.record.importers.problem_list import ProblemList
 
+_UNIT: Final = re.compile(
+    r"(?P<name>.*?)[\s_\[(.]+(?P<unit>ns|nsec|us|usec|\u00b5s|\u03bcs|ms|msec|s|sec)[\])\s]*", re.IGNORECASE
+)
+_UNITS: Final = {"nsec": "ns", "usec": "us", "\u00b5s": "us", "\u03bcs": "us", "msec": "ms", "sec": "s"}
 _LONGEST_WHOLE: Final = 9
 """Digits of a whole number: more would not fit into 32 bits."""
 
@@ -61,17 +66,55 @@ def delimiter_of(line: str) -> str:
     return next((sign for sign in ("\t", ";", ",") if sign in line), " ")
 
 
-def column_place(name: str, heading: list[str]) -> int | None:
+def column_place(source: Source, name: str, heading: Sequence[str]) -> int | None:
     """Give the position of a column by its name, or by its number from 1 where no heading is that number.
+
+    Raises
+    ------
+    DataError
+        If several columns have that name.
+    """
+    places = [place for place, each in enumerate(heading) if each == name]
+    if places:
+        return only_column(source, name, places)
+    return int(name) - 1 if is_whole(name) and 1 <= int(name) <= len(heading) else None
+
+
+def only_column(source: Source, name: str, places: Sequence[int]) -> int:
+    """Give the one position at which a column of a name stands.
+
+    Raises
+    ------
+    DataError
+        If it stands at several: which of them is meant, the file does not tell.
+    """
+    if len(places) > 1:
+        numbers = [str(place + 1) for place in places]
+        listed = f"{', '.join(numbers[:-1])} and {numbers[-1]}"
+        source.refuse(
+            "line 1", f"cannot choose a column `{name[:40]}`: columns {listed} are called so; rename them"
+        )
+    return places[0]
+
+
+def split_heading(heading: str) -> tuple[str, str]:
+    """Give the plain name of a column, and the unit of time that it states; empty where it states none.
 
     Examples
     --------
-    >>> [column_place(name, ["size", "time"]) for name in ("time", "1", "3")]
-    [1, 0, None]
+    >>> split_heading("Latency (us)"), split_heading("run_delay0_ns"), split_heading("size_bytes")
+    (('latency', 'us'), ('rundelay0', 'ns'), ('sizebytes', ''))
     """
-    if name in heading:
-        return heading.index(name)
-    return int(name) - 1 if is_whole(name) and 1 <= int(name) <= len(heading) else None
+    matched = _UNIT.fullmatch(heading.strip())
+    name, unit = (matched["name"], matched["unit"].lower()) if matched else (heading, "")
+    return re.sub(r"[^a-z0-9]", "", name.lower()), _UNITS.get(unit, unit)
+
+
+def contradicted(name: str, stated: str, unit: str) -> str:
+    """Say that a heading states another unit than the command line."""
+    return (
+        f"cannot read column `{name[:40]}` in {unit}: its heading states {stated}; leave out `--unit {unit}`"
+    )
 
 
 def is_whole(text: str) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from steelyard.errors import DataError
+from steelyard.errors import DataError, UsageError
 from steelyard.record.importers.foreign import Source
 from steelyard.record.importers.foreign_result import STUDY, ForeignResult, ReadFile, write_foreign
 from steelyard.record.importers.reading import ReadOptions
@@ -31,6 +32,15 @@ class Alternatives(StrEnum):
     """Every cell with the first."""
     NONE = "none"
     """Nothing: the factors are sizes of messages."""
+
+
+def refuse_twins(paths: Sequence[Path]) -> None:
+    """Refuse a file that is given twice: its values would count as two repetitions."""
+    known: dict[str, Path] = {}
+    for path in paths:
+        if (before := known.setdefault(os.path.realpath(path), path)) is not path:
+            message = f"cannot import a file twice: `{before}` and `{path}` are one file"
+            raise UsageError(message, hint="give each file once", code="usage.same-file")
 
 
 def refused_together(refused: Sequence[DataError]) -> DataError:
@@ -93,6 +103,7 @@ class ForeignImporter:
         DataError
             If a file is damaged or holds no value, naming file and place; nothing is written then.
         """
+        refuse_twins(paths)
         options = options or ReadOptions()
         read, refused = [], []
         for block, path in enumerate(paths):

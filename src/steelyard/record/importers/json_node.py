@@ -107,6 +107,17 @@ class Node:
         self.source.refuse(f"at `{self.path}`" if self.path else "at the top", text)
 
 
+def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Give the members of an object; of two of one name JSON's readers take one or the other."""
+    found = dict(members)
+    if len(found) < len(members):
+        names = [name for name, _ in members]
+        twin = next(name for name in found if names.count(name) > 1)
+        message = f"an object has the member `{twin[:_SHOWN]}` twice"
+        raise ValueError(message)
+    return found
+
+
 def read_json(source: Source) -> Node:
     """Parse a document; numbers keep their digits.
 
@@ -117,7 +128,7 @@ def read_json(source: Source) -> Node:
     """
     text = source.text()
     try:
-        value = json.loads(text, parse_float=Decimal, parse_constant=Decimal)
+        value = json.loads(text, parse_float=Decimal, parse_constant=Decimal, object_pairs_hook=_object)
         if "\\u" in text:  # an escape may name half a character, which no file can hold
             json.dumps(value, ensure_ascii=False, default=str).encode()
         return Node(source, value, "")

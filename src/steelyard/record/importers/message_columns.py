@@ -70,12 +70,25 @@ class MessageColumns:
         return Recording(transport, op[order], size[order], first, second)
 
     def _operations(self, count: int) -> Whole:
-        if self.operation is not None:
-            return np.full(count, int(self.operation), dtype=np.int64)
         column = self.columns.get("op")
+        if self.operation is not None:
+            self._refuse_other_operations(self.operation)
+            return np.full(count, int(self.operation), dtype=np.int64)
         if column is None:
             return np.full(count, int(Operation.STREAM), dtype=np.int64)
         return column.operations(self.problems, LEGS if "start0" in self.columns else None)
+
+    def _refuse_other_operations(self, stated: Operation) -> None:
+        """Note rows whose column names another operation than the command line states for all."""
+        column = self.columns.get("op")
+        if column is None:
+            return
+        known = {name: operation_of(name) for name in set(column.texts)}
+        for line, text in zip(column.lines, column.texts, strict=True):
+            if known[text] not in (None, stated):
+                self.problems.add(
+                    line, f"{column.name} is `{text[:40]}`, and `--operation` states {stated.name.lower()}"
+                )
 
     def _times(self, role: str) -> Whole:
         return self.columns[role].nanoseconds(self.units[role], self.problems)
@@ -148,9 +161,7 @@ class MessageColumns:
             self.problems.add(int(lines[pong[at]]), text)
         for at in np.flatnonzero(first[pong, 2] < first[ping, 2]).tolist():
             self.problems.add(int(lines[pong[at]]), "pong ends before its ping; expected its end0 behind")
-        alone = int(np.sum(op < 0)) - 2 * ping.size
-        if alone:
-            self.notes.append(f"legs of round trips without the other leg were left out: {alone}")
+        self._say_lost(op, size, lines, np.concatenate([ping, pong]))
         op, first, second = op.copy(), first.copy(), second.copy()
         op[ping] = Operation.PINGPONG
         # The reply begins where the message was received; where one end was timed, its end is what is known.
@@ -159,6 +170,27 @@ class MessageColumns:
         kept = op > 0
         self.seq = self.seq[kept] if "seq" in self.columns else np.arange(int(kept.sum()))
         return op[kept], size[kept], first[kept], second[kept]
+
+    def _say_lost(self, op: Whole, size: Whole, lines: Whole, joined: Whole) -> None:
+        """Note the legs without the other one; where no leg has another, there are no round trips."""
+        alone = np.setdiff1d(np.flatnonzero(op < 0), joined)
+        if not alone.size:
+            return
+        counts = [int(np.sum(op[alone] == leg)) for leg in (PING, PONG)]
+        lost = " and ".join(
+            f"{count} `{leg}` without its `{other}`"
+            for count, leg, other in zip(counts, LEGS, reversed(LEGS), strict=True)
+            if count
+        )
+        if not joined.size:
+            text = f"cannot join legs to round trips: {lost}; expected each `ping` with its `pong` behind it"
+            self.problems.add(int(lines[alone[0]]), text)
+            return
+        sizes = [int(np.min(size[alone])), int(np.max(size[alone]))]
+        of = f"of {sizes[0]} B" if sizes[0] == sizes[1] else f"of {sizes[0]} to {sizes[1]} B"
+        self.notes.append(
+            f"{alone.size} of {int(np.sum(op < 0))} legs of round trips were left out, {of}: {lost}"
+        )
 
     def _pairs(
         self, op: Whole, size: Whole, begin: Whole, end: Whole

@@ -14,7 +14,16 @@ import numpy as np
 
 from steelyard.errors import DataError, UsageError
 from steelyard.record.importers import skampi, zoo
-from steelyard.record.importers.delimited import column_place, delimiter_of, number_of, rows, table_rows
+from steelyard.record.importers.delimited import (
+    column_place,
+    contradicted,
+    delimiter_of,
+    number_of,
+    only_column,
+    rows,
+    split_heading,
+    table_rows,
+)
 from steelyard.record.importers.foreign import DECIMAL_EXPONENTS, ForeignFile, Source
 from steelyard.record.importers.foreign_importer import Alternatives, ForeignImporter
 from steelyard.record.importers.message_columns import BOTH_ENDS, MessageColumns, stated_operation
@@ -58,10 +67,6 @@ PROBES_SUFFIX: Final = ".sync"
 WAITING_SUFFIX: Final = ".sched"
 NAME: Final = "messages"
 
-_UNIT: Final = re.compile(
-    r"(?P<name>.*?)[\s_\[(.]+(?P<unit>ns|nsec|us|usec|\u00b5s|\u03bcs|ms|msec|s|sec)[\])\s]*", re.IGNORECASE
-)
-_UNITS: Final = {"nsec": "ns", "usec": "us", "\u00b5s": "us", "\u03bcs": "us", "msec": "ms", "sec": "s"}
 _SKAMPI: Final = re.compile(r"[A-Za-z_]\w*=\s*\d")
 _ZOO_FIELDS: Final = 7
 
@@ -83,7 +88,7 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
     table = _table(source, options)
     problems = ProblemList(source.path, EXPECTED)
     columns = table.columns(problems)
-    units, said = _units(table, columns, options)
+    units, said = _units(source, table, columns, options)
     messages = MessageColumns(columns, units, problems, stated_operation(options.operation))
     recording = messages.recording(options.transport or NAME)
     problems.raise_if_any()
@@ -169,15 +174,16 @@ class _Table:
 
 def _table(source: Source, options: ReadOptions) -> _Table:
     heading, body = _headed(source, options)
-    split = [_split(name) for name in heading]
+    split = [split_heading(name) for name in heading]
     plain = [name for name, _ in split]
     companions = {"clock probes": PROBE_COLUMNS, "marks of waiting": WAITING_COLUMNS}
     for what, needed in companions.items():
-        if {_split(name)[0] for name in needed} <= set(plain):
+        if {split_heading(name)[0] for name in needed} <= set(plain):
             text = f"holds {what}, which are read with the recording that they lie beside: leave it out"
             source.refuse("line 1", text)
     there = ", ".join(f"`{name[:40]}`" for name in heading[:30])
     places: dict[str, int] = {}
+    named: dict[str, list[int]] = {}
     for role, name in options.columns.items():
         if role not in ROLES:
             message = (
@@ -186,18 +192,33 @@ def _table(source: Source, options: ReadOptions) -> _Table:
             raise UsageError(
                 message, hint="e.g. --column size=bytes --column time=latency", code="usage.column"
             )
-        place = column_place(name, heading)
+        place = column_place(source, name, heading)
         if place is None:
             source.refuse("line 1", f"no column `{name[:40]}`; columns are: {there}")
+        if place in places.values():
+            source.refuse(
+                "line 1", f"cannot take column `{heading[place][:40]}` for two roles, one is `{role}`"
+            )
         places[role] = place
     is_stated = any(role in TIMES for role in places)
     for role, names in ROLES.items():
         if role in places or (is_stated and role in TIMES):
             continue
-        at = next((plain.index(name) for name in names if name in plain), None)
-        if at is not None and at not in places.values():
-            places[role] = at
-    return _Table(heading, [unit for _, unit in split], body, _chosen(source, places, there))
+        named[role] = [at for at, name in enumerate(plain) if name in names and at not in places.values()]
+    chosen = _chosen(source, {**places, **{role: at[0] for role, at in named.items() if at}}, there)
+    for role in chosen.keys() & named.keys():
+        _require_one(source, role, [heading[at] for at in named[role]])
+    return _Table(heading, [unit for _, unit in split], body, chosen)
+
+
+def _require_one(source: Source, role: str, names: Sequence[str]) -> None:
+    """Refuse several columns that may each be the one of a role."""
+    if len(names) > 1:
+        listed = ", ".join(f"`{name[:40]}`" for name in names)
+        source.refuse(
+            "line 1",
+            f"cannot choose the column of `{role}` among {listed}: name it by `--column {role}=NAME`",
+        )
 
 
 def _chosen(source: Source, places: dict[str, int], there: str) -> dict[str, int]:
@@ -231,38 +252,32 @@ def _headed(source: Source, options: ReadOptions) -> tuple[list[str], list[tuple
         return row, found[1:]
     for comment in (line for line in reversed(lines) if line.lstrip().startswith("#")):
         for heading in (re.split(r"\s{2,}|\t|;|,", comment.strip("# \t")), comment.replace("#", " ").split()):
-            if len(heading) == len(row) and any(_split(name)[0] in ROLES["size"] for name in heading):
+            if len(heading) == len(row) and any(split_heading(name)[0] in ROLES["size"] for name in heading):
                 return heading, found
     if len(row) == 2 and not options.columns:  # noqa: PLR2004 - a size and a time
         return ["size", "time"], found
     return [str(place) for place in range(1, len(row) + 1)], found
 
 
-def _split(heading: str) -> tuple[str, str]:
-    """Give the plain name of a column, and the unit it states.
-
-    Examples
-    --------
-    >>> _split("Latency (us)"), _split("run_delay0_ns"), _split("size_bytes")
-    (('latency', 'us'), ('rundelay0', 'ns'), ('sizebytes', ''))
-    """
-    matched = _UNIT.fullmatch(heading.strip())
-    name, unit = (matched["name"], matched["unit"].lower()) if matched else (heading, "")
-    return re.sub(r"[^a-z0-9]", "", name.lower()), _UNITS.get(unit, unit)
-
-
-def _units(table: _Table, columns: Mapping[str, Column], options: ReadOptions) -> tuple[dict[str, str], str]:
+def _units(
+    source: Source, table: _Table, columns: Mapping[str, Column], options: ReadOptions
+) -> tuple[dict[str, str], str]:
     """Give the unit of each column of times, and say where it comes from.
 
     Raises
     ------
+    DataError
+        If a heading states another unit than the option.
     UsageError
         If neither heading nor option tells, and the times are no whole numbers of nanoseconds.
     """
     found = {}
     guessed = False
     for role in [role for role in columns if role in TIMES]:
-        unit = options.unit or table.units[table.places[role]]
+        stated = table.units[table.places[role]]
+        unit = options.unit or stated
+        if unit in DECIMAL_EXPONENTS and stated not in ("", unit):
+            source.refuse("line 1", contradicted(columns[role].name, stated, unit))
         is_stamp = role != "time" and not any(_has_decimals(text) for text in columns[role].texts)
         if not unit and is_stamp:
             unit, guessed = "ns", True
@@ -305,13 +320,16 @@ def _numbers(path: Path, names: Sequence[str], unit: str) -> tuple[Whole, str]:
         raise DataError(message, hint=f"expected {expected}", code="data.absent") from error
     source = Source(path, content, expected)
     found = list(rows(source, ",", "#"))
-    split = [_split(name) for name in found[0][1]] if found else []
+    split = [split_heading(name) for name in found[0][1]] if found else []
     plain = [name for name, _ in split]
-    wanted = [_split(name)[0] for name in names]
+    wanted = [split_heading(name)[0] for name in names]
     if absent := [name for name, want in zip(names, wanted, strict=True) if want not in plain]:
         source.refuse("line 1", f"no column {', '.join(f'`{name}`' for name in absent)}")
     problems = ProblemList(path, expected)
-    places = [plain.index(want) for want in wanted]
+    places = [
+        only_column(source, name, [at for at, each in enumerate(plain) if each == want])
+        for name, want in zip(names, wanted, strict=True)
+    ]
     lines = [line for line, _ in found[1:]]
     for line, row in found[1:]:
         if len(row) <= max(places):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import DataError
 from steelyard.model import Affinity
-from steelyard.record.importers.foreign_importer import refused_together
+from steelyard.record.importers.foreign_importer import refuse_twins, refused_together
 from steelyard.record.importers.imported_result import Design, ImportedRun, Levels, write_imported
 from steelyard.record.importers.problem_list import ProblemList
 from steelyard.record.provenance import Origin
@@ -122,6 +122,7 @@ class RecodexImporter:
             If a file cannot be read or is damaged, or they are of two forms; the first 20 kinds of problems
             of each are listed with their lines and what was expected, and nothing is written.
         """
+        refuse_twins(paths)
         read, refused = [], []
         for block, path in enumerate(paths):
             try:

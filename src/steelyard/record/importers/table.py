@@ -11,7 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from steelyard.errors import UsageError
-from steelyard.record.importers.delimited import column_place, delimiter_of, is_whole, number_of, table_rows
+from steelyard.record.importers.delimited import (
+    column_place,
+    contradicted,
+    delimiter_of,
+    is_whole,
+    number_of,
+    only_column,
+    split_heading,
+    table_rows,
+)
 from steelyard.record.importers.foreign import (
     DECIMAL_EXPONENTS,
     MEASURE,
@@ -63,6 +72,7 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
     is_parquet = source.content.startswith(_PARQUET)
     heading, body = _parquet(source) if is_parquet else _delimited(source, options)
     columns = _Columns.of(source, heading, options)
+    _refuse_contradictions(source, columns, options)
     reader = _Reader(source, options, columns)
     for row in body:
         reader.take(row)
@@ -137,20 +147,27 @@ class _Columns:
     def of(cls, source: Source, heading: list[str], options: ReadOptions) -> _Columns:
         wanted = options.columns or {role: role for role in ROLES if role in heading}
         there = ", ".join(f"`{name[:40]}`" for name in heading[:30])
-        found = {role: column_place(name, heading) for role, name in wanted.items()}
+        found = {role: column_place(source, name, heading) for role, name in wanted.items()}
         if absent := [wanted[role] for role, place in found.items() if place is None]:
             source.refuse("line 1", f"no column `{'`, `'.join(absent)}`; columns are: {there}")
         places = {role: place for role, place in found.items() if place is not None}
         if not options.wide:
             if "value" not in places:
                 source.refuse("line 1", f"no column of values is named; columns are: {there}")
-            return cls(heading, {r: place for r, place in places.items() if r != "value"}, [places["value"]])
+            value = places.pop("value")
+            if value in places.values():
+                source.refuse("line 1", f"cannot take column `{heading[value][:40]}` for values and a role")
+            return cls(heading, places, [value])
         if taken := {"value", options.wide} & set(options.columns):
             source.refuse("line 1", f"a wide table has no column of the role `{taken.pop()}`")
         places = {role: place for role, place in places.items() if role not in {"value", options.wide}}
         values = [place for place in range(len(heading)) if place not in places.values()]
         if not values:
             source.refuse("line 1", f"no column is left for values; columns are: {there}")
+        is_level = [options.wide != "iteration" or is_whole(heading[place]) for place in values]
+        for name, is_named in zip([heading[place] for place in values], is_level, strict=True):
+            if is_named:
+                only_column(source, name, [place for place in values if heading[place] == name])
         return cls(heading, places, values)
 
     @property
@@ -177,6 +194,24 @@ class _Run:
 
     def foreign(self) -> ForeignRun:
         return ForeignRun(self.levels, self.sections, block=self.block, exit_code=self.exit_code)
+
+
+def _refuse_contradictions(source: Source, columns: _Columns, options: ReadOptions) -> None:
+    """Refuse options that say something else than the headings."""
+    names = [columns.heading[place] for place in columns.values]
+    stated = [unit for _, unit in map(split_heading, names)]
+    if options.unit in DECIMAL_EXPONENTS and all(stated):
+        for name, unit in zip(names, stated, strict=True):
+            if unit != options.unit:
+                source.refuse("line 1", contradicted(name, unit, options.unit))
+    says = {"workload": options.workload, **({options.rows: options.rows} if options.rows else {})}
+    for role, text in says.items():
+        if text and role in columns.places:
+            option = "workload" if role == "workload" else "rows"
+            name = columns.heading[columns.places[role]]
+            source.refuse(
+                "line 1", f"cannot take the {role} from `--{option} {text}`: column `{name[:40]}` tells it"
+            )
 
 
 class _Reader:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -205,3 +206,49 @@ def test_a_history_that_cannot_be_followed_is_explained(
     capsys.readouterr()
     assert execute(["history", *(result if word == "DIR" else word for word in words)]) == code
     assert part in capsys.readouterr().err
+
+
+def test_a_result_that_is_given_twice_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, seed in (("a", 1), ("b", 2)):
+        file = imported(tmp_path, name, 1.0, seed)
+        assert execute(["import", "hyperfine", file, "--out", str(tmp_path / f"result-{name}")]) == 0
+    first, second = str(tmp_path / "result-a"), str(tmp_path / "result-b")
+    (tmp_path / "link").symlink_to(first)
+    shutil.copytree(first, tmp_path / "copy")
+    capsys.readouterr()
+    for other in (first, str(tmp_path / "link"), str(tmp_path / "copy")):
+        for words in (["history", first, second, other], ["compare-results", first, other]):
+            assert execute(words) == 2, words
+            message = f"cannot compare a result with itself: `{first}` and `{other}` are one result"
+            assert message in capsys.readouterr().err
+
+
+def test_results_of_equal_counts_are_a_history(tmp_path: Path) -> None:
+    folders = []
+    for n in range(12):
+        (tmp_path / f"{n}.csv").write_text("value\n10\n10\n", encoding="utf-8")
+        folders.append(str(tmp_path / f"r{n}"))
+        assert (
+            execute(["import", "csv", str(tmp_path / f"{n}.csv"), "--unit", "ms", "--out", folders[-1]]) == 0
+        )
+    assert execute(["history", *folders]) == 0
+
+
+def test_a_name_that_two_results_have_is_not_accepted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = []
+    for n, name in enumerate(("a", "b")):
+        file = imported(tmp_path, f"f{n}", 1.0, n)
+        folders.append(str(tmp_path / name / "r"))
+        assert execute(["import", "hyperfine", file, "--out", folders[-1]]) == 0
+    assert execute(["history", *folders, "--accept", "r", "--why", "x"]) == 2
+    assert "cannot accept `r`: several results of this history are called so" in capsys.readouterr().err
+    assert not (tmp_path / "b" / "accepted-levels.json").exists()
+
+
+def test_independent_results_and_an_autocorrelation_exclude_each_other(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert execute(["history", "r", "--independent", "--autocorrelation", "0.5"]) == 2
+    assert "`--independent` and `--autocorrelation 0.5` exclude each other" in capsys.readouterr().err

@@ -356,8 +356,48 @@ def test_a_table_without_unit_or_with_an_unknown_column_is_refused(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
+    ("text", "options", "part"),
+    [
+        ("value,value\n1,2\n", {}, "cannot choose a column `value`: columns 1 and 2 are called so"),
+        ("t,t,t\n1,2,3\n", {"columns": {"value": "t"}}, "columns 1, 2 and 3 are called so"),
+        ("a,b,a\n1,2,3\n", {"wide": "workload"}, "cannot choose a column `a`"),
+        ("1,1\n1,2\n", {"wide": "iteration"}, "cannot choose a column `1`"),
+        ("time_us\n1\n", {"columns": {"value": "time_us"}}, "cannot read column `time_us` in ms"),
+        ("a_us,b_ms\n1,2\n", {"wide": "workload"}, "cannot read column `a_us` in ms"),
+        ("value,workload\n1,a\n", {"workload": "b"}, "cannot take the workload from `--workload b`"),
+        ("value,run\n1,a\n", {"rows": "run"}, "cannot take the run from `--rows run`: column `run` tells it"),
+        ("value,b\n1,a\n", {"columns": {"value": "1", "x": "1"}}, "for values and a role"),
+    ],
+)
+def test_a_table_that_contradicts_itself_or_its_options_is_refused(
+    tmp_path: Path, text: str, options: dict[str, Any], part: str
+) -> None:
+    (tmp_path / "x").write_text(text, encoding="utf-8")
+    with pytest.raises(DataError) as caught:
+        importing("csv", [tmp_path / "x"], tmp_path / "r", ReadOptions(**{"unit": "ms", **options}))
+    assert part in caught.value.message
+
+
+def test_a_file_is_not_imported_twice(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("value\n1\n", encoding="utf-8")
+    (tmp_path / "y").symlink_to(tmp_path / "x")
+    with pytest.raises(UsageError, match=r"cannot import a file twice: .*x` and .*y` are one file"):
+        importing("csv", [tmp_path / "x", tmp_path / "y"], tmp_path / "r", ReadOptions(unit="ms"))
+
+
+@pytest.mark.parametrize(
     ("form", "text", "part"),
     [
+        (
+            "hyperfine",
+            '{"results": [{"command": "c", "times": [1], "times": [2]}]}',
+            "an object has the member `times` twice",
+        ),
+        (
+            "criterion",
+            "group,function,value,unit,sample_measured_value,iteration_count,unit\na,b,c,ns,1,1,ms\n",
+            "cannot choose a column `unit`: columns 4 and 7",
+        ),
         ("jmh", '[{"benchmark": "b"', "line 1, column"),
         ("jmh", '{"results": []}', "at the top: `.*` is not a list"),
         (

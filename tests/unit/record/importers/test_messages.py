@@ -306,7 +306,88 @@ def test_a_leg_without_the_other_one_is_left_out_and_counted(tmp_path: Path) -> 
     text = LEGS + "2,ping,9,5600000,5600100,5600000,5600300\n"
     summary = importing("messages", {"a.csv": text}, tmp_path)
     assert summary.measurements == 2
-    assert "legs of round trips without the other leg were left out: 1" in summary.notes
+    lost = "1 of 5 legs of round trips were left out, of 9 B: 1 `ping` without its `pong`"
+    assert lost in summary.notes
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        (
+            LEGS.replace("pong", "ping")
+            .replace("0,ping,2,5416582", "2,ping,2,5416582")
+            .replace("1,ping,14888,5478895", "3,ping,14888,5478895"),
+            "cannot join legs to round trips: 4 `ping` without its `pong`",
+        ),
+        (
+            "\n".join(line for line in LEGS.splitlines() if "ping" not in line),
+            "cannot join legs to round trips: 2 `pong` without its `ping`",
+        ),
+    ],
+)
+def test_legs_that_give_no_round_trip_are_refused(tmp_path: Path, text: str, part: str) -> None:
+    with pytest.raises(DataError) as caught:
+        read(text, tmp_path)
+    assert part in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "part"),
+    [
+        (
+            "size,time_us,time_us\n1,2,3\n",
+            {},
+            "cannot choose the column of `time` among `time_us`, `time_us`",
+        ),
+        ("size,time_us,time_ns\n1,2,3\n", {}, "among `time_us`, `time_ns`: name it by `--column time=NAME`"),
+        ("size,size,time_us\n1,2,3\n", {}, "cannot choose the column of `size`"),
+        ("size,latency_us,duration_ms\n1,2,3\n", {}, "cannot choose the column of `time`"),
+        (
+            "size,a,a\n1,2,3\n",
+            {"columns": {"time": "a"}, "unit": "us"},
+            "cannot choose a column `a`: columns 2 and 3 are called so",
+        ),
+        (
+            "size,time\n1,2\n",
+            {"columns": {"size": "1", "time": "1"}, "unit": "us"},
+            "cannot take column `size` for two roles",
+        ),
+        (
+            "size,time_us\n1,2\n",
+            {"unit": "ns"},
+            "cannot read column `time_us` in ns: its heading states us; leave out `--unit ns`",
+        ),
+        ("size,start_us,end_ms\n1,2,3\n", {"unit": "us"}, "cannot read column `end_ms` in us"),
+        (
+            "op,size,time_us\nMPI_Send,1,2\n",
+            {"operation": "pingpong"},
+            "line 2: op is `MPI_Send`, and `--operation` states pingpong",
+        ),
+    ],
+)
+def test_what_contradicts_itself_is_refused(
+    tmp_path: Path, text: str, options: dict[str, Any], part: str
+) -> None:
+    with pytest.raises(DataError) as caught:
+        read(text, tmp_path, **options)
+    assert part in caught.value.message
+    assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("size,time_us,time_ns\n1,2,3\n", {"columns": {"time": "time_us"}}),
+        ("size,a,a\n1,2,3\n", {"columns": {"time": "2"}, "unit": "us"}),
+        ("size,time_us\n1,2\n", {"unit": "us"}),
+        ("size,time_us,x,x,\n1,2,,,\n", {}),
+        ("op,size,time_us\nMPI_Send,1,2\n", {"operation": "send"}),
+    ],
+)
+def test_what_is_named_or_not_taken_may_be_there_twice(
+    tmp_path: Path, text: str, options: dict[str, Any]
+) -> None:
+    assert [(row[1], row[4] - row[2]) for row in rows(read(text, tmp_path, **options))] == [(1, 2000)]
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def _frame(result: Path) -> tuple[pl.DataFrame, list[str]]:
     subjects = pl.struct(*factors, "metric").struct.json_encode().alias("subject")
     means = (
         measured.filter(pl.col("phase") == "measure")
-        .join(runs, on="run_id")
+        .join(runs, on="run_id", maintain_order="left")
         .select("block", "batch", "launch", "metric", "unit", "value", subjects)
         .group_by("subject", "metric", "unit", "block", "batch", "launch", maintain_order=True)
         .agg(pl.col("value").mean())

@@ -120,7 +120,9 @@ def read_samples(result: Path, plan: Plan, *, with_failed: bool = False) -> list
     runs = pl.DataFrame(
         read_runs(result).select(["run_id", "cell", "block", "batch", "worker", "iteration", "status"])
     ).rename({"iteration": "launch"})
-    rows = pl.DataFrame(read_measurements(result).drop_columns(["printed"])).join(runs, on="run_id")
+    rows = pl.DataFrame(read_measurements(result).drop_columns(["printed"])).join(
+        runs, on="run_id", maintain_order="left"
+    )
     found = []
     metrics = {name: place for place, name in enumerate(rows["metric"].unique(maintain_order=True))}
     grouped = rows.sort(*_ORDER, maintain_order=True).group_by("cell", "metric", "unit", maintain_order=True)

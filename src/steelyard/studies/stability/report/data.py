@@ -165,12 +165,14 @@ def series_of(recorded: Recorded, metric: str) -> list[Series]:
     chosen = measured.filter(
         pc.and_(pc.equal(measured["metric"], metric), pc.equal(measured["phase"], "measure"))
     )
-    values = chosen.select(["run_id", "value", "unit"])
     labels = recorded.runs.select([*_LABELS, "run_id", "block", "iteration", "worker"])
+    # A join of Arrow is spread over threads, and gives its rows in an order of its own each time.
+    runs = {row["run_id"]: row for row in labels.to_pylist()}
     groups: dict[Key, list[tuple[int, int, int, float]]] = {}
-    for row in values.join(labels, "run_id").to_pylist():
-        value = row["value"] * MS_PER_UNIT[row["unit"]]
-        groups.setdefault(_key(row), []).append((row["block"], row["iteration"], row["worker"], value))
+    for row in chosen.select(["run_id", "value", "unit"]).to_pylist():
+        if (run := runs.get(row["run_id"])) is not None:
+            value = row["value"] * MS_PER_UNIT[row["unit"]]
+            groups.setdefault(_key(run), []).append((run["block"], run["iteration"], run["worker"], value))
     return [_series(key, sorted(rows)) for key, rows in groups.items()]
 
 

@@ -158,7 +158,7 @@ def ratio_test(
     a, b = _logarithms(first), _logarithms(second)
     found = _robust(a, b, margin)
     if is_series and min(found.units) >= FEWEST_VALUES:
-        found = _wider(found, welch_test(batch_means(a), batch_means(b), margin))
+        found = wider(found, welch_test(batch_means(a), batch_means(b), margin))
     return replace(
         found,
         further_units=_further_units(a, b, math.log(found.ratio), margin) if found.low == found.low else None,
@@ -189,10 +189,10 @@ def _robust(a: NDArray[np.float64], b: NDArray[np.float64], margin: Margin) -> R
         p_different,
         max(relabelling.p_below(bound), relabelling.p_above(-bound)),
     )
-    return replace(_wider(found, other), method=BOTH)
+    return replace(wider(found, other), method=BOTH)
 
 
-def _wider(one: RatioTest, other: RatioTest) -> RatioTest:
+def wider(one: RatioTest, other: RatioTest) -> RatioTest:
     """Give what both answers leave open."""
     return replace(
         one,

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from steelyard.analyse.intervals.describe import mean
+from steelyard.analyse.comparison.equivalence import ratio_test, wider
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
+
+    from steelyard.analyse.equivalence import Margin, RatioTest
 
     Runs = Sequence[NDArray[np.float64]]
 
@@ -68,6 +71,34 @@ def means_of_one_kind(first: Runs, second: Runs) -> tuple[NDArray[np.float64], N
         for side in (first, second)
     ]
     return means[0], means[1], remark_of(count, first, second)
+
+
+def ratio_test_of_runs(first: Runs, second: Runs, margin: Margin) -> tuple[RatioTest, str]:
+    """Compare the means of the runs of two sides, and say what of the runs counts.
+
+    A run of one value may hold that of its first repetition or the mean of many: a table does not tell. The
+    first is to be laid beside the first values of longer runs, the second beside their means. Where that
+    makes a difference, the answer is what both leave open.
+
+    Parameters
+    ----------
+    first, second : sequence of ndarray
+        As in `means_of_one_kind`.
+    margin : Margin
+        Of the test.
+    """
+    *means, remark = means_of_one_kind(first, second)
+    test = ratio_test(means[0], means[1], margin)
+    if not remark or min(run.size for side in (first, second) for run in side) > 1:
+        return test, remark
+    whole = [
+        np.array([math.inf if np.isinf(run).any() else mean(run) for run in side]) for side in (first, second)
+    ]
+    other = ratio_test(whole[0], whole[1], margin)
+    both = wider(test, other)
+    if (test.ratio - 1) * (other.ratio - 1) < 0:
+        both = replace(both, p_different=1.0)
+    return both, f"{remark}; a single value may be the mean of many: what does not hold then is left open"
 
 
 def remark_of(count: int | None, first: Runs, second: Runs) -> str:

@@ -16,6 +16,7 @@ from steelyard.analyse.comparison.sequential import Design, Location, fixed_look
 from steelyard.analyse.intervals.clustering import group_units
 from steelyard.analyse.intervals.guarantee import depends_on_order
 from steelyard.analyse.intervals.run_length import means_of_one_kind
+from steelyard.analyse.intervals.run_length import means_of_one_kind, ratio_test_of_runs
 from steelyard.errors import AnalysisError, UsageError
 from steelyard.studies.comparison.claim import Claim, claim_of_look, claim_of_test
 from steelyard.studies.comparison.contender import Commands
@@ -161,7 +162,7 @@ def _claim(
         raise UsageError(message, hint="give one value per run, e.g. its mean, in pairs")
     if paired:
         return _paired_claim(first, second, design, metric)
-    remark = ""
+    remark, runs = "", []
     if clusters is not None:
         runs = [
             _runs(values, labels, name)
@@ -171,9 +172,12 @@ def _claim(
     margin, is_series = design.margin, clusters is None
     if by_rank:
         return _with(remark, claim_of_ranks(first, second, margin, metric, is_series=is_series))
-    test = ratio_test(first, second, margin, is_series=is_series)
     # Two one-sided tests at 5 % each are the interval at 90 %: Schuirmann (1987).
-    narrow = ratio_test(first, second, Margin(margin.relative, 2 * margin.level - 1), is_series=is_series)
+    limits = (margin, Margin(margin.relative, 2 * margin.level - 1))
+    if clusters is None:
+        test, narrow = (ratio_test(first, second, each, is_series=is_series) for each in limits)
+    else:
+        (test, remark), (narrow, _) = (ratio_test_of_runs(runs[0], runs[1], each) for each in limits)
     verdict = verdict_of(test, test.p_different, test.p_equivalent, margin.level)
     return _with(remark, claim_of_test(test, verdict, margin, metric, (narrow.low, narrow.high)))
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 from steelyard.analyse.comparison.equivalence import Margin, Verdict, ratio_test, verdict_of
 from steelyard.analyse.comparison.multiplicity import benjamini_hochberg
 from steelyard.analyse.intervals.run_length import means_of_one_kind
+from steelyard.analyse.comparison.equivalence import Margin, Verdict, verdict_of
+from steelyard.analyse.intervals.run_length import ratio_test_of_runs
 from steelyard.model import Estimate, Evidence, Finding
 from steelyard.studies.analysis_parts import MEASUREMENTS, finding, finite
 from steelyard.studies.imported.samples import level_of
@@ -82,8 +84,8 @@ def _of_factors(samples: list[Sample], plan: Plan) -> Iterator[Pair]:
 def _test(first: Sample, second: Sample, margin: Margin) -> tuple[RatioTest, str]:
     """Give the test, and a remark where not all values count."""
     level = level_of(first, second)
-    *means, remark = means_of_one_kind(first.units(level), second.units(level))
-    return ratio_test(means[0], means[1], margin), remark.replace("run", level)
+    test, remark = ratio_test_of_runs(first.units(level), second.units(level), margin)
+    return test, remark.replace("run", level)
 
 
 def _finding(pair: Pair, test: RatioTest, remark: str, p_values: tuple[float, float]) -> Finding:

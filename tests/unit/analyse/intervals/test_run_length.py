@@ -81,3 +81,24 @@ def test_longer_runs_fail_more_often_so_that_failures_are_counted_among_as_many_
     assert np.isfinite(first).all()
     assert np.isfinite(second).all()
     assert "first 2 values" in remark
+
+
+def test_a_table_of_means_beside_single_values_makes_no_claim() -> None:
+    """The same program twice, one side as means of 20: read as first values, they look 70 % slower."""
+    claims = 0
+    for seed in range(40):
+        rng = np.random.default_rng([9, seed])
+        means = rng.exponential(1.0, (30, 20)).mean(axis=1)
+        values = rng.exponential(1.0, (30, 20))
+        clusters = np.arange(30), np.repeat(np.arange(30), 20)
+        found = steelyard.compare(means, values.ravel(), clusters=clusters)
+        claims += found.verdict in {"slower", "faster"}
+        assert any("a single value may be the mean of many" in each for each in found.remarks)
+    assert claims <= 6  # 5 % are 2; more than 6 come in 0.3 % of cases
+
+
+def test_single_values_beside_longer_runs_still_show_a_large_difference() -> None:
+    rng = np.random.default_rng(4)
+    first, second = rng.exponential(1.0, 40), 6 * rng.exponential(1.0, (40, 20))
+    found = steelyard.compare(first, second.ravel(), clusters=(np.arange(40), np.repeat(np.arange(40), 20)))
+    assert found.verdict == "slower"

@@ -90,7 +90,7 @@ def _read_text(path: Path, names: tuple[str, str], where: dict[str, str]) -> Col
     for line, cells in [first] if header is None else []:
         _take(path, line, cells, wanted, names, list(where.values()), values)
     for line, cells in rows:
-        _take(path, line, cells, wanted, names, list(where.values()), values)
+        _take(path, line, cells, wanted, names, list(where.values()), values, len(header or []))
     return _checked(path, np.array(values[0]), np.array(values[1]))
 
 
@@ -161,7 +161,11 @@ def _take(  # noqa: PLR0913, PLR0917 - one row and what is asked of it
     names: tuple[str, str],
     texts: list[str],
     out: tuple[list[float], list[float]],
+    width: int = 0,
 ) -> None:
+    if width and any(cells[width:]):
+        message = f"`{path}` line {line} has {len(cells)} columns, the header {width}"
+        raise DataError(message, hint="are there decimal commas between commas?", code="data.value")
     if len(cells) <= max(wanted):
         message = f"`{path}` line {line} has {len(cells)} columns, {max(wanted) + 1} needed"
         raise DataError(message, hint="is the file cut off, or its delimiter mixed?", code="data.value")
@@ -169,7 +173,7 @@ def _take(  # noqa: PLR0913, PLR0917 - one row and what is asked of it
         return
     for place, name, values in zip(wanted[:2], names, out, strict=True):
         try:
-            number = float(cells[place])
+            number = math.nan if "_" in cells[place] else float(cells[place])
         except ValueError:
             number = math.nan
         if not math.isfinite(number):

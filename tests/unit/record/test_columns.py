@@ -107,3 +107,10 @@ def test_columns_of_one_name_are_refused_and_may_be_numbered(tmp_path: Path) -> 
     with pytest.raises(UsageError, match=r"cannot choose a column `time` of .*: columns 2, 3 are called so"):
         read_columns(path, "size", "time")
     assert read_columns(path, "size", "3").y.tolist() == [3.0]
+
+
+@pytest.mark.parametrize("text", ["size,time\n1,10,5\n", "size,time\n1_000,2\n"])
+def test_decimal_commas_between_commas_and_marks_in_numbers_are_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match="line 2"):
+        read_columns(tmp_path / "a.csv", "size", "time")

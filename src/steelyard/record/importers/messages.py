@@ -164,6 +164,8 @@ class _Table:
         for line, row in self.body:
             if len(row) < width:
                 problems.add(line, f"{len(row)} fields; expected at least {width}")
+            elif any(row[len(self.heading) :]):
+                problems.add(line, f"{len(row)} fields; expected {len(self.heading)}, as the heading has")
         problems.raise_if_any()
         lines = [line for line, _ in self.body]
         return {

@@ -245,6 +245,10 @@ class _Reader:
                 return
             # Columns of a wide table need not be of the same length.
             fields = fields + [""] * (columns.width - len(fields))
+        if any(fields[len(columns.heading) :]):
+            # Decimal commas between commas, say: every field behind the first of them is another column's.
+            self._problems.add(line, f"{len(fields)} fields; expected {len(columns.heading)}")
+            return
         texts = {role: fields[place] for role, place in columns.places.items()}
         faults = list(_faults(texts))
         for place in columns.values:

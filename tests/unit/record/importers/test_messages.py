@@ -279,6 +279,7 @@ def test_a_file_of_probes_is_read_with_its_recording_alone(tmp_path: Path) -> No
         (LEGS.replace("1,pong,14888", "1,pong,14889"), "line 5: pong has 14889 bytes; expected the 14888"),
         (LEGS.replace("1,pong", "1,bong"), "line 5: op is `bong`; allowed: `ping`, `pong`, `pingpong`"),
         (LEGS.replace("1,ping", "0,ping"), "line 4: seq is `0`, as in line 2; expected each number once"),
+        ("size,time_us\n1,10,5\n", "line 2: 3 fields; expected 2, as the heading has"),
         (LEGS + "2,ping,5,1\n", "line 6: 4 fields; expected at least 7"),
         (
             LEGS.replace("5411214", "9" * 25),

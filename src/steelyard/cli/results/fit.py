@@ -72,6 +72,9 @@ def fit(  # noqa: PLR0913 - options of a verb
         other = "--breaks" if breaks else "--log"
         message = f"`--search` and `{other}` exclude each other: a search finds breaks and kinds itself"
         raise UsageError(message, hint=f"leave out --search or {other}")
+    if x == y:
+        message = f"cannot fit column `{x}` to itself: `--x` and `--y` name one column"
+        raise UsageError(message, hint="give the column of the sizes by --x, that of the times by --y")
     given = _numbers(breaks)
     columns = read_columns(file, x, y, where=_condition(where))
     names = (_name(x, "x"), _name(y, "y"))
@@ -102,11 +105,14 @@ def _share(floor: str) -> float:
 
 
 def _numbers(breaks: str) -> list[float]:
+    message, hint = f"`--breaks {breaks}`: every breakpoint must be a number", "e.g. --breaks 3000,65000"
     try:
-        return sorted(float(word) for word in breaks.split(",") if word.strip())
+        numbers = sorted(float(word) for word in breaks.split(",") if word.strip())
     except ValueError as error:
-        message = f"`--breaks {breaks}`: every breakpoint must be a number"
-        raise UsageError(message, hint="e.g. --breaks 3000,65000") from error
+        raise UsageError(message, hint=hint) from error
+    if not all(map(math.isfinite, numbers)):
+        raise UsageError(message, hint=hint)
+    return numbers
 
 
 def _condition(where: str) -> dict[str, str]:

@@ -160,3 +160,18 @@ def test_where_both_curves_agree_nothing_is_said(tmp_path: Path, capsys: pytest.
     words = ["fit", str(tmp_path / "few.csv"), "--x", "x", "--y", "y", "--breaks", "4", "--json"]
     assert execute(words) == 0
     assert [piece["robust"] for piece in json.loads(capsys.readouterr().out)["pieces"]] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["--y", "size"], "cannot fit column `size` to itself"),
+        (["--y", "time", "--breaks", "nan"], "`--breaks nan`: every breakpoint must be a number"),
+    ],
+)
+def test_a_fit_of_a_column_to_itself_and_breaks_that_are_nowhere_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], part: str
+) -> None:
+    (tmp_path / "a.csv").write_text("size,time\n1,2\n2,3\n3,5\n", encoding="utf-8")
+    assert execute(["fit", str(tmp_path / "a.csv"), "--x", "size", *words]) == 2
+    assert part in capsys.readouterr().err

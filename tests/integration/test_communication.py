@@ -16,7 +16,7 @@ import pytest
 
 from integration.study_process import COMMAND
 from steelyard.cli import execute
-from steelyard.cli.compare_results import lay_over
+from steelyard.cli.results.compare_results import lay_over
 from steelyard.model.cost_model import read_cost_model
 from steelyard.model.finding import read_findings
 from steelyard.model.plan import read_plan

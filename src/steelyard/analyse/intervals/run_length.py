@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from steelyard.analyse.equivalence import Margin, RatioTest
+    from steelyard.analyse.comparison.equivalence import Margin, RatioTest
 
     Runs = Sequence[NDArray[np.float64]]
 

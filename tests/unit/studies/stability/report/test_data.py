@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 
-from steelyard.studies.stability.report_data import series_of
+from steelyard.studies.stability.report.data import series_of
 
 cells = [f"w{number}" for number in range(24)]
 numbers = range(60_000)

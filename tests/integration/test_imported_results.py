@@ -135,9 +135,9 @@ def test_as_many_values_of_every_block_count_where_their_number_makes_a_differen
     (found,) = analysed(tmp_path / "r", "csv", *files, "--unit", "ms", *columns).of("comparison")
     assert found.verdict == "inconclusive"
     assert found.estimates["ratio"].guaranteed
+    uneven = "of every block only the first value counts: the blocks hold 1 against 100 values"
     assert found.warnings == (
-        "of every block only the first value counts: the blocks hold 1 against 100 values; a single value may "
-        "be the mean of many: what does not hold then is left open",
+        f"{uneven}; a single value may be the mean of many: what does not hold then is left open",
     )
     assert [each.statistic for each in found.evidence] == [
         "ratio of the geometric means of the block means, second over first"

@@ -25,10 +25,6 @@ from steelyard.record.trace_folder import TRACES_NAME
 from steelyard.run.executor.executor import execute
 from steelyard.run.executor.run_files import RunFiles
 from steelyard.run.executor.run_options import ExecutionOptions
-from steelyard.run.isolation.registry import sweep_all, technologies
-from steelyard.run.machine.affinity import memory_nodes_of, place
-from steelyard.run.machine.gate import Policy
-from steelyard.run.machine.host import read_fingerprint, read_topology
 from steelyard.run.isolation.registry import TECHNOLOGIES, sweep_all
 from steelyard.run.isolation.root_view import folders_needed
 from steelyard.run.machine.affinity import memory_nodes_of, place

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from steelyard.analyse.intervals.describe import mean
 from steelyard.analyse.comparison.equivalence import ratio_test, wider
+from steelyard.analyse.intervals.describe import mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -11,8 +11,6 @@ from cyclopts import Parameter
 
 if TYPE_CHECKING:
     from steelyard.plug_in import PlugIn
-    from steelyard.run.machine.calibration import Calibration
-    from steelyard.run.machine.host import Host
     from steelyard.run.isolation.interface import Availability
     from steelyard.run.machine.calibration import Calibration
     from steelyard.run.machine.host import Host

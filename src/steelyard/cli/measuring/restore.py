@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from steelyard.run.machine.tuning import Outcome, Restoration, Tuning
-from steelyard.study import all_studies
+from steelyard.study import studies
 
 if TYPE_CHECKING:
     from steelyard.run.cleanup import Removal
@@ -38,7 +38,7 @@ def restore(*, as_json: Annotated[bool, Parameter(name="--json", negative="")] =
     steelyard restore --json
     """
     done = Tuning().restore_abandoned()
-    removals = [one for study in all_studies().values() for one in study.remove_abandoned()]
+    removals = [one for study in studies().values() for one in study.remove_abandoned()]
     if as_json:
         records = [asdict(one) for one in done] + [asdict(one) for one in removals]
         sys.stdout.write(json_text.dumps(records, indent=1) + "\n")

@@ -85,8 +85,8 @@ def compare_results(
 
         steelyard compare-results theirs.zip results/ours --margin 5%
     """
-    from steelyard.share.package.check import opened_result  # noqa: PLC0415 - start-up time
     from steelyard.record.same_result import refuse_same  # noqa: PLC0415 - start-up time
+    from steelyard.share.package.check import opened_result  # noqa: PLC0415 - start-up time
 
     allowed = None if margin is None else parse_share(margin, "--margin")
     with opened_result(first) as one, opened_result(second) as other:

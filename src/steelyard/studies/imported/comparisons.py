@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from steelyard.analyse.comparison.equivalence import Margin, Verdict, ratio_test, verdict_of
-from steelyard.analyse.comparison.multiplicity import benjamini_hochberg
-from steelyard.analyse.intervals.run_length import means_of_one_kind
 from steelyard.analyse.comparison.equivalence import Margin, Verdict, verdict_of
+from steelyard.analyse.comparison.multiplicity import benjamini_hochberg
 from steelyard.analyse.intervals.run_length import ratio_test_of_runs
 from steelyard.model import Estimate, Evidence, Finding
 from steelyard.studies.analysis_parts import MEASUREMENTS, finding, finite

@@ -27,6 +27,8 @@ const SET_UP_PATIENCE: Duration = Duration::from_secs(30);
 /// So long the memory of a run that is over may take to be freed.
 const BURIAL_PATIENCE: Duration = Duration::from_secs(2);
 const BURIAL_LOOK: Duration = Duration::from_millis(1);
+/// So many zygotes may end one after the other while they set up one run.
+const MOST_ZYGOTES: u32 = 3;
 /// How often a silent child is looked after.
 const LOOK_AFTER: Duration = Duration::from_millis(20);
 
@@ -127,6 +129,9 @@ impl Launcher {
         if let Some(limit_bytes) = batch.spec.limits.memory_bytes {
             self.await_room(limit_bytes);
         }
+        if self.zygote.has_ended() {
+            self.replace_zygote(&batch.spec)?;
+        }
         let idle = self.reset_residents();
         self.board.clear();
         let armed = Armed {
@@ -146,18 +151,35 @@ impl Launcher {
             failure: None,
             degraded: Vec::new(),
         };
-        self.zygote.spawn(&ChildDescriptors {
+        let spawned = self.zygote.spawn(&ChildDescriptors {
             input: armed.streams.input.as_fd(),
             output: armed.streams.output.child_end(),
             error: armed.streams.error.child_end(),
             metrics: armed.streams.report.as_ref().map(AsFd::as_fd),
             leaf: armed.leaf.as_ref().map(Leaf::directory),
-        })?;
-        Ok(armed)
+        });
+        match spawned {
+            // That it has ended is seen, and made good, by who waits for the child.
+            Err(error) if !self.zygote.has_ended() => Err(error),
+            _ => Ok(armed),
+        }
     }
 
     /// The child that was begun becomes ready: it waits at its gate, and everything is attached.
-    pub(super) fn complete(&mut self, mut armed: Armed, batch: &Batch) -> Result<Armed, LaunchError> {
+    pub(super) fn complete(&mut self, armed: Armed, batch: &Batch) -> Result<Armed, LaunchError> {
+        let iteration = armed.iteration;
+        let mut outcome = self.try_complete(armed, batch);
+        for _ in 1..MOST_ZYGOTES {
+            if outcome.is_ok() || !self.zygote.has_ended() {
+                break;
+            }
+            let again = self.begin(batch, iteration);
+            outcome = again.and_then(|armed| self.try_complete(armed, batch));
+        }
+        outcome
+    }
+
+    fn try_complete(&mut self, mut armed: Armed, batch: &Batch) -> Result<Armed, LaunchError> {
         if armed.begin_ns == 0 {
             // Time before this is part of the run that was recorded meanwhile.
             armed.begin_ns = monotonic_ns();
@@ -230,6 +252,15 @@ impl Launcher {
             let pid = self.board.pid();
             if pid > 0 && has_ended(Pid::from_raw(pid)) {
                 return Ok(self.board.progress());
+            }
+            if self.zygote.has_ended() {
+                // A child may have got on until then.
+                return match self.board.progress() {
+                    Progress::SettingUp => {
+                        Err(LaunchError::Zygote { what: "ended while it set a run up".into() })
+                    }
+                    other => Ok(other),
+                };
             }
             if begin.elapsed() > SET_UP_PATIENCE {
                 return Err(LaunchError::Zygote {

@@ -6,6 +6,7 @@ use steelyard_model::{Metric, Quantity, Source};
 
 use super::arm::Counters;
 use super::record::{Evidence, count, time_ns};
+use super::verdict::Cause;
 use crate::board::SetUpUsage;
 
 /// Longest time at the beginning or end of a program that is taken for the kernel's work [ns]; one that
@@ -15,7 +16,12 @@ const LONGEST_WORK_NS: u64 = 200_000;
 /// What giving back a page takes, at most [ns].
 const PAGE_NS: u64 = 150;
 
-pub(super) fn add_cpu(all: &mut BTreeMap<Metric, Quantity>, counters: &Counters, evidence: &Evidence) {
+pub(super) fn add_cpu(
+    all: &mut BTreeMap<Metric, Quantity>,
+    counters: &Counters,
+    evidence: &Evidence,
+    cause: Option<Cause>,
+) {
     let (usage, set_up, readings) = (&evidence.usage, &evidence.set_up, &evidence.readings);
     let (user_ns, system_ns) = (time_ns(usage.ru_utime), time_ns(usage.ru_stime));
     let since_exec = |total: u64, before: u64| {
@@ -32,10 +38,20 @@ pub(super) fn add_cpu(all: &mut BTreeMap<Metric, Quantity>, counters: &Counters,
     let counted = without(counters.task_clock.quantity(), loading_ns, interval.taking_down_ns);
     let launch_ns = launch_cpu_ns(set_up, evidence.call_ns);
     let grouped = without(readings.usage_ns.clone(), launch_ns, interval.burial_ns.unwrap_or(0));
-    let best = closest_above(&counted, &grouped).unwrap_or(&rusage_since_exec);
-    // What could not be told apart from a wait was left in; one thread has no more than all of the time.
+    let best = match cause {
+        // The counter misses a little of each fork: the meter that ended the run is the one that tells of it.
+        Some(Cause::CpuTime) => Some(&grouped).filter(|one| one.value.is_some()),
+        _ => None,
+    };
+    let best = best.or_else(|| closest_above(&counted, &grouped)).unwrap_or(&rusage_since_exec);
     let wall_ns = all.get(&Metric::WallNs).and_then(|wall| wall.value);
-    let most_ns = wall_ns.filter(|_| interval.has_others == Some(false)).unwrap_or(u64::MAX);
+    let most_ns = match (wall_ns, interval.has_others, cause) {
+        // What could not be told apart from a wait was left in; one thread has no more than all of the time.
+        (Some(wall_ns), Some(false), _) => wall_ns,
+        // What the rest of a tree used that was ended with its first process is the kernel's work on its end.
+        (Some(wall_ns), _, Some(_)) => wall_ns.saturating_mul(evidence.cpus as u64),
+        _ => u64::MAX,
+    };
     all.insert(
         Metric::CpuNs,
         Quantity { value: best.value.map(|cpu_ns| cpu_ns.min(most_ns)), ..best.clone() },

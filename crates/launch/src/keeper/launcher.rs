@@ -8,7 +8,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::getppid;
 use steelyard_host::cgroup::{Grip, GroupLimits, Groups, Layout};
-use steelyard_model::{Limits, Placement, RunOutcome, RunSpec, SchedulingPolicy};
+use steelyard_model::{Isolation, Limits, Placement, RunOutcome, RunSpec, SchedulingPolicy};
 
 use super::arm::Armed;
 use super::cpu_time::Shortest;
@@ -77,6 +77,8 @@ pub struct Launcher {
     /// Makes opening the counters of each run cheap; see [`Counter::hold`].
     _held_events: [Counter; 3],
     pub(super) residents: Vec<u32>,
+    /// What the runs of this batch are ended by.
+    pub(super) grip: Grip,
     /// Least memory seen in the version 1 groups between the runs of this batch [bytes].
     pub(super) resident_bytes: Option<u64>,
     pub(super) idle_pageable_bytes: u64,
@@ -106,8 +108,6 @@ pub(super) struct Batch {
     pub(super) cpus: Vec<u32>,
     /// Sees every run begin and end.
     pub(super) watch: SharedWatch,
-    /// What its runs are ended by.
-    pub(super) grip: Grip,
     armed: Option<Armed>,
 }
 
@@ -141,6 +141,7 @@ impl Launcher {
             enforcer,
             kernel_memory_limit: kernel_memory_limit(),
             residents: zygote.pids().collect(),
+            grip: Grip::default(),
             resident_bytes: None,
             idle_pageable_bytes: 0,
             steps: Steps::default(),
@@ -199,6 +200,7 @@ impl Launcher {
         self.give_up();
         spec.validate()?;
         check_counters(spec)?;
+        let spec = &bounded(spec);
         let mut degraded = self.groups.degraded().to_vec();
         degraded.extend(self.zygote.prepare(spec, self.worker)?);
         self.residents = self.find_residents();
@@ -213,8 +215,8 @@ impl Launcher {
         let cpus = spec.placement.cpus.clone().unwrap_or_else(allowed_cpus);
         let watch = watch_programs(&self.watch, &cpus);
         self.steal.watch(cpus.clone());
-        let grip = self.groups.grip(&self.residents);
-        let mut batch = Batch { spec: spec.clone(), degraded, cpus, watch, grip, armed: None };
+        self.grip = self.groups.grip(&self.residents);
+        let mut batch = Batch { spec: spec.clone(), degraded, cpus, watch, armed: None };
         batch.armed = Some(self.arm(&batch, spec.first_iteration)?);
         self.batch = Some(batch);
         Ok(())
@@ -302,6 +304,15 @@ impl Launcher {
         self.read_signals();
     }
 
+    /// Has another zygote take the place of one that has ended. The runs after it are as those before it.
+    pub(super) fn replace_zygote(&mut self, spec: &RunSpec) -> Result<(), LaunchError> {
+        self.zygote.replace()?;
+        self.zygote.prepare(spec, self.worker)?;
+        self.residents = self.find_residents();
+        self.grip = self.groups.grip(&self.residents);
+        Ok(())
+    }
+
     fn find_residents(&self) -> Vec<u32> {
         let mut found: Vec<u32> = self.zygote.pids().collect();
         if self.groups.resident().is_empty() {
@@ -372,6 +383,18 @@ fn check_counters(spec: &RunSpec) -> Result<(), LaunchError> {
             Err(LaunchError::Name { field: "counters", found: name.clone(), allowed: event_names() })
         }
     }
+}
+
+/// Processes and threads of a sandboxed run that is given no limit of them: so many can be ended in time.
+const MOST_PROCESSES_UNASKED: u64 = 128;
+
+/// The specification with the limit that a program nobody vouches for has in any case.
+fn bounded(spec: &RunSpec) -> RunSpec {
+    let mut bounded = spec.clone();
+    if matches!(spec.isolation, Isolation::Sandbox(_)) {
+        bounded.limits.process_count.get_or_insert(MOST_PROCESSES_UNASKED);
+    }
+    bounded
 }
 
 fn group_limits(limits: &Limits, placement: &Placement) -> GroupLimits {

@@ -47,6 +47,8 @@ pub(super) struct Evidence {
     pub(super) tick_ns: u64,
     pub(super) nothing_left_ns: u64,
     pub(super) has_left: bool,
+    /// CPUs that the run may use.
+    pub(super) cpus: usize,
     pub(super) has_refusals: bool,
     pub(super) cgroup: &'static str,
 }
@@ -164,7 +166,7 @@ fn end_of(armed: &Armed, evidence: &Evidence, outcome: &RunOutcome) -> End {
 fn quantities(armed: &Armed, counters: &Counters, evidence: &Evidence) -> BTreeMap<Metric, Quantity> {
     let mut all = BTreeMap::new();
     add_times(&mut all, armed, evidence);
-    add_cpu(&mut all, counters, evidence);
+    add_cpu(&mut all, counters, evidence, armed.cause);
     add_memory(&mut all, evidence);
     add_scheduling(&mut all, counters, evidence);
     let total = armed.streams.total_bytes();

@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 use std::os::unix::fs::FileExt;
 
 use nix::errno::Errno;
+use nix::sys::signal::Signal;
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 use steelyard_host::cgroup::{Readings, Sample};
@@ -32,6 +33,8 @@ struct Said {
     status: WaitStatus,
     nothing_left_ns: u64,
     has_left: bool,
+    /// Whether the pool was ended from outside, and the run with it.
+    has_lost_pool: bool,
 }
 
 impl Launcher {
@@ -85,13 +88,18 @@ impl Launcher {
         }
         let usage = wait4(pid)?;
         armed.pid = None;
-        self.reap_orphans()?;
+        // Who asks has to be sure: a zygote that is on its way out answers no more.
+        let has_lost_pool = armed.cause.is_none()
+            && matches!(status, WaitStatus::Signaled(_, Signal::SIGKILL, _))
+            && self.zygote.has_lost_pool();
+        self.reap_orphans();
         let interval = watched.stamper.interval(&self.board, armed.waited_ns);
         Ok(Said {
             usage,
             run_delay_ns,
             status,
             has_left,
+            has_lost_pool,
             nothing_left_ns: monotonic_ns(),
             call_ns: self.board.call_ns(interval.start_ns),
             interval,
@@ -135,6 +143,17 @@ impl Launcher {
             };
             return Ok(record::failed(batch, self.cgroup(), failed));
         }
+        let readings = Readings::between(&watched.before, &after, self.tick_ns);
+        if said.has_lost_pool && readings.oom_kills.unwrap_or(0) == 0 {
+            let failed = Failed {
+                message: Some("the sandbox was killed from outside, and the run with it".into()),
+                exec_errno: None,
+                is_cancelled: false,
+                begin_ns: armed.begin_ns,
+                iteration: armed.iteration,
+            };
+            return Ok(record::failed(batch, self.cgroup(), failed));
+        }
         let burial_ns = said.interval.burial_ns.map(|span_ns| self.steps.burial.bound(span_ns));
         let waited_after_end_ns = said.interval.burial_ns.zip(burial_ns).map_or(0, |(span_ns, bound_ns)| {
             span_ns.saturating_sub(bound_ns.min(longest_burial_ns(said.usage.ru_minflt)))
@@ -146,7 +165,7 @@ impl Launcher {
             usage: said.usage,
             set_up: said.set_up,
             call_ns: said.call_ns.map(|span_ns| self.steps.call.bound(span_ns)),
-            readings: Readings::between(&watched.before, &after, self.tick_ns),
+            readings,
             run_delay_ns: said.run_delay_ns,
             waited_after_end_ns,
             swapped_pages,
@@ -155,6 +174,7 @@ impl Launcher {
             tick_ns: self.tick_ns,
             nothing_left_ns: said.nothing_left_ns,
             has_left: said.has_left,
+            cpus: batch.cpus.len(),
             has_refusals: watched.refusals.as_ref().is_some_and(|heard| heard.calls().next().is_some()),
             cgroup: self.cgroup(),
         };

@@ -69,18 +69,17 @@ impl Launcher {
     }
 
     /// Waits for orphans of the run that became our children.
-    pub(super) fn reap_orphans(&self) -> Result<(), LaunchError> {
+    pub(super) fn reap_orphans(&mut self) {
         let peek = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
         loop {
             match waitid(Id::All, peek) {
                 Ok(WaitStatus::Exited(pid, _) | WaitStatus::Signaled(pid, _, _)) => {
-                    if self.zygote.pids().any(|zygote| zygote == pid.as_raw().cast_unsigned()) {
-                        return Err(LaunchError::Zygote { what: "died".into() });
+                    if !self.zygote.bury(pid) {
+                        let _ = waitpid(pid, Some(WaitPidFlag::WNOHANG));
                     }
-                    let _ = waitpid(pid, Some(WaitPidFlag::WNOHANG));
                 }
                 Err(Errno::EINTR) => {}
-                Ok(_) | Err(_) => return Ok(()),
+                Ok(_) | Err(_) => return,
             }
         }
     }
@@ -91,6 +90,6 @@ impl Launcher {
         if let Some(pid) = armed.pid {
             let _ = waitpid(pid, None);
         }
-        let _ = self.reap_orphans();
+        self.reap_orphans();
     }
 }

@@ -79,7 +79,6 @@ fn limit_reached(
         return Some((RunStatus::WallTimeout, Some(LimitKind::WallTime)));
     }
     let is_cpu = end.cause == Some(Cause::CpuTime)
-        || (signal == Some(Signal::SIGXCPU) && limits.cpu_time_ns.is_some())
         || end.cpu_ns.is_some_and(|cpu_ns| exceeds(cpu_ns, limits.cpu_time_ns));
     if is_cpu {
         return Some((RunStatus::CpuTimeout, Some(LimitKind::CpuTime)));

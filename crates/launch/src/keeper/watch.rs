@@ -63,7 +63,7 @@ impl Launcher {
             pidfd: watched.pidfd.try_clone().during("copy the run's process descriptor")?,
             start: watched.stamper.start_of(),
             board: Arc::clone(&self.board),
-            grip: batch.grip.on(leaf),
+            grip: self.grip.on(leaf),
             usage_before_ns: watched.before.usage_ns().unwrap_or(0),
             oom_kills_before: watched.before.oom_kills(),
             kernel_memory_limit: self.kernel_memory_limit,

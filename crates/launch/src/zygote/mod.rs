@@ -3,6 +3,10 @@
 //! The first one lives in the version 1 groups, so that a clone is all it takes to begin a run there.
 //! For sandboxed runs it makes a copy of itself, which moves into the sandbox as far as a process can
 //! that has to set others up. Their clones are children of the keeper, which waits for them itself.
+//!
+//! Who lives in a run's groups may die with it: a tree that is being killed still takes memory, and then the
+//! zygote is what is left to be killed for it. So the first one is a copy of a seed, which is outside of the
+//! groups and makes another one.
 
 mod blueprint;
 mod child;
@@ -19,7 +23,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
-use nix::sys::wait::waitpid;
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
 use steelyard_host::cgroup::Groups;
 use steelyard_model::{Isolation, RunSpec, SandboxSpec};
@@ -31,6 +35,7 @@ use wire::{Answer, Order};
 /// The keeper's side of both: the one that clones bare runs, and the one that clones sandboxed ones.
 #[derive(Debug)]
 pub(crate) struct Zygote {
+    seed: Process,
     first: Process,
     pooled: Option<Pooled>,
     /// Whose batch it is.
@@ -50,6 +55,8 @@ struct Pooled {
 struct Process {
     pid: Pid,
     socket: OwnedFd,
+    /// Whether it was waited for: then its number is anybody's.
+    is_buried: bool,
 }
 
 /// Descriptors a run begins with.
@@ -63,7 +70,7 @@ pub(crate) struct ChildDescriptors<'a> {
 }
 
 impl Zygote {
-    /// Forks it and moves it into the version 1 groups.
+    /// Forks the seed, and has it make the first one in the version 1 groups.
     pub(crate) fn start(groups: &Groups, board: &SharedBoard) -> Result<Self, LaunchError> {
         let (socket, theirs) = socket_pair()?;
         // SAFETY: the launcher has one thread, and the child ends in `live` without returning.
@@ -74,9 +81,10 @@ impl Zygote {
             }
             ForkResult::Parent { child } => {
                 drop(theirs);
-                let first = Process { pid: child, socket };
-                first.answer()?;
-                Ok(Self { first, pooled: None, is_pooled: false })
+                let seed = Process { pid: child, socket, is_buried: false };
+                seed.answer()?;
+                let first = seed.divide()?;
+                Ok(Self { seed, first, pooled: None, is_pooled: false })
             }
         }
     }
@@ -84,7 +92,31 @@ impl Zygote {
     /// Process ids of the zygotes there are.
     pub(crate) fn pids(&self) -> impl Iterator<Item = u32> {
         let pooled = self.pooled.as_ref().map(|pooled| &pooled.process);
-        std::iter::once(&self.first).chain(pooled).map(|process| process.pid.as_raw().cast_unsigned())
+        let living = [&self.seed, &self.first].into_iter().chain(pooled).filter(|process| !process.is_buried);
+        living.map(|process| process.pid.as_raw().cast_unsigned())
+    }
+
+    /// Waits for a zygote that has ended. Answers whether this process is one.
+    pub(crate) fn bury(&mut self, pid: Pid) -> bool {
+        let pooled = self.pooled.as_mut().map(|pooled| &mut pooled.process);
+        let mut all = [&mut self.seed, &mut self.first].into_iter().chain(pooled);
+        let Some(found) = all.find(|process| !process.is_buried && process.pid == pid) else { return false };
+        let _ = waitpid(pid, None);
+        found.is_buried = true;
+        true
+    }
+
+    /// Whether the one that clones the runs of this batch has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.current().has_ended()
+    }
+
+    /// Makes another first one, which has to be prepared.
+    pub(crate) fn replace(&mut self) -> Result<(), LaunchError> {
+        self.is_pooled = false;
+        self.pooled = None;
+        self.first = self.seed.divide()?;
+        Ok(())
     }
 
     /// Reads the specification and builds what it needs once per batch: the sandbox pool. Answers
@@ -111,7 +143,16 @@ impl Zygote {
 
     /// Ends what runs left in the sandbox pool and answers how many processes that were.
     pub(crate) fn sweep(&self) -> Result<u32, LaunchError> {
-        self.current().sweep()
+        match self.current().sweep() {
+            // What was in the pool has ended with it.
+            Err(_) if self.has_ended() => Ok(0),
+            answer => answer,
+        }
+    }
+
+    /// Whether the pool of this batch's runs is gone, or about to go.
+    pub(crate) fn has_lost_pool(&self) -> bool {
+        self.is_pooled && self.current().sweep().is_err()
     }
 
     fn current(&self) -> &Process {
@@ -139,12 +180,17 @@ impl Process {
         drop(theirs);
         match self.answer()? {
             Answer::Divided { pid } => {
-                let divided = Self { pid: Pid::from_raw(pid), socket };
+                let divided = Self { pid: Pid::from_raw(pid), socket, is_buried: false };
                 divided.answer()?;
                 Ok(divided)
             }
             other => Err(LaunchError::Zygote { what: format!("answered {other:?} to a division") }),
         }
+    }
+
+    fn has_ended(&self) -> bool {
+        let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+        self.is_buried || !matches!(waitid(Id::Pid(self.pid), look), Ok(WaitStatus::StillAlive))
     }
 
     fn prepare(&self, spec: &RunSpec, worker: u32) -> Result<Vec<String>, LaunchError> {
@@ -183,6 +229,9 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        if self.is_buried {
+            return;
+        }
         // It holds nothing that needs saving; the pool's first process dies with it.
         let _ = kill(self.pid, Signal::SIGKILL);
         let _ = waitpid(self.pid, None);

@@ -20,19 +20,37 @@ use crate::board::{Board, Progress, SharedBoard};
 use crate::error::LaunchError;
 use crate::sandbox::Pool;
 
-/// The first zygote serves the keeper until it is gone.
+/// The seed serves the keeper until it is gone.
 pub(super) fn live(socket: &OwnedFd, groups: &Groups, board: &SharedBoard) -> ! {
-    begin(socket, groups, board, settle(groups, socket))
+    begin(socket, groups, board, (Place::Outside, settle(socket)))
 }
 
-/// So does one that was divided from it: all but this is as the first one made it.
-fn live_divided(socket: &OwnedFd, groups: &Groups, board: &SharedBoard) -> ! {
+/// So does one that was divided: all but this is as the seed made it.
+fn live_divided(socket: &OwnedFd, groups: &Groups, board: &SharedBoard, from: Place) -> ! {
     use crate::error::During;
     close_others(socket.as_raw_fd());
-    begin(socket, groups, board, prctl::set_pdeathsig(Signal::SIGKILL).during("bind a zygote to the keeper"))
+    let bound = prctl::set_pdeathsig(Signal::SIGKILL).during("bind a zygote to the keeper");
+    let named = bound.and_then(|()| prctl::set_name(c"steelyard-zygot").during("name the zygote"));
+    let settled = named.and_then(|()| match from {
+        Place::Outside => Ok(groups.resident().enter()?),
+        Place::InGroups => Ok(()),
+    });
+    begin(socket, groups, board, (Place::InGroups, settled))
 }
 
-fn begin(socket: &OwnedFd, groups: &Groups, board: &SharedBoard, settled: Result<(), LaunchError>) -> ! {
+/// Where a zygote is with respect to the version 1 groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Outside,
+    InGroups,
+}
+
+fn begin(
+    socket: &OwnedFd,
+    groups: &Groups,
+    board: &SharedBoard,
+    (place, settled): (Place, Result<(), LaunchError>),
+) -> ! {
     let answer = match settled {
         Ok(()) => Answer::Started,
         Err(error) => failed(&error),
@@ -42,7 +60,7 @@ fn begin(socket: &OwnedFd, groups: &Groups, board: &SharedBoard, settled: Result
     let mut state = State { groups, batch: None, pool: None, victim, stack: Stack::new().ok() };
     while let Some((order, descriptors)) = wire::receive(socket) {
         match order {
-            Order::Divide => wire::send_answer(socket, &divide(descriptors, groups, board)),
+            Order::Divide => wire::send_answer(socket, &divide(descriptors, groups, board, place)),
             Order::Prepare => wire::send_answer(socket, &state.prepare(descriptors)),
             Order::Sweep => wire::send_answer(socket, &state.sweep()),
             Order::Spawn { .. } => state.spawn(Streams::new(descriptors, order), board),
@@ -54,7 +72,7 @@ fn begin(socket: &OwnedFd, groups: &Groups, board: &SharedBoard, settled: Result
 }
 
 /// Makes a copy of the calling zygote, a child of the keeper too.
-fn divide(descriptors: Vec<OwnedFd>, groups: &Groups, board: &SharedBoard) -> Answer {
+fn divide(descriptors: Vec<OwnedFd>, groups: &Groups, board: &SharedBoard, place: Place) -> Answer {
     let Some(socket) = descriptors.into_iter().next() else {
         return failed(&LaunchError::Zygote { what: "got no socket".into() });
     };
@@ -62,7 +80,7 @@ fn divide(descriptors: Vec<OwnedFd>, groups: &Groups, board: &SharedBoard) -> An
     // SAFETY: the zygote has one thread, and the child ends in `live_divided`.
     match unsafe { clone_copy(None, &raw mut pid) } {
         Ok(Side::Zygote) => Answer::Divided { pid },
-        Ok(Side::Child { .. }) => live_divided(&socket, groups, board),
+        Ok(Side::Child { .. }) => live_divided(&socket, groups, board, place),
         Err(error) => failed(&LaunchError::Zygote { what: format!("cannot divide: {error}") }),
     }
 }
@@ -76,10 +94,10 @@ fn failed(error: &LaunchError) -> Answer {
     Answer::Failed { code: error.code().into(), message: error.to_string(), hint: error.hint() }
 }
 
-fn settle(groups: &Groups, socket: &OwnedFd) -> Result<(), LaunchError> {
+fn settle(socket: &OwnedFd) -> Result<(), LaunchError> {
     use crate::error::During;
     prctl::set_pdeathsig(Signal::SIGKILL).during("bind the zygote to the keeper")?;
-    prctl::set_name(c"steelyard-zygot").during("name the zygote")?;
+    prctl::set_name(c"steelyard-seed").during("name the seed")?;
     // SIGKILL and SIGSTOP are refused, and have their default action anyway.
     for signal in 1..=LAST_SIGNAL {
         child::set_default(signal);
@@ -96,7 +114,6 @@ fn settle(groups: &Groups, socket: &OwnedFd) -> Result<(), LaunchError> {
     nix::unistd::dup2_stdout(&null).during("replace standard output")?;
     dup2_stderr(&null).during("replace standard error")?;
     drop(null);
-    groups.resident().enter()?;
     close_others(socket.as_raw_fd());
     Ok(())
 }

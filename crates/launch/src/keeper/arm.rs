@@ -28,7 +28,7 @@ const SET_UP_PATIENCE: Duration = Duration::from_secs(30);
 const BURIAL_PATIENCE: Duration = Duration::from_secs(2);
 const BURIAL_LOOK: Duration = Duration::from_millis(1);
 /// So many zygotes may end one after the other while they set up one run.
-const MOST_ZYGOTES: u32 = 3;
+pub(super) const MOST_ZYGOTES: u32 = 3;
 /// How often a silent child is looked after.
 const LOOK_AFTER: Duration = Duration::from_millis(20);
 
@@ -124,13 +124,13 @@ impl Launcher {
     /// Has the zygote begin a child, and does not wait for it. Whatever the version 1 groups and
     /// the board say of the run before has to be read by now.
     pub(super) fn begin(&mut self, batch: &Batch, iteration: u32) -> Result<Armed, LaunchError> {
+        if self.zygote.has_ended() {
+            self.replace_zygote(&batch.spec)?;
+        }
         let leaf = self.groups.take_leaf()?;
         let streams = Streams::open(&batch.spec)?;
         if let Some(limit_bytes) = batch.spec.limits.memory_bytes {
             self.await_room(limit_bytes);
-        }
-        if self.zygote.has_ended() {
-            self.replace_zygote(&batch.spec)?;
         }
         let idle = self.reset_residents();
         self.board.clear();

@@ -10,7 +10,7 @@ use nix::unistd::getppid;
 use steelyard_host::cgroup::{Grip, GroupLimits, Groups, Layout};
 use steelyard_model::{Isolation, Limits, Placement, RunOutcome, RunSpec, SchedulingPolicy};
 
-use super::arm::Armed;
+use super::arm::{Armed, MOST_ZYGOTES};
 use super::cpu_time::Shortest;
 use super::enforcer::{Enforcer, kernel_memory_limit};
 use super::manners::Manners;
@@ -306,6 +306,17 @@ impl Launcher {
 
     /// Has another zygote take the place of one that has ended. The runs after it are as those before it.
     pub(super) fn replace_zygote(&mut self, spec: &RunSpec) -> Result<(), LaunchError> {
+        let mut outcome = self.try_to_replace_zygote(spec);
+        for _ in 1..MOST_ZYGOTES {
+            if outcome.is_ok() || !self.zygote.has_ended() {
+                break;
+            }
+            outcome = self.try_to_replace_zygote(spec);
+        }
+        outcome
+    }
+
+    fn try_to_replace_zygote(&mut self, spec: &RunSpec) -> Result<(), LaunchError> {
         self.zygote.replace()?;
         self.zygote.prepare(spec, self.worker)?;
         self.residents = self.find_residents();
@@ -385,14 +396,17 @@ fn check_counters(spec: &RunSpec) -> Result<(), LaunchError> {
     }
 }
 
-/// Processes and threads of a sandboxed run that is given no limit of them: so many can be ended in time.
-const MOST_PROCESSES_UNASKED: u64 = 128;
+/// Processes and threads of a sandboxed run that is given no limit of them: so many can be ended in time, and
+/// programs that start some threads for each CPU have enough.
+const LEAST_BOUND: u64 = 128;
+const BOUND_PER_CPU: u64 = 4;
 
 /// The specification with the limit that a program nobody vouches for has in any case.
 fn bounded(spec: &RunSpec) -> RunSpec {
     let mut bounded = spec.clone();
     if matches!(spec.isolation, Isolation::Sandbox(_)) {
-        bounded.limits.process_count.get_or_insert(MOST_PROCESSES_UNASKED);
+        let bound = LEAST_BOUND.max(BOUND_PER_CPU * allowed_cpus().len() as u64);
+        bounded.limits.process_count.get_or_insert(bound);
     }
     bounded
 }

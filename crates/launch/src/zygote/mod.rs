@@ -20,6 +20,8 @@ use std::fs::File;
 use std::io::{Seek, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
@@ -188,9 +190,21 @@ impl Process {
         }
     }
 
+    /// Whether it has ended. One that is ending closes its socket before it can be waited for.
     fn has_ended(&self) -> bool {
-        let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
-        self.is_buried || !matches!(waitid(Id::Pid(self.pid), look), Ok(WaitStatus::StillAlive))
+        if self.is_buried {
+            return true;
+        }
+        let mut watched = [PollFd::new(self.socket.as_fd(), PollFlags::empty())];
+        let is_ending = poll(&mut watched, PollTimeout::ZERO).is_ok_and(|count| count > 0);
+        let wait = if is_ending { WaitPidFlag::empty() } else { WaitPidFlag::WNOHANG };
+        let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT | wait;
+        loop {
+            match waitid(Id::Pid(self.pid), look) {
+                Err(Errno::EINTR) => {}
+                answer => return !matches!(answer, Ok(WaitStatus::StillAlive)),
+            }
+        }
     }
 
     fn prepare(&self, spec: &RunSpec, worker: u32) -> Result<Vec<String>, LaunchError> {

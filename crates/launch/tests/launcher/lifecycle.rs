@@ -1,6 +1,6 @@
 //! Batches, barriers, cancellation, and that nothing survives.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use steelyard_model::{BarrierSpec, Request, RunStatus};
@@ -15,6 +15,7 @@ pub(crate) const CASES: &[Case] = &[
     ("life::a_lonely_barrier_gives_up", a_lonely_barrier_gives_up),
     ("life::cancel_interrupts", cancel_interrupts),
     ("life::a_prepared_batch_can_be_given_up", a_prepared_batch_can_be_given_up),
+    ("life::a_killed_zygote_is_replaced", a_killed_zygote_is_replaced),
     ("life::end_of_input_leaves_nothing", end_of_input_leaves_nothing),
     ("life::a_signal_leaves_nothing", a_signal_leaves_nothing),
     ("life::kill_of_the_launcher_leaves_nothing", kill_of_the_launcher_leaves_nothing),
@@ -93,6 +94,38 @@ fn a_prepared_batch_can_be_given_up(layout: Layout) {
     serve.prepare(&spec(&["sleep", "15000"]));
     // A second preparation replaces the first.
     assert_eq!(serve.run(&spec(&["exit", "0"])).status, RunStatus::Completed);
+}
+
+fn name_of(pid: u32) -> String {
+    std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().to_owned()
+}
+
+fn a_killed_zygote_is_replaced(layout: Layout) {
+    let mut serve = Serve::start(layout);
+    let mut spec = spec(&["sleep", "30"]);
+    spec.iterations = 20;
+    serve.prepare(&spec);
+    serve.send(&Request::Go);
+    let mut killed = Vec::new();
+    let begin = Instant::now();
+    while killed.len() < 3 && begin.elapsed() < Duration::from_secs(5) {
+        let below = steelyard_host::cgroup::descendants(serve.child.id());
+        let mut zygotes = below.into_iter().filter(|pid| name_of(*pid) == "steelyard-zygot");
+        if let Some(pid) = zygotes.find(|pid| !killed.contains(pid)) {
+            Serve::signal(pid, Signal::SIGKILL);
+            killed.push(pid);
+        }
+        // One run does not lose more than one of them.
+        std::thread::sleep(Duration::from_millis(70));
+    }
+    let outcomes = serve.outcomes();
+    let numbers: Vec<u32> = outcomes.iter().map(|outcome| outcome.iteration).collect();
+    assert_eq!(numbers, (1..=20).collect::<Vec<_>>());
+    assert_eq!(killed.len(), 3, "{outcomes:?}");
+    for outcome in &outcomes {
+        assert_eq!(outcome.status, RunStatus::Completed, "{outcome:?}");
+    }
+    assert_eq!(serve.run(&super::client::spec(&["exit", "0"])).status, RunStatus::Completed);
 }
 
 /// A launcher with a running daemon, and every process it has.

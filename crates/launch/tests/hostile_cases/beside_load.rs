@@ -81,7 +81,9 @@ fn rounds(count: u32, eaters: &[&str]) {
         let mut launcher = Launcher::start(&options).unwrap();
         let mut worst_ns = [0_u64; 2];
         for _ in 0..count {
-            worst_ns[0] = worst_ns[0].max(wall_time(&mut launcher, storm));
+            for most_processes in [Some(64), None] {
+                worst_ns[0] = worst_ns[0].max(wall_time(&mut launcher, storm, most_processes));
+            }
             worst_ns[1] = worst_ns[1].max(cpu_time(&mut launcher, storm));
             if eaters.contains(&storm) {
                 memory(&mut launcher, storm);
@@ -93,16 +95,18 @@ fn rounds(count: u32, eaters: &[&str]) {
     }
 }
 
-/// Executes a storm; when the launcher answers, nothing of it is left.
-fn execute(launcher: &mut Launcher, storm: &[&str], mut limits: Limits) -> RunOutcome {
+/// Executes a storm; when the launcher answers, nothing of it is left, and it had no more CPU time than there is.
+fn execute(launcher: &mut Launcher, storm: &[&str], limits: Limits) -> RunOutcome {
     let mut spec = attack("storm", storm);
-    limits.process_count = Some(64);
     spec.limits = limits;
     let start = Instant::now();
     let outcome = execute_with(launcher, &spec);
     must_end_within(Duration::from_secs(11), start);
     let left = processes_of(USER);
     assert!(left.is_empty(), "left by {storm:?}: {left:?}");
+    let cpus = std::thread::available_parallelism().unwrap().get() as u64;
+    let most_ns = outcome.value(Metric::WallNs).unwrap() * cpus;
+    assert!(outcome.value(Metric::CpuNs).unwrap() <= most_ns, "{outcome:#?}");
     outcome
 }
 
@@ -111,9 +115,11 @@ fn must_be_ended(outcome: &RunOutcome, status: RunStatus, limit: LimitKind) {
     assert_eq!((outcome.status, outcome.limit), (status, Some(limit)), "{outcome:#?}");
 }
 
-fn wall_time(launcher: &mut Launcher, storm: &str) -> u64 {
+/// Without a limit of processes the launcher's own bound holds the tree.
+fn wall_time(launcher: &mut Launcher, storm: &str, process_count: Option<u64>) -> u64 {
     const LIMIT_NS: u64 = 100_000_000;
-    let outcome = execute(launcher, &[storm], Limits { wall_time_ns: Some(LIMIT_NS), ..Limits::default() });
+    let limits = Limits { wall_time_ns: Some(LIMIT_NS), process_count, ..Limits::default() };
+    let outcome = execute(launcher, &[storm], limits);
     must_be_ended(&outcome, RunStatus::WallTimeout, LimitKind::WallTime);
     let wall_ns = outcome.value(Metric::WallNs).unwrap();
     must_be_kept(wall_ns, LIMIT_NS);
@@ -122,7 +128,8 @@ fn wall_time(launcher: &mut Launcher, storm: &str) -> u64 {
 
 fn cpu_time(launcher: &mut Launcher, storm: &str) -> u64 {
     const LIMIT_NS: u64 = 50_000_000;
-    let outcome = execute(launcher, &[storm], Limits { cpu_time_ns: Some(LIMIT_NS), ..Limits::default() });
+    let limits = Limits { cpu_time_ns: Some(LIMIT_NS), process_count: Some(64), ..Limits::default() };
+    let outcome = execute(launcher, &[storm], limits);
     must_be_ended(&outcome, RunStatus::CpuTimeout, LimitKind::CpuTime);
     let cpu_ns = outcome.value(Metric::CpuNs).unwrap();
     must_be_kept(cpu_ns, LIMIT_NS);
@@ -131,8 +138,12 @@ fn cpu_time(launcher: &mut Launcher, storm: &str) -> u64 {
 
 fn memory(launcher: &mut Launcher, storm: &str) {
     const LIMIT: u64 = 32 * MIB;
-    let limits =
-        Limits { memory_bytes: Some(LIMIT), wall_time_ns: Some(10_000_000_000), ..Limits::default() };
+    let limits = Limits {
+        memory_bytes: Some(LIMIT),
+        wall_time_ns: Some(10_000_000_000),
+        process_count: Some(64),
+        ..Limits::default()
+    };
     let outcome = execute(launcher, &[storm, "memory"], limits);
     must_be_ended(&outcome, RunStatus::OutOfMemory, LimitKind::Memory);
     let peak = outcome.value(Metric::PeakMemoryBytes).unwrap();

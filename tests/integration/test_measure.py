@@ -117,7 +117,13 @@ def test_a_limit_that_is_reached_is_named_and_leaves_with_four(
         assert outcome["quantities"]["output_bytes"]["value"] > 4096
 
 
-def test_a_launcher_that_breaks_takes_no_finished_run_with_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("broken", "code", "last"),
+    [("steelyard-launc", 4, "launcher_failed"), ("steelyard-zygot", 0, "completed")],
+    ids=["launcher", "zygote"],
+)
+def test_what_breaks_takes_no_finished_run_with_it(broken: str, code: int, last: str, tmp_path: Path) -> None:
+    """Another zygote takes the place of one that is gone; a launcher that is gone is an error."""
     script = f"echo x >> {tmp_path}/runs; sleep 0.1"
     command = [
         Path(sys.executable).parent / "steelyard",
@@ -133,14 +139,16 @@ def test_a_launcher_that_breaks_takes_no_finished_run_with_it(tmp_path: Path) ->
     with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True) as process:
         while not (tmp_path / "runs").exists() or len((tmp_path / "runs").read_text(encoding="utf-8")) < 8:
             time.sleep(0.02)
-        (zygote,) = (each for each in _descendants(process.pid) if _name(each) == "steelyard-zygot")
-        os.kill(zygote, signal.SIGKILL)
+        found = [each for each in _descendants(process.pid) if _name(each) == broken]
+        assert found
+        for each in found:
+            os.kill(each, signal.SIGKILL)
         said, _ = process.communicate(timeout=60)
-    assert process.returncode == 4
+    assert process.returncode == code
     statuses = [outcome["status"] for outcome in json.loads(said)["outcomes"]]
     assert len(statuses) == 40
     assert statuses[:3] == ["completed"] * 3
-    assert statuses[-1] == "launcher_failed"
+    assert statuses[-1] == last
 
 
 def _descendants(process: int) -> list[int]:

@@ -16,8 +16,21 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def refuse_same(places: Sequence[Path], analysed: Sequence[Path] = ()) -> None:
-    """Refuse a result that is given twice: the same folder, or a copy of it.
+def refuse_same(places: Sequence[Path]) -> None:
+    """Refuse a result that is given twice: it would count as two that agree.
+
+    Raises
+    ------
+    UsageError
+        Naming both places.
+    """
+    if twins := same_results(places):
+        message = f"cannot use a result twice: `{twins[0]}` and `{twins[1]}` are one result"
+        raise UsageError(message, hint="give each result once", code="usage.same-result")
+
+
+def same_results(places: Sequence[Path], analysed: Sequence[Path] = ()) -> tuple[Path, Path] | None:
+    """Find a result that is given twice: the same folder, or a copy of it.
 
     Parameters
     ----------
@@ -26,10 +39,10 @@ def refuse_same(places: Sequence[Path], analysed: Sequence[Path] = ()) -> None:
     analysed : sequence of Path
         Result folder of each, where their findings are compared too: two analyses of one result may differ.
 
-    Raises
-    ------
-    UsageError
-        Naming both places.
+    Returns
+    -------
+    tuple of Path or None
+        Two places of one result.
     """
     known: dict[str, Path] = {}
     for place, folder in zip(places, analysed or places, strict=True):
@@ -41,9 +54,9 @@ def refuse_same(places: Sequence[Path], analysed: Sequence[Path] = ()) -> None:
             content = findings.read_bytes() if analysed and findings.is_file() else b""
             identities[same + hashlib.sha256(content).hexdigest()] = place
         for same in identities.keys() & known.keys():
-            message = f"cannot compare a result with itself: `{known[same]}` and `{place}` are one result"
-            raise UsageError(message, hint="give each result once", code="usage.same-result")
+            return known[same], place
         known |= identities
+    return None
 
 
 def _identity(folder: Path) -> str:

@@ -177,11 +177,22 @@ def test_what_a_report_will_lack_is_said_before_the_first_run(
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_a_history_is_a_page_without_figures(
-    result: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_history_is_a_page_without_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "history.html"
-    assert execute(["history", str(result), str(result), "--html", str(page)]) in {0, 1}
+    for name, values in (("a", "10.1\n10.3"), ("b", "10.2\n10.4")):
+        (tmp_path / f"{name}.csv").write_text(f"value\n{values}\n", encoding="utf-8")
+        words = [
+            "import",
+            "csv",
+            str(tmp_path / f"{name}.csv"),
+            "--unit",
+            "ms",
+            "--out",
+            str(tmp_path / name),
+        ]
+        assert execute(words) == 0
+    capsys.readouterr()
+    assert execute(["history", str(tmp_path / "a"), str(tmp_path / "b"), "--html", str(page)]) in {0, 1}
     assert NOTE in capsys.readouterr().err
     assert "The figures are missing" in page.read_text()
 

@@ -398,7 +398,7 @@ fn check_counters(spec: &RunSpec) -> Result<(), LaunchError> {
 
 /// Processes and threads of a sandboxed run that is given no limit of them: so many can be ended in time, and
 /// programs that start some threads for each CPU have enough.
-const LEAST_BOUND: u64 = 128;
+const LEAST_BOUND: u64 = 64;
 const BOUND_PER_CPU: u64 = 4;
 
 /// The specification with the limit that a program nobody vouches for has in any case.

@@ -70,7 +70,7 @@ class LimitOptions:
     memory
         Peak memory of the whole tree, as in `64M`; at least `1M`.
     processes
-        Processes and threads alive at once; in the sandbox by default 128, or four for each CPU where that
+        Processes and threads alive at once; in the sandbox by default 64, or four for each CPU where that
         is more, so that a tree that forks without end is ended in time.
     file_size
         Size of any one file it writes.

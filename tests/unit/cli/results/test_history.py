@@ -208,7 +208,9 @@ def test_a_history_that_cannot_be_followed_is_explained(
     assert part in capsys.readouterr().err
 
 
-def test_a_result_that_is_given_twice_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_result_that_is_given_twice_is_refused_or_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name, seed in (("a", 1), ("b", 2)):
         file = imported(tmp_path, name, 1.0, seed)
         assert execute(["import", "hyperfine", file, "--out", str(tmp_path / f"result-{name}")]) == 0
@@ -217,10 +219,11 @@ def test_a_result_that_is_given_twice_is_refused(tmp_path: Path, capsys: pytest.
     shutil.copytree(first, tmp_path / "copy")
     capsys.readouterr()
     for other in (first, str(tmp_path / "link"), str(tmp_path / "copy")):
-        for words in (["history", first, second, other], ["compare-results", first, other]):
-            assert execute(words) == 2, words
-            message = f"cannot compare a result with itself: `{first}` and `{other}` are one result"
-            assert message in capsys.readouterr().err
+        assert execute(["history", first, second, other]) == 2
+        assert f"cannot use a result twice: `{first}` and `{other}` are one result" in capsys.readouterr().err
+        # Neither has findings yet.
+        assert execute(["compare-results", first, other]) == 5
+        assert f"`{first}` and `{other}` are one result, which agrees with itself" in capsys.readouterr().err
 
 
 def test_results_of_equal_counts_are_a_history(tmp_path: Path) -> None:

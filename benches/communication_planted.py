@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING
 
 from peers import PROGRAMS
 
-from steelyard.record.trace import read_trace
 from steelyard.studies.communication.model.fit import model_of
 from steelyard.studies.communication.sizes import SizeLaw, SizePlan, draw_operations
+from steelyard.studies.communication.trace import read_trace
 
 if TYPE_CHECKING:
     from steelyard.model.cost_model import CostModel
-    from steelyard.record.trace import Trace
+    from steelyard.studies.communication.trace import Trace
 
 SWITCH_BYTES = 65_000
 SWITCH_NS = 40_000

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard.record.trace import Trace, read_trace
+from steelyard.studies.communication.trace import Trace, read_trace
 from steelyard.studies.communication.transport.interface import TraceOptions
 from steelyard.studies.communication.transport.mpi import TRANSPORTS, Mpi
 from steelyard.studies.communication.transport.mpi_thresholds import find_thresholds

@@ -20,13 +20,13 @@ import numpy as np
 
 from fixtures.cost_models import MODEL
 from steelyard.model.cost_model import CostModel, read_cost_model
-from steelyard.report.export.recorded_models import FOLDER
-from steelyard.report.export.simgrid import to_simgrid
-from steelyard.report.export.simgrid_files import RENAMED, write_simgrid
+from steelyard.studies.communication.export.recorded_models import FOLDER
+from steelyard.studies.communication.export.simgrid import to_simgrid
+from steelyard.studies.communication.export.simgrid_files import RENAMED, write_simgrid
 from steelyard.studies.communication.simulation.message_run import simgrid_version, simulate
 
 if TYPE_CHECKING:
-    from steelyard.report.export.simgrid_model import SimGridModel
+    from steelyard.studies.communication.export.simgrid_model import SimGridModel
 
 PROBE = Path(__file__).parent / "simgrid" / "half_round_trips.c"
 SIZES = 3000

@@ -6,8 +6,7 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found]
 import os
 
-INTERRUPTED = 130
-SIGNALS = (_signal.SIGINT, _signal.SIGTERM)
+from steelyard.interruption import INTERRUPTED, SIGNALS
 
 
 def main() -> None:

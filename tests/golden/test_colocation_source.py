@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from steelyard.record.importers.interface import importer
-from steelyard.record.importers.latency_bins import HEADING, IMPORTER
 from steelyard.record.importers.reading import ReadOptions
 from steelyard.report.html import render_html
 from steelyard.share.verify import verify
 from steelyard.studies.colocation.analysis import analyse
+from steelyard.studies.colocation.latency_bins import HEADING, IMPORTER
 from steelyard.studies.colocation.report.page import build
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from steelyard.model.cost_model import read_cost_model
 from steelyard.model.finding import read_findings
 from steelyard.model.plan import read_plan
 from steelyard.record.tables import read_runs
-from steelyard.record.trace import read_trace
 from steelyard.share.verify import verify
 from steelyard.studies.communication.recorded import read_recorded
+from steelyard.studies.communication.trace import read_trace
 from steelyard.studies.communication.transport.link_cleanup import NAMESPACES
 
 if TYPE_CHECKING:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from steelyard.record.trace import read_trace
 from steelyard.run.programs import comm_program
 from steelyard.studies.communication.model.fit import model_of
 from steelyard.studies.communication.sizes import SizeLaw, SizePlan, draw_operations
+from steelyard.studies.communication.trace import read_trace
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from steelyard.record.trace import Trace
+    from steelyard.studies.communication.trace import Trace
 
 pytestmark = pytest.mark.timing
 PLAN = SizePlan(SizeLaw.LOG_UNIFORM, 1, 1_000_000, 3000, {"pingpong": 1})

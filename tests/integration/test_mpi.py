@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from steelyard.record.trace import Operation, Trace, read_trace
 from steelyard.run import programs
+from steelyard.studies.communication.trace import Operation, Trace, read_trace
 from steelyard.studies.communication.transport.interface import Place, TraceOptions
 from steelyard.studies.communication.transport.mpi import TRANSPORTS, Mpi
 from steelyard.studies.communication.transport.mpi_thresholds import find_thresholds

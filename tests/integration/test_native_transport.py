@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from steelyard.errors import DesignError
-from steelyard.record.trace import OPERATION, Endpoint, Operation, read_trace
 from steelyard.run.programs import comm_program
+from steelyard.studies.communication.trace import OPERATION, Endpoint, Operation, read_trace
 from steelyard.studies.communication.transport import Place, TraceOptions
 from steelyard.studies.communication.transport.native import NATIVE, SHM, TCP, canary_command
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from steelyard.errors import RunError
-from steelyard.studies.replication.devices.artefacts import artefacts_folder
+from steelyard.studies.replication.devices.placement import artefacts_folder
 from steelyard.studies.replication.experiment_record import read_run
 from steelyard.studies.replication.experiments import database
 from steelyard.studies.replication.experiments.conduct import BenchmarkFailed, Conducted

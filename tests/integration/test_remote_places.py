@@ -19,9 +19,9 @@ import pytest
 from steelyard.errors import CapabilityError, RunError
 from steelyard.run.hosts.device import Device
 from steelyard.run.isolation.attempt import attempt, installed
-from steelyard.studies.replication.devices.artefacts import digest_of, send_artefacts
 from steelyard.studies.replication.devices.container_cleanup import sweep_places
 from steelyard.studies.replication.devices.engines import container_engines
+from steelyard.studies.replication.devices.remote import digest_of, send_artefacts
 from steelyard.studies.replication.devices.roles import place_of
 
 if TYPE_CHECKING:

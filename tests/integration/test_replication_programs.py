@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from steelyard.errors import RunError
-from steelyard.studies.replication.devices.artefacts import artefacts_folder
+from steelyard.studies.replication.devices.placement import artefacts_folder
 from steelyard.studies.replication.experiment_record import ExperimentRun, read_run
 from steelyard.studies.replication.experiments.call_program import CONFIGURATIONS
 from steelyard.studies.replication.experiments.conduct import conduct

@@ -16,11 +16,11 @@ from steelyard.cli import execute
 from steelyard.design.worker_counts import HostFacts
 from steelyard.model.finding import read_findings
 from steelyard.model.plan import read_plan
-from steelyard.record.importers.packets import SPEEDUP_HEADING
 from steelyard.share.verify import verify
 from steelyard.studies.scaling import design
 from steelyard.studies.scaling.findings.recommendations import FITTING
 from steelyard.studies.scaling.generator import balance_bound, source_means
+from steelyard.studies.scaling.packet_files import SPEEDUP_HEADING
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.design.blocks import draw_batches
-from steelyard.record.export_csv import CsvFormat, export_csv
-from steelyard.record.importers.recodex import IMPORTER
 from steelyard.record.schema import METRICS, measurements_schema, runs_schema, table_metadata
 from steelyard.record.table_file import TableWriter, read_table
+from steelyard.studies.stability.export_csv import CsvFormat, export_csv
+from steelyard.studies.stability.recodex import IMPORTER
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from fixtures.cost_models import cost_models
 from steelyard.errors import DataError
-from steelyard.report.export.lines import TOO_MANY
-from steelyard.report.export.simgrid import fidelity, to_simgrid
-from steelyard.report.export.simgrid_files import options
+from steelyard.studies.communication.export.lines import TOO_MANY
+from steelyard.studies.communication.export.simgrid import fidelity, to_simgrid
+from steelyard.studies.communication.export.simgrid_files import options
 
 if TYPE_CHECKING:
     from steelyard.model.cost_model import CostModel
-    from steelyard.report.export.simgrid_model import Profile, SimGridModel
+    from steelyard.studies.communication.export.simgrid_model import Profile, SimGridModel
 
 PROMISED = 1e-3
 SIZES = st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=40)

@@ -27,10 +27,10 @@ from steelyard.analyse.cost_curve.median_line import predict
 from steelyard.analyse.cost_curve.piece_search import CurveOptions, sorted_costs
 from steelyard.errors import AnalysisError
 from steelyard.model.cost_model import read_cost_model
-from steelyard.record.trace import Trace
 from steelyard.studies.communication.model.fit import FitOptions, judged_delay, measured, model_of
 from steelyard.studies.communication.model.regimes import regimes_of
 from steelyard.studies.communication.operations import operations_of
+from steelyard.studies.communication.trace import Trace
 
 SIZES = np.unique(np.logspace(0, 7, 2000).round())
 

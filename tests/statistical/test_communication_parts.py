@@ -21,7 +21,6 @@ from steelyard.analyse.cost_curve.curve import envelope, fit_curve
 from steelyard.analyse.cost_curve.median_line import predict
 from steelyard.analyse.cost_curve.noise import pareto_tail
 from steelyard.errors import AnalysisError
-from steelyard.record.trace import Operation, Trace
 from steelyard.studies.communication.findings.compare import compare
 from steelyard.studies.communication.findings.diagnostics import diagnostics, size_histogram
 from steelyard.studies.communication.model.call_costs import call_costs
@@ -31,6 +30,7 @@ from steelyard.studies.communication.model.noise_classes import law_of, noise_cl
 from steelyard.studies.communication.model.outliers import find_outliers, trimmed
 from steelyard.studies.communication.model.rivals import held_out_errors
 from steelyard.studies.communication.operations import CALLS, operations_of
+from steelyard.studies.communication.trace import Operation, Trace
 
 ALL = tuple(Operation)
 

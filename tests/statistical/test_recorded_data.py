@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from golden.printed import as_printed
-from steelyard.record.importers.recodex import RecodexImporter
 from steelyard.share.verify import verify
 from steelyard.studies.stability.analysis import analyse
+from steelyard.studies.stability.recodex import RecodexImporter
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,7 +1,7 @@
 //! Transports, and the program that stamps every message that two endpoints send each other.
 //!
 //! `steelyard-comm --help` shows the command line. The trace it leaves is described in
-//! `src/steelyard/record/trace.py`.
+//! `src/steelyard/studies/communication/trace.py`.
 //!
 //! # What a message is
 //!

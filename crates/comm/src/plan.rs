@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::CommError;
 use crate::message::LARGEST_BYTES;
 
-/// Kind of an operation; the value stands in the records (`steelyard.record.trace.Operation`).
+/// Kind of an operation; the value stands in the records (`steelyard.studies.communication.trace.Operation`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Operation {

@@ -1,4 +1,4 @@
-//! The files of a trace (`src/steelyard/record/trace.py`): mapped, of full length, touched beforehand.
+//! The files of a trace (`src/steelyard/studies/communication/trace.py`): mapped, of full length, touched beforehand.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;

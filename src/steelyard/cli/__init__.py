@@ -16,8 +16,8 @@ import steelyard
 from steelyard.cli.streams import OutputError, name_output_in_errors, require_said, require_streams
 from steelyard.cli.verb_lookup import HELP_FLAGS, family, find_verb, unknown_verb
 from steelyard.cli.verbs import VERBS
-from steelyard.entry import INTERRUPTED, SIGNALS
 from steelyard.errors import InternalError, SteelyardError, UsageError
+from steelyard.interruption import INTERRUPTED, SIGNALS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from steelyard.interruption import SIGNALS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextlib.contextmanager
@@ -26,7 +26,7 @@ def interruptible() -> Iterator[None]:
         sys.stderr.write("\nstopping; once more to leave at once\n")
         raise KeyboardInterrupt
 
-    watched = [each for each in _SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
+    watched = [each for each in SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
     before = {each: signal.getsignal(each) for each in watched}
     for each in watched:
         signal.signal(each, stop)

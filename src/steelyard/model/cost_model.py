@@ -258,7 +258,7 @@ def read_cost_model(path: Path) -> CostModel:
     DataError
         If the file is absent, damaged, or no cost model.
     """
-    hint = "analyse the result of a communication study: `steelyard analyse DIR`"
+    hint = "analyse the result that it belongs to: `steelyard analyse DIR`"
     model = read_document(path, CostModel, SCHEMA, absent=hint, damaged=hint, is_older_read=True)
     for name, pieces in model.curves.items():
         ends = [piece.high for piece in pieces]

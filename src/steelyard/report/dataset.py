@@ -10,12 +10,14 @@ from steelyard.errors import InternalError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from steelyard.report.page import Json
 
 Scalar: TypeAlias = "str | int | float | bool | None"
 
 SIGNIFICANT_DIGITS = 6
 """Digits kept of a number in a chart: a pixel resolves fewer than four."""
+
+
+Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from steelyard.model.finding import Estimate, Evidence, Finding
-    from steelyard.report.page import Block, Json, Page
+    from steelyard.report.dataset import Json
+    from steelyard.report.page import Block, Page
 
 
 def named_findings(page: Page) -> tuple[str, ...]:

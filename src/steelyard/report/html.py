@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from steelyard.model.finding import Finding
-    from steelyard.report.page import Block, Figure, Json, Page
+    from steelyard.report.dataset import Json
+    from steelyard.report.page import Block, Figure, Page
 
 ROWS_AT_FIRST: Final = 15
 """Rows of a long table shown before the reader asks for all."""

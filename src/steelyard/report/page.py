@@ -12,9 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from steelyard.model.finding import Finding
-    from steelyard.report.dataset import Dataset
-
-Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
+    from steelyard.report.dataset import Dataset, Json
 
 
 @dataclass(frozen=True, slots=True)

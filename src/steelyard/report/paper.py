@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from steelyard.report.page import Figure, Json, Page
+    from steelyard.report.dataset import Json
+    from steelyard.report.page import Figure, Page
 
 POINTS_PER_PIXEL: Final = 2 / 3
 """Size on paper over size on the page: axis titles of 12 px have 8 pt, the smallest labels 7.3 pt."""

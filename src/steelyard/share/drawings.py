@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from steelyard.report.page import Figure, Page
-    from steelyard.share.verify import Verification
+    from steelyard.share.verification import Verification
 
 _LINK: Final = re.compile(r"(?:xlink:)?href|src")
 _OTHER_PLACE: Final = re.compile(r"url\((?!['\"]?#)|@import|expression\(", re.IGNORECASE)

@@ -26,7 +26,7 @@ from steelyard.share.package.entry_names import quoted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from steelyard.share.verify import Verification
+    from steelyard.share.verification import Verification
 
 _REPORT: Final = "report.html"
 _TEMPLATE: Final = re.compile(

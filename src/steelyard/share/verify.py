@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shutil
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from steelyard.model.document import is_older_schema
@@ -24,6 +24,7 @@ from steelyard.share.originals import compare_ledger, private_copy
 from steelyard.share.package.entry_names import quoted
 from steelyard.share.package.unpack import require_room
 from steelyard.share.page_content import compare_content, released_template_of
+from steelyard.share.verification import Verification
 from steelyard.study import study_of
 
 if TYPE_CHECKING:
@@ -48,25 +49,6 @@ _REPORT: Final = "report.html"
 _ABSENT: Final = "absent"
 _QUOTED_BEFORE: Final = 40
 _QUOTED_AFTER: Final = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """What verifying a package or a result folder found.
-
-    Parameters
-    ----------
-    problems : list of str
-        One sentence per disagreement; empty if everything is confirmed.
-    not_compared : list of str
-        One sentence for each thing that this installation cannot compare.
-    said : list of str
-        One sentence for each thing that only its author can say, so that nothing can check it.
-    """
-
-    problems: list[str] = field(default_factory=list)
-    not_compared: list[str] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
 
 
 def verify(result: Path) -> list[str]:

@@ -7,10 +7,10 @@ import pytest
 
 from fixtures.outcomes import make_plan
 from steelyard.errors import DataError
-from steelyard.record.importers.recodex import IMPORTER
 from steelyard.record.merge import Purpose, Severity, disagreements, require_agreement
 from steelyard.record.provenance import begin_provenance, write_provenance
-from unit.record.test_export_csv import execute, stability_plan
+from steelyard.studies.stability.recodex import IMPORTER
+from unit.studies.stability.test_export_csv import execute, stability_plan
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,6 +20,7 @@ from steelyard.cli.fail_on import Answer, FailOn, FailOnOption
 from steelyard.cli.figure_note import note_missing_figures
 from steelyard.cli.interruption import interruptible
 from steelyard.errors import UsageError
+from steelyard.interruption import INTERRUPTED
 from steelyard.record.clock import now_utc
 from steelyard.record.folder_lock import default_result
 from steelyard.studies.comparison.contender import Commands, Hooks
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from steelyard.studies.comparison.outcome import Comparison
 
 RESULTS: Final = Path("steelyard-results")
-INTERRUPTED: Final = 130
 SLOWER: Final = (FailOn.SLOWER,)
 _BUDGET_S: Final = 60.0
 _Repeated = Parameter(show_default=False)

@@ -4,35 +4,15 @@ from __future__ import annotations
 
 import json as json_text
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
+    from steelyard.cli.measuring.doctor_page import Examination, Technology
     from steelyard.plug_in import PlugIn
-    from steelyard.run.isolation.interface import Availability
     from steelyard.run.machine.calibration import Calibration
-    from steelyard.run.machine.host import Host
-
-
-@dataclass(frozen=True, slots=True)
-class Technology:
-    """An isolation technology and whether it works here."""
-
-    name: str
-    description: str
-    availability: Availability
-
-
-@dataclass(frozen=True, slots=True)
-class Examination:
-    """Everything the doctor found."""
-
-    host: Host
-    technologies: tuple[Technology, ...]
-    calibration: Calibration | None
-    plug_ins: tuple[PlugIn, ...] = ()
 
 
 def doctor(
@@ -86,6 +66,8 @@ def examine(*, measure: bool = False) -> Examination:
         calibration: Calibration | None = calibrate(progress=_show_progress)
     else:
         calibration = latest_calibration(host.fingerprint.host_id)
+    from steelyard.cli.measuring.doctor_page import Examination  # noqa: PLC0415 - start-up time
+
     return Examination(host, technologies, calibration, _plug_ins())
 
 
@@ -98,6 +80,7 @@ def _plug_ins() -> tuple[PlugIn, ...]:
 
 
 def _try_technologies() -> tuple[Technology, ...]:
+    from steelyard.cli.measuring.doctor_page import Technology  # noqa: PLC0415 - start-up time
     from steelyard.run.isolation.registry import technologies  # noqa: PLC0415 - start-up time
 
     known = technologies()

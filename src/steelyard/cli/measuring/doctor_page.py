@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
@@ -15,9 +16,30 @@ from steelyard.units import format_bytes, format_seconds
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from steelyard.cli.measuring.doctor import Examination
+    from steelyard.plug_in import PlugIn
+    from steelyard.run.isolation.interface import Availability
     from steelyard.run.machine.calibration import Calibration, OutsideError, Spread
     from steelyard.run.machine.host import Capability, Clock, Host, NoiseFact
+
+
+@dataclass(frozen=True, slots=True)
+class Technology:
+    """An isolation technology and whether it works here."""
+
+    name: str
+    description: str
+    availability: Availability
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """Everything the doctor found."""
+
+    host: Host
+    technologies: tuple[Technology, ...]
+    calibration: Calibration | None
+    plug_ins: tuple[PlugIn, ...] = ()
+
 
 _WIDEST: Final = 100
 _INDENT: Final = 2

@@ -115,7 +115,7 @@ def pack(
     from steelyard.share.package.archive import UNWATCHED  # noqa: PLC0415 - start-up time
     from steelyard.share.package.pack import Packing  # noqa: PLC0415 - start-up time
     from steelyard.share.package.pack import pack as pack_result  # noqa: PLC0415 - start-up time
-    from steelyard.share.package.recipe import BASE_IMAGE  # noqa: PLC0415 - start-up time
+    from steelyard.share.package.statement import BASE_IMAGE  # noqa: PLC0415 - start-up time
 
     packing = Packing(
         _about(said),

@@ -10,7 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from steelyard.errors import UsageError, unwritable
-from steelyard.record.export_csv import CsvFormat, export_csv
+from steelyard.studies.stability.export_csv import CsvFormat, export_csv
 
 
 def export_results(

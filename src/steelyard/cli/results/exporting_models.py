@@ -13,11 +13,17 @@ from cyclopts import Parameter
 from steelyard.cli.amounts import Whole  # noqa: TC001 - cyclopts reads it
 from steelyard.errors import UsageError, unwritable
 from steelyard.model.cost_model import CostModel
-from steelyard.report.export.cost_function import python_source, rust_source
-from steelyard.report.export.recorded_models import recorded_model
-from steelyard.report.export.simgrid import fidelity, to_simgrid
-from steelyard.report.export.simgrid_files import EVERY_VERSION, README, note_text, write_files, write_simgrid
-from steelyard.report.export.simgrid_noise import SOURCE, noise_source, to_noise
+from steelyard.studies.communication.export.cost_function import python_source, rust_source
+from steelyard.studies.communication.export.recorded_models import recorded_model
+from steelyard.studies.communication.export.simgrid import fidelity, to_simgrid
+from steelyard.studies.communication.export.simgrid_files import (
+    EVERY_VERSION,
+    README,
+    note_text,
+    write_files,
+    write_simgrid,
+)
+from steelyard.studies.communication.export.simgrid_noise import SOURCE, noise_source, to_noise
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from cyclopts import Parameter
 
 from steelyard.errors import UsageError
-from steelyard.record.importers.recording import allowed_operations, operation_of
+from steelyard.studies.communication.importers.recording import allowed_operations, operation_of
 from steelyard.studies.communication.transport.link_options import parse_nominal
 
 if TYPE_CHECKING:

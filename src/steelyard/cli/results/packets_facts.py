@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from steelyard.cli.amounts import WholeOrNone  # noqa: TC001 - cyclopts reads it
 from steelyard.errors import UsageError
-from steelyard.record.importers.packets import STRATEGIES
+from steelyard.studies.scaling.packet_files import STRATEGIES
 
 if TYPE_CHECKING:
     from steelyard.record.importers.reading import ReadOptions

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from steelyard.cli.amounts import parse_bytes
 from steelyard.model.cost_model import ROUND_TRIP
-from steelyard.report.export.recorded_models import recorded_model
+from steelyard.studies.communication.export.recorded_models import recorded_model
 from steelyard.units import format_seconds
 
 if TYPE_CHECKING:

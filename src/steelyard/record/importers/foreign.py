@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from steelyard.errors import DataError
 
 if TYPE_CHECKING:
+    from collections.abc import Sized
     from decimal import Decimal
     from pathlib import Path
 
-    from steelyard.record.importers.recording import Recording
 
 WORKLOAD: Final = "workload"
 """The factor every import has: what was measured."""
@@ -131,8 +131,8 @@ class ForeignFile:
         Tool, version, machine, date, as far as the file tells.
     notes : list of str
         What was not taken, counted and named.
-    recordings : list of Recording
-        Messages that the communication study reads, in place of runs.
+    recordings : list
+        What a study reads in place of runs; the importer of its format writes them.
     """
 
     form: str
@@ -140,7 +140,12 @@ class ForeignFile:
     published: list[Published] = field(default_factory=list)
     facts: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    recordings: list[Recording] = field(default_factory=list)
+    recordings: list[Sized] = field(default_factory=list)
+
+    @property
+    def holds_values(self) -> bool:
+        """Whether there is a value at all."""
+        return any(run.sections for run in self.runs) or any(len(each) for each in self.recordings)
 
 
 @dataclass(frozen=True, slots=True)

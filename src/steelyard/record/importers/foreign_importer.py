@@ -12,7 +12,6 @@ from steelyard.errors import DataError, UsageError
 from steelyard.record.importers.foreign import Source
 from steelyard.record.importers.foreign_result import STUDY, ForeignResult, ReadFile, write_foreign
 from steelyard.record.importers.reading import ReadOptions
-from steelyard.record.importers.recording_result import write_recordings
 from steelyard.record.provenance import Origin
 
 if TYPE_CHECKING:
@@ -70,6 +69,8 @@ class ForeignImporter:
         Gives the files of a folder; ``None`` for formats of single files.
     study : str
         Study that analyses the result.
+    write : callable
+        Writes what was read as a result folder.
     """
 
     name: str
@@ -79,6 +80,7 @@ class ForeignImporter:
     alternatives: Alternatives = Alternatives.FACTORS
     files_of: Callable[[Path], list[Path]] | None = None
     study: str = STUDY
+    write: Callable[[Path, Sequence[ReadFile], ForeignResult], ImportSummary] = write_foreign
 
     def import_file(self, path: Path, result: Path) -> ImportSummary:
         """Read one file and write a result folder."""
@@ -113,13 +115,12 @@ class ForeignImporter:
                 refused.append(error)
         if refused:
             raise refused_together(refused)
-        recordings = [each for file in read for each in file.content.recordings if each.op.size]
-        if not recordings and not any(run.sections for file in read for run in file.content.runs):
+        if not any(file.content.holds_values for file in read):
             listed = ", ".join(f"`{path}`" for path in paths)
             message = f"{listed}: no value in the file"
             raise DataError(message, hint=f"expected {self.expected}", code="data.import")
         kind = ForeignResult(self.name, self.alternatives, self.study, options.stated)
-        return write_recordings(result, read, kind) if recordings else write_foreign(result, read, kind)
+        return self.write(result, read, kind)
 
     def _parts(self, path: Path) -> list[Path]:
         if self.files_of is None or not path.is_dir():

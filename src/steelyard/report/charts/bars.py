@@ -18,7 +18,7 @@ from steelyard.report.charts.theme import CLASS_COLOURS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from steelyard.report.page import Json
+    from steelyard.report.dataset import Json
 
 LABEL_WIDTH: Final = 230
 """Room for the names of pairs [px]."""

@@ -18,7 +18,7 @@ from steelyard.report.charts.parts import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from steelyard.report.page import Json
+    from steelyard.report.dataset import Json
 
 
 _TWO_LINES: Final = "[replace(split(datum.label, ',')[0], 'parallel-', ''), split(datum.label, ',')[1]]"

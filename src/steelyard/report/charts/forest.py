@@ -9,7 +9,7 @@ from steelyard.report.charts.parts import SCHEMA, coloured, difference, named_ro
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from steelyard.report.page import Json
+    from steelyard.report.dataset import Json
 
 
 def forest_of_shifts(colours: Mapping[str, str], baseline: str, *, is_wide: bool = False) -> dict[str, Json]:

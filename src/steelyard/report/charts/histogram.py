@@ -9,7 +9,7 @@ from steelyard.report.charts.parts import SCHEMA, WHOLE_NUMBERS, coloured
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from steelyard.report.page import Json
+    from steelyard.report.dataset import Json
 
 
 def histogram_of_ratios(colours: Mapping[str, str]) -> dict[str, Json]:

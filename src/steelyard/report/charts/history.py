@@ -18,7 +18,7 @@ from steelyard.report.charts.theme import HIGHLIGHT, PALETTE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from steelyard.report.page import Json
+    from steelyard.report.dataset import Json
 
 
 def levels_over_results(series: Sequence[str], views: Iterable[Sequence[float]] = ()) -> dict[str, Json]:

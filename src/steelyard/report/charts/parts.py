@@ -10,7 +10,7 @@ from steelyard.report.charts.theme import LEGEND_LIMIT
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from steelyard.report.page import Json
+    from steelyard.report.dataset import Json
 
 SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
 """Names the version of the grammar; nothing is fetched from it."""

@@ -21,7 +21,7 @@ from steelyard.report.charts.parts import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from steelyard.report.page import Json
+    from steelyard.report.dataset import Json
 
 
 def error_by_load(

@@ -18,7 +18,7 @@ from steelyard.report.charts.theme import HIGHLIGHT, MUTED, PALETTE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from steelyard.report.page import Json
+    from steelyard.report.dataset import Json
 
 ALL_COLOURED: Final = "each worker in its colour"
 PANEL_COLUMNS: Final = 4

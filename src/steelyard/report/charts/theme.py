@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from steelyard.report.page import Json
+    from steelyard.report.dataset import Json
 
 FONT: Final = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
 FILE_FONT: Final = "DejaVu Sans, Liberation Sans, Arial, sans-serif"

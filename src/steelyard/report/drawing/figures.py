@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from steelyard.report.page import Figure, Json, Page
+    from steelyard.report.dataset import Json
+    from steelyard.report.page import Figure, Page
 
 AXIS_WIDTH: Final = 70
 """Room for the vertical axis and its title [px], as in the script of the page."""

@@ -23,11 +23,12 @@ from steelyard.share.package.checksums import MANIFEST_NAME, compare_manifest, f
 from steelyard.share.package.crate import CRATE_NAME, CRATE_PROFILE, PREVIEW_NAME, PROCESS_PROFILE, RESULT
 from steelyard.share.package.entry_names import quoted, refused
 from steelyard.share.package.parts import describing_parts, result_parts
-from steelyard.share.package.recipe import BASE_IMAGE, RECIPE_NAME, WHEELS
-from steelyard.share.package.statement import STATEMENT_NAME, read_statement
+from steelyard.share.package.recipe import RECIPE_NAME, WHEELS
+from steelyard.share.package.statement import BASE_IMAGE, STATEMENT_NAME, read_statement
 from steelyard.share.package.unpack import unpack
 from steelyard.share.package.workload_sources import SCRIPTS, WORKLOADS
-from steelyard.share.verify import Verification, changed_text, examine
+from steelyard.share.verification import Verification
+from steelyard.share.verify import changed_text, examine
 from steelyard.units import format_bytes
 
 if TYPE_CHECKING:

@@ -13,8 +13,14 @@ from steelyard.share.anonymous.private_names import names_here, private_names
 from steelyard.share.complete_result import left_alone, left_out, require_complete
 from steelyard.share.package.archive import UNWATCHED, write_archive
 from steelyard.share.package.parts import package_parts
-from steelyard.share.package.recipe import BASE_IMAGE, IMAGE
-from steelyard.share.package.statement import Statement, installed_licences, installed_wheel, wheel_of
+from steelyard.share.package.statement import (
+    BASE_IMAGE,
+    IMAGE,
+    Statement,
+    installed_licences,
+    installed_wheel,
+    wheel_of,
+)
 from steelyard.share.package.workload_sources import is_ours
 from steelyard.share.verify import examine
 

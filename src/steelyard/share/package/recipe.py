@@ -26,14 +26,6 @@ INSTALLER_NAME: Final = "installer.txt"
 WHEELS: Final = "wheels/"
 """Folder of the wheel inside a package."""
 
-BASE_IMAGE: Final = (
-    "docker.io/library/debian:trixie-slim"
-    "@sha256:a29215f6a35e51e22adffa17f89e9d2ef06214e64a2bad10d765c46aea49f11f"
-)
-"""Debian 13, for every architecture that Steelyard is built for."""
-
-IMAGE: Final = re.compile(r"[a-z0-9][a-z0-9./:_-]*@sha256:[0-9a-f]{64}")
-WHEEL: Final = re.compile(r"steelyard-[\w.+!-]+\.whl", re.ASCII)
 _INSTALL: Final = "/opt/uv/bin/uv pip install --python /opt/steelyard"
 _BY_HASH: Final = "--no-deps --only-binary :all: --require-hashes"
 _PYTHON: Final = re.compile(r"3\.\d{1,2}\.\d{1,2}")

@@ -15,7 +15,6 @@ from steelyard.errors import DataError, SteelyardError, UsageError
 from steelyard.model.document import read_document
 from steelyard.record.seal import hash_file
 from steelyard.share.about import About, checked_about
-from steelyard.share.package.recipe import BASE_IMAGE, IMAGE, WHEEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,6 +22,14 @@ if TYPE_CHECKING:
 
 STATEMENT_NAME: Final = "about.json"
 STATEMENT_SCHEMA: Final = "steelyard/about/1"
+BASE_IMAGE: Final = (
+    "docker.io/library/debian:trixie-slim"
+    "@sha256:a29215f6a35e51e22adffa17f89e9d2ef06214e64a2bad10d765c46aea49f11f"
+)
+"""Debian 13, for every architecture that Steelyard is built for."""
+
+IMAGE: Final = re.compile(r"[a-z0-9][a-z0-9./:_-]*@sha256:[0-9a-f]{64}")
+WHEEL: Final = re.compile(r"steelyard-[\w.+!-]+\.whl", re.ASCII)
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _HINT: Final = "get the package again from where it was published"
 

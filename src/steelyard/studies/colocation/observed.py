@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from steelyard.record.importers.latency_bins import BIN_START, MEAN, P99, WORK
 from steelyard.record.tables import MEASUREMENTS_NAME, read_measurements, read_runs
 from steelyard.studies.colocation.bins import BIN_S, Bins, Requests, bin_trial
+from steelyard.studies.colocation.latency_bins import BIN_START, MEAN, P99, WORK
 from steelyard.studies.colocation.recorded import read_recorded
 from steelyard.studies.colocation.windows import Phases
 from steelyard.units import NS_PER_MS, NS_PER_S

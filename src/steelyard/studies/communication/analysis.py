@@ -14,7 +14,6 @@ from steelyard.errors import AnalysisError
 from steelyard.model import FindingSet
 from steelyard.record.seal import hash_tables
 from steelyard.record.tables import read_runs
-from steelyard.record.trace import Operation
 from steelyard.record.trace_folder import SIMULATIONS_NAME
 from steelyard.studies.analysis_options import AnalysisOptions, read_options
 from steelyard.studies.analysis_parts import finding
@@ -44,6 +43,7 @@ from steelyard.studies.communication.simulation.simulated import (
 )
 from steelyard.studies.communication.sizes import SizeLaw
 from steelyard.studies.communication.tables import write_tables
+from steelyard.studies.communication.trace import Operation
 from steelyard.studies.quiet_machine import quiet_machine
 from steelyard.studies.study_plan import plan_to_analyse
 

@@ -14,8 +14,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from steelyard.record.trace import Trace
     from steelyard.studies.communication.recorded import RecordedRun
+    from steelyard.studies.communication.trace import Trace
 
 GAP_RATIO: Final = 1.5
 """Neighbouring medians of the canary that differ by more are of two states.

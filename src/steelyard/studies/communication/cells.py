@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from steelyard.record.trace import Trace
     from steelyard.studies.communication.model.regimes import Regimes
     from steelyard.studies.communication.operations import Clocks, Operations
     from steelyard.studies.communication.recorded import RecordedRun
+    from steelyard.studies.communication.trace import Trace
 
 MOST: Final = 0.5
 """A run belongs to the state of more than this share of its operations."""

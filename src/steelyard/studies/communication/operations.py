@@ -10,7 +10,7 @@ import polars as pl
 
 from steelyard.analyse.cost_curve.clock_offset import SHARED_CLOCK, clock_model
 from steelyard.errors import AnalysisError
-from steelyard.record.trace import Operation
+from steelyard.studies.communication.trace import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from steelyard.analyse.cost_curve.clock_offset import ClockModel
-    from steelyard.record.trace import Trace
+    from steelyard.studies.communication.trace import Trace
 
     Whole = NDArray[np.int64]
     Vector = NDArray[np.float64]

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import DataError
 from steelyard.record.tables import read_runs
-from steelyard.record.trace import read_trace
 from steelyard.record.trace_folder import TRACES_NAME
 from steelyard.run.executor.run_files import files_name
+from steelyard.studies.communication.trace import read_trace
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from steelyard.model import Plan
-    from steelyard.record.trace import Trace
+    from steelyard.studies.communication.trace import Trace
 
 
 @dataclass(frozen=True, slots=True, eq=False)

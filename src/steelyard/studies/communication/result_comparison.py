@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from steelyard.record.trace import Trace
     from steelyard.studies.communication.findings.compare import Comparison
+    from steelyard.studies.communication.trace import Trace
 
 DIFFERENT: Final = "different"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from steelyard.studies.replication.configurations import OWN
-from steelyard.studies.replication.devices.artefacts import artefacts_folder
+from steelyard.studies.replication.devices.placement import artefacts_folder
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from steelyard.analyse.scaling.speedup import median_of, ratio_of_medians
-from steelyard.record.importers.packets import LOCKS
 from steelyard.studies.analysis_parts import finding
 from steelyard.studies.scaling.findings.estimates import (
     BLOCKS,
@@ -18,6 +17,7 @@ from steelyard.studies.scaling.findings.estimates import (
     of_trials,
     ratio_estimate,
 )
+from steelyard.studies.scaling.packet_files import LOCKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from steelyard.model import Cell
-from steelyard.record.importers.packets import LOADS, LOCKS, STRATEGIES
 from steelyard.studies.scaling.findings.strategy import HOME_QUEUE, LOCK_FREE, NO_LOCK
+from steelyard.studies.scaling.packet_files import LOADS, LOCKS, STRATEGIES
 from steelyard.studies.scaling.recorded import MACHINE, SERIAL
 
 if TYPE_CHECKING:

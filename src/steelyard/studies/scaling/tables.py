@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from steelyard.record.importers.packets import LOADS, LOCKS, OVERHEAD_HEADING, SPEEDUP_HEADING, STRATEGIES
 from steelyard.studies.finding_tables import rendered, write_claim_tables, write_table
+from steelyard.studies.scaling.packet_files import LOADS, LOCKS, OVERHEAD_HEADING, SPEEDUP_HEADING, STRATEGIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -10,8 +10,7 @@ from rich.console import Console
 
 from steelyard.cli import execute
 from steelyard.cli.measuring import doctor as verb
-from steelyard.cli.measuring.doctor import Examination, Technology
-from steelyard.cli.measuring.doctor_page import show
+from steelyard.cli.measuring.doctor_page import Examination, Technology, show
 from steelyard.run.isolation.interface import Availability
 from steelyard.run.machine.calibration import Calibration, OutsideError, Spread
 from steelyard.run.machine.host import Capability, NoiseFact, Verdict, read_host

@@ -22,7 +22,7 @@ from steelyard.record.provenance import read_provenance
 from steelyard.record.published import read_published
 from steelyard.record.seal import altered_tables
 from steelyard.record.tables import read_measurements, read_runs
-from steelyard.record.trace import read_trace
+from steelyard.studies.communication.trace import read_trace
 
 ROOT = Path(__file__).resolve().parents[4]
 GOLDEN = ROOT / "tests/golden/importers"

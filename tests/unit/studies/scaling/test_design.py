@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from steelyard.design.worker_counts import HostFacts
 from steelyard.errors import UsageError
-from steelyard.record.importers.packets import LOCKS
 from steelyard.studies.scaling import STUDY
 from steelyard.studies.scaling.design import plan, plan_here, worker_levels
 from steelyard.studies.scaling.hypotheses import of_plan
 from steelyard.studies.scaling.options import ScalingOptions, settle
+from steelyard.studies.scaling.packet_files import LOCKS
 from steelyard.studies.scaling.packets import WITH_LOCK
 from steelyard.studies.scaling.recorded import MACHINE, SERIAL, TESTS
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from steelyard.analyse.comparison.replicated_difference import Difference, Verdict
     from steelyard.model.cost_model import Boundary, CostPiece
-    from steelyard.record.trace import Trace
     from steelyard.studies.communication.operations import Operations
+    from steelyard.studies.communication.trace import Trace
 
     Vector = NDArray[np.float64]
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from steelyard.model import Finding
-    from steelyard.record.trace import Trace
     from steelyard.studies.communication.cells import CellRecord
+    from steelyard.studies.communication.trace import Trace
 
 FEW: Final = 100
 """Messages from which on halves of a recording predict each other."""

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from steelyard import _native
-from steelyard.record.trace import Operation
+from steelyard.studies.communication.trace import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from steelyard.record.trace import Trace
     from steelyard.studies.communication.operations import Operations
+    from steelyard.studies.communication.trace import Trace
 
 NAMES: Final = {Operation.TEST: "test", Operation.IPROBE: "iprobe", Operation.WTIME: "wtime"}
 FEWEST: Final = 10

@@ -13,7 +13,6 @@ from steelyard.analyse.cost_curve.median_line import predict
 from steelyard.analyse.cost_curve.piece_search import FEWEST_RECORDED, CurveOptions, sorted_costs
 from steelyard.errors import AnalysisError
 from steelyard.model.cost_model import CostModel
-from steelyard.record.trace import Operation
 from steelyard.studies.communication.model.call_costs import call_costs
 from steelyard.studies.communication.model.carry_over import carry_over
 from steelyard.studies.communication.model.noise_classes import noise_classes
@@ -21,6 +20,7 @@ from steelyard.studies.communication.model.outliers import find_outliers
 from steelyard.studies.communication.model.regimes import regimes_of
 from steelyard.studies.communication.model.rivals import held_out_errors
 from steelyard.studies.communication.operations import joined, operations_of
+from steelyard.studies.communication.trace import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from steelyard.analyse.cost_curve.boundaries import BoundaryEvidence
     from steelyard.analyse.cost_curve.known_places import KnownPlace
     from steelyard.model.cost_model import CostPiece
-    from steelyard.record.trace import Trace
     from steelyard.studies.communication.model.call_costs import CallCost
     from steelyard.studies.communication.model.carry_over import CarryOver
     from steelyard.studies.communication.model.outliers import Outliers
     from steelyard.studies.communication.model.regimes import Regimes
     from steelyard.studies.communication.model.rivals import PredictionError
     from steelyard.studies.communication.operations import Clocks, Operations
+    from steelyard.studies.communication.trace import Trace
 
     Vector = NDArray[np.float64]
 

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from steelyard.analyse.cost_curve.median_line import binned_medians
-from steelyard.record.trace import Operation
 from steelyard.studies.communication.model.state_levels import grouped, split_run
+from steelyard.studies.communication.trace import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from steelyard.record.trace import Trace
     from steelyard.studies.communication.model.state_levels import Level
     from steelyard.studies.communication.operations import Operations
+    from steelyard.studies.communication.trace import Trace
 
     Vector = NDArray[np.float64]
     Mask = NDArray[np.bool_]

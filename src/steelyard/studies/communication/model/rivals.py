@@ -11,7 +11,7 @@ import numpy as np
 from steelyard.analyse.cost_curve.curve import fit_curve
 from steelyard.analyse.cost_curve.median_line import binned_medians, predict
 from steelyard.analyse.linear.model import linear_model
-from steelyard.report.export.simgrid_defaults import default_simgrid, tuned_link
+from steelyard.studies.communication.export.simgrid_defaults import default_simgrid, tuned_link
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from steelyard.errors import CapabilityError, RunError
-from steelyard.record.trace import Endpoint, Operation, Trace, read_trace
-from steelyard.report.export.simgrid_files import HOSTS, PLATFORM, RENAMED, write_simgrid
-from steelyard.report.export.simgrid_noise import build_noise_library
 from steelyard.run.programs import PACKAGE
+from steelyard.studies.communication.export.simgrid_files import HOSTS, PLATFORM, RENAMED, write_simgrid
+from steelyard.studies.communication.export.simgrid_noise import build_noise_library
+from steelyard.studies.communication.trace import Endpoint, Operation, Trace, read_trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
-    from steelyard.report.export.simgrid_model import SimGridModel
-    from steelyard.report.export.simgrid_noise import SimGridNoise
+    from steelyard.studies.communication.export.simgrid_model import SimGridModel
+    from steelyard.studies.communication.export.simgrid_noise import SimGridNoise
 
     Vector = NDArray[np.float64]
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from steelyard import _native
 from steelyard.analyse.cost_curve.quantile_table import kolmogorov_distance
-from steelyard.report.export.simgrid import to_simgrid
-from steelyard.report.export.simgrid_noise import to_noise
+from steelyard.studies.communication.export.simgrid import to_simgrid
+from steelyard.studies.communication.export.simgrid_noise import to_noise
 from steelyard.studies.communication.simulation.message_run import simulate
 
 if TYPE_CHECKING:

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from steelyard.errors import AnalysisError
-from steelyard.record.trace import Operation
-from steelyard.report.export.simgrid import to_simgrid
+from steelyard.studies.communication.export.simgrid import to_simgrid
 from steelyard.studies.communication.model.rivals import user_predictions
 from steelyard.studies.communication.simulation.message_run import simgrid_version, simulate
 from steelyard.studies.communication.simulation.noise_distance import NoiseDistance, noise_distances
+from steelyard.studies.communication.trace import Operation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from steelyard.model.cost_model import CostModel
-    from steelyard.record.trace import Trace
-    from steelyard.report.export.simgrid_model import Profile
+    from steelyard.studies.communication.export.simgrid_model import Profile
+    from steelyard.studies.communication.trace import Trace
     from steelyard.studies.communication.transport.link_options import NominalLink
 
     Vector = NDArray[np.float64]

@@ -9,8 +9,8 @@ run asks it in this order:
 `Transport.invocations`  the commands of one run; they are started together and end by themselves
 =====================  ========================================================================
 
-The endpoints write the trace (`steelyard.record.trace`) into the folder they are given. They end with
-status 0 when the plan is done, 2 when the request is wrong, 3 when the other side was lost; what was
+The endpoints write the trace (`steelyard.studies.communication.trace`) into the folder they are given. They
+end with status 0 when the plan is done, 2 when the request is wrong, 3 when the other side was lost; what was
 stamped until then can be read in each case. On SIGTERM they end and leave nothing behind.
 """
 

@@ -19,7 +19,7 @@ from steelyard.report.charts.parts import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from steelyard.report.page import Json
+    from steelyard.report.dataset import Json
 
 ROW_HEIGHT = 40
 MARGIN_COLOUR = "#4DAF7C"

@@ -19,10 +19,9 @@ from steelyard.run.isolation.root_view import (
     folders_needed,
     host_mounts,
 )
-from steelyard.studies.replication.devices.artefacts import artefacts_folder
 from steelyard.studies.replication.devices.limits import limits_of
 from steelyard.studies.replication.devices.native import HostFolders, host_account, require_cpus
-from steelyard.studies.replication.devices.placement import Account, Ground, as_account
+from steelyard.studies.replication.devices.placement import Account, Ground, artefacts_folder, as_account
 from steelyard.studies.replication.devices.runtimes import Container
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from steelyard.errors import CapabilityError, RunError
 from steelyard.run.cleanup import note_outside, remove_tree
 from steelyard.run.hosts.device import MEMORY, Device
 from steelyard.run.isolation.attempt import attempt
-from steelyard.studies.replication.devices.artefacts import artefacts_folder
 from steelyard.studies.replication.devices.limits import Limits, limits_of, make_limits
-from steelyard.studies.replication.devices.placement import Account, Ground
+from steelyard.studies.replication.devices.placement import Account, Ground, artefacts_folder
 from steelyard.studies.replication.devices.scripts import JOIN
 
 if TYPE_CHECKING:

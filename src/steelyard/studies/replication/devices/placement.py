@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.errors import RunError
 from steelyard.run.isolation.attempt import attempt
+from steelyard.run.state import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 PATIENCE_S: Final = 60.0
 SIGNALLED: Final = 128
 """An exit status above it: the number of the signal that ended the program is added (sh's convention)."""
+
+
+def artefacts_folder() -> Path:
+    """Give the folder of this host in which ``make deps-replication`` leaves what it builds."""
+    return cache_folder() / "replication"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.errors import CapabilityError, DataError, RunError, SteelyardError
-from steelyard.studies.replication.devices.artefacts import artefacts_folder
+from steelyard.studies.replication.devices.placement import artefacts_folder
 from steelyard.studies.replication.devices.roles import place_of
 from steelyard.studies.replication.experiments.files import EXPERIMENT_FILE, FORMAT, HEADER_FILE
 

@@ -8,7 +8,7 @@ from steelyard.report.charts.parts import LETTER_WIDTH, SCHEMA, coloured, tip, w
 from steelyard.report.charts.theme import MUTED
 
 if TYPE_CHECKING:
-    from steelyard.report.page import Json
+    from steelyard.report.dataset import Json
 
 WIDTH: Final = 820
 TREE_COLOURS: Final = {

@@ -22,7 +22,7 @@ from steelyard.report.charts.theme import MUTED
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from steelyard.report.page import Json
+    from steelyard.report.dataset import Json
 
 WIDTH: Final = 820
 ROW: Final = 30

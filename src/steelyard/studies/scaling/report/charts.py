@@ -23,7 +23,7 @@ from steelyard.report.charts.theme import MUTED
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from steelyard.report.page import Json
+    from steelyard.report.dataset import Json
 
 PANEL_WIDTH: Final = 260
 PANEL_HEIGHT: Final = 240

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from steelyard.record.trace import BLOCK, OPERATION, PROBE, Endpoint, Trace, write_trace
 from steelyard.studies.communication.findings.runs import ended_findings
 from steelyard.studies.communication.recorded import RecordedRun, read_trace_after
+from steelyard.studies.communication.trace import BLOCK, OPERATION, PROBE, Endpoint, Trace, write_trace
 
 if TYPE_CHECKING:
     from pathlib import Path

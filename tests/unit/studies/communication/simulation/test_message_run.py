@@ -11,12 +11,12 @@ import pytest
 
 from fixtures.cost_models import MODEL, with_noise
 from steelyard.errors import CapabilityError, RunError
-from steelyard.record.trace import Operation, read_trace
-from steelyard.report.export.simgrid import to_simgrid
-from steelyard.report.export.simgrid_defaults import default_simgrid
-from steelyard.report.export.simgrid_noise import to_noise
+from steelyard.studies.communication.export.simgrid import to_simgrid
+from steelyard.studies.communication.export.simgrid_defaults import default_simgrid
+from steelyard.studies.communication.export.simgrid_noise import to_noise
 from steelyard.studies.communication.simulation import message_run as simulation
 from steelyard.studies.communication.simulation.message_run import simulate, simulate_trace
+from steelyard.studies.communication.trace import Operation, read_trace
 
 has_simgrid = shutil.which("smpirun") is not None and shutil.which("smpicc") is not None
 needs_simgrid = pytest.mark.skipif(not has_simgrid, reason="needs SimGrid: `make deps-communication`")

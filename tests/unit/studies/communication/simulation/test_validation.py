@@ -13,9 +13,8 @@ from steelyard.analyse.cost_curve.quantile_table import kolmogorov_distance
 from steelyard.analyse.linear.model import linear_model
 from steelyard.errors import AnalysisError
 from steelyard.model.cost_model import TailLaw
-from steelyard.record.trace import BLOCK, OPERATION, PROBE, Endpoint, Operation, Trace
-from steelyard.report.export.simgrid import to_simgrid
-from steelyard.report.export.simgrid_noise import to_noise
+from steelyard.studies.communication.export.simgrid import to_simgrid
+from steelyard.studies.communication.export.simgrid_noise import to_noise
 from steelyard.studies.communication.model.rivals import MEASURED_ENDS
 from steelyard.studies.communication.simulation.message_run import simulate
 from steelyard.studies.communication.simulation.validation import (
@@ -23,6 +22,7 @@ from steelyard.studies.communication.simulation.validation import (
     prediction_errors,
     validate,
 )
+from steelyard.studies.communication.trace import BLOCK, OPERATION, PROBE, Endpoint, Operation, Trace
 from steelyard.studies.communication.transport.link_options import NominalLink
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Importers of recorded messages, which the communication study analyses."""

@@ -133,26 +133,20 @@ impl Launcher {
             }
         }
         self.groups.provide_spare()?;
+        let failed = |message: String, exec_errno| Failed {
+            message: Some(message),
+            exec_errno,
+            is_cancelled: false,
+            begin_ns: armed.begin_ns,
+            iteration: armed.iteration,
+        };
         if let Some((errno, message)) = said.exec_failure {
-            let failed = Failed {
-                message: Some(message),
-                exec_errno: Some(errno),
-                is_cancelled: false,
-                begin_ns: armed.begin_ns,
-                iteration: armed.iteration,
-            };
-            return Ok(record::failed(batch, self.cgroup(), failed));
+            return Ok(record::failed(batch, self.cgroup(), failed(message, Some(errno))));
         }
         let readings = Readings::between(&watched.before, &after, self.tick_ns);
         if said.has_lost_pool && readings.oom_kills.unwrap_or(0) == 0 {
-            let failed = Failed {
-                message: Some("the sandbox was killed from outside, and the run with it".into()),
-                exec_errno: None,
-                is_cancelled: false,
-                begin_ns: armed.begin_ns,
-                iteration: armed.iteration,
-            };
-            return Ok(record::failed(batch, self.cgroup(), failed));
+            let message = "the sandbox was killed from outside, and the run with it".into();
+            return Ok(record::failed(batch, self.cgroup(), failed(message, None)));
         }
         let burial_ns = said.interval.burial_ns.map(|span_ns| self.steps.burial.bound(span_ns));
         let waited_after_end_ns = said.interval.burial_ns.zip(burial_ns).map_or(0, |(span_ns, bound_ns)| {

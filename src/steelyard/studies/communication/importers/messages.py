@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from steelyard.errors import DataError, UsageError
-from steelyard.record.importers import skampi, zoo
 from steelyard.record.importers.delimited import (
     column_place,
     contradicted,
@@ -27,6 +26,7 @@ from steelyard.record.importers.delimited import (
 from steelyard.record.importers.foreign import DECIMAL_EXPONENTS, ForeignFile, Source
 from steelyard.record.importers.foreign_importer import Alternatives, ForeignImporter
 from steelyard.record.importers.problem_list import ProblemList
+from steelyard.studies.communication.importers import skampi, zoo
 from steelyard.studies.communication.importers.message_columns import (
     BOTH_ENDS,
     MessageColumns,

@@ -8,13 +8,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
 from steelyard.errors import RunError
 from steelyard.model import Cell, Execution, NeighbourKind, Neighbours, Plan
 from steelyard.model.plan import Batch
+from steelyard.model.run_outcome import RunOutcome, RunStatus
 from steelyard.model.run_spec import RunSpec
 from steelyard.record.ledger import Ledger
 from steelyard.record.ledger_reader import LedgerReader
@@ -25,6 +26,7 @@ from steelyard.run.executor.neighbours import neighbours
 from steelyard.run.executor.pool import WorkerPool
 from steelyard.run.executor.run_options import ExecutionOptions
 from steelyard.run.executor.worker import Worker
+from steelyard.run.isolation.bare import Bare
 from steelyard.run.isolation.registry import sweep_all, technology
 from steelyard.run.machine.gate import Patience
 from steelyard.run.machine.preparation import BatchGate, MachineRequest
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from steelyard.model.run_outcome import RunOutcome, RunStatus
+    from steelyard.model.run_outcome import RunOutcome
 
 SPIN = ("{work}", "spin", "--ms", "1")
 
@@ -107,6 +109,31 @@ def test_a_worker_that_dies_names_its_log(session: Session) -> None:
         with pytest.raises(RunError, match="ended by itself") as raised:
             worker.await_reply(5.0, "did not answer")
         assert str(worker.site.log) in (raised.value.hint or "")
+
+
+class _FilesOfEachRun(Bare):
+    """Reads, as isolate's class does, a file that the next launch would write anew."""
+
+    one_launch_per_request = True
+    read: ClassVar[list[str]] = []
+
+    def collect(self, outcome: RunOutcome, site: Site) -> RunOutcome:
+        """Read what this run alone has written."""
+        self.read.append(site.log.with_name("of-the-run").read_text(encoding="utf-8"))
+        site.log.with_name("of-the-run").unlink()
+        return super().collect(outcome, site)
+
+
+def test_what_a_technology_reads_of_each_run_is_read_before_the_next(session: Session) -> None:
+    with Worker(_FilesOfEachRun(), Site(session, "bare", 0)) as worker:
+        worker.start()
+        path = worker.site.log.with_name("of-the-run")
+        spec = RunSpec(id="each", command=("/bin/sh", "-c", f"echo once >> {path}"), iterations=4)
+        outcomes = worker.execute(spec, timeout_s=20.0)
+    assert [(outcome.iteration, outcome.status) for outcome in outcomes] == [
+        (number, RunStatus.COMPLETED) for number in range(spec.first_iteration, spec.first_iteration + 4)
+    ]
+    assert _FilesOfEachRun.read == ["once\n"] * 4
 
 
 def test_a_program_does_not_survive_launcher_and_guard_that_are_killed_together(session: Session) -> None:

@@ -8,6 +8,7 @@ import select
 import subprocess
 import time
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 from steelyard.errors import CapabilityError, RunError, UsageError
@@ -220,14 +221,23 @@ class Worker:
         return outcomes
 
     def _execute(self, spec: RunSpec, timeout_s: float, outcomes: list[RunOutcome]) -> None:
+        step = 1 if self.technology.one_launch_per_request else spec.iterations
+        for first in range(spec.first_iteration, spec.first_iteration + spec.iterations, step):
+            self._request(replace(spec, iterations=step, first_iteration=first), timeout_s, outcomes)
+
+    def _request(self, spec: RunSpec, timeout_s: float, outcomes: list[RunOutcome]) -> None:
         self.send({"request": "prepare", "spec": self.technology.inside(spec, self.site).document()})
         self._expect("ready", timeout_s)
         self.send({"request": "go"})
+        owed = spec.iterations
         while True:
             reply = self.await_reply(timeout_s, "did not answer")
             if reply["reply"] == "outcome":
                 outcomes.append(self.outcome_of(reply))
+                owed -= 1
             elif reply["reply"] == "done":
+                if owed:
+                    self.fail(f"was told to end {owed} runs before the last of {spec.iterations}")
                 return
             elif reply["reply"] == "error":
                 self.fail(f"could not go on: {reply['message']}")

@@ -122,8 +122,8 @@ RED: Final = {
     "modes 90/10": (0.05, 0.15),
     "three distinct": (0.05, 0.065),
     "negative autocorrelation": (0.05, 0.05),
-    "noise from 1 to 15 %": (0.05, 0.12),
-    "noise grows from 0.5 to 8 %": (0.05, 0.12),
+    "noise from 1 to 15 %": (0.055, 0.15),
+    "noise grows from 0.5 to 8 %": (0.05, 0.08),
 }
 """Largest share of unchanged histories that are red at any look, by default and with `--independent`: what is
 above 5 % stands in the guide."""

@@ -14,7 +14,7 @@ const FEWEST: usize = 6;
 const SHARES: [f64; 3] = [0.0, 0.5, 1.0];
 
 /// Probability before anything is known that the noise of a history changes.
-const CHANGES: f64 = 0.05;
+const CHANGES: f64 = 0.02;
 
 /// Logarithm of a share of the likelihood that does not count.
 const NEGLIGIBLE: f64 = -15.0;

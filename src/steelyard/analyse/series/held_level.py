@@ -106,7 +106,7 @@ def seen_before(
 
     Examples
     --------
-    >>> from steelyard.analyse.history import Change, SeriesHistory
+    >>> from steelyard.analyse.series.history import Change, SeriesHistory
     >>> values = np.repeat([1.0, 1.2, 1.0, 1.2], 5)
     >>> changes = (Change(15, 1.2, 1.19, 1.21, 0.01),)
     >>> seen_before(values, SeriesHistory(changes, 0.01, 0.0, False), 1.2, is_rate=False, margin=0.02)

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from steelyard import _native
-from steelyard.analyse.series.held_level import slowdown
+from steelyard.analyse.series.held_level import seen_before, slowdown
 from steelyard.analyse.series.history import FEWEST, HistoryOptions, Inside, find_changes
 from steelyard.analyse.series.history_threshold import threshold
 
@@ -53,6 +53,12 @@ MARGINS: Final[dict[str, Make]] = {
     ),
     "three distinct": lambda rng, size: rng.choice([1.0, 1.01, 1.02], size),
     "negative autocorrelation": dependent(-0.5),
+    "noise from 1 to 15 %": lambda rng, size: np.exp(
+        np.where(np.arange(size) < size // 2, 0.01, 0.15) * rng.standard_normal(size)
+    ),
+    "noise grows from 0.5 to 8 %": lambda rng, size: np.exp(
+        0.005 * 16 ** np.linspace(0, 1, size) * rng.standard_normal(size)
+    ),
 }
 
 
@@ -64,9 +70,10 @@ def evidence_of_looks(values: np.ndarray, allowed: float, inside: Inside | None 
 
 
 def is_red(values: np.ndarray, allowed: float) -> bool:
-    """Tell whether the newest level of a history is slower."""
-    options = HistoryOptions(margin=0.0, autocorrelation=allowed)
-    return slowdown(find_changes([values], options)[0], is_rate=False, margin=0.0) is not None
+    """Tell whether the newest level of a history is slower, and new."""
+    (found,) = find_changes([values], HistoryOptions(margin=0.0, autocorrelation=allowed))
+    slower = slowdown(found, is_rate=False, margin=0.0)
+    return slower is not None and seen_before(values, found, slower, is_rate=False, margin=0.0) is None
 
 
 def is_red_at_any_look(values: np.ndarray, allowed: float) -> bool:
@@ -115,6 +122,8 @@ RED: Final = {
     "modes 90/10": (0.05, 0.15),
     "three distinct": (0.05, 0.065),
     "negative autocorrelation": (0.05, 0.05),
+    "noise from 1 to 15 %": (0.055, 0.15),
+    "noise grows from 0.5 to 8 %": (0.05, 0.08),
 }
 """Largest share of unchanged histories that are red at any look, by default and with `--independent`: what is
 above 5 % stands in the guide."""

@@ -17,6 +17,7 @@
 mod covariance;
 mod effect;
 mod outlier;
+mod scale;
 
 use rayon::prelude::*;
 
@@ -41,6 +42,9 @@ const EVEN_SHARE: f64 = 0.05;
 
 /// Power of the product of both sides' lengths that the rest is weighted by.
 const MIDDLE_POWER: f64 = 12.0;
+
+/// Logarithm of the evidence below which nothing is called a change, whatever the noise does.
+const NEGLIGIBLE: f64 = -2.0;
 
 /// Results of a history, oldest first.
 #[derive(Debug, Clone, Copy)]
@@ -156,6 +160,8 @@ pub fn newest_change(results: Results<'_>, largest: f64) -> Result<LevelChange, 
 /// A history under each autocorrelation and share of the variance between results.
 struct Scan {
     fits: Vec<Fit>,
+    values: Vec<f64>,
+    largest: f64,
     count: usize,
     is_constant: bool,
 }
@@ -166,6 +172,8 @@ impl Scan {
         let is_constant = results.values.windows(2).all(|pair| pair[0] == pair[1]);
         Self {
             fits: if is_constant { Vec::new() } else { fits(results, largest) },
+            values: results.values.to_vec(),
+            largest,
             count: results.values.len(),
             is_constant,
         }
@@ -195,7 +203,11 @@ impl Scan {
         if wandering > largest {
             return (f64::NEG_INFINITY, change);
         }
-        (largest + libm::log(sum) - self.unchanged(), change)
+        let evidence = largest + libm::log(sum) - self.unchanged();
+        if evidence < NEGLIGIBLE {
+            return (evidence, change);
+        }
+        (evidence + scale::lost(&self.values, self.largest, &places, &weights), change)
     }
 
     fn change(&self, places: std::ops::RangeInclusive<usize>) -> LevelChange {

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
-from steelyard.analyse.series.held_level import slowdown
+from steelyard.analyse.series.held_level import seen_before, slowdown
 from steelyard.analyse.series.history import segments_of
 from steelyard.model.finding import Estimate, Finding
 from steelyard.report.charts.history import levels_over_results
@@ -35,6 +35,9 @@ PHRASING: Final = Phrasing(
             "*": "{subject.series} became {verdict} at {subject.result}: {estimates.ratio:signed}, "
             "{estimates.ratio:change_interval}"
         },
+        "seen-before": {
+            "*": "the newest level of {subject.series} is slower than the level to hold, but {facts.level}"
+        },
         "suspect": {
             "*": "{subject.series} is suspect from {subject.result} on, which is not settled: "
             "{estimates.ratio:signed}, {estimates.ratio:change_interval}"
@@ -57,18 +60,39 @@ class Followed:
         Results whose level is accepted, from 0.
     slowdown : float or None
         Newest level over the one to hold, where it is slower by more than the margin.
+    seen : tuple of int or None
+        First and last result that were at that level before, from 0, where it came and went.
     """
 
     series: ResultSeries
     found: SeriesHistory
     accepted: tuple[int, ...]
     slowdown: float | None
+    seen: tuple[int, int] | None = None
+
+    @property
+    def is_slower(self) -> bool:
+        """Whether the newest level is slower, and new."""
+        return self.slowdown is not None and self.seen is None
+
+    @property
+    def seen_text(self) -> str:
+        """Say which results were at the newest level before."""
+        if self.seen is None:
+            return ""
+        first, last = self.seen
+        labels = self.series.labels
+        names = f"`{labels[first]}` to `{labels[last]}`"
+        return f"a level that was seen before (results {first + 1} to {last + 1}, {names})"
 
     @classmethod
     def of(cls, series: ResultSeries, found: SeriesHistory, accepted: Sequence[int], margin: float) -> Self:
         """Judge a series."""
         slower = slowdown(found, accepted, is_rate=series.is_rate, margin=margin)
-        return cls(series, found, tuple(accepted), slower)
+        seen = None
+        if slower is not None:
+            seen = seen_before(series.values, found, slower, accepted, is_rate=series.is_rate, margin=margin)
+        return cls(series, found, tuple(accepted), slower, seen)
 
 
 def history_page(followed: Sequence[Followed], margin: float) -> Page:
@@ -93,12 +117,13 @@ def history_page(followed: Sequence[Followed], margin: float) -> Page:
     lead = (
         f"Changes of more than {100 * margin:g} % between neighbouring levels; the orange lines are levels."
     )
-    findings = {finding.id: finding for finding in (summary, *changes)}
+    seen = [_seen(each) for each in ordered if each.seen is not None]
+    findings = {finding.id: finding for finding in (summary, *changes, *seen)}
     return Page(
         study="history",
         question="Where does a history of results change?",
         about=(("results", str(max(each.series.values.size for each in followed))),),
-        answer=(PHRASING.say(summary), *PHRASING.say_all(changes[:6])),
+        answer=(PHRASING.say(summary), *PHRASING.say_all(changes[:6]), *PHRASING.say_all(seen[:6])),
         cards=(),
         notices=(),
         sections=(Section("series", "Series", lead, blocks),),
@@ -122,9 +147,16 @@ def _summary(followed: Sequence[Followed]) -> Finding:
         "series": sum(bool(each.found.changes) for each in followed),
         "all_series": len(followed),
         "results": max(each.series.values.size for each in followed),
-        "slower": sum(each.slowdown is not None for each in followed),
+        "slower": sum(each.is_slower for each in followed),
     }
     return Finding("history", "history", {}, "followed", facts=facts)
+
+
+def _seen(followed: Followed) -> Finding:
+    name = name_of(followed.series)
+    return Finding(
+        f"seen-before/{name}", "seen-before", {"series": name}, "recurs", facts={"level": followed.seen_text}
+    )
 
 
 def _finding(kind: str, series: ResultSeries, change: Change) -> Finding:

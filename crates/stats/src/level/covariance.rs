@@ -43,6 +43,28 @@ pub(super) struct Fit {
 }
 
 impl Fit {
+    /// Takes what the runs inside say for nothing.
+    pub(super) fn of(
+        autocorrelation: f64,
+        log_determinant: f64,
+        residual: f64,
+        count: usize,
+        effects: Vec<f64>,
+        information: Vec<f64>,
+    ) -> Self {
+        Self {
+            autocorrelation,
+            between: 1.0,
+            is_allowed: true,
+            prior: 0.0,
+            base: -0.5 * log_determinant,
+            residual: residual.max(TINY),
+            freedom: real(count - 1),
+            effects,
+            information,
+        }
+    }
+
     pub(super) fn unchanged(&self) -> f64 {
         self.base - 0.5 * self.freedom * libm::log(self.residual)
     }
@@ -61,6 +83,15 @@ impl Fit {
         self.base + largest + libm::log(total)
     }
 
+    /// What no log-likelihood of a change exceeds.
+    pub(super) fn most(&self, places: &std::ops::RangeInclusive<usize>) -> f64 {
+        let explained = places
+            .clone()
+            .map(|place| self.effects[place] * self.effects[place] / self.information[place])
+            .fold(0.0, f64::max);
+        self.base - 0.5 * self.freedom * libm::log((self.residual - explained).max(TINY))
+    }
+
     /// Size, its standard error, and the degrees of freedom of that.
     pub(super) fn size(&self, place: usize) -> (f64, f64, f64) {
         let (effect, information) = (self.effects[place], self.information[place]);
@@ -75,19 +106,26 @@ impl Fit {
     }
 }
 
+/// Gives the autocorrelations that are allowed for.
+pub(super) fn correlations(largest: f64) -> Vec<f64> {
+    let mut found = Vec::new();
+    let mut rho = 0.0;
+    while rho < largest - 1e-9 {
+        found.push(rho);
+        rho += RHO_STEP;
+    }
+    found.push(largest);
+    found
+}
+
 /// Gives the fits of a history that is not constant.
 pub(super) fn fits(results: Results<'_>, largest: f64) -> Vec<Fit> {
     let count = results.values.len();
     let mean = results.values.iter().sum::<f64>() / real(count);
     let values: Vec<f64> = results.values.iter().map(|value| value - mean).collect();
     let within = Within::new(results);
-    let mut correlations: Vec<(f64, bool)> = Vec::new();
-    let mut rho = 0.0;
-    while rho < largest - 1e-9 {
-        correlations.push((rho, true));
-        rho += RHO_STEP;
-    }
-    correlations.push((largest, true));
+    let mut correlations: Vec<(f64, bool)> =
+        correlations(largest).into_iter().map(|rho| (rho, true)).collect();
     if largest >= NEARLY_WANDERING && count >= FEWEST_SMOOTH && smoothness(&values) > SMOOTH {
         correlations.extend(WANDERING.into_iter().filter(|&rho| rho > largest).map(|rho| (rho, false)));
     }

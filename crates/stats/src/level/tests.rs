@@ -211,6 +211,30 @@ fn a_wandering_history_gives_no_evidence() {
     assert!(change.evidence == f64::NEG_INFINITY && change.autocorrelation > 0.7, "{change:?}");
 }
 
+/// The fault: results that scatter much more than those before were a new level.
+#[test]
+fn noise_that_grows_gives_less_evidence_than_a_level() {
+    let grown: Vec<f64> = noise(60, 4)
+        .iter()
+        .enumerate()
+        .map(|(place, value)| if place < 45 { *value } else { 15.0 * (value.abs() - 0.005) })
+        .collect();
+    let level = stepped(60, 15, 0.25);
+    for largest in [0.0, 0.7] {
+        let (grown, level) = (found(&grown, largest).evidence, found(&level, largest).evidence);
+        assert!(grown < 3.0 && level > 20.0, "{largest}: {grown} {level}");
+    }
+}
+
+#[test]
+fn a_level_is_found_though_the_noise_has_changed_before() {
+    let mut values = noise(80, 6);
+    values[40..].iter_mut().for_each(|value| *value *= 6.0);
+    values[60..].iter_mut().for_each(|value| *value += 0.8);
+    let change = found(&values, 0.7);
+    assert!(change.evidence > 5.0 && change.position.abs_diff(60) <= 1, "{change:?}");
+}
+
 #[test]
 fn few_results_constants_and_wrong_input_are_handled() {
     assert!(found(&[1.0; 12], 0.7).evidence == f64::NEG_INFINITY);

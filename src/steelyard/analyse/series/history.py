@@ -25,6 +25,7 @@ from steelyard import _native
 from steelyard.analyse.comparison.multiplicity import benjamini_hochberg
 from steelyard.analyse.series.history_threshold import NOMINAL, threshold
 from steelyard.analyse.series.recurring_values import RANKS_LOSE, rank_evidence, reaches_back
+from steelyard.analyse.series.resolution import spread
 from steelyard.analyse.series.visible_change import visible_step
 from steelyard.errors import AnalysisError
 
@@ -206,7 +207,7 @@ def find_changes(
         raise AnalysisError(message, hint="give the newest results only, or fewer blocks")
     all_inside = inside or [Inside(np.ones(values.size), np.zeros(values.size)) for values in series]
     stretches = [
-        _Stretch(np.log(values), each.runs, each.squares)
+        _Stretch(np.log(spread(values)), each.runs, each.squares)
         for values, each in zip(series, all_inside, strict=True)
     ]
     first = [_first_search(stretch, options) for stretch in stretches]

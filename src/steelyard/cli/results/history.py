@@ -44,8 +44,9 @@ def history(  # noqa: PLR0913 - options of one verb
 
     Leaves with exit code 1 if the newest level of a series is slower by more than the margin than the level
     to hold: the one that was accepted last, or the first, or a faster one after it; `--fail-on` chooses what
-    else does. The error is that of somebody who looks after each new result: of 100 looks at a history
-    without a change, one or more leave with 1 in at most 5 %.
+    else does. A level that came and went before, such as a mode of the machine, is not new and does not. The
+    error is that of somebody who looks after each new result: of 100 looks at a history without a change, one
+    or more leave with 1 in at most 5 %.
 
     Parameters
     ----------
@@ -65,8 +66,8 @@ def history(  # noqa: PLR0913 - options of one verb
         `--autocorrelation 0`.
     fail_on
         What leaves with exit code 1: `slower` (the newest level of a series), `changed` (slower, or a series
-        changed anywhere and either way), `undecided` (slower, or a series is undecided or suspect); may be
-        given several times. `slower` by default.
+        changed anywhere and either way), `undecided` (slower, or a series is undecided, suspect, or slower at
+        a level that was seen before); may be given several times. `slower` by default.
     html
         Page to write, with a figure of each series.
     json_
@@ -125,9 +126,12 @@ def history(  # noqa: PLR0913 - options of one verb
                     f"accepted: the level{of} at `{each.result}`, {each.at[:10]}, {each.by}: {each.why}\n"
                 )
     answer = Answer(
-        is_slower=any(each.slowdown is not None for each in followed),
+        is_slower=any(each.is_slower for each in followed),
         is_changed=any(each.changes for each in found),
-        is_undecided=any(each.is_undecidable or each.suspect is not None for each in found),
+        is_undecided=any(
+            each.found.is_undecidable or each.found.suspect is not None or each.seen is not None
+            for each in followed
+        ),
     )
     return answer.exit_code(fail_on)
 
@@ -197,7 +201,8 @@ def _as_json(followed: Followed) -> dict[str, object]:
         "autocorrelation": found.autocorrelation,
         "between_results_share": found.between,
         "visible_percent": _finite(100 * found.visible),
-        "is_newest_slower": followed.slowdown is not None,
+        "is_newest_slower": followed.is_slower,
+        "seen_before": [] if followed.seen is None else [series.labels[place] for place in followed.seen],
         "accepted": [series.labels[place] for place in followed.accepted],
         "changes": [_change_as_json(series, change) for change in found.changes],
         "suspect": None if found.suspect is None else _change_as_json(series, found.suspect),
@@ -245,8 +250,14 @@ def _as_text(followed: list[Followed], options: HistoryOptions, directories: Seq
     slower = [
         f"{name_of(each.series)} ({100 * (each.slowdown - 1):+.3g} %)"
         for each in followed
-        if each.slowdown is not None
+        if each.slowdown is not None and each.is_slower
     ]
+    for each in followed:
+        if each.slowdown is not None and each.seen is not None:
+            yield (
+                f"slower now, but not new: {name_of(each.series)} ({100 * (each.slowdown - 1):+.3g} %): "
+                f"{each.seen_text}"
+            )
     if slower:
         yield f"slower now than before: {', '.join(slower)}"
         yield 'to accept that level: repeat the command with --accept RESULT --why "REASON"'

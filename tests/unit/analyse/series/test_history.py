@@ -221,3 +221,11 @@ def test_where_nothing_could_have_been_seen_it_is_said() -> None:
     many = find_changes([noisy([1.0], [40], seed, 0.01) for seed in range(1, 40)])
     assert many[0].visible > found.visible, "more series ask for more"
     assert find_changes([np.full(50, 2.0)])[0].visible == 0.02, "a constant shows all that matters"
+
+
+def test_few_exact_values_have_noise_and_an_exact_step_of_many_digits_is_a_change() -> None:
+    """The fault: three results in a row of a value that is rare, but was rounded to, were a new level."""
+    ticks = np.repeat([10.0, 11.0, 10.0, 11.0], [20, 1, 12, 3])
+    assert find_changes([ticks])[0].changes == ()
+    (found,) = find_changes([np.repeat([104857600.0, 209715200.0], [13, 3])])
+    assert [change.position for change in found.changes] == [13]

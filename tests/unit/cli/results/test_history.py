@@ -255,3 +255,26 @@ def test_independent_results_and_an_autocorrelation_exclude_each_other(
 ) -> None:
     assert execute(["history", "r", "--independent", "--autocorrelation", "0.5"]) == 2
     assert "`--independent` and `--autocorrelation 0.5` exclude each other" in capsys.readouterr().err
+
+
+def test_a_mode_that_recurs_is_said_and_fails_only_what_asks_for_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The fault: each visit of a mode of the machine was slower, as if it were new."""
+    files = [imported(tmp_path, f"r{n:02d}", 1.1 if 10 <= n < 18 or n >= 28 else 1.0, n) for n in range(36)]
+    result = import_one(tmp_path, files)
+    page = tmp_path / "history.html"
+    capsys.readouterr()
+    assert execute(["history", result, "--html", str(page)]) == 0
+    text = capsys.readouterr().out
+    assert "a level that was seen before (results 11 to 18, `r10.json` to `r17.json`)" in text
+    assert "slower now than before" not in text
+    shown = re.sub("<[^>]*>", "", page.read_text(encoding="utf-8"))
+    assert "a level that was seen before (results 11 to 18" in shown
+    assert execute(["history", result, "--fail-on", "undecided"]) == 1
+    capsys.readouterr()
+    assert execute(["history", result, "--json"]) == 0
+    series = {each["subject"]["workload"]: each for each in json.loads(capsys.readouterr().out)["series"]}
+    assert series["sort"]["seen_before"] == ["r10.json", "r17.json"]
+    assert series["sort"]["is_newest_slower"] is False
+    assert series["sum"]["seen_before"] == []

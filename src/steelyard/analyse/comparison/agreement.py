@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from steelyard.analyse.comparison.equivalence import FEWEST_UNITS, Margin, RatioTest, ratio_test
+from steelyard.analyse.comparison.equivalence import Margin, RatioTest, ratio_test
 from steelyard.analyse.comparison.multiplicity import benjamini_hochberg
+from steelyard.analyse.intervals.guarantee import FEWEST_UNITS
 from steelyard.units import is_rate
 
 if TYPE_CHECKING:

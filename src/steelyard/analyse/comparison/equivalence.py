@@ -11,9 +11,10 @@ import numpy as np
 import scipy  # `scipy.special` is loaded when it is first used: start-up time
 
 from steelyard.analyse.comparison.relabelling import Relabelling
+from steelyard.analyse.intervals.dependence import batch_means
 from steelyard.analyse.intervals.describe import mean, standard_deviation
-from steelyard.analyse.intervals.guarantee import FEWEST_UNITS as FEWEST_UNITS  # noqa: PLC0414 - its readers ask here
-from steelyard.analyse.intervals.guarantee import FEWEST_VALUES, batch_means, ratio_objections
+from steelyard.analyse.intervals.guarantee import FEWEST_UNITS, ratio_objections
+from steelyard.analyse.intervals.shape import FEWEST_VALUES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

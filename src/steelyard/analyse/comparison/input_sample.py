@@ -11,7 +11,7 @@ import numpy as np
 from steelyard import _native
 from steelyard.analyse.comparison.column import column_of, labels_of
 from steelyard.analyse.intervals.clustering import group_units, intraclass_share
-from steelyard.analyse.intervals.guarantee import depends_on_order
+from steelyard.analyse.intervals.dependence import depends_on_order
 from steelyard.errors import AnalysisError, UsageError
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ class Side:
         Length of a block of the series.
     effective : float
         Effective number of independent values, 1 to n.
+    alike : float
+        Share of the variance that lies between clusters, in [0, 1]; 0 where each holds one value.
     """
 
     values: NDArray[np.float64]
@@ -53,6 +55,7 @@ class Side:
     strata: NDArray[np.int64] | None
     block: int | None
     effective: float
+    alike: float = 0.0
 
     @property
     def size(self) -> int:
@@ -98,6 +101,18 @@ class Side:
         sizes = np.ones(1) if self.clusters is None else np.bincount(self.clusters)
         is_even = sizes.min() == sizes.max()
         return float(self.size if is_even else sizes.size**2 / np.sum(1 / sizes))
+
+    @property
+    def shown(self) -> float:
+        """How many independent values show how the values are spread; those of a cluster may be alike.
+
+        References
+        ----------
+        .. [1] Kish (1965), "Survey Sampling", section 5.4 (design effect), for the mean of the clusters.
+        """
+        if self.clusters is None:
+            return float(self.size)
+        return 1 / (self.alike / self.clusters_count + (1 - self.alike) / self.counting)
 
     def unit_values(self, quantity: Quantity) -> NDArray[np.float64]:
         """Give the statistic of each cluster; of each value by itself without labels."""
@@ -157,8 +172,9 @@ def side_of(values: object, name: str, *, clusters: object, strata: object, bloc
         raise UsageError(message, hint="blocks are for one series without labels")
     groups = None if clusters is None else labels_of(clusters, f"clusters of {name}", column.size)
     layers = None if strata is None else labels_of(strata, f"strata of {name}", column.size)
-    effective = _effective_size(column, groups) if layers is None else float(column.size)
-    return Side(column, groups, layers, _block_length(block, column), effective)
+    alike = 0.0 if groups is None else intraclass_share(group_units("cluster", groups, column)) or 0.0
+    effective = _effective_size(column, groups, alike) if layers is None else float(column.size)
+    return Side(column, groups, layers, _block_length(block, column), effective, alike)
 
 
 def _check_range(values: NDArray[np.float64], name: str) -> None:
@@ -172,16 +188,14 @@ def _check_range(values: NDArray[np.float64], name: str) -> None:
         raise AnalysisError(message, hint=hint, code="analysis.range")
 
 
-def _effective_size(values: NDArray[np.float64], clusters: NDArray[np.int64] | None) -> float:
+def _effective_size(values: NDArray[np.float64], clusters: NDArray[np.int64] | None, alike: float) -> float:
     """Effective size of a series, or of a clustered sample by its design effect (Kish 1965, section 5.4)."""
     if values.size == 1:
         return 1.0
     if clusters is None:
         return _native.effective_size(values)
-    units = group_units("cluster", clusters, values)
-    share = intraclass_share(units) or 0.0
-    sizes = np.array([unit.size for unit in units.values], dtype=np.float64)
-    return float(values.size / (1 + (float(np.sum(sizes**2)) / values.size - 1) * share))
+    sizes = np.bincount(clusters).astype(np.float64)
+    return float(values.size / (1 + (float(np.sum(sizes**2)) / values.size - 1) * alike))
 
 
 def _block_length(block: int | str | None, values: NDArray[np.float64]) -> int | None:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Final
 import scipy  # `scipy.special` is loaded when it is first used: start-up time
 
 from steelyard.analyse.comparison.alpha_spending import crossing_bounds, pocock_spending
-from steelyard.analyse.comparison.equivalence import FEWEST_UNITS, MOST_FURTHER_UNITS, Margin, Verdict
+from steelyard.analyse.comparison.equivalence import MOST_FURTHER_UNITS, Margin, Verdict
 from steelyard.analyse.comparison.signed_rank import pseudomedian, pseudomedian_interval
 from steelyard.analyse.intervals.describe import mean, standard_deviation
+from steelyard.analyse.intervals.guarantee import FEWEST_UNITS
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from steelyard.analyse.intervals.guarantee import FEWEST_EFFECTIVE
+from steelyard.analyse.intervals.objections import FEWEST_EFFECTIVE
 from steelyard.analyse.intervals.procedure import Method
 from steelyard.analyse.intervals.quantity import Kind
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from steelyard.analyse.comparison.equivalence import FEWEST_UNITS
 from steelyard.analyse.intervals.describe import statistic_of
+from steelyard.analyse.intervals.guarantee import FEWEST_UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from steelyard import _native
-from steelyard.analyse.comparison.equivalence import FEWEST_UNITS
 from steelyard.analyse.intervals.bootstrap import Statistic
 from steelyard.analyse.intervals.describe import statistic_of
+from steelyard.analyse.intervals.guarantee import FEWEST_UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

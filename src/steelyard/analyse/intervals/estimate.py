@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from steelyard.analyse.comparison.input_sample import Side, side_of
 from steelyard.analyse.intervals.automatic import Choice, choose
 from steelyard.analyse.intervals.bootstrap import Resampling
-from steelyard.analyse.intervals.guarantee import objections, unseen_share
+from steelyard.analyse.intervals.guarantee import unseen_share
+from steelyard.analyse.intervals.objections import objections
 from steelyard.analyse.intervals.procedure import (
     Contrast,
     Found,

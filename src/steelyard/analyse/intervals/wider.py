@@ -17,17 +17,11 @@ from steelyard.analyse.comparison.equivalence import (
     ratio_test,
 )
 from steelyard.analyse.comparison.relabelling import Family, Relabelling
+from steelyard.analyse.intervals.dependence import BATCHES, batch_means, depends_on_order, lag_correlation
 from steelyard.analyse.intervals.describe import mean, standard_deviation
-from steelyard.analyse.intervals.guarantee import (
-    BATCHES,
-    FEWEST_UNITS,
-    FEWEST_VALUES,
-    asymmetry,
-    batch_means,
-    depends_on_order,
-    lag_correlation,
-)
+from steelyard.analyse.intervals.guarantee import FEWEST_UNITS
 from steelyard.analyse.intervals.procedure import Contrast, Found, Method
+from steelyard.analyse.intervals.shape import ERRORS, FEWEST_VALUES, shape_of
 from steelyard.errors import AnalysisError
 
 if TYPE_CHECKING:
@@ -46,19 +40,16 @@ LARGE: Final = 100_000
 """From here on the limits of the studentised bootstrap of a mean are Student's to about 1 % of their distance
 for the skewness of lognormal(0, 1), 6.2; first Edgeworth term: (2 z^2 + 1) skewness / (6 sqrt n) errors."""
 
-_ERRORS: Final = 1.0
-"""Standard errors by which the correlation of neighbours may be larger than it looks: with 30 values a
-correlation of 0.5 is not seen in three of ten samples."""
-
 _LONG: Final = 60
 _FEW_PARTS: Final = 5
 """Parts of a series of fewer than 60 values: of ten, each is too short to hold what neighbours share."""
 
-_FEW: Final = 500
-_LEANING: Final = 0.7
-_STRICTER: Final = 0.4
-"""Fewer than 500 values that lean to one side get limits of 0.4 times the error: the studentised bootstrap of
-so few covers 88 instead of 95 % of Pareto and lognormal means (simulated), with this 91 to 94 %."""
+_MOST_CORRELATION: Final = 0.9
+
+_NEAR: Final = 0.4
+_FAR: Final = 0.05
+"""Parts of the error that the two limits of values that lean keep, on the side to which they lean the smaller
+one: far values that did not come would all have been there (simulated with Pareto and lognormal values)."""
 
 
 def by_wider(question: Question, sides: Sequence[Side], resampling: Resampling) -> Found:
@@ -122,24 +113,83 @@ def _of_mean(
         yield low + centre - mean(parts), high + centre - mean(parts)
     if is_dependent:
         return
-    stretch = 1.0
-    if is_series and units.size >= FEWEST_VALUES:
-        correlation = min(max(lag_correlation(units) + _ERRORS / math.sqrt(units.size), 0.0), 0.9)
-        stretch = math.sqrt((1 + correlation) / (1 - correlation))
-    if side.counting < _FEW and asymmetry(side.values) > _LEANING:
-        level = 1 - _STRICTER * (1 - level)
-    low, high = _drawn(units, level, resampling)
-    yield centre + stretch * (low - centre), centre + stretch * (high - centre)
+    stretch = _allowance(units, level) if is_series and units.size >= FEWEST_VALUES else 1.0
+    shape = shape_of(side.values, units, side.shown)
+    near = _NEAR if shape.leans else 1.0
+    far = _FAR if shape.leans or (shape.is_few and not shape.has_two_heaps) else 1.0
+    low, high = _drawn(units, level, (far, near) if shape.skewness < 0 else (near, far), resampling)
+    yield _reachable(units, (centre + stretch * (low - centre), centre + stretch * (high - centre)))
+    if not is_series and shape.is_few and float(units.min()) > 0:
+        yield _reachable(units, _lognormal_limits(units, level))
 
 
-def _drawn(units: NDArray[np.float64], level: float, resampling: Resampling) -> Limits:
-    """Give the limits of the studentised bootstrap; Student's where it has none, or would say the same."""
-    plain = _t_limits(units, float(units.size), level)
-    if not SMALL <= units.size <= LARGE:
-        return plain
-    sample = (units, None, None, None)
+def _reachable(units: NDArray[np.float64], limits: Limits) -> Limits:
+    """Cut limits that lie beyond all units by more than these spread.
+
+    Resamples of nearly equal units have hardly any error, and logarithms of units near zero too much.
+    """
+    lowest, highest = float(units.min()), float(units.max())
+    reach = highest - lowest
+    return max(limits[0], lowest - reach), min(limits[1], highest + reach)
+
+
+def _allowance(units: NDArray[np.float64], level: float) -> float:
+    """Give how much farther limits must lie because neighbours may resemble each other more than they look.
+
+    The correlation is the upper 95 % bound of that at lag 1, and the rest that of a first-order series:
+    an effective size n (1 - r) / (1 + r), its degrees of freedom, and a variance that the sample shows too
+    small, by the share of the mean's own.
+
+    References
+    ----------
+    .. [1] Bayley & Hammersley (1946), Suppl. J. R. Stat. Soc. 8: effective number of observations.
+    """
+    size = float(units.size)
+    correlation = lag_correlation(units) + ERRORS / math.sqrt(size)
+    correlation = min(max(correlation, 0.0), _MOST_CORRELATION)
+    inflation = (1 + correlation) / (1 - correlation)
+    effective = max(size / inflation, 2.0)
+    unseen = 1 - (inflation - 1) / (size - 1)
+    quantiles = special.stdtrit([effective - 1, size - 1], (1 + level) / 2)
+    return float(quantiles[0] / quantiles[1]) * math.sqrt(size / effective / unseen)
+
+
+def _lognormal_limits(units: NDArray[np.float64], level: float) -> Limits:
+    """Give limits of the mean of runs whose scale differs by a lognormal factor; Student's if it hardly does.
+
+    References
+    ----------
+    .. [1] Olsson (2005), J. Stat. Educ. 13(1): Cox's limits with quantiles of Student's t.
+    """
+    logarithms = np.log(units)
+    variance = standard_deviation(logarithms) ** 2
+    error = math.sqrt(variance / units.size + variance**2 / (2 * (units.size - 1)))
+    half = float(special.stdtrit(units.size - 1, (1 + level) / 2)) * error
+    middle = mean(logarithms) + variance / 2
+    return exponential(middle - half), exponential(middle + half)
+
+
+def _drawn(
+    units: NDArray[np.float64], level: float, errors: tuple[float, float], resampling: Resampling
+) -> Limits:
+    """Give limits of the studentised bootstrap, each with its part of the error.
+
+    Student's where it has none, or would say the same.
+    """
+    kept = [1 - part * (1 - level) for part in errors]
+    plain = [_t_limits(units, float(units.size), each) for each in kept]
+    if SMALL <= units.size <= LARGE:
+        drawn = {each: _studentised(units, each, resampling) for each in set(kept)}
+        plain = [
+            drawn[each] if all(map(math.isfinite, drawn[each])) else t
+            for each, t in zip(kept, plain, strict=True)
+        ]
+    return plain[0][0], plain[1][1]
+
+
+def _studentised(units: NDArray[np.float64], level: float, resampling: Resampling) -> Limits:
     row = _native.bootstrap(
-        sample,
+        (units, None, None, None),
         "mean",
         [],
         bca=False,
@@ -148,8 +198,7 @@ def _drawn(units: NDArray[np.float64], level: float, resampling: Resampling) -> 
         seed=resampling.seed,
         cell=resampling.cell,
     )
-    low, high = float(row[7]), float(row[8])
-    return plain if math.isnan(low) or math.isnan(high) else (low, high)
+    return float(row[7]), float(row[8])
 
 
 def _t_limits(units: NDArray[np.float64], effective: float, level: float) -> Limits:

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from steelyard.analyse.comparison.equivalence import FEWEST_UNITS, Margin, Verdict
+from steelyard.analyse.comparison.equivalence import Margin, Verdict
+from steelyard.analyse.intervals.guarantee import FEWEST_UNITS
 
 if TYPE_CHECKING:
     from steelyard.analyse.comparison.equivalence import RatioTest

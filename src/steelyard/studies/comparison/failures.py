@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from steelyard import _native
-from steelyard.analyse.comparison.equivalence import FEWEST_UNITS, Verdict, exponential
-from steelyard.analyse.intervals.guarantee import ratio_objections
+from steelyard.analyse.comparison.equivalence import Verdict, exponential
+from steelyard.analyse.intervals.guarantee import FEWEST_UNITS, ratio_objections
 from steelyard.studies.comparison.claim import ORDER_UNKNOWN, Claim
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from steelyard.analyse.comparison.equivalence import Margin, ratio_test, verdict
 from steelyard.analyse.comparison.interim_schedule import Extent
 from steelyard.analyse.comparison.sequential import Design, Location, fixed_look
 from steelyard.analyse.intervals.clustering import group_units
-from steelyard.analyse.intervals.guarantee import depends_on_order
+from steelyard.analyse.intervals.dependence import depends_on_order
 from steelyard.analyse.intervals.run_length import means_of_one_kind, ratio_test_of_runs
 from steelyard.errors import AnalysisError, UsageError
 from steelyard.studies.comparison.claim import Claim, claim_of_look, claim_of_test

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from steelyard.analyse.comparison.equivalence import FEWEST_UNITS
 from steelyard.analyse.intervals.bootstrap import MAD_SCALE
 from steelyard.analyse.intervals.describe import mad, mean, quantile, standard_deviation
+from steelyard.analyse.intervals.guarantee import FEWEST_UNITS
 from steelyard.studies.comparison.terms import MEASURE
 
 if TYPE_CHECKING:

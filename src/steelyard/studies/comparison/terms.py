@@ -7,9 +7,10 @@ from enum import StrEnum
 from pathlib import Path  # noqa: TC003 - dataclass field
 from typing import TYPE_CHECKING, Final
 
-from steelyard.analyse.comparison.equivalence import FEWEST_UNITS, Margin
+from steelyard.analyse.comparison.equivalence import Margin
 from steelyard.analyse.comparison.interim_schedule import Extent
 from steelyard.analyse.comparison.sequential import Location
+from steelyard.analyse.intervals.guarantee import FEWEST_UNITS
 from steelyard.design.blocks import draw_batches
 from steelyard.errors import DataError, UsageError
 from steelyard.model import Batch, Cell, Execution, Plan

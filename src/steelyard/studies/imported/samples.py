@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from steelyard.analyse.comparison.equivalence import FEWEST_UNITS
 from steelyard.analyse.intervals.describe import mean
+from steelyard.analyse.intervals.guarantee import FEWEST_UNITS
 from steelyard.record.tables import read_measurements, read_runs
 from steelyard.units import is_rate
 

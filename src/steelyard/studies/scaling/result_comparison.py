@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from steelyard.analyse.comparison.equivalence import FEWEST_UNITS, Margin, ratio_test
+from steelyard.analyse.comparison.equivalence import Margin, ratio_test
+from steelyard.analyse.intervals.guarantee import FEWEST_UNITS
 from steelyard.analyse.scaling.speedup import median_of
 from steelyard.errors import UsageError
 from steelyard.record.provenance import host_id_of

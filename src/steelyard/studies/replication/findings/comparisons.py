@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from steelyard.analyse.comparison.equivalence import FEWEST_UNITS
 from steelyard.analyse.intervals.describe import standard_deviation
 from steelyard.analyse.intervals.device_variance import device_scatter
+from steelyard.analyse.intervals.guarantee import FEWEST_UNITS
 from steelyard.model import Estimate
 from steelyard.studies.analysis_parts import finding, finite
 from steelyard.studies.replication.findings.cells import evidence_of

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy import special
 
-from steelyard.analyse.comparison.equivalence import FEWEST_UNITS
 from steelyard.analyse.intervals.describe import mean, standard_deviation
+from steelyard.analyse.intervals.guarantee import FEWEST_UNITS
 from steelyard.model import Estimate
 from steelyard.studies.analysis_parts import finite
 from steelyard.studies.replication.run_parts import THROUGHPUT, UNITS

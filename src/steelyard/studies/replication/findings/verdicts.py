@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from steelyard.analyse.comparison.duel import Duel, difference_of
-from steelyard.analyse.comparison.equivalence import FEWEST_UNITS
 from steelyard.analyse.comparison.published_rule import PublishedClass, published_class
 from steelyard.analyse.comparison.sequential import Design, Location, SequentialComparison, fixed_look
+from steelyard.analyse.intervals.guarantee import FEWEST_UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

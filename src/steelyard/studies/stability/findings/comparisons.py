@@ -8,18 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from steelyard.analyse.comparison.equivalence import (
-    FEWEST_UNITS,
-    Margin,
-    RatioTest,
-    Verdict,
-    ratio_test,
-    verdict_of,
-)
+from steelyard.analyse.comparison.equivalence import Margin, RatioTest, Verdict, ratio_test, verdict_of
 from steelyard.analyse.comparison.multiplicity import benjamini_hochberg
 from steelyard.analyse.comparison.published_rule import PublishedClass, published_class
 from steelyard.analyse.intervals.bootstrap import Statistic, bootstrap_intervals
 from steelyard.analyse.intervals.clustering import choose_level, intraclass_share
+from steelyard.analyse.intervals.guarantee import FEWEST_UNITS
 from steelyard.model import Estimate, Finding
 from steelyard.studies.analysis_parts import FEW_UNITS, SHARED_BATCHES, finding, finite, of_cells
 

@@ -48,7 +48,7 @@ the plan says, checks every answer, and leaves `requests.bin` and `http.json`.
 the first; `spin` executes a loop. Every finished iteration is stamped. SIGTERM ends both.
 `park` lets ordinary processes take the CPUs of best-effort ones for some seconds: a computation, a service
 on a TCP connection with keep-alive, a writer of a file; they must end with the right answer. With `--kill N`
-it kills N parked processes and tells how long each lived on. It answers in JSON.
+it kills N frozen processes and tells how long each lived on. It answers in JSON.
 `calibrate` prints how long the loop of a request must be to take a given time here, the best of many.
 
 Exit codes: 0 done, 1 the system refused, 2 wrong request, 3 this machine cannot do it, 4 a part failed,
@@ -81,8 +81,8 @@ pub fn execute(words: &[String], stdout: &mut dyn Write) -> Result<(), LoadError
         Some("http") => crate::orders::command(rest),
         Some("resize") => job(JobKind::Resize, rest),
         Some("spin") => job(JobKind::Spin, rest),
-        Some("park") => crate::park::command(rest),
-        Some("park-work") => crate::park::work_command(rest),
+        Some("park") => crate::freeze::command(rest),
+        Some("park-work") => crate::freeze::work_command(rest),
         Some("calibrate") => calibrate_work(rest, stdout),
         Some(other) => Err(LoadError::usage(format!("`{other}` is no command; allowed: {COMMANDS}"))),
         None => Err(LoadError::usage(format!("a command is missing; allowed: {COMMANDS}"))),

@@ -6,13 +6,17 @@
 use crate::error::StatsError;
 use crate::sample::{check_values, real};
 
+mod centred;
 mod clusters;
+mod parts;
 mod quartiles;
 mod robust;
 mod single;
 mod solve;
+mod sums;
 
-use solve::{Centred, Solution};
+use centred::Centred;
+use solve::Solution;
 
 /// What is fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,6 +13,7 @@ mod bound;
 mod check;
 mod exact;
 mod groups;
+mod limits;
 mod moments;
 mod search;
 mod settle;
@@ -23,8 +24,9 @@ pub use moments::PieceKind;
 
 use check::{check, check_positive};
 use groups::{CUT, Groups, Weighted};
+use limits::Limits;
 use moments::{Both, Prices};
-use search::{Found, Limits, guess, search};
+use search::{Found, guess, search};
 use settle::{is_settled, settle, settled_levels};
 use tree::Tree;
 

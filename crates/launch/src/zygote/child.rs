@@ -14,12 +14,13 @@ use nix::fcntl::OFlag;
 use nix::fcntl::{AT_FDCWD, AtFlags, FcntlArg, fcntl, openat};
 use nix::sys::prctl;
 use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::Signal;
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::{AccessFlags, chdir, execve, faccessat, setsid};
 
 use super::blueprint::{Blueprint, METRICS_DESCRIPTOR};
 use super::schedule::{self, Failure};
+use super::signals;
 use crate::board::{Board, Progress, SetUpUsage};
 use crate::clock::{monotonic_ns, own_cpu_ns};
 use crate::sandbox::{ChildView, Pool};
@@ -87,7 +88,7 @@ fn set_up(birth: &Birth<'_>) -> Result<Meter, Failure> {
         birth.board.note_slow_entry();
     }
     setsid().map_err(|errno| (errno, "cannot begin a session".to_owned()))?;
-    reset_signals();
+    signals::reset();
     umask(Mode::from_bits_truncate(0o022));
     let meter = Meter::open();
     connect(&birth.streams)?;
@@ -122,23 +123,6 @@ fn enter_leaf(leaf: &OwnedFd) -> Result<(), Failure> {
     let file =
         openat(leaf, "cgroup.procs", OFlag::O_WRONLY | OFlag::O_CLOEXEC, Mode::empty()).map_err(failure)?;
     nix::unistd::write(file, b"0").map(drop).map_err(failure)
-}
-
-/// Undoes what the zygote ignores for itself; everything else it has reset already.
-fn reset_signals() {
-    for signal in super::serve::IGNORED {
-        set_default(signal as i32);
-    }
-    let _ = SigSet::empty().thread_set_mask();
-}
-
-/// Gives a signal its default action.
-pub(super) fn set_default(signal: i32) {
-    // The kernel's `struct sigaction`, all zero: default action, no flags, empty mask. The C
-    // library's call refuses two of the real-time signals, which callers may have ignored.
-    let action = [0_u64; 4];
-    // SAFETY: the structure is valid for the call and installs no handler.
-    unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, action.as_ptr(), std::ptr::null_mut::<u64>(), 8) };
 }
 
 /// Puts the streams at the numbers the program expects.

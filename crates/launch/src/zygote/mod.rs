@@ -14,6 +14,7 @@ mod clone;
 mod schedule;
 mod serve;
 mod sharing;
+mod signals;
 pub(crate) mod wire;
 
 use std::fs::File;

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
 use nix::sys::prctl;
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use nix::sys::signal::Signal;
 use nix::unistd::dup2_stderr;
 use steelyard_host::cgroup::Groups;
 use steelyard_model::{Isolation, RunSpec, SandboxSpec};
@@ -15,6 +15,7 @@ use super::blueprint::Blueprint;
 use super::child::{self, Birth, Streams};
 use super::clone::{Side, clone_copy};
 use super::sharing::{Life, Stack, clone_sharing};
+use super::signals;
 use super::wire::{self, Answer, Order};
 use crate::board::{Board, Progress, SharedBoard};
 use crate::error::LaunchError;
@@ -85,11 +86,6 @@ fn divide(descriptors: Vec<OwnedFd>, groups: &Groups, board: &SharedBoard, place
     }
 }
 
-/// Signals of a terminal, and of a keeper that is gone, are the keeper's business.
-pub(super) const IGNORED: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGPIPE];
-/// SOURCE: `_NSIG` of every Linux architecture that Rust supports but MIPS.
-const LAST_SIGNAL: i32 = 64;
-
 fn failed(error: &LaunchError) -> Answer {
     Answer::Failed { code: error.code().into(), message: error.to_string(), hint: error.hint() }
 }
@@ -98,16 +94,7 @@ fn settle(socket: &OwnedFd) -> Result<(), LaunchError> {
     use crate::error::During;
     prctl::set_pdeathsig(Signal::SIGKILL).during("bind the zygote to the keeper")?;
     prctl::set_name(c"steelyard-seed").during("name the seed")?;
-    // SIGKILL and SIGSTOP are refused, and have their default action anyway.
-    for signal in 1..=LAST_SIGNAL {
-        child::set_default(signal);
-    }
-    let ignore = SigAction::new(SigHandler::SigIgn, SaFlags::empty(), SigSet::empty());
-    for signal in IGNORED {
-        // SAFETY: no handler is installed.
-        unsafe { sigaction(signal, &ignore) }.during("ignore signals that are the keeper's")?;
-    }
-    SigSet::empty().thread_set_mask().during("unblock signals")?;
+    signals::settle()?;
     // The keeper's standard streams carry its protocol: nothing else may hold them.
     let null = File::options().read(true).write(true).open("/dev/null").during("open `/dev/null`")?;
     nix::unistd::dup2_stdin(&null).during("replace standard input")?;

@@ -79,7 +79,7 @@ pub(super) fn conduct(
     let mut conductor = Conductor { plan, folder, header, settings: Settings::default() };
     let mut parts = Parts::default();
     let result = conductor.execute(&mut parts, &log);
-    // All parts end here, the load first, so that jobs that were parked get a CPU to end on.
+    // All parts end here, the load first, so that jobs that were frozen get a CPU to end on.
     drop(parts);
     conductor.finish(&log, result)
 }

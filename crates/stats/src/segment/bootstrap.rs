@@ -6,8 +6,8 @@ use crate::error::StatsError;
 use crate::order::median;
 use crate::sample::{Plan, real, whole};
 use crate::segment::groups::{Groups, TO_SIGMA, Weighted, gather};
+use crate::segment::limits::Limits;
 use crate::segment::moments::Both;
-use crate::segment::search::Limits;
 use crate::segment::{NoiseScale, PASSES, SegmentOptions, best_piece, check, levels, limits, usable};
 use crate::stream::{open_uniform, stream};
 

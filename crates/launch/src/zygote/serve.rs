@@ -17,17 +17,17 @@ use super::clone::{Side, clone_copy};
 use super::sharing::{Life, Stack, clone_sharing};
 use super::signals;
 use super::wire::{self, Answer, Order};
-use crate::board::{Board, Progress, SharedBoard};
 use crate::error::LaunchError;
 use crate::sandbox::Pool;
+use crate::shared_page::{Page, Progress, SharedPage};
 
 /// The seed serves the keeper until it is gone.
-pub(super) fn live(socket: &OwnedFd, groups: &Groups, board: &SharedBoard) -> ! {
-    begin(socket, groups, board, (Place::Outside, settle(socket)))
+pub(super) fn live(socket: &OwnedFd, groups: &Groups, page: &SharedPage) -> ! {
+    begin(socket, groups, page, (Place::Outside, settle(socket)))
 }
 
 /// So does one that was divided: all but this is as the seed made it.
-fn live_divided(socket: &OwnedFd, groups: &Groups, board: &SharedBoard, from: Place) -> ! {
+fn live_divided(socket: &OwnedFd, groups: &Groups, page: &SharedPage, from: Place) -> ! {
     use crate::error::During;
     close_others(socket.as_raw_fd());
     let bound = prctl::set_pdeathsig(Signal::SIGKILL).during("bind a zygote to the keeper");
@@ -36,7 +36,7 @@ fn live_divided(socket: &OwnedFd, groups: &Groups, board: &SharedBoard, from: Pl
         Place::Outside => Ok(groups.resident().enter()?),
         Place::InGroups => Ok(()),
     });
-    begin(socket, groups, board, (Place::InGroups, settled))
+    begin(socket, groups, page, (Place::InGroups, settled))
 }
 
 /// Where a zygote is with respect to the version 1 groups.
@@ -49,7 +49,7 @@ enum Place {
 fn begin(
     socket: &OwnedFd,
     groups: &Groups,
-    board: &SharedBoard,
+    page: &SharedPage,
     (place, settled): (Place, Result<(), LaunchError>),
 ) -> ! {
     let answer = match settled {
@@ -61,10 +61,10 @@ fn begin(
     let mut state = State { groups, batch: None, pool: None, victim, stack: Stack::new().ok() };
     while let Some((order, descriptors)) = wire::receive(socket) {
         match order {
-            Order::Divide => wire::send_answer(socket, &divide(descriptors, groups, board, place)),
+            Order::Divide => wire::send_answer(socket, &divide(descriptors, groups, page, place)),
             Order::Prepare => wire::send_answer(socket, &state.prepare(descriptors)),
             Order::Sweep => wire::send_answer(socket, &state.sweep()),
-            Order::Spawn { .. } => state.spawn(Streams::new(descriptors, order), board),
+            Order::Spawn { .. } => state.spawn(Streams::new(descriptors, order), page),
         }
     }
     drop(state);
@@ -73,7 +73,7 @@ fn begin(
 }
 
 /// Makes a copy of the calling zygote, a child of the keeper too.
-fn divide(descriptors: Vec<OwnedFd>, groups: &Groups, board: &SharedBoard, place: Place) -> Answer {
+fn divide(descriptors: Vec<OwnedFd>, groups: &Groups, page: &SharedPage, place: Place) -> Answer {
     let Some(socket) = descriptors.into_iter().next() else {
         return failed(&LaunchError::Zygote { what: "got no socket".into() });
     };
@@ -81,7 +81,7 @@ fn divide(descriptors: Vec<OwnedFd>, groups: &Groups, board: &SharedBoard, place
     // SAFETY: the zygote has one thread, and the child ends in `live_divided`.
     match unsafe { clone_copy(None, &raw mut pid) } {
         Ok(Side::Zygote) => Answer::Divided { pid },
-        Ok(Side::Child { .. }) => live_divided(&socket, groups, board, place),
+        Ok(Side::Child { .. }) => live_divided(&socket, groups, page, place),
         Err(error) => failed(&LaunchError::Zygote { what: format!("cannot divide: {error}") }),
     }
 }
@@ -221,12 +221,12 @@ impl State<'_> {
         }
     }
 
-    fn spawn(&self, streams: Option<Streams>, board: &Board) {
+    fn spawn(&self, streams: Option<Streams>, page: &Page) {
         let (Some(blueprint), Some(streams)) = (&self.batch, streams) else {
-            board.report(libc::EINVAL, "the zygote was not prepared");
-            return board.advance(Progress::Failed);
+            page.report(libc::EINVAL, "the zygote was not prepared");
+            return page.advance(Progress::Failed);
         };
-        let birth = Birth { blueprint, pool: self.pool.as_ref(), streams, board, is_in_leaf: true };
+        let birth = Birth { blueprint, pool: self.pool.as_ref(), streams, page, is_in_leaf: true };
         let memory_bytes = blueprint.limits.memory_bytes;
         let cloned = match &self.victim {
             Some(mark) if mark.is_to_bear(memory_bytes) => {
@@ -236,19 +236,19 @@ impl State<'_> {
                 cloned
             }
             Some(_) => {
-                board.note_spared();
+                page.note_spared();
                 self.clone_child(birth)
             }
             None => self.clone_child(birth),
         };
         if let Err(error) = cloned {
-            board.report(error.raw_os_error().unwrap_or(0), &format!("cannot clone the run: {error}"));
-            board.advance(Progress::Failed);
+            page.report(error.raw_os_error().unwrap_or(0), &format!("cannot clone the run: {error}"));
+            page.advance(Progress::Failed);
         }
     }
 
     fn clone_child(&self, mut birth: Birth<'_>) -> io::Result<()> {
-        let (leaf, pid) = (birth.streams.leaf.as_ref(), birth.board.pid_address());
+        let (leaf, pid) = (birth.streams.leaf.as_ref(), birth.page.pid_address());
         if let Some(stack) = self.stack.as_ref().filter(|_| may_share(birth.pool)) {
             let life = (child::live as Life, (&raw const birth).cast());
             // SAFETY: the zygote has one thread. The child only reads what both know, and allocates.

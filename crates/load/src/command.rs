@@ -11,7 +11,7 @@ use crate::options::Given;
 use crate::part::Part;
 use crate::protocol::Protocol;
 use crate::schedule::{Arrivals, Schedule};
-use crate::service::{Service, lengthen, rest_of};
+use crate::service::{Service, lengthen, moderation_words};
 use crate::work::calibrate;
 
 /// Text of `--help`.
@@ -164,17 +164,6 @@ fn web(words: &[String]) -> Result<(), LoadError> {
         moderation,
     };
     service.serve(&serving.address, |place| say(&format!("ready {place}")))
-}
-
-/// The command of the second tier: it does what a long request has beyond a usual one.
-pub(crate) fn moderation_words(threads: u32, work_iterations: u64, long_factor: f64) -> [String; 5] {
-    [
-        "serve".to_owned(),
-        "--listen=tcp:127.0.0.1:0".to_owned(),
-        format!("--protocol={}", Protocol::Http.name()),
-        format!("--threads={threads}"),
-        format!("--work-iterations={}", rest_of(work_iterations, long_factor)),
-    ]
 }
 
 fn request(words: &[String], stdout: &mut dyn Write) -> Result<(), LoadError> {

@@ -16,16 +16,8 @@ mod solve;
 mod sums;
 
 use centred::Centred;
+pub use centred::Intercept;
 use solve::Solution;
-
-/// What is fitted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Intercept {
-    /// A constant is the first coefficient.
-    Fitted,
-    /// The model goes through the origin.
-    Zero,
-}
 
 /// A fitted linear model. A column that others determine has coefficients that are not numbers, as in R.
 #[derive(Debug, Clone, PartialEq)]

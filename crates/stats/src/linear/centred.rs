@@ -1,9 +1,17 @@
 //! Columns and response around a rounded mean.
 
 use crate::error::StatsError;
-use crate::linear::Intercept;
 use crate::linear::parts::extent;
 use crate::sample::{check_values, real};
+
+/// What is fitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Intercept {
+    /// A constant is the first coefficient.
+    Fitted,
+    /// The model goes through the origin.
+    Zero,
+}
 
 /// Columns and response, seen with a rounded mean taken off (nothing off without intercept).
 pub(super) struct Centred<'a> {

@@ -1,8 +1,7 @@
 //! The normal equations, solved, and residuals.
 
 use crate::double::Double;
-use crate::linear::Intercept;
-use crate::linear::centred::Centred;
+use crate::linear::centred::{Centred, Intercept};
 use crate::linear::sums::Sums;
 use crate::sample::real;
 

@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use crate::double::Double;
-use crate::linear::Intercept;
-use crate::linear::centred::Centred;
+use crate::linear::centred::{Centred, Intercept};
 use crate::linear::parts::{BLOCK, Lanes, by_lane, over_parts};
 use crate::sample::real;
 

@@ -22,7 +22,7 @@ test-all: setup scheduler ## set up, run every test: also guests, whole studies,
 	@$(BIN)/python scripts/lanes.py all $(TEST_OPTIONS)
 
 .PHONY: check
-check: setup ## format, lint, types, layers
+check: setup ## format, lint, types, layers, circles
 	@cargo fmt --check
 	@cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 	@$(BIN)/ruff format --check --quiet .
@@ -30,6 +30,7 @@ check: setup ## format, lint, types, layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python scripts/check_layout.py
+	@$(BIN)/python scripts/check_circles.py
 	@$(BIN)/python scripts/notice.py --check
 	@$(BIN)/python scripts/api_page.py --check
 	@$(BIN)/python -m pytest --collect-only --quiet --check-durations --snapshot-warn-unused > /dev/null

@@ -4,7 +4,7 @@ mod child;
 mod network;
 
 use std::net::TcpStream;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use child::Child;
@@ -152,10 +152,4 @@ fn pipe() -> Result<(OwnedFd, OwnedFd), CommError> {
 
 fn socket_pair() -> Result<(UnixStream, UnixStream), CommError> {
     UnixStream::pair().map_err(|error| CommError::system("socketpair", error))
-}
-
-/// Numbers of descriptors as the child's command line names them.
-fn numbers(descriptors: &[OwnedFd]) -> String {
-    let numbers: Vec<String> = descriptors.iter().map(|fd| fd.as_raw_fd().to_string()).collect();
-    numbers.join(",")
 }

@@ -84,7 +84,7 @@ pub fn execute(words: &[OsString], stdout: &mut dyn Write) -> Result<u8, GovernE
     }
 }
 
-pub(crate) fn print(stdout: &mut dyn Write, text: &str) -> Result<u8, GovernError> {
+fn print(stdout: &mut dyn Write, text: &str) -> Result<u8, GovernError> {
     stdout
         .write_all(text.as_bytes())
         .map_err(|error| GovernError::system("cannot write to standard output", error))?;
@@ -107,7 +107,8 @@ fn start(mut given: Given, stdout: &mut dyn Write) -> Result<u8, GovernError> {
         return govern_here(state, &services, &groups, settings, stdout);
     }
     fs::create_dir_all(&state).map_err(|source| GovernError::writing(&state, source))?;
-    detach(&state, stdout, |ready| govern_here(state.clone(), &services, &groups, settings, ready))
+    let answer = detach(&state, |ready| govern_here(state.clone(), &services, &groups, settings, ready))?;
+    print(stdout, answer)
 }
 
 /// Control groups of an option: a daemon has another working folder.

@@ -7,18 +7,16 @@ use std::path::Path;
 
 use nix::sys::wait::WaitStatus;
 
-use crate::GovernError;
-use crate::command::print;
+use crate::error::GovernError;
 
 const LOG: &str = "governor.log";
 const HINT: &str = "\n\nhint: ";
 
-/// Lets a process of its own do the work, and waits until it is ready.
+/// Lets a process of its own do the work, and waits until it is ready. Answers what to tell the user.
 pub(crate) fn detach(
     state: &Path,
-    stdout: &mut dyn Write,
     work: impl FnOnce(&mut dyn Write) -> Result<u8, GovernError>,
-) -> Result<u8, GovernError> {
+) -> Result<&'static str, GovernError> {
     let failure = |error: nix::Error| GovernError::system("cannot start the governor", error);
     let (reader, writer) = nix::unistd::pipe().map_err(failure)?;
     // SAFETY: this process has one thread, so the child may do everything.
@@ -29,7 +27,7 @@ pub(crate) fn detach(
             // Until the child closes its end, ready or ended.
             let _ = File::from(reader).read_to_string(&mut said);
             if let Some(text) = said.strip_suffix('\n') {
-                return print(stdout, if text == "ready" { "started\n" } else { "already started\n" });
+                return Ok(if text == "ready" { "started\n" } else { "already started\n" });
             }
             let ended = nix::sys::wait::waitpid(child, None).map_err(failure)?;
             let (message, hint) = said.split_once(HINT).unwrap_or(("", ""));

@@ -13,7 +13,6 @@
 //! survives even a killed launcher.
 
 mod barrier;
-mod board;
 pub mod calibration;
 mod clock;
 mod control;
@@ -27,6 +26,7 @@ mod own_metrics;
 mod perf;
 pub mod sandbox;
 mod scheduling;
+mod shared_page;
 mod zygote;
 
 pub use clock::{monotonic_ns, utc_ns};

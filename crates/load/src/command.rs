@@ -11,7 +11,7 @@ use crate::options::Given;
 use crate::part::Part;
 use crate::protocol::Protocol;
 use crate::schedule::{Arrivals, Schedule};
-use crate::service::{Service, lengthen, rest_of};
+use crate::service::{Service, lengthen, moderation_words};
 use crate::work::calibrate;
 
 /// Text of `--help`.
@@ -48,7 +48,7 @@ the plan says, checks every answer, and leaves `requests.bin` and `http.json`.
 the first; `spin` executes a loop. Every finished iteration is stamped. SIGTERM ends both.
 `park` lets ordinary processes take the CPUs of best-effort ones for some seconds: a computation, a service
 on a TCP connection with keep-alive, a writer of a file; they must end with the right answer. With `--kill N`
-it kills N parked processes and tells how long each lived on. It answers in JSON.
+it kills N frozen processes and tells how long each lived on. It answers in JSON.
 `calibrate` prints how long the loop of a request must be to take a given time here, the best of many.
 
 Exit codes: 0 done, 1 the system refused, 2 wrong request, 3 this machine cannot do it, 4 a part failed,
@@ -81,8 +81,8 @@ pub fn execute(words: &[String], stdout: &mut dyn Write) -> Result<(), LoadError
         Some("http") => crate::orders::command(rest),
         Some("resize") => job(JobKind::Resize, rest),
         Some("spin") => job(JobKind::Spin, rest),
-        Some("park") => crate::park::command(rest),
-        Some("park-work") => crate::park::work_command(rest),
+        Some("park") => crate::freeze::command(rest),
+        Some("park-work") => crate::freeze::work_command(rest),
         Some("calibrate") => calibrate_work(rest, stdout),
         Some(other) => Err(LoadError::usage(format!("`{other}` is no command; allowed: {COMMANDS}"))),
         None => Err(LoadError::usage(format!("a command is missing; allowed: {COMMANDS}"))),
@@ -164,17 +164,6 @@ fn web(words: &[String]) -> Result<(), LoadError> {
         moderation,
     };
     service.serve(&serving.address, |place| say(&format!("ready {place}")))
-}
-
-/// The command of the second tier: it does what a long request has beyond a usual one.
-pub(crate) fn moderation_words(threads: u32, work_iterations: u64, long_factor: f64) -> [String; 5] {
-    [
-        "serve".to_owned(),
-        "--listen=tcp:127.0.0.1:0".to_owned(),
-        format!("--protocol={}", Protocol::Http.name()),
-        format!("--threads={threads}"),
-        format!("--work-iterations={}", rest_of(work_iterations, long_factor)),
-    ]
 }
 
 fn request(words: &[String], stdout: &mut dyn Write) -> Result<(), LoadError> {

@@ -62,6 +62,7 @@ mod command;
 mod control;
 mod error;
 mod frame;
+mod freeze;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
 mod histogram;
@@ -71,7 +72,6 @@ mod iterations;
 mod job;
 mod options;
 mod orders;
-mod park;
 mod part;
 mod protocol;
 mod reader;

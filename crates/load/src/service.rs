@@ -46,8 +46,19 @@ pub(crate) fn lengthen(iterations: u64, factor: f64) -> u64 {
 }
 
 /// What a long request has beyond a usual one.
-pub(crate) fn rest_of(iterations: u64, factor: f64) -> u64 {
+fn rest_of(iterations: u64, factor: f64) -> u64 {
     lengthen(iterations, factor).saturating_sub(iterations).max(1)
+}
+
+/// The command of the second tier: it does what a long request has beyond a usual one.
+pub(crate) fn moderation_words(threads: u32, work_iterations: u64, long_factor: f64) -> [String; 5] {
+    [
+        "serve".to_owned(),
+        "--listen=tcp:127.0.0.1:0".to_owned(),
+        format!("--protocol={}", Protocol::Http.name()),
+        format!("--threads={threads}"),
+        format!("--work-iterations={}", rest_of(work_iterations, long_factor)),
+    ]
 }
 
 /// SOURCE: own choice; more than any client of ours opens.

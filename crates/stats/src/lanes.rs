@@ -6,7 +6,7 @@ use std::arch::x86_64::{
     _mm512_slli_epi64, _mm512_srli_epi64, _mm512_storeu_si512, _mm512_xor_si512,
 };
 
-use crate::stream::LANES;
+use crate::registers::LANES;
 
 /// Eight xoshiro256++ generators.
 ///

@@ -17,25 +17,19 @@
 mod covariance;
 mod effect;
 mod outlier;
+mod results;
 mod scale;
 
 use rayon::prelude::*;
 
 use crate::error::StatsError;
-use crate::sample::{check_values, real};
+use crate::sample::real;
 use covariance::{Fit, fits};
 pub use effect::Effect;
 use effect::{Term, effect};
 use outlier::pull_in;
-
-/// Fewest results on each side of a change: one or two may be outliers.
-pub(crate) const SHORTEST: usize = 3;
-
-/// Fewest results of a history.
-const FEWEST: usize = 2 * SHORTEST;
-
-/// Standard deviations of the size of a change before it is known, in units of the noise, and their weights.
-const SIZES: [(f64, f64); 3] = [(2.5, 0.8), (25.0, 0.15), (250.0, 0.05)];
+pub use results::Results;
+use results::{FEWEST, SHORTEST};
 
 /// Weight of all places alike; the rest goes to those in the middle, where a small change can be seen.
 const EVEN_SHARE: f64 = 0.05;
@@ -45,37 +39,6 @@ const MIDDLE_POWER: f64 = 12.0;
 
 /// Logarithm of the evidence below which nothing is called a change, whatever the noise does.
 const NEGLIGIBLE: f64 = -2.0;
-
-/// Results of a history, oldest first.
-#[derive(Debug, Clone, Copy)]
-pub struct Results<'a> {
-    /// Logarithm of the mean of each result.
-    pub values: &'a [f64],
-    /// Runs in each result.
-    pub runs: &'a [f64],
-    /// Sum of squared deviations of the runs of each result from their mean, relative to it.
-    pub squares: &'a [f64],
-}
-
-impl Results<'_> {
-    fn first(&self, count: usize) -> Self {
-        Self { values: &self.values[..count], runs: &self.runs[..count], squares: &self.squares[..count] }
-    }
-
-    fn check(&self, largest: f64) -> Result<(), StatsError> {
-        check_values(self.values, FEWEST)?;
-        for (name, found) in [("numbers of runs", self.runs), ("sums of squares", self.squares)] {
-            if found.len() != self.values.len() {
-                return Err(StatsError::Labels { name, needed: self.values.len(), found: found.len() });
-            }
-            check_values(found, FEWEST)?;
-        }
-        if let Some(index) = self.runs.iter().position(|&runs| runs < 1.0) {
-            return Err(StatsError::NotFinite { index });
-        }
-        if (0.0..1.0).contains(&largest) { Ok(()) } else { Err(StatsError::Share { value: largest }) }
-    }
-}
 
 /// What is known of a change of level.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,22 +6,18 @@
 use crate::error::StatsError;
 use crate::sample::{check_values, real};
 
+mod centred;
 mod clusters;
+mod parts;
 mod quartiles;
 mod robust;
 mod single;
 mod solve;
+mod sums;
 
-use solve::{Centred, Solution};
-
-/// What is fitted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Intercept {
-    /// A constant is the first coefficient.
-    Fitted,
-    /// The model goes through the origin.
-    Zero,
-}
+use centred::Centred;
+pub use centred::Intercept;
+use solve::Solution;
 
 /// A fitted linear model. A column that others determine has coefficients that are not numbers, as in R.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,5 +1,8 @@
 //! Which vector registers the kernels use. The operations and their order are the same with any, and so are the bits.
 
+/// Words of 64 bits in the widest register: so many generators stand side by side.
+pub(crate) const LANES: usize = 8;
+
 /// A set of registers that this processor has: made by [`Registers::widest`] only, outside tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Registers {

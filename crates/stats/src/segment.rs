@@ -13,80 +13,28 @@ mod bound;
 mod check;
 mod exact;
 mod groups;
+mod levels;
+mod limits;
 mod moments;
+mod options;
+mod piece;
 mod search;
 mod settle;
 mod tree;
 
 pub use bootstrap::break_intervals;
 pub use moments::PieceKind;
+pub use options::{NoiseScale, SegmentOptions};
+pub use piece::Piece;
 
 use check::{check, check_positive};
-use groups::{CUT, Groups, Weighted};
-use moments::{Both, Prices};
-use search::{Found, Limits, guess, search};
+use groups::{Groups, Weighted};
+use levels::{levels, usable};
+use limits::{PASSES, limits};
+use piece::{piece, ranges};
+use search::{Found, guess, search};
 use settle::{is_settled, settle, settled_levels};
 use tree::Tree;
-
-/// How the size of the noise depends on the level.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoiseScale {
-    /// A share of the level; everything must be positive.
-    Proportional,
-    /// The same everywhere.
-    Constant,
-}
-
-/// How a piecewise model is searched.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[expect(clippy::struct_excessive_bools, reason = "three kinds of piece are allowed or not, independently")]
-pub struct SegmentOptions {
-    /// Price of a break in units of ln(points).
-    pub break_penalty: f64,
-    /// Price of a slope in the same units.
-    pub slope_penalty: f64,
-    /// Fewest distinct x in a piece.
-    pub shortest: usize,
-    /// How noise grows.
-    pub noise: NoiseScale,
-    /// Smallest noise that matters in practice, as `noise` counts it; joins the estimated one in quadrature.
-    pub floor: f64,
-    /// Whether residuals beyond 3 sigma are cut.
-    pub robust: bool,
-    /// Whether a piece may be a line.
-    pub line: bool,
-    /// Whether a piece may be a power law; everything must be positive, and noise proportional.
-    pub power: bool,
-    /// Costs that may be evaluated before the search ends with a gap.
-    pub budget: usize,
-}
-
-/// One piece.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Piece {
-    /// What it is.
-    pub kind: PieceKind,
-    /// Smallest and largest x in it.
-    pub x_range: (f64, f64),
-    /// Points in it.
-    pub points: usize,
-    /// Level, intercept, or the natural logarithm of the factor of a power law.
-    pub base: f64,
-    /// Slope or exponent; 0 for a constant.
-    pub slope: f64,
-}
-
-impl Piece {
-    /// The value of the model at `x`.
-    #[must_use]
-    pub fn at(&self, x: f64) -> f64 {
-        match self.kind {
-            PieceKind::Constant => self.base,
-            PieceKind::Line => self.base + self.slope * x,
-            PieceKind::Power => libm::exp(self.base + self.slope * libm::log(x)),
-        }
-    }
-}
 
 /// A piecewise model with its certificate.
 #[derive(Debug, Clone, PartialEq)]
@@ -102,9 +50,6 @@ pub struct Segmentation {
     /// Costs evaluated in the last pass.
     pub evaluations: usize,
 }
-
-/// Most rounds of search and new weights; the breaks usually stay after the third.
-const PASSES: usize = 8;
 
 /// Fits a piecewise model with an unknown number of breaks.
 ///
@@ -141,20 +86,6 @@ pub fn fit_scaled_segments(
     let groups = Groups::scaled(x, y, scales);
     let (weighted, found) = converge(&groups, options);
     Ok(describe(&groups, &weighted, &found, options))
-}
-
-fn limits(points: usize, options: &SegmentOptions) -> Limits {
-    let unit = libm::log(real(points));
-    let price = |allowed: bool| if allowed { options.slope_penalty * unit } else { f64::INFINITY };
-    let prices =
-        Prices { constant: 0.0, line: price(options.line), power: price(options.power), is_limited: true };
-    Limits {
-        penalty: options.break_penalty * unit,
-        prices,
-        free: prices.free(),
-        shortest: options.shortest.max(1),
-        budget: options.budget,
-    }
 }
 
 /// Points up to which a second start is tried. Among more, the window of the pilot is a small part.
@@ -288,81 +219,6 @@ fn rounds(groups: &Groups, options: &SegmentOptions, start: &Start, proof: Proof
         level = levels(groups, &weighted.groups, &settled, smeared, options);
         usable(&mut level, &start.level, groups, options.noise);
     }
-}
-
-/// Falls back to the pilot where a fitted curve left the range of numbers that can be weighted by.
-fn usable(level: &mut [f64], pilot: &[f64], groups: &Groups, noise: NoiseScale) {
-    for (group, (fitted, &first)) in level.iter_mut().zip(pilot).enumerate() {
-        // A line may cross zero where it has no points to hold it.
-        let near = first.min(groups.middle(group));
-        let is_far = noise == NoiseScale::Proportional && *fitted < 0.1 * near;
-        if is_far || !fitted.is_finite() {
-            *fitted = first;
-        }
-    }
-}
-
-/// The fitted curve at every x.
-///
-/// Cut residuals cost at most `CUT`^2, so a piece of fewer points than two breaks are worth cannot pay for itself: it only
-/// follows a pilot that was smeared over a jump. Its points get the curve of a neighbour, whichever is nearer.
-fn levels(
-    groups: &Groups,
-    weighted: &[Both],
-    breaks: &[usize],
-    smeared: usize,
-    options: &SegmentOptions,
-) -> Vec<f64> {
-    let limits = limits(groups.y.len(), options);
-    let fewest = if options.robust { (2.0 * limits.penalty / (CUT * CUT)).max(real(smeared)) } else { 0.0 };
-    let pieces: Vec<((usize, usize), Piece)> = ranges(breaks, groups.count())
-        .into_iter()
-        .map(|range| (range, piece(groups, weighted, range, &limits)))
-        .collect();
-    let is_solid: Vec<bool> = pieces.iter().map(|(_, piece)| real(piece.points) >= fewest).collect();
-    let mut found = Vec::with_capacity(groups.count());
-    for (index, &((from, to), own)) in pieces.iter().enumerate() {
-        let left = (0..index).rev().find(|&other| is_solid[other]);
-        let right = (index + 1..pieces.len()).find(|&other| is_solid[other]);
-        for group in from..to {
-            let x = groups.x[group];
-            let middle = groups.middle(group);
-            let nearest = [left, right]
-                .into_iter()
-                .flatten()
-                .map(|other| pieces[other].1.at(x))
-                .min_by(|a, b| (a - middle).abs().total_cmp(&(b - middle).abs()));
-            found.push(if is_solid[index] { own.at(x) } else { nearest.unwrap_or_else(|| own.at(x)) });
-        }
-    }
-    found
-}
-
-fn ranges(breaks: &[usize], count: usize) -> Vec<(usize, usize)> {
-    let starts = [0].into_iter().chain(breaks.iter().copied());
-    let ends = breaks.iter().copied().chain([count]);
-    starts.zip(ends).collect()
-}
-
-fn piece(groups: &Groups, weighted: &[Both], range: (usize, usize), limits: &Limits) -> Piece {
-    let (from, to) = range;
-    let sum = weighted[from..to].iter().fold(Both::default(), |mut sum, each| {
-        sum.join(each);
-        sum
-    });
-    let points = groups.starts[to] - groups.starts[from];
-    best_piece(&sum, (groups.x[from], groups.x[to - 1]), points, limits)
-}
-
-/// The kind of piece that costs least for some moments.
-fn best_piece(sum: &Both, x_range: (f64, f64), points: usize, limits: &Limits) -> Piece {
-    let kind = sum.kind(&limits.prices);
-    let (base, slope) = match kind {
-        PieceKind::Constant => (sum.plain.y, 0.0),
-        PieceKind::Line => (sum.plain.y - sum.plain.slope() * sum.plain.x, sum.plain.slope()),
-        PieceKind::Power => (sum.log.y - sum.log.slope() * sum.log.x, sum.log.slope()),
-    };
-    Piece { kind, x_range, points, base, slope }
 }
 
 fn describe(groups: &Groups, weighted: &Weighted, found: &Found, options: &SegmentOptions) -> Segmentation {

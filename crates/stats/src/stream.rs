@@ -5,7 +5,7 @@ use rand_pcg::Pcg64;
 
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::{Lanes, as_words};
-use crate::registers::Registers;
+use crate::registers::{LANES, Registers};
 
 /// Resamples that share one stream. A constant of the method: changing it changes every recorded number.
 pub(crate) const CHUNK: usize = 250;
@@ -33,9 +33,6 @@ pub(crate) fn open_uniform(generator: &mut Pcg64) -> f64 {
     let bits = (generator.next_u64() >> 11) as f64;
     (bits + 0.5) * (1.0 / 9_007_199_254_740_992.0)
 }
-
-/// Generators side by side.
-pub(crate) const LANES: usize = 8;
 
 /// Random indices below a bound: eight xoshiro256++ generators side by side, so that a compiler can
 /// use vector registers; each word of 64 bits gives two indices by multiply-high.

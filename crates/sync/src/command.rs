@@ -1,5 +1,6 @@
 mod locks;
 mod packets;
+mod report;
 
 use std::io::Write;
 
@@ -7,6 +8,7 @@ use steelyard_work::Report;
 
 use crate::arguments::{Arguments, DEPTHS, PipelineOptions};
 use crate::{End, Outcome, Settings, Strategy, SyncError, parallel, serial};
+use report::open_report;
 
 /// Text of `--help`.
 pub const USAGE: &str = "\
@@ -134,12 +136,6 @@ fn finish(outcome: &Outcome, end: End, mut report: Report, stdout: &mut dyn Writ
     outcome.report(&mut report);
     report.write(stdout)?;
     Ok(stdout.flush()?)
-}
-
-/// Opens the report that the environment asks for.
-fn open_report() -> Result<Report, SyncError> {
-    let variable = std::env::var("STEELYARD_METRICS_FD").ok();
-    Ok(Report::open(variable.as_deref(), false)?)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use steelyard_work::Times;
 
+use crate::join::join;
 use crate::lock::with_lock;
 use crate::timer::StopFlag;
 use crate::{Lock, LockKind, Padded, fingerprint};
@@ -121,10 +122,6 @@ fn contend<L: Lock>(threads: usize, ms: u64, section: Section) -> Contest {
         assert_eq!(counter.0.0.into_inner(), contest.sections(), "the lock let two threads in at once");
     }
     contest
-}
-
-fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
-    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// The same counter on one thread without a lock, for `ms`.

@@ -30,6 +30,8 @@ mod contest;
 #[cfg(not(loom))]
 mod error;
 #[cfg(not(loom))]
+mod join;
+#[cfg(not(loom))]
 mod load;
 #[cfg(not(loom))]
 mod outcome;

@@ -4,35 +4,22 @@ mod crew;
 mod dispatch;
 mod leader;
 mod pin;
+mod settings;
 mod work;
 
 use std::thread;
 
 use steelyard_work::Stopwatch;
 
+use crate::join::join;
 use crate::lock::with_lock;
 use crate::strategy::{BatchHome, Exchange, HomeQueue, LockFree, Order, SharedQueue, Stealing, Sweep};
 use crate::wait::Habit;
 use crate::{End, Load, LockKind, Outcome, Share, Strategy, SyncError};
 use crew::Crew;
 use dispatch::dispatch;
+pub use settings::Settings;
 use work::work;
-
-/// How packets get from the dispatcher to the workers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// Worker threads, at least 1.
-    pub workers: usize,
-    /// Packets a queue can hold, at least 1; a worker draws half as many at once without queues.
-    pub depth: usize,
-    /// The lock of each queue, for the strategies that take one.
-    pub lock: Option<LockKind>,
-    /// Who takes what.
-    pub strategy: Strategy,
-    /// CPUs: the dispatcher, where there is one, gets the first, the workers the following ones, again from
-    /// the start when they are used up. Empty: the system places threads.
-    pub cpus: Vec<usize>,
-}
 
 /// Executes the pipeline.
 ///
@@ -136,11 +123,6 @@ fn execute<E: Exchange>(load: &Load, settings: &Settings, exchange: E) -> Result
         times,
         source_means,
     })
-}
-
-/// Waits for a thread and passes its panic on.
-fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
-    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 #[cfg(test)]

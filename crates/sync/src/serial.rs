@@ -2,6 +2,7 @@ use std::thread;
 
 use steelyard_work::Stopwatch;
 
+use crate::join::join;
 use crate::timer::StopFlag;
 use crate::{End, Load, Outcome, Share, Sources};
 
@@ -20,7 +21,7 @@ pub fn serial(load: &Load) -> Outcome {
             thread::scope(|scope| {
                 let timer = stop.set_after(scope, ms, || ());
                 let share = process(&mut sources, None, &stop);
-                (share, timer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                (share, join(timer))
             })
         }
     };

@@ -1,11 +1,12 @@
 mod exponential;
 mod gray;
+mod job;
 mod search;
 mod sort;
 
-use std::fmt::Debug;
+pub use job::Job;
 
-use crate::{Checksum, WorkError};
+use crate::WorkError;
 
 /// The compute kernels of the published isolation study.
 ///
@@ -45,22 +46,6 @@ pub(crate) enum Growth {
     Square,
     /// With `size * log2(size)`.
     SizeLogSize,
-}
-
-/// One kernel with one input: reset, execute, check, as often as wanted.
-pub trait Job: Debug {
-    /// Puts a fresh copy of the input in place and touches all memory the timed section uses.
-    fn reset(&mut self);
-
-    /// The timed section.
-    fn execute(&mut self);
-
-    /// Checks the result by another way than the one that computed it.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong, in words.
-    fn check(&self) -> Result<Checksum, String>;
 }
 
 impl Kernel {
@@ -144,19 +129,6 @@ impl Kernel {
 /// The command line admits no number beyond `u32::MAX`, so this never saturates in practice.
 fn to_index(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
-}
-
-/// Lengths of the passes over an input of `size` numbers that make up `operations` in total.
-///
-/// Operation `k` works on number `k mod size`: the input is walked through from its start as often
-/// as needed, and the last pass may be shorter.
-fn passes(size: usize, operations: usize) -> impl Iterator<Item = usize> {
-    let mut left = operations;
-    std::iter::from_fn(move || {
-        let length = left.min(size);
-        left -= length;
-        (length > 0).then_some(length)
-    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The process of endpoint 1.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 
-use super::numbers;
 use crate::CommError;
 use crate::options::Options;
 
@@ -91,4 +90,10 @@ fn describe(status: ExitStatus) -> Option<String> {
         (_, Some(signal), _) => Some(format!("it was ended by signal {signal}")),
         (_, None, code) => Some(format!("it ended with status {}", code.unwrap_or(-1))),
     }
+}
+
+/// Numbers of descriptors as the child's command line names them.
+fn numbers(descriptors: &[OwnedFd]) -> String {
+    let numbers: Vec<String> = descriptors.iter().map(|fd| fd.as_raw_fd().to_string()).collect();
+    numbers.join(",")
 }

@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use super::Capability;
+use super::statement::Capability;
 use crate::HostRoot;
 use crate::cgroup::{Controller, Hierarchy, Layout, LayoutKind};
 

@@ -1,4 +1,4 @@
-use super::Capability;
+use super::statement::Capability;
 use crate::{HostRoot, KernelConfig, Reading};
 
 pub(super) fn read(root: &HostRoot, config: &KernelConfig) -> Vec<Capability> {

@@ -1,4 +1,4 @@
-use super::Capability;
+use super::statement::Capability;
 
 /// Answers whether the virtualisation device runs guests at the processor's speed.
 ///

@@ -2,7 +2,7 @@ use nix::errno::Errno;
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, fork};
 
-use super::Capability;
+use super::statement::Capability;
 use crate::HostRoot;
 
 /// Namespaces in the order they are tried: the user namespace last, because it changes the rights

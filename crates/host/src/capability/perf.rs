@@ -2,7 +2,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use nix::errno::Errno;
 
-use super::Capability;
+use super::statement::Capability;
 use crate::HostRoot;
 
 /// Size of `perf_event_attr` up to and including `sample_max_stack`, accepted since Linux 4.8.

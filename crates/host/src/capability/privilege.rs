@@ -1,4 +1,4 @@
-use super::Capability;
+use super::statement::Capability;
 use crate::HostRoot;
 
 // SOURCE: numbers of include/uapi/linux/capability.h.

@@ -6,7 +6,7 @@ use nix::errno::Errno;
 
 use super::claim::Claim;
 use super::file::{read_text, write_text};
-use super::grip::{Hold, open_to_write};
+use super::hold::{Hold, open_to_write};
 use super::kill::processes;
 use super::leaf::WEIGHTS;
 use super::removal::{KEEPER, remove_tree};

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use nix::fcntl::{Flock, FlockArg};
 
-use super::CgroupError;
+use super::error::CgroupError;
+use super::layout::Layout;
 use super::removal::remove_tree;
 
 const PREFIX: &str = "steelyard-";
@@ -89,6 +90,25 @@ fn sweep(parent: &Path, owner: u32) {
             let _ = remove_tree(&path);
         }
     }
+}
+
+/// Removes every group of the launcher `owner`, with what still lives in it. Used when the launcher
+/// was killed and could not do so itself.
+///
+/// # Errors
+///
+/// The first group that could not be removed; the others are removed all the same.
+pub fn remove_groups_of(layout: &Layout, owner: u32) -> Result<(), CgroupError> {
+    let mut result = Ok(());
+    // The version 2 tree comes first: it ends the processes that version 1 groups wait for.
+    for hierarchy in layout.v2.iter().chain(&layout.v1) {
+        for parent in hierarchy.group.ancestors().take_while(|path| path.starts_with(&hierarchy.mount)) {
+            for (path, _) in launchers_in(parent).into_iter().filter(|(_, other)| *other == owner) {
+                result = result.and(remove_tree(&path));
+            }
+        }
+    }
+    result
 }
 
 /// Locks the group of a launcher that is gone: its children hold the lock until they are dead too, which takes

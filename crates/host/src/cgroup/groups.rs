@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use steelyard_model::Source;
 
 use super::file::KeptFile;
-use super::grip::Hold;
+use super::hold::Hold;
 use super::readings::Sample;
 use super::{
     CgroupError, Controller, Grip, GroupLimits, Hierarchy, Layout, LayoutKind, Leaf, ResidentGroups,

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use steelyard_model::Source;
 
 use super::file::{KeptFile, io_bytes, keyed, number, pressure_ns, read_text, write_text};
-use super::grip::{Hold, KernelMemory, Usage, open_to_write};
+use super::hold::{Hold, KernelMemory, Usage, open_to_write};
 use super::kill::{kill_unified, processes};
 use super::readings::Sample;
 use super::removal::{remove_empty, remove_tree};

@@ -7,10 +7,9 @@ use std::process;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::claim::launchers_in;
+use super::error::CgroupError;
 use super::file::{read_text, write_text};
 use super::kill::{kill_legacy, kill_unified, processes};
-use super::{CgroupError, Layout};
 
 /// A group is busy for a moment after its last process is gone.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -85,25 +84,6 @@ fn leave_keeper(group: &Path) {
     for pid in processes(&keeper) {
         let _ = write_text(&parent.join("cgroup.procs"), &pid.to_string());
     }
-}
-
-/// Removes every group of the launcher `owner`, with what still lives in it. Used when the launcher
-/// was killed and could not do so itself.
-///
-/// # Errors
-///
-/// The first group that could not be removed; the others are removed all the same.
-pub fn remove_groups_of(layout: &Layout, owner: u32) -> Result<(), CgroupError> {
-    let mut result = Ok(());
-    // The version 2 tree comes first: it ends the processes that version 1 groups wait for.
-    for hierarchy in layout.v2.iter().chain(&layout.v1) {
-        for parent in hierarchy.group.ancestors().take_while(|path| path.starts_with(&hierarchy.mount)) {
-            for (path, _) in launchers_in(parent).into_iter().filter(|(_, other)| *other == owner) {
-                result = result.and(remove_tree(&path));
-            }
-        }
-    }
-    result
 }
 
 #[cfg(test)]

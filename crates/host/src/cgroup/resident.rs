@@ -8,7 +8,7 @@ use steelyard_model::Source;
 
 use super::claim::Claim;
 use super::file::{KeptFile, blkio_bytes, number, read_text, write_text};
-use super::grip::{Hold, KernelMemory, Usage, open_to_write};
+use super::hold::{Hold, KernelMemory, Usage, open_to_write};
 use super::kill::{kill_legacy, processes};
 use super::readings::Sample;
 use super::removal::remove_tree;

@@ -1,4 +1,4 @@
-use super::{NoiseFact, Surroundings, chosen};
+use super::fact::{NoiseFact, Surroundings, chosen};
 
 pub(super) fn read(host: &Surroundings<'_>) -> Vec<NoiseFact> {
     vec![

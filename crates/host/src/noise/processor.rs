@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use super::{NoiseFact, Surroundings};
+use super::fact::{NoiseFact, Surroundings};
 use crate::{CpuTicks, HostRoot};
 
 const CPU_FOLDER: &str = "/sys/devices/system/cpu";

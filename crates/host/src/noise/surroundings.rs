@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::{NoiseFact, Surroundings};
+use super::fact::{NoiseFact, Surroundings};
 use crate::HostRoot;
 
 /// Programs that start work by themselves, by name.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use steelyard_model::{Metric, Quantity, Source};
 
-use super::arm::Counters;
-use super::record::{Evidence, count, time_ns};
+use super::armed::Counters;
+use super::evidence::{Evidence, count, time_ns};
 use super::verdict::Cause;
-use crate::board::SetUpUsage;
+use crate::shared_page::SetUpUsage;
 
 /// Longest time at the beginning or end of a program that is taken for the kernel's work [ns]; one that
 /// took longer may have waited. It takes 0.03 to 0.12 ms where nothing is emulated.

@@ -20,11 +20,11 @@ use steelyard_model::Limits;
 use super::stamps::{BeingRead, StartOf};
 use super::timers::{Timer, next_look};
 use super::verdict::Cause;
-use crate::board::SharedBoard;
 use crate::clock::monotonic_ns;
 use crate::error::{During, LaunchError};
 use crate::perf::Counter;
 use crate::scheduling::{Precedence, give_precedence, take_precedence};
+use crate::shared_page::SharedPage;
 
 /// What is forked while a run is being ended is ended this much later.
 const NEXT_BLOW: Duration = Duration::from_millis(1);
@@ -62,7 +62,7 @@ const SHORTEST_WATCH: Duration = Duration::from_millis(20);
 const LONGEST_WATCH: Duration = Duration::from_secs(1);
 
 /// How much memory the kernel may need for a run [bytes]; `None` if the host does not say how much it has.
-pub(super) fn kernel_memory_limit() -> Option<u64> {
+fn kernel_memory_limit() -> Option<u64> {
     let number = |name| sysconf(name).ok().flatten().and_then(|value| u64::try_from(value).ok());
     Some(number(SysconfVar::_PHYS_PAGES)?.checked_mul(number(SysconfVar::PAGE_SIZE)?)? / KERNEL_MEMORY_PART)
 }
@@ -76,12 +76,12 @@ pub(super) struct Charge {
     /// First process.
     pub(super) pidfd: OwnedFd,
     pub(super) start: StartOf,
-    pub(super) board: Arc<SharedBoard>,
+    pub(super) page: Arc<SharedPage>,
     pub(super) grip: Grip,
     /// CPU time of the groups before the gate [ns].
     pub(super) usage_before_ns: u64,
     pub(super) oom_kills_before: Option<u64>,
-    /// [`kernel_memory_limit`].
+    /// [`Enforcer::kernel_memory_limit`].
     pub(super) kernel_memory_limit: Option<u64>,
     /// Counts where no group does.
     pub(super) counter: Arc<Counter>,
@@ -96,6 +96,7 @@ pub(super) struct Charge {
 pub(super) struct Enforcer {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
+    kernel_memory_limit: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -119,7 +120,13 @@ impl Enforcer {
         });
         let its = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("steelyard-limits".into()).spawn(move || its.live());
-        Ok(Self { shared, thread: Some(thread.during("start the thread that enforces limits")?) })
+        let thread = Some(thread.during("start the thread that enforces limits")?);
+        Ok(Self { shared, thread, kernel_memory_limit: kernel_memory_limit() })
+    }
+
+    /// How much memory the kernel may need for a run [bytes].
+    pub(super) const fn kernel_memory_limit(&self) -> Option<u64> {
+        self.kernel_memory_limit
     }
 
     /// Takes a run over, right before its gate opens.
@@ -202,12 +209,12 @@ impl Charge {
             return Some(self.strike());
         }
         let now_ns = monotonic_ns();
-        let stamped_ns = match self.start.try_ns(&self.board) {
+        let stamped_ns = match self.start.try_ns(&self.page) {
             Err(BeingRead) if !self.is_beyond(now_ns, MOST_PATIENCE_NS) => return Some(BUSY),
             stamped_ns => stamped_ns.ok().flatten(),
         };
         let is_past = |called_ns: &u64| now_ns.saturating_sub(*called_ns) > MOST_PATIENCE_NS;
-        let called_ns = self.board.exec_ns().filter(is_past).filter(|_| self.start.may_be_missed());
+        let called_ns = self.page.exec_ns().filter(is_past).filter(|_| self.start.may_be_missed());
         let start_ns = stamped_ns.or(called_ns);
         let wall = self.limits.wall_time_ns.map(|limit_ns| match start_ns {
             Some(start_ns) => limit_ns.saturating_sub(now_ns.saturating_sub(start_ns)),
@@ -258,15 +265,15 @@ impl Charge {
     /// Whether the wall time is over by so much, by the child's own stamp.
     fn is_beyond(&self, now_ns: u64, by_ns: u64) -> bool {
         let limit_ns = self.limits.wall_time_ns.unwrap_or(u64::MAX);
-        let begin_ns = self.board.exec_ns().unwrap_or(self.gate_ns);
+        let begin_ns = self.page.exec_ns().unwrap_or(self.gate_ns);
         now_ns.saturating_sub(begin_ns) > limit_ns.saturating_add(by_ns)
     }
 
     /// CPU time of the tree since its start [ns], and never more than what the record will say: what the launch
     /// may have used is taken off, and the smaller meter counts.
     fn cpu_time_ns(&self, start_ns: u64, limit_ns: u64) -> u64 {
-        let call_ns = self.board.call_ns(Some(start_ns)).unwrap_or(0).min(MOST_WORK_OF_A_LAUNCH_NS);
-        let set_up = self.board.usage();
+        let call_ns = self.page.call_ns(Some(start_ns)).unwrap_or(0).min(MOST_WORK_OF_A_LAUNCH_NS);
+        let set_up = self.page.usage();
         let launch_ns = set_up.cpu_at_call_ns.saturating_sub(set_up.cpu_at_gate_ns) + call_ns;
         let by_group_ns = || {
             let total_ns = self.grip.usage_ns()?;
@@ -291,7 +298,7 @@ impl Charge {
 
     /// CPU time of the first process alone, where nothing counts the tree.
     fn process_clock_ns(&self) -> Option<u64> {
-        let clock = nix::time::clock_getcpuclockid(Pid::from_raw(self.board.pid())).ok()?;
+        let clock = nix::time::clock_getcpuclockid(Pid::from_raw(self.page.pid())).ok()?;
         let time = nix::time::clock_gettime(clock).ok()?;
         let part = |value: i64| u64::try_from(value).unwrap_or(0);
         Some(part(time.tv_sec()) * 1_000_000_000 + part(time.tv_nsec()))
@@ -305,8 +312,8 @@ impl Charge {
         self.blows = self.blows.saturating_add(1);
         // Its number is its own until the keeper takes it over.
         match self.blows {
-            1 => give_precedence(self.board.pid(), Precedence::RealTime),
-            LAST_BLOW_IN_REAL_TIME => give_precedence(self.board.pid(), Precedence::Nice),
+            1 => give_precedence(self.page.pid(), Precedence::RealTime),
+            LAST_BLOW_IN_REAL_TIME => give_precedence(self.page.pid(), Precedence::Nice),
             _ => {}
         }
         if is_left { NEXT_BLOW } else { NEXT_LOOK_AT_THE_DEAD }

@@ -8,21 +8,30 @@
 //! | [`record`] | the readings become a [`RunOutcome`] |
 //! | [`enforcer`] | meanwhile: ends the run at its limits |
 //! | [`cpu_time`] | which CPU time is the program's |
+//!
+//! [`Launcher`] orders them. What they work on: the [`enclosure`] that runs live in, the [`meters`], the
+//! [`batch`], and the run itself, [`armed`] and then as [`evidence`].
 
 mod arm;
+mod armed;
+mod batch;
 mod cpu_time;
+mod enclosure;
 mod enforcer;
+mod evidence;
 mod launcher;
-mod manners;
+mod meters;
+mod priority;
 mod record;
 mod settle;
+mod signals;
 mod stamps;
 pub(crate) mod steal;
 mod streams;
 mod swaps;
 mod timers;
-mod tree;
 mod verdict;
 mod watch;
 
-pub use launcher::{Launcher, LauncherOptions, Report};
+pub use launcher::{Launcher, LauncherOptions};
+pub use record::Report;

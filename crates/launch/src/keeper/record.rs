@@ -4,17 +4,16 @@ use std::collections::BTreeMap;
 
 use nix::sys::signal::Signal;
 use nix::sys::wait::WaitStatus;
-use steelyard_host::cgroup::Readings;
 use steelyard_model::{
     Flag, Isolation, Mechanism, Metric, OUTCOME_SCHEMA, Quantity, RunOutcome, RunStatus, Source,
 };
 
-use super::arm::{Armed, Counters};
+use super::armed::{Armed, Counters};
+use super::batch::Batch;
 use super::cpu_time::add_cpu;
-use super::launcher::{Batch, Report};
+use super::evidence::{Evidence, count};
 use super::stamps::Interval;
 use super::verdict::{Cause, End, judge};
-use crate::board::SetUpUsage;
 use crate::clock::{monotonic_ns, utc_ns};
 use crate::own_metrics;
 use crate::perf::Scope;
@@ -26,31 +25,13 @@ const TOLERANCE_RATIO: u64 = 100;
 const REMARK_RATIO: u64 = 100;
 const SECTOR_BYTES: u64 = 512;
 
-/// Everything known about a run that was executed.
-#[derive(Debug)]
-pub(super) struct Evidence {
-    pub(super) status: WaitStatus,
-    pub(super) interval: Interval,
-    pub(super) stamps: Source,
-    pub(super) usage: libc::rusage,
-    pub(super) set_up: SetUpUsage,
-    /// From the child's call of `execve` to the start that the kernel stamped.
-    pub(super) call_ns: Option<u64>,
-    pub(super) readings: Readings,
-    pub(super) run_delay_ns: Option<u64>,
-    /// How much of that came after the program's end.
-    pub(super) waited_after_end_ns: u64,
-    /// Pages that the host swapped meanwhile; `None` where nothing is swapped.
-    pub(super) swapped_pages: Option<u64>,
-    pub(super) steal_ns: Option<u64>,
-    pub(super) steal_step_ns: u64,
-    pub(super) tick_ns: u64,
-    pub(super) nothing_left_ns: u64,
-    pub(super) has_left: bool,
-    /// CPUs that the run may use.
-    pub(super) cpus: usize,
-    pub(super) has_refusals: bool,
-    pub(super) cgroup: &'static str,
+/// One iteration's result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// The record.
+    pub outcome: RunOutcome,
+    /// Error number of a failed `execve`.
+    pub exec_errno: Option<i32>,
 }
 
 /// A run that was not executed.
@@ -312,14 +293,6 @@ fn flags(armed: &Armed, evidence: &Evidence, outcome: &RunOutcome) -> Vec<Flag> 
     .into_iter()
     .filter_map(|(flag, applies)| applies.then_some(flag))
     .collect()
-}
-
-pub(super) fn count(value: i64) -> u64 {
-    u64::try_from(value).unwrap_or(0)
-}
-
-pub(super) fn time_ns(time: libc::timeval) -> u64 {
-    count(time.tv_sec) * 1_000_000_000 + count(time.tv_usec) * 1000
 }
 
 #[cfg(test)]

@@ -10,10 +10,10 @@ use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 use steelyard_model::Source;
 
-use crate::board::Board;
 use crate::clock::monotonic_ns;
 use crate::error::LaunchError;
 use crate::perf::{ExecRing, ExecWatch, Stamps};
+use crate::shared_page::Page;
 
 /// A first thread that ends this much before its process did not end the program [ns].
 const EARLY_END_NS: u64 = 1_000_000;
@@ -145,12 +145,12 @@ impl Stamper {
             Self::Tracepoints(watch) => StartOf::Tracepoints(Arc::clone(watch)),
             Self::Perf(ring) => StartOf::Perf(Arc::clone(ring)),
             Self::Ptrace(tracer) => StartOf::Tracer(Arc::clone(&tracer.start_ns)),
-            Self::SharedMemory => StartOf::Board,
+            Self::SharedMemory => StartOf::SharedPage,
         }
     }
 
     /// Both stamps, once the keeper saw the end at `waited_ns`.
-    pub(super) fn interval(&mut self, board: &Board, waited_ns: u64) -> Interval {
+    pub(super) fn interval(&mut self, page: &Page, waited_ns: u64) -> Interval {
         let stamps = self.drain();
         let is_told = matches!(self, Self::Tracepoints(_) | Self::Perf(_));
         let has_others = is_told.then_some(stamps.company.has_threads || stamps.company.has_children);
@@ -168,7 +168,7 @@ impl Stamper {
                 has_others,
             },
             (start, end) => Interval {
-                start_ns: start.or_else(|| board.exec_ns()),
+                start_ns: start.or_else(|| page.exec_ns()),
                 end_ns: end.unwrap_or(waited_ns),
                 source: Source::SharedMemory,
                 loading_ns: stamps.loading_ns(),
@@ -187,18 +187,18 @@ pub(super) enum StartOf {
     Perf(Arc<ExecRing>),
     /// 0 until the tracer lets the program begin.
     Tracer(Arc<AtomicU64>),
-    Board,
+    SharedPage,
 }
 
 impl StartOf {
     /// When the program began, if that is known by now.
-    pub(super) fn try_ns(&self, board: &Board) -> Result<Option<u64>, BeingRead> {
+    pub(super) fn try_ns(&self, page: &Page) -> Result<Option<u64>, BeingRead> {
         let stamps = match self {
             Self::Tracepoints(watch) => watch.try_drain(),
             Self::Perf(ring) => ring.try_drain(),
             // ORDERING: the stamp alone is read.
             Self::Tracer(start_ns) => return Ok(Some(start_ns.load(Ordering::Relaxed)).filter(|ns| *ns != 0)),
-            Self::Board => return Ok(board.exec_ns()),
+            Self::SharedPage => return Ok(page.exec_ns()),
         };
         stamps.map(|stamps| stamps.start_ns).ok_or(BeingRead)
     }

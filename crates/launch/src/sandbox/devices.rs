@@ -8,8 +8,7 @@ use nix::mount::{MsFlags, mount};
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 
 use super::error::{Context, SandboxError};
-use super::mounts::{bind_raw, mount_new};
-use super::root::make_directory;
+use super::mounts::{bind_raw, make_directory, mount_new};
 
 /// Name, major and minor number. SOURCE: devices.txt of the Linux kernel.
 const DEVICES: [(&str, u64, u64); 5] =

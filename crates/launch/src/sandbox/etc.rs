@@ -7,7 +7,7 @@ use std::path::Path;
 use steelyard_model::NetworkView;
 
 use super::error::{Context, SandboxError};
-use super::root::{make_directory, show_entry};
+use super::mounts::{make_directory, show_entry};
 
 /// Entries shown as they are. A name ending in `*` stands for all entries that start with it.
 const SHOWN: [&str; 24] = [

@@ -1,8 +1,10 @@
 //! Mounts: binding, restricting, making private.
 
 use std::ffi::{CString, OsString};
+use std::fs;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use nix::mount::{MsFlags, mount};
@@ -34,6 +36,27 @@ pub(super) fn mount_new(
 pub(super) fn bind(source: &Path, target: &Path, access: Access) -> Result<(), SandboxError> {
     bind_raw(source, target)?;
     restrict(target, access)
+}
+
+/// Shows one entry read-only; a symbolic link becomes the same link, what is missing stays missing.
+pub(super) fn show_entry(source: &Path, target: &Path) -> Result<(), SandboxError> {
+    let Ok(kind) = fs::symlink_metadata(source) else { return Ok(()) };
+    if kind.is_symlink() {
+        let to = fs::read_link(source).step(|| format!("read the link `{}`", target.display()))?;
+        return symlink(to, target).step(|| format!("make the link `{}`", target.display()));
+    }
+    if kind.is_dir() {
+        make_directory(target)?;
+    } else if kind.is_file() {
+        fs::File::create(target).step(|| format!("make the file `{}`", target.display()))?;
+    } else {
+        return Ok(());
+    }
+    bind(source, target, Access::ReadOnly)
+}
+
+pub(super) fn make_directory(path: &Path) -> Result<(), SandboxError> {
+    fs::create_dir_all(path).step(|| format!("make the directory `{}`", path.display()))
 }
 
 /// Shows `source` at `target` with the flags it has.

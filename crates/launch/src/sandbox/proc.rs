@@ -6,9 +6,8 @@ use std::path::Path;
 use nix::mount::{MsFlags, mount};
 
 use super::error::SandboxError;
-use super::mounts::{Access, bind, bind_raw};
+use super::mounts::{Access, bind, bind_raw, make_directory};
 use super::paths::HIDDEN;
-use super::root::make_directory;
 
 /// Host-wide entries that tell about the host or act on it. `/proc` as a whole is read-only, and
 /// the program's user could open few of them; covering them is the second wall.

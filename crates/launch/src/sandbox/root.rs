@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::Read as _;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
@@ -10,7 +9,7 @@ use nix::unistd::{chdir, chroot, pivot_root};
 use steelyard_model::NetworkView;
 
 use super::error::{Context, SandboxError};
-use super::mounts::{Access, bind, make_private, mount_new};
+use super::mounts::{bind, make_directory, make_private, mount_new, show_entry};
 use super::paths::{Extra, HIDDEN, Tree};
 use super::{devices, etc, proc};
 
@@ -116,10 +115,6 @@ fn make_places() -> Result<(), SandboxError> {
     fs::set_permissions(HIDDEN, hidden).step(|| format!("hide `{HIDDEN}`"))
 }
 
-pub(super) fn make_directory(path: &Path) -> Result<(), SandboxError> {
-    fs::create_dir_all(path).step(|| format!("make the directory `{}`", path.display()))
-}
-
 fn show_host(old: &Path, plan: &Plan) -> Result<(), SandboxError> {
     for name in HOST_TREES {
         show_entry(&old.join(name), &Path::new("/").join(name))?;
@@ -136,23 +131,6 @@ fn show_directory(tree: &Path) -> Result<(), SandboxError> {
         }
     }
     Ok(())
-}
-
-/// Shows one entry read-only; a symbolic link becomes the same link, what is missing stays missing.
-pub(super) fn show_entry(source: &Path, target: &Path) -> Result<(), SandboxError> {
-    let Ok(kind) = fs::symlink_metadata(source) else { return Ok(()) };
-    if kind.is_symlink() {
-        let to = fs::read_link(source).step(|| format!("read the link `{}`", target.display()))?;
-        return symlink(to, target).step(|| format!("make the link `{}`", target.display()));
-    }
-    if kind.is_dir() {
-        make_directory(target)?;
-    } else if kind.is_file() {
-        fs::File::create(target).step(|| format!("make the file `{}`", target.display()))?;
-    } else {
-        return Ok(());
-    }
-    bind(source, target, Access::ReadOnly)
 }
 
 fn show_extra(old: &Path, index: usize, extra: &Extra) -> Result<(), SandboxError> {

@@ -14,15 +14,16 @@ use nix::fcntl::OFlag;
 use nix::fcntl::{AT_FDCWD, AtFlags, FcntlArg, fcntl, openat};
 use nix::sys::prctl;
 use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::Signal;
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::{AccessFlags, chdir, execve, faccessat, setsid};
 
 use super::blueprint::{Blueprint, METRICS_DESCRIPTOR};
 use super::schedule::{self, Failure};
-use crate::board::{Board, Progress, SetUpUsage};
+use super::signals;
 use crate::clock::{monotonic_ns, own_cpu_ns};
 use crate::sandbox::{ChildView, Pool};
+use crate::shared_page::{Page, Progress, SetUpUsage};
 
 /// Descriptors the keeper sent for the child.
 #[derive(Debug)]
@@ -40,7 +41,7 @@ pub(super) struct Birth<'a> {
     pub(super) blueprint: &'a Blueprint,
     pub(super) pool: Option<&'a Pool>,
     pub(super) streams: Streams,
-    pub(super) board: &'a Board,
+    pub(super) page: &'a Page,
     pub(super) is_in_leaf: bool,
 }
 
@@ -53,26 +54,26 @@ pub(super) extern "C" fn live(birth: *const libc::c_void) -> ! {
     become_program(unsafe { &*birth.cast::<Birth<'_>>() })
 }
 
-/// Becomes the program, or reports on the board why not.
+/// Becomes the program, or reports on the shared page why not.
 pub(super) fn become_program(birth: &Birth<'_>) -> ! {
     let code = match set_up(birth) {
         Ok(meter) => {
             let first = accessible(&birth.blueprint.candidates);
             meter.note_delay();
-            birth.board.advance(Progress::Ready);
-            birth.board.wait_at_gate();
+            birth.page.advance(Progress::Ready);
+            birth.page.wait_at_gate();
             let cpu_at_gate_ns = own_cpu_ns();
             let failure = execute(birth, &meter, cpu_at_gate_ns, first);
-            birth.board.report(failure.0 as i32, &failure.1);
-            birth.board.advance(Progress::ExecFailed);
+            birth.page.report(failure.0 as i32, &failure.1);
+            birth.page.advance(Progress::ExecFailed);
             if failure.0 == Errno::ENOENT { 127 } else { 126 }
         }
         Err((errno, message)) => {
             // What the sandbox says of itself has its reason in it already.
             let reason = if errno == Errno::UnknownErrno { "" } else { errno.desc() };
             let separator = if reason.is_empty() { "" } else { ": " };
-            birth.board.report(errno as i32, &format!("{message}{separator}{reason}"));
-            birth.board.advance(Progress::Failed);
+            birth.page.report(errno as i32, &format!("{message}{separator}{reason}"));
+            birth.page.advance(Progress::Failed);
             125
         }
     };
@@ -84,10 +85,10 @@ fn set_up(birth: &Birth<'_>) -> Result<Meter, Failure> {
     let blueprint = birth.blueprint;
     if let Some(leaf) = birth.streams.leaf.as_ref().filter(|_| !birth.is_in_leaf) {
         enter_leaf(leaf)?;
-        birth.board.note_slow_entry();
+        birth.page.note_slow_entry();
     }
     setsid().map_err(|errno| (errno, "cannot begin a session".to_owned()))?;
-    reset_signals();
+    signals::reset();
     umask(Mode::from_bits_truncate(0o022));
     let meter = Meter::open();
     connect(&birth.streams)?;
@@ -108,7 +109,7 @@ fn set_up(birth: &Birth<'_>) -> Result<Meter, Failure> {
         let listener = pool.seal_child_watched().map_err(|error| (Errno::UnknownErrno, error.to_string()))?;
         if let Some(listener) = listener {
             // The keeper takes a copy before the gate opens; `execve` closes this one.
-            birth.board.offer_listener(listener.into_raw_fd());
+            birth.page.offer_listener(listener.into_raw_fd());
         }
     }
     // After the seal: a change of user would clear it.
@@ -122,23 +123,6 @@ fn enter_leaf(leaf: &OwnedFd) -> Result<(), Failure> {
     let file =
         openat(leaf, "cgroup.procs", OFlag::O_WRONLY | OFlag::O_CLOEXEC, Mode::empty()).map_err(failure)?;
     nix::unistd::write(file, b"0").map(drop).map_err(failure)
-}
-
-/// Undoes what the zygote ignores for itself; everything else it has reset already.
-fn reset_signals() {
-    for signal in super::serve::IGNORED {
-        set_default(signal as i32);
-    }
-    let _ = SigSet::empty().thread_set_mask();
-}
-
-/// Gives a signal its default action.
-pub(super) fn set_default(signal: i32) {
-    // The kernel's `struct sigaction`, all zero: default action, no flags, empty mask. The C
-    // library's call refuses two of the real-time signals, which callers may have ignored.
-    let action = [0_u64; 4];
-    // SAFETY: the structure is valid for the call and installs no handler.
-    unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, action.as_ptr(), std::ptr::null_mut::<u64>(), 8) };
 }
 
 /// Puts the streams at the numbers the program expects.
@@ -185,10 +169,10 @@ fn accessible(candidates: &[CString]) -> usize {
 
 fn execute(birth: &Birth<'_>, meter: &Meter, cpu_at_gate_ns: u64, first: usize) -> (Errno, String) {
     let blueprint = birth.blueprint;
-    meter.store(birth.board, cpu_at_gate_ns);
+    meter.store(birth.page, cpu_at_gate_ns);
     let mut worst = (Errno::ENOENT, None);
     for candidate in blueprint.candidates.iter().skip(first) {
-        birth.board.stamp_exec(monotonic_ns());
+        birth.page.stamp_exec(monotonic_ns());
         let result: Result<Infallible, Errno> =
             execve(candidate, &blueprint.arguments, &blueprint.environment);
         let Err(errno) = result;
@@ -245,7 +229,7 @@ impl Meter {
         self.delay_at_gate_ns.set(self.run_delay_ns());
     }
 
-    fn store(&self, board: &Board, cpu_at_gate_ns: u64) {
+    fn store(&self, page: &Page, cpu_at_gate_ns: u64) {
         let mut usage = SetUpUsage {
             run_delay_at_gate_ns: self.delay_at_gate_ns.get(),
             cpu_at_gate_ns,
@@ -262,7 +246,7 @@ impl Meter {
             usage.resident_bytes = count(own.max_rss()) * 1024;
         }
         usage.cpu_at_call_ns = own_cpu_ns();
-        board.store_usage(&usage);
+        page.store_usage(&usage);
     }
 }
 

@@ -14,6 +14,7 @@ mod clone;
 mod schedule;
 mod serve;
 mod sharing;
+mod signals;
 pub(crate) mod wire;
 
 use std::fs::File;
@@ -30,8 +31,8 @@ use nix::unistd::{ForkResult, Pid, fork};
 use steelyard_host::cgroup::Groups;
 use steelyard_model::{Isolation, RunSpec, SandboxSpec};
 
-use crate::board::SharedBoard;
 use crate::error::{During, LaunchError};
+use crate::shared_page::SharedPage;
 use wire::{Answer, Order};
 
 /// The keeper's side of both: the one that clones bare runs, and the one that clones sandboxed ones.
@@ -73,13 +74,13 @@ pub(crate) struct ChildDescriptors<'a> {
 
 impl Zygote {
     /// Forks the seed, and has it make the first one in the version 1 groups.
-    pub(crate) fn start(groups: &Groups, board: &SharedBoard) -> Result<Self, LaunchError> {
+    pub(crate) fn start(groups: &Groups, page: &SharedPage) -> Result<Self, LaunchError> {
         let (socket, theirs) = socket_pair()?;
         // SAFETY: the launcher has one thread, and the child ends in `live` without returning.
         match unsafe { fork() }.during("fork the zygote")? {
             ForkResult::Child => {
                 drop(socket);
-                serve::live(&theirs, groups, board)
+                serve::live(&theirs, groups, page)
             }
             ForkResult::Parent { child } => {
                 drop(theirs);
@@ -138,7 +139,7 @@ impl Zygote {
         prepared
     }
 
-    /// Clones the next child. It reports on the board.
+    /// Clones the next child. It reports on the shared page.
     pub(crate) fn spawn(&self, descriptors: &ChildDescriptors<'_>) -> Result<(), LaunchError> {
         self.current().spawn(descriptors)
     }

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
 use nix::sys::prctl;
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use nix::sys::signal::Signal;
 use nix::unistd::dup2_stderr;
 use steelyard_host::cgroup::Groups;
 use steelyard_model::{Isolation, RunSpec, SandboxSpec};
@@ -15,18 +15,19 @@ use super::blueprint::Blueprint;
 use super::child::{self, Birth, Streams};
 use super::clone::{Side, clone_copy};
 use super::sharing::{Life, Stack, clone_sharing};
+use super::signals;
 use super::wire::{self, Answer, Order};
-use crate::board::{Board, Progress, SharedBoard};
 use crate::error::LaunchError;
 use crate::sandbox::Pool;
+use crate::shared_page::{Page, Progress, SharedPage};
 
 /// The seed serves the keeper until it is gone.
-pub(super) fn live(socket: &OwnedFd, groups: &Groups, board: &SharedBoard) -> ! {
-    begin(socket, groups, board, (Place::Outside, settle(socket)))
+pub(super) fn live(socket: &OwnedFd, groups: &Groups, page: &SharedPage) -> ! {
+    begin(socket, groups, page, (Place::Outside, settle(socket)))
 }
 
 /// So does one that was divided: all but this is as the seed made it.
-fn live_divided(socket: &OwnedFd, groups: &Groups, board: &SharedBoard, from: Place) -> ! {
+fn live_divided(socket: &OwnedFd, groups: &Groups, page: &SharedPage, from: Place) -> ! {
     use crate::error::During;
     close_others(socket.as_raw_fd());
     let bound = prctl::set_pdeathsig(Signal::SIGKILL).during("bind a zygote to the keeper");
@@ -35,7 +36,7 @@ fn live_divided(socket: &OwnedFd, groups: &Groups, board: &SharedBoard, from: Pl
         Place::Outside => Ok(groups.resident().enter()?),
         Place::InGroups => Ok(()),
     });
-    begin(socket, groups, board, (Place::InGroups, settled))
+    begin(socket, groups, page, (Place::InGroups, settled))
 }
 
 /// Where a zygote is with respect to the version 1 groups.
@@ -48,7 +49,7 @@ enum Place {
 fn begin(
     socket: &OwnedFd,
     groups: &Groups,
-    board: &SharedBoard,
+    page: &SharedPage,
     (place, settled): (Place, Result<(), LaunchError>),
 ) -> ! {
     let answer = match settled {
@@ -60,10 +61,10 @@ fn begin(
     let mut state = State { groups, batch: None, pool: None, victim, stack: Stack::new().ok() };
     while let Some((order, descriptors)) = wire::receive(socket) {
         match order {
-            Order::Divide => wire::send_answer(socket, &divide(descriptors, groups, board, place)),
+            Order::Divide => wire::send_answer(socket, &divide(descriptors, groups, page, place)),
             Order::Prepare => wire::send_answer(socket, &state.prepare(descriptors)),
             Order::Sweep => wire::send_answer(socket, &state.sweep()),
-            Order::Spawn { .. } => state.spawn(Streams::new(descriptors, order), board),
+            Order::Spawn { .. } => state.spawn(Streams::new(descriptors, order), page),
         }
     }
     drop(state);
@@ -72,7 +73,7 @@ fn begin(
 }
 
 /// Makes a copy of the calling zygote, a child of the keeper too.
-fn divide(descriptors: Vec<OwnedFd>, groups: &Groups, board: &SharedBoard, place: Place) -> Answer {
+fn divide(descriptors: Vec<OwnedFd>, groups: &Groups, page: &SharedPage, place: Place) -> Answer {
     let Some(socket) = descriptors.into_iter().next() else {
         return failed(&LaunchError::Zygote { what: "got no socket".into() });
     };
@@ -80,15 +81,10 @@ fn divide(descriptors: Vec<OwnedFd>, groups: &Groups, board: &SharedBoard, place
     // SAFETY: the zygote has one thread, and the child ends in `live_divided`.
     match unsafe { clone_copy(None, &raw mut pid) } {
         Ok(Side::Zygote) => Answer::Divided { pid },
-        Ok(Side::Child { .. }) => live_divided(&socket, groups, board, place),
+        Ok(Side::Child { .. }) => live_divided(&socket, groups, page, place),
         Err(error) => failed(&LaunchError::Zygote { what: format!("cannot divide: {error}") }),
     }
 }
-
-/// Signals of a terminal, and of a keeper that is gone, are the keeper's business.
-pub(super) const IGNORED: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGPIPE];
-/// SOURCE: `_NSIG` of every Linux architecture that Rust supports but MIPS.
-const LAST_SIGNAL: i32 = 64;
 
 fn failed(error: &LaunchError) -> Answer {
     Answer::Failed { code: error.code().into(), message: error.to_string(), hint: error.hint() }
@@ -98,16 +94,7 @@ fn settle(socket: &OwnedFd) -> Result<(), LaunchError> {
     use crate::error::During;
     prctl::set_pdeathsig(Signal::SIGKILL).during("bind the zygote to the keeper")?;
     prctl::set_name(c"steelyard-seed").during("name the seed")?;
-    // SIGKILL and SIGSTOP are refused, and have their default action anyway.
-    for signal in 1..=LAST_SIGNAL {
-        child::set_default(signal);
-    }
-    let ignore = SigAction::new(SigHandler::SigIgn, SaFlags::empty(), SigSet::empty());
-    for signal in IGNORED {
-        // SAFETY: no handler is installed.
-        unsafe { sigaction(signal, &ignore) }.during("ignore signals that are the keeper's")?;
-    }
-    SigSet::empty().thread_set_mask().during("unblock signals")?;
+    signals::settle()?;
     // The keeper's standard streams carry its protocol: nothing else may hold them.
     let null = File::options().read(true).write(true).open("/dev/null").during("open `/dev/null`")?;
     nix::unistd::dup2_stdin(&null).during("replace standard input")?;
@@ -234,12 +221,12 @@ impl State<'_> {
         }
     }
 
-    fn spawn(&self, streams: Option<Streams>, board: &Board) {
+    fn spawn(&self, streams: Option<Streams>, page: &Page) {
         let (Some(blueprint), Some(streams)) = (&self.batch, streams) else {
-            board.report(libc::EINVAL, "the zygote was not prepared");
-            return board.advance(Progress::Failed);
+            page.report(libc::EINVAL, "the zygote was not prepared");
+            return page.advance(Progress::Failed);
         };
-        let birth = Birth { blueprint, pool: self.pool.as_ref(), streams, board, is_in_leaf: true };
+        let birth = Birth { blueprint, pool: self.pool.as_ref(), streams, page, is_in_leaf: true };
         let memory_bytes = blueprint.limits.memory_bytes;
         let cloned = match &self.victim {
             Some(mark) if mark.is_to_bear(memory_bytes) => {
@@ -249,19 +236,19 @@ impl State<'_> {
                 cloned
             }
             Some(_) => {
-                board.note_spared();
+                page.note_spared();
                 self.clone_child(birth)
             }
             None => self.clone_child(birth),
         };
         if let Err(error) = cloned {
-            board.report(error.raw_os_error().unwrap_or(0), &format!("cannot clone the run: {error}"));
-            board.advance(Progress::Failed);
+            page.report(error.raw_os_error().unwrap_or(0), &format!("cannot clone the run: {error}"));
+            page.advance(Progress::Failed);
         }
     }
 
     fn clone_child(&self, mut birth: Birth<'_>) -> io::Result<()> {
-        let (leaf, pid) = (birth.streams.leaf.as_ref(), birth.board.pid_address());
+        let (leaf, pid) = (birth.streams.leaf.as_ref(), birth.page.pid_address());
         if let Some(stack) = self.stack.as_ref().filter(|_| may_share(birth.pool)) {
             let life = (child::live as Life, (&raw const birth).cast());
             // SAFETY: the zygote has one thread. The child only reads what both know, and allocates.

@@ -2,7 +2,7 @@
 
 use crate::LoadError;
 use crate::address::{Address, Connection};
-use crate::client::{Incoming, lost};
+use crate::client::incoming::{Incoming, lost};
 use crate::frame::{Answer, Request};
 use crate::protocol::Protocol;
 

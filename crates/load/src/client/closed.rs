@@ -6,7 +6,9 @@
 
 use crate::LoadError;
 use crate::address::Connection;
-use crate::client::{Client, Incoming, Tally, lost};
+use crate::client::incoming::{Incoming, lost};
+use crate::client::request::Client;
+use crate::client::tally::Tally;
 use crate::clock::{now_ns, sharpen_timers, wait_until};
 use crate::frame::Request;
 use crate::record::RequestTable;

@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::LoadError;
 use crate::address::Connection;
+use crate::client::incoming::{Incoming, lost};
 use crate::client::pool::Pool;
-use crate::client::{Client, Incoming, Tally, lost};
+use crate::client::request::Client;
+use crate::client::tally::Tally;
 use crate::clock::{now_ns, sharpen_timers, wait_until};
 use crate::frame::{Answer, Request};
 use crate::readiness::Readiness;

@@ -4,7 +4,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use serde_json::{Value, json};
 
-use crate::client::{Client, Tally};
+use crate::client::request::Client;
+use crate::client::tally::Tally;
 use crate::histogram::Histogram;
 use crate::record::{RequestTable, Stamp};
 

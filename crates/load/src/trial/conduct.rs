@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 
 use crate::LoadError;
 use crate::clock::{now_ns, wait_until};
-use crate::command::moderation_words;
 use crate::iterations::{Counter, IterationLog};
 use crate::part::Part;
 use crate::protocol::Protocol;
 use crate::record::{create_file, file_error};
+use crate::service::moderation_words;
 use crate::settings::Class;
 use crate::trial::applied::{Settings, client_side};
 use crate::trial::groups::{Groups, check_throttling, remove_leftovers};
@@ -79,7 +79,7 @@ pub(super) fn conduct(
     let mut conductor = Conductor { plan, folder, header, settings: Settings::default() };
     let mut parts = Parts::default();
     let result = conductor.execute(&mut parts, &log);
-    // All parts end here, the load first, so that jobs that were parked get a CPU to end on.
+    // All parts end here, the load first, so that jobs that were frozen get a CPU to end on.
     drop(parts);
     conductor.finish(&log, result)
 }

@@ -1,7 +1,10 @@
 //! The likelihood of a history under one autocorrelation and one share of the variance between results.
 
-use super::{Results, SIZES};
+use super::results::Results;
 use crate::sample::real;
+
+/// Standard deviations of the size of a change before it is known, in units of the noise, and their weights.
+pub(super) const SIZES: [(f64, f64); 3] = [(2.5, 0.8), (25.0, 0.15), (250.0, 0.05)];
 
 /// Step of the autocorrelations.
 const RHO_STEP: f64 = 0.1;

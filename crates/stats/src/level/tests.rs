@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
-use super::covariance::fits;
+use super::covariance::{SIZES, fits};
 use super::outlier::pull_in;
-use super::{Results, SHORTEST, SIZES, level_change, level_looks, newest_change};
+use super::{Results, SHORTEST, level_change, level_looks, newest_change};
 
 fn noise(count: usize, seed: u32) -> Vec<f64> {
     let waves = |place: usize| {

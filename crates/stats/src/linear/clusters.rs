@@ -1,8 +1,10 @@
 //! Scores summed within clusters.
 
+use crate::linear::centred::Centred;
+use crate::linear::parts::over_parts;
 use crate::linear::robust::{Clustered, fill};
-use crate::linear::single::{Line, over_parts};
-use crate::linear::solve::{Centred, Solution};
+use crate::linear::single::Line;
+use crate::linear::solve::Solution;
 
 /// Numbers labels from 0, in ascending order of the labels.
 enum Numbers {

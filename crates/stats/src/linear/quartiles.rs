@@ -5,7 +5,8 @@
 
 use rand_core::Rng;
 
-use crate::linear::single::{BLOCK, Line, over_parts};
+use crate::linear::parts::{BLOCK, over_parts};
+use crate::linear::single::Line;
 use crate::order::Position;
 use crate::sample::{real, whole};
 use crate::stream::stream;

@@ -3,7 +3,8 @@
 //! Everything is computed for columns around their means, where the constant is independent of the slopes, and moved to the
 //! user's parametrisation at the end.
 
-use crate::linear::solve::{Centred, Solution};
+use crate::linear::centred::Centred;
+use crate::linear::solve::Solution;
 use crate::sample::real;
 
 /// Covariance of (constant at the means, slopes), symmetric, row by row; the constant is absent without intercept.

@@ -1,147 +1,9 @@
-//! Centring, the normal equations, and residuals.
+//! The normal equations, solved, and residuals.
 
 use crate::double::Double;
-use crate::error::StatsError;
-use crate::linear::{Intercept, single};
-use crate::sample::{check_values, real};
-
-/// Columns and response, seen with a rounded mean taken off (nothing off without intercept).
-pub(super) struct Centred<'a> {
-    pub(super) columns: &'a [&'a [f64]],
-    pub(super) response: &'a [f64],
-    pub(super) column_shifts: Vec<f64>,
-    pub(super) response_shift: f64,
-    /// Largest distance from the shift, by column.
-    largest: Vec<f64>,
-    pub(super) intercept: Intercept,
-}
-
-impl<'a> Centred<'a> {
-    pub(super) fn new(
-        columns: &'a [&'a [f64]],
-        response: &'a [f64],
-        intercept: Intercept,
-    ) -> Result<Self, StatsError> {
-        let extents = columns.iter().map(|column| Extent::of(column)).collect::<Result<Vec<_>, _>>()?;
-        let shift = |extent: &Extent| match intercept {
-            Intercept::Fitted => extent.rounded_mean(),
-            Intercept::Zero => 0.0,
-        };
-        let column_shifts: Vec<f64> = extents.iter().map(shift).collect();
-        let largest = extents.iter().zip(&column_shifts).map(|(extent, by)| extent.largest(*by)).collect();
-        let response_shift = shift(&Extent::of(response)?);
-        Ok(Self { columns, response, column_shifts, response_shift, largest, intercept })
-    }
-
-    pub(super) fn count(&self) -> usize {
-        self.response.len()
-    }
-
-    /// 1 with an intercept.
-    pub(super) fn constants(&self) -> usize {
-        usize::from(self.intercept == Intercept::Fitted)
-    }
-
-    pub(super) fn at(&self, column: usize, observation: usize) -> f64 {
-        self.columns[column][observation] - self.column_shifts[column]
-    }
-
-    fn response_at(&self, observation: usize) -> f64 {
-        self.response[observation] - self.response_shift
-    }
-
-    /// One well-scaled column: double precision in blocks suffices, and is several times faster.
-    pub(super) fn is_simple(&self) -> bool {
-        self.columns.len() <= 1
-    }
-
-    fn sums(&self) -> Sums {
-        if self.is_simple() {
-            return single::sums(self);
-        }
-        let width = self.columns.len();
-        let column = |j: usize| move |i: usize| self.at(j, i);
-        let response = |i: usize| self.response_at(i);
-        let count = self.count();
-        Sums {
-            columns: (0..width).map(|j| total(count, column(j))).collect(),
-            response: total(count, response),
-            squares: (0..width)
-                .map(|j| (0..=j).map(|k| dot(count, column(j), column(k))).collect())
-                .collect(),
-            sides: (0..width).map(|j| dot(count, column(j), response)).collect(),
-        }
-    }
-}
-
-/// Sums over the observations of shifted values and of their products.
-pub(super) struct Sums {
-    pub(super) columns: Vec<Double>,
-    pub(super) response: Double,
-    /// Of columns by columns up to themselves.
-    pub(super) squares: Vec<Vec<Double>>,
-    /// Of columns by the response.
-    pub(super) sides: Vec<Double>,
-}
-
-impl Sums {
-    /// Moves products to the exact means; nothing is moved without intercept.
-    fn around_means(mut self, centred: &Centred<'_>) -> Self {
-        if centred.intercept == Intercept::Zero {
-            return self;
-        }
-        let count = Double::of(real(centred.count()));
-        for j in 0..self.columns.len() {
-            for k in 0..=j {
-                self.squares[j][k] =
-                    self.squares[j][k].minus(self.columns[j].times(self.columns[k]).over(count));
-            }
-            self.sides[j] = self.sides[j].minus(self.columns[j].times(self.response).over(count));
-        }
-        self
-    }
-}
-
-/// What one reading of a column says.
-struct Extent {
-    mean: f64,
-    lowest: f64,
-    highest: f64,
-}
-
-impl Extent {
-    fn of(values: &[f64]) -> Result<Self, StatsError> {
-        let (sum, lowest, highest) = single::extent(values);
-        if !(lowest.is_finite() && highest.is_finite() && sum.is_finite()) {
-            check_values(values, 1)?;
-        }
-        let count = real(values.len());
-        // The sum of huge values may overflow where their mean does not.
-        let mean = if sum.is_finite() { sum / count } else { values.iter().map(|value| value / count).sum() };
-        Ok(Self { mean, lowest, highest })
-    }
-
-    fn largest(&self, shift: f64) -> f64 {
-        (self.highest - shift).abs().max((self.lowest - shift).abs())
-    }
-
-    /// The mean on a grid of 2^-20 of the spread: data with few digits lose nothing when it is taken off.
-    fn rounded_mean(&self) -> f64 {
-        const EXPONENT: u64 = 0x7FF0_0000_0000_0000;
-        let spread = self.largest(self.mean);
-        let grid = f64::from_bits(spread.to_bits() & EXPONENT) / 1_048_576.0;
-        let steps = self.mean / grid;
-        if steps.abs() < 4_503_599_627_370_496.0 { steps.round() * grid } else { self.mean }
-    }
-}
-
-fn dot(count: usize, a: impl Fn(usize) -> f64, b: impl Fn(usize) -> f64) -> Double {
-    (0..count).fold(Double::ZERO, |sum, i| sum.plus(Double::product_of(a(i), b(i))))
-}
-
-fn total(count: usize, value: impl Fn(usize) -> f64) -> Double {
-    (0..count).fold(Double::ZERO, |sum, i| sum.plus(Double::of(value(i))))
-}
+use crate::linear::centred::{Centred, Intercept};
+use crate::linear::sums::Sums;
+use crate::sample::real;
 
 /// The solved normal equations.
 pub(super) struct Solution {
@@ -162,7 +24,7 @@ impl Solution {
     pub(super) fn new(centred: &Centred<'_>) -> Self {
         let count = Double::of(real(centred.count()));
         let Sums { columns: sums, response: response_sum, squares, sides } =
-            centred.sums().around_means(centred);
+            Sums::of(centred).around_means(centred);
         let (kept, factor) = decompose(centred, &squares);
         let sides: Vec<Double> = kept.iter().map(|&j| sides[j]).collect();
         let half = forward(&factor, &sides);

@@ -5,10 +5,10 @@ use std::arch::x86_64::{_mm512_and_si512, _mm512_set1_epi64, _mm512_srli_epi64};
 
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::{Lanes, as_words};
+#[cfg(target_arch = "x86_64")]
+use crate::registers::LANES;
 use crate::registers::Registers;
 use crate::sample::Plan;
-#[cfg(target_arch = "x86_64")]
-use crate::stream::LANES;
 use crate::stream::{Indices, STEP, stream};
 
 /// What one value adds to the sums.

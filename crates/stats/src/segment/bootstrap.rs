@@ -5,10 +5,13 @@ use rayon::prelude::*;
 use crate::error::StatsError;
 use crate::order::median;
 use crate::sample::{Plan, real, whole};
+use crate::segment::check::check;
 use crate::segment::groups::{Groups, TO_SIGMA, Weighted, gather};
+use crate::segment::levels::{levels, usable};
+use crate::segment::limits::{Limits, PASSES, limits};
 use crate::segment::moments::Both;
-use crate::segment::search::Limits;
-use crate::segment::{NoiseScale, PASSES, SegmentOptions, best_piece, check, levels, limits, usable};
+use crate::segment::options::{NoiseScale, SegmentOptions};
+use crate::segment::piece::best_piece;
 use crate::stream::{open_uniform, stream};
 
 /// Gives for every break the largest x surely left and the smallest x surely right of it, at the level of the plan.

@@ -4,8 +4,8 @@
 //! `high(u)..low(v)` are surely inside; residual sums of squares never shrink when a piece grows, and those of two parts never
 //! exceed those of the whole, so charging parts alone bounds the cost of every partition from below.
 
+use crate::segment::limits::Limits;
 use crate::segment::moments::Both;
-use crate::segment::search::Limits;
 use crate::segment::tree::Tree;
 
 /// Positions `low..=high` that may hold breaks.

@@ -3,7 +3,7 @@
 use crate::error::StatsError;
 use crate::sample::check_values;
 
-use super::{NoiseScale, SegmentOptions};
+use super::options::{NoiseScale, SegmentOptions};
 
 pub(super) fn check(x: &[f64], y: &[f64], options: &SegmentOptions) -> Result<(), StatsError> {
     const FEWEST: usize = 4;

@@ -1,7 +1,7 @@
 //! Exact optimal partitioning over a set of allowed positions.
 
+use crate::segment::limits::Limits;
 use crate::segment::moments::{Both, Prices};
-use crate::segment::search::Limits;
 use crate::segment::tree::Tree;
 
 /// The best partition whose breaks lie on `positions`, ascending, strictly between 0 and the number of groups.

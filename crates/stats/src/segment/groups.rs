@@ -3,7 +3,7 @@
 use crate::order::median;
 use crate::sample::real;
 use crate::segment::moments::{Both, Moments};
-use crate::segment::{NoiseScale, SegmentOptions};
+use crate::segment::options::{NoiseScale, SegmentOptions};
 
 /// Distinct x in ascending order, with the points of each.
 #[derive(Debug, Clone)]

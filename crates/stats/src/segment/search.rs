@@ -2,18 +2,8 @@
 
 use crate::segment::bound::{Cell, chains};
 use crate::segment::exact::{best_partition, partition_cost};
-use crate::segment::moments::Prices;
+use crate::segment::limits::Limits;
 use crate::segment::tree::Tree;
-
-/// What a partition is charged and how much work may be spent.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
-    pub(super) penalty: f64,
-    pub(super) prices: Prices,
-    pub(super) free: Prices,
-    pub(super) shortest: usize,
-    pub(super) budget: usize,
-}
 
 /// A partition with the proof of how far it is from the best.
 #[derive(Debug, Clone)]

@@ -1,7 +1,9 @@
 //! Where a break lies once the curves on both sides are known, and where curves lie once breaks are.
 
 use crate::segment::groups::{CUT, Groups, Weighted};
-use crate::segment::{NoiseScale, Piece, SegmentOptions, levels, usable};
+use crate::segment::levels::{levels, usable};
+use crate::segment::options::{NoiseScale, SegmentOptions};
+use crate::segment::piece::Piece;
 
 /// Distinct x looked at on either side of a break.
 const REACH: usize = 4000;

@@ -3,7 +3,7 @@ use std::ops::RangeInclusive;
 
 use steelyard_work::Position;
 
-use super::open_report;
+use super::report::open_report;
 use crate::arguments::Arguments;
 use crate::{
     Contest, LockKind, SLEEP, Section, SyncError, contest, count_alone, independent, uncontended_ns,

@@ -1,4 +1,4 @@
-use super::RawLock;
+use super::raw::RawLock;
 use crate::Padded;
 use crate::atomic::{Acquire, AtomicU32, Relaxed, Release};
 use crate::wait::Sleepers;

@@ -1,5 +1,5 @@
-use super::RawLock;
 use super::node::{self, Node, Place};
+use super::raw::RawLock;
 use crate::Padded;
 use crate::atomic::{AcqRel, Acquire, AtomicPtr, Relaxed};
 

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use parking_lot::lock_api::RawMutex as _;
 
-use super::{Lock, RawLock};
+use super::raw::{Lock, RawLock};
 use crate::Padded;
 
 /// `std::sync::Mutex`.

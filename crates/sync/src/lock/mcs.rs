@@ -1,7 +1,7 @@
 use std::ptr;
 
-use super::RawLock;
 use super::node::{self, Node, Place};
+use super::raw::RawLock;
 use crate::Padded;
 use crate::atomic::{AcqRel, Acquire, AtomicPtr, Relaxed, Release};
 use crate::wait::Moment;

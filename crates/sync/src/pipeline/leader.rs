@@ -6,7 +6,9 @@ use std::thread;
 
 use steelyard_work::Stopwatch;
 
-use super::{Settings, join, pin};
+use super::pin;
+use super::settings::Settings;
+use crate::join::join;
 use crate::timer::StopFlag;
 use crate::{End, Load, Lock, Outcome, Packet, Padded, Share, Sources, SyncError};
 

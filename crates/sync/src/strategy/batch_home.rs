@@ -1,4 +1,4 @@
-use super::{Access, Exchange, Offered};
+use super::exchange::{Access, Exchange, Offered};
 use crate::{Packet, Ring};
 
 /// Packets taken at once at most.

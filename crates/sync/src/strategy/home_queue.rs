@@ -1,4 +1,4 @@
-use super::{Access, Exchange, Offered};
+use super::exchange::{Access, Exchange, Offered};
 use crate::{Lock, Packet, Ring};
 
 /// A ring whose popping end is under a lock.

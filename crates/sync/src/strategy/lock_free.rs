@@ -1,4 +1,4 @@
-use super::{Access, Exchange, Offered};
+use super::exchange::{Access, Exchange, Offered};
 use crate::{Packet, Ring};
 
 /// One worker per queue, no lock.

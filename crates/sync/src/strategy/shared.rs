@@ -1,4 +1,4 @@
-use super::{Access, Exchange, Offered};
+use super::exchange::{Access, Exchange, Offered};
 use crate::{Mpmc, Packet};
 
 /// One queue for all sources and workers, as deep as the queues of the other strategies together.

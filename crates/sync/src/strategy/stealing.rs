@@ -1,5 +1,5 @@
+use super::exchange::{Access, Exchange, Offered};
 use super::sweep::Random;
-use super::{Access, Exchange, Offered};
 use crate::{Deque, Packet, Stolen};
 
 /// A deque per queue. The dispatcher owns all of them and only pushes; workers only steal, from their

@@ -1,6 +1,6 @@
 use super::batch_home::Batch;
+use super::exchange::{Access, Exchange, Offered};
 use super::home_queue::LockedRing;
-use super::{Access, Exchange, Offered};
 use crate::{Lock, Packet};
 
 /// Which queue a worker tries next.

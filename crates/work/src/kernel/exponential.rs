@@ -2,7 +2,7 @@ use std::fmt::Debug;
 use std::hint::black_box;
 use std::ops::{Add, Div, Mul};
 
-use super::{Job, passes};
+use super::job::{Job, passes};
 use crate::{Checksum, draw_below_power_of_two};
 
 /// Factors per power, the `n` of `(1 + x/n)^n`.

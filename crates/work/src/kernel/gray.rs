@@ -1,6 +1,6 @@
 use std::hint::black_box;
 
-use super::{Job, passes};
+use super::job::{Job, passes};
 use crate::{Checksum, Stream, draw_words};
 
 /// Decoding of random Gray code words.

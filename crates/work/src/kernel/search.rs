@@ -1,6 +1,6 @@
 use std::hint::black_box;
 
-use super::Job;
+use super::job::Job;
 use crate::{Checksum, Stream, draw_words};
 
 /// Lower-bound look-ups of random keys in a sorted array of random numbers.

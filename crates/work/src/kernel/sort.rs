@@ -1,7 +1,7 @@
 use std::fmt;
 use std::hint::black_box;
 
-use super::Job;
+use super::job::Job;
 use crate::{Checksum, Stream, draw_words};
 
 /// Sorting of random numbers.

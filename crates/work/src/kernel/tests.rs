@@ -2,9 +2,11 @@ use proptest::prelude::*;
 
 use super::exponential::power;
 use super::gray::{decode, encode};
+use super::job::passes;
 use super::search::lower_bound;
 use super::sort::{insertion_sort, quick_sort};
 use super::*;
+use crate::Checksum;
 
 /// Checksums computed by `tests/golden/workload-checksums/make.py`, which shares no code with us.
 const GOLDEN: &str = include_str!("../../../../tests/golden/workload-checksums/table.csv");

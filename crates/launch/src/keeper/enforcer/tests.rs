@@ -8,16 +8,16 @@ fn charge(child: &Child, limits: Limits) -> Charge {
     let pid = child.id().cast_signed();
     // SAFETY: no pointers are passed.
     let pidfd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-    let board = Arc::new(SharedBoard::new().unwrap());
-    board.stamp_exec(monotonic_ns());
+    let page = Arc::new(SharedPage::new().unwrap());
+    page.stamp_exec(monotonic_ns());
     Charge {
         limits,
         cpus: vec![0],
         gate_ns: monotonic_ns(),
         // SAFETY: the kernel just gave this descriptor to us alone.
         pidfd: unsafe { OwnedFd::from_raw_fd(i32::try_from(pidfd).unwrap()) },
-        start: StartOf::Board,
-        board,
+        start: StartOf::SharedPage,
+        page,
         grip: Grip::default(),
         usage_before_ns: 0,
         oom_kills_before: None,

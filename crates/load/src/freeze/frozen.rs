@@ -8,17 +8,17 @@ use serde_json::{Value, json};
 
 use crate::LoadError;
 use crate::clock::now_ns;
+use crate::freeze::link::{KeepAlive, Link};
+use crate::freeze::plan::{Plan, READY_LIMIT_MS};
+use crate::freeze::work::{BLOCK_BYTES, Kind, START, block};
 use crate::iterations::Counter;
-use crate::park::link::{KeepAlive, Link};
-use crate::park::work::{BLOCK_BYTES, Kind, START, block};
-use crate::park::{Park, READY_LIMIT_MS};
 use crate::part::Part;
 use crate::record::file_error;
 use crate::trial::Settings;
 
-/// A process that will be parked.
+/// A process that will be frozen.
 #[derive(Debug)]
-pub(super) struct Parked {
+pub(super) struct Frozen {
     kind: Kind,
     part: Part,
     counter: Counter,
@@ -36,8 +36,8 @@ pub(super) struct Parked {
 }
 
 /// A file without a name: nothing is left of it, however this process ends.
-fn nameless_file(park: &Park) -> Result<(File, OwnedFd), LoadError> {
-    let path = park.scratch.join(format!("steelyard-park-{}-{}", std::process::id(), now_ns()));
+fn nameless_file(plan: &Plan) -> Result<(File, OwnedFd), LoadError> {
+    let path = plan.scratch.join(format!("steelyard-park-{}-{}", std::process::id(), now_ns()));
     let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path);
     let file = file.map_err(|error| file_error(&path, &error))?;
     fs::remove_file(&path).map_err(|error| file_error(&path, &error))?;
@@ -46,25 +46,25 @@ fn nameless_file(park: &Park) -> Result<(File, OwnedFd), LoadError> {
     Ok((file, copy))
 }
 
-impl Parked {
-    pub(super) fn start(park: &Park, kind: Kind, settings: &mut Settings) -> Result<Self, LoadError> {
+impl Frozen {
+    pub(super) fn start(plan: &Plan, kind: Kind, settings: &mut Settings) -> Result<Self, LoadError> {
         let counter = Counter::create()?;
         let mut words = vec![
             "park-work".to_owned(),
             format!("--kind={}", kind.name()),
             format!("--counter={}", counter.number()),
-            format!("--unit-iterations={}", park.unit_iterations),
+            format!("--unit-iterations={}", plan.unit_iterations),
         ];
-        let keep_alive = KeepAlive::within(park.seconds);
-        let shared = if kind == Kind::File { Some(nameless_file(park)?) } else { None };
+        let keep_alive = KeepAlive::within(plan.seconds);
+        let shared = if kind == Kind::File { Some(nameless_file(plan)?) } else { None };
         if kind != Kind::Tcp {
-            words.push(format!("--units={}", park.units));
+            words.push(format!("--units={}", plan.units));
         }
         if let Some((_, copy)) = &shared {
             words.push(format!("--file={}", copy.as_raw_fd()));
         }
         let mut process = Part::start(kind.name(), &words)?;
-        settings.set_process(kind.name(), process.pid(), &park.side, &park.cpus);
+        settings.set_process(kind.name(), process.pid(), &plan.side, &plan.cpus);
         process.order("begin")?;
         let place = process.await_line("ready", READY_LIMIT_MS)?;
         let link = if kind == Kind::Tcp { Some(Link::connect(&place, keep_alive)?) } else { None };
@@ -128,13 +128,18 @@ impl Parked {
         self.before = self.counter.count();
     }
 
-    pub(super) fn note_parked(&mut self) {
+    pub(super) fn note_frozen(&mut self) {
         self.during_end = self.counter.count();
         self.state_at_end = self.link.as_ref().map(Link::state);
     }
 
     /// What became of it.
-    pub(super) fn finish(mut self, park: &Park, expected: u64, park_end_ns: u64) -> Result<Value, LoadError> {
+    pub(super) fn finish(
+        mut self,
+        plan: &Plan,
+        expected: u64,
+        freeze_end_ns: u64,
+    ) -> Result<Value, LoadError> {
         let is_answer_right = self.answer == Some(expected);
         let mut facts = json!({
             "kind": self.kind.name(),
@@ -143,7 +148,7 @@ impl Parked {
             "units_after": self.counter.count().saturating_sub(self.during_end),
             "is_answer_right": is_answer_right,
             "longest_pause_ns": self.longest_pause_ns,
-            "finished_after_ns": self.is_finished().then(|| self.finished_ns.saturating_sub(park_end_ns)),
+            "finished_after_ns": self.is_finished().then(|| self.finished_ns.saturating_sub(freeze_end_ns)),
         });
         let mut is_right = is_answer_right;
         if let Some((is_established, last_ack_ms)) = self.state_at_end {
@@ -155,7 +160,7 @@ impl Parked {
             facts["is_connection_alive"] = json!(is_alive);
         }
         if let Some(file) = &mut self.file {
-            let is_content_right = has_right_content(file, park.units);
+            let is_content_right = has_right_content(file, plan.units);
             is_right &= is_content_right;
             facts["is_content_right"] = json!(is_content_right);
         }
@@ -207,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn keep_alive_expires_within_a_third_of_the_park() {
+    fn keep_alive_expires_within_a_third_of_the_freeze() {
         for seconds in [6, 20, 150, 100_000] {
             assert!(u64::from(KeepAlive::within(seconds).expires_s()) * 3 <= seconds, "{seconds}");
         }

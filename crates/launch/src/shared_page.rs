@@ -60,7 +60,7 @@ const USAGE_WORDS: usize = 11;
 /// Plain words in shared memory. Written by one side, read by the other after [`Progress`] moved.
 #[repr(C)]
 #[derive(Debug)]
-pub(crate) struct Board {
+pub(crate) struct Page {
     progress: AtomicU32,
     gate: AtomicU32,
     pid: AtomicI32,
@@ -75,10 +75,10 @@ pub(crate) struct Board {
     message: [AtomicU8; MESSAGE_BYTES],
 }
 
-impl Board {
+impl Page {
     /// Clears it for the next child.
     pub(crate) fn clear(&self) {
-        // ORDERING: nobody else looks at the board between two children.
+        // ORDERING: nobody else looks at the shared page between two children.
         self.gate.store(0, Ordering::Relaxed);
         self.pid.store(0, Ordering::Relaxed);
         self.errno.store(0, Ordering::Relaxed);
@@ -246,36 +246,36 @@ impl Board {
     }
 }
 
-/// A board that processes forked from here on see too.
+/// A page that processes forked from here on see too.
 #[derive(Debug)]
-pub(crate) struct SharedBoard(NonNull<Board>);
+pub(crate) struct SharedPage(NonNull<Page>);
 
 // SAFETY: every field is atomic, and the mapping lives until the last owner drops it.
-unsafe impl Send for SharedBoard {}
+unsafe impl Send for SharedPage {}
 // SAFETY: as above.
-unsafe impl Sync for SharedBoard {}
+unsafe impl Sync for SharedPage {}
 
-impl SharedBoard {
+impl SharedPage {
     pub(crate) fn new() -> io::Result<Self> {
-        let address = futex::map_shared(size_of::<Board>(), None)?;
+        let address = futex::map_shared(size_of::<Page>(), None)?;
         NonNull::new(address.cast()).map(Self).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
     }
 }
 
-impl Deref for SharedBoard {
-    type Target = Board;
+impl Deref for SharedPage {
+    type Target = Page;
 
-    fn deref(&self) -> &Board {
+    fn deref(&self) -> &Page {
         // SAFETY: mapped by `new`, page-aligned, zeroed (valid for atomics), unmapped only on drop;
         // every field is atomic, so other processes may write at any time.
         unsafe { self.0.as_ref() }
     }
 }
 
-impl Drop for SharedBoard {
+impl Drop for SharedPage {
     fn drop(&mut self) {
         // SAFETY: mapped by `new` with this size; no reference outlives the owner.
-        unsafe { futex::unmap(self.0.as_ptr().cast(), size_of::<Board>()) }
+        unsafe { futex::unmap(self.0.as_ptr().cast(), size_of::<Page>()) }
     }
 }
 
@@ -285,28 +285,28 @@ mod tests {
 
     #[test]
     fn a_failure_is_read_as_it_was_written() {
-        let board = SharedBoard::new().unwrap();
-        board.report(2, "not found");
-        board.advance(Progress::ExecFailed);
-        assert_eq!(board.progress(), Progress::ExecFailed);
-        assert_eq!(board.failure(), (2, "not found".to_owned()));
-        board.clear();
-        assert_eq!(board.progress(), Progress::SettingUp);
-        assert_eq!(board.exec_ns(), None);
+        let page = SharedPage::new().unwrap();
+        page.report(2, "not found");
+        page.advance(Progress::ExecFailed);
+        assert_eq!(page.progress(), Progress::ExecFailed);
+        assert_eq!(page.failure(), (2, "not found".to_owned()));
+        page.clear();
+        assert_eq!(page.progress(), Progress::SettingUp);
+        assert_eq!(page.exec_ns(), None);
     }
 
     #[test]
     fn usage_keeps_the_order_of_its_fields() {
-        let board = SharedBoard::new().unwrap();
+        let page = SharedPage::new().unwrap();
         let usage = SetUpUsage { user_ns: 1, system_ns: 2, run_delay_ns: 9, ..SetUpUsage::default() };
-        board.store_usage(&usage);
-        assert_eq!(board.usage(), usage);
+        page.store_usage(&usage);
+        assert_eq!(page.usage(), usage);
     }
 
     #[test]
-    fn a_message_longer_than_the_board_is_cut() {
-        let board = SharedBoard::new().unwrap();
-        board.report(1, &"x".repeat(5000));
-        assert_eq!(board.failure().1.len(), MESSAGE_BYTES);
+    fn a_message_longer_than_the_page_is_cut() {
+        let page = SharedPage::new().unwrap();
+        page.report(1, &"x".repeat(5000));
+        assert_eq!(page.failure().1.len(), MESSAGE_BYTES);
     }
 }

@@ -1,4 +1,4 @@
-//! The work of best-effort processes that are parked: each has a right answer and counts its progress.
+//! The work of best-effort processes that are frozen: each has a right answer and counts its progress.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -21,7 +21,7 @@ pub(super) const START: u64 = 11;
 
 /// What a process does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(super) enum Kind {
     /// Computes a number.
     Cpu,
     /// Computes numbers for a client on a TCP connection.
@@ -33,8 +33,8 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// What is parked.
-    pub(crate) const PARKED: [(Self, &'static str); 3] =
+    /// What is frozen.
+    pub(super) const FROZEN: [(Self, &'static str); 3] =
         [(Self::Cpu, "cpu"), (Self::Tcp, "tcp"), (Self::File, "file")];
     const ALL: [(Self, &'static str); 4] =
         [(Self::Cpu, "cpu"), (Self::Tcp, "tcp"), (Self::File, "file"), (Self::Hog, "hog")];
@@ -52,11 +52,7 @@ struct Units {
 }
 
 impl Units {
-    fn execute(
-        &self,
-        count: u64,
-        mut each: impl FnMut(u64) -> std::io::Result<()>,
-    ) -> Result<u64, LoadError> {
+    fn run(&self, count: u64, mut each: impl FnMut(u64) -> std::io::Result<()>) -> Result<u64, LoadError> {
         let mut state = START;
         for unit in 0..count {
             state = work(state, self.iterations);
@@ -99,7 +95,7 @@ pub(crate) fn command(words: &[String]) -> Result<(), LoadError> {
         Kind::Cpu => {
             say("ready")?;
             wait_for("go")?;
-            let answer = units.execute(count, |_| Ok(()))?;
+            let answer = units.run(count, |_| Ok(()))?;
             say(&format!("answer {answer}"))
         }
         Kind::File => {
@@ -107,7 +103,7 @@ pub(crate) fn command(words: &[String]) -> Result<(), LoadError> {
             let mut file = unsafe { File::from_raw_fd(file.unwrap_or(-1)) };
             say("ready")?;
             wait_for("go")?;
-            let answer = units.execute(count, |unit| file.write_all(&block(unit)))?;
+            let answer = units.run(count, |unit| file.write_all(&block(unit)))?;
             file.sync_all().map_err(|error| LoadError::system("writing the file", error))?;
             say(&format!("answer {answer}"))
         }
@@ -116,7 +112,7 @@ pub(crate) fn command(words: &[String]) -> Result<(), LoadError> {
             say("ready")?;
             wait_for("go")?;
             while !crate::signal::is_asked_to_end() {
-                units.execute(1, |_| Ok(()))?;
+                units.run(1, |_| Ok(()))?;
             }
             Ok(())
         }
@@ -133,7 +129,7 @@ fn answer_client(units: &Units) -> Result<(), LoadError> {
     client.set_nodelay(true).map_err(failed)?;
     let mut request = [0; 8];
     while client.read_exact(&mut request).is_ok() {
-        let answer = units.execute(u64::from_le_bytes(request), |_| Ok(()))?;
+        let answer = units.run(u64::from_le_bytes(request), |_| Ok(()))?;
         client.write_all(&answer.to_le_bytes()).map_err(failed)?;
     }
     Ok(())

@@ -9,11 +9,11 @@ use crate::scheduling::set_policy;
 /// between the program's end and its burial. Under `SCHED_BATCH` it has the same share and does not push
 /// in.
 #[derive(Debug)]
-pub(super) struct Manners {
+pub(super) struct KeeperPriority {
     has_changed: bool,
 }
 
-impl Manners {
+impl KeeperPriority {
     /// A keeper that somebody gave another policy than the usual one keeps it.
     pub(super) fn adopt() -> Self {
         // SAFETY: asks only.
@@ -22,7 +22,7 @@ impl Manners {
     }
 }
 
-impl Drop for Manners {
+impl Drop for KeeperPriority {
     fn drop(&mut self) {
         if self.has_changed {
             // What was allowed one way is allowed back.
@@ -43,9 +43,9 @@ mod tests {
     #[test]
     fn the_policy_is_changed_and_given_back() {
         let before = policy();
-        let manners = Manners::adopt();
+        let priority = KeeperPriority::adopt();
         assert_eq!(policy(), if before == libc::SCHED_OTHER { libc::SCHED_BATCH } else { before });
-        drop(manners);
+        drop(priority);
         assert_eq!(policy(), before);
     }
 }

@@ -1,4 +1,4 @@
-//! The client's side of a TCP connection whose service is parked.
+//! The client's side of a TCP connection whose service is frozen.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -18,9 +18,9 @@ pub(super) struct KeepAlive {
 }
 
 impl KeepAlive {
-    /// Expires within a third of the park, if nobody answers: idle + interval x count seconds.
-    pub(super) fn within(park_s: u64) -> Self {
-        let idle_s = u32::try_from(park_s / 6).unwrap_or(u32::MAX).clamp(1, 10);
+    /// Expires within a third of the freeze, if nobody answers: idle + interval x count seconds.
+    pub(super) fn within(freeze_s: u64) -> Self {
+        let idle_s = u32::try_from(freeze_s / 6).unwrap_or(u32::MAX).clamp(1, 10);
         Self { idle_s, interval_s: 1, count: idle_s.clamp(1, 5) }
     }
 
@@ -44,7 +44,7 @@ pub(super) struct Link {
 }
 
 fn failed(error: impl Into<std::io::Error>) -> LoadError {
-    LoadError::system("talking to the parked service", error)
+    LoadError::system("talking to the frozen service", error)
 }
 
 impl Link {
@@ -70,7 +70,7 @@ impl Link {
         let mut buffer = [0; 8];
         match self.stream.read(&mut buffer) {
             Ok(0) => {
-                return Err(LoadError::Failed("the parked service has closed its connection".to_owned()));
+                return Err(LoadError::Failed("the frozen service has closed its connection".to_owned()));
             }
             Ok(count) => self.received.extend_from_slice(&buffer[..count]),
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}

@@ -119,7 +119,7 @@ def interventions_of(options: ReplicationOptions, first_cpu: int) -> tuple[Inter
 
 def _own(name: str, sentence: str, change: dict[str, Any], known: Mapping[str, object]) -> Intervention:
     if name in known:
-        message = f"`interventions` describes `{name}`, which there is already"
+        message = f"`interventions` describes `{name}`, which already exists"
         raise UsageError(message, hint="give it another name")
     if not change:
         message = f"the intervention `{name}` changes nothing"

@@ -45,7 +45,7 @@ BEFORE: Final = "before"
 BOUND: Final = "fifo"
 """Policy that no other one can beat: what a virtual machine's trials are held against."""
 
-NO_BOUND: Final = f"no trial under {BOUND} at this load, which a virtual machine's trials are held against"
+NO_BOUND: Final = f"no trial under {BOUND} at this load, which is the reference in a virtual machine"
 ONE_TRIAL: Final = "one trial: the interval says nothing about other trials"
 
 
@@ -228,7 +228,7 @@ def _judged(
     """Judge by the interval over the trials; with few of them no trial by itself may say the opposite."""
     ratio = combined(ratios)
     count = len(ratios)
-    few = f"{FEW_UNITS}: {count} trials, {ENOUGH_TRIALS} are needed for a sure interval"
+    few = f"{FEW_UNITS}: {count} trials, {ENOUGH_TRIALS} are needed for a guaranteed interval"
     warnings = (ONE_TRIAL,) if count == 1 else () if count >= ENOUGH_TRIALS else (few,)
     if not cell.is_loaded:
         return steadiness(ratio.low, ratio.high, tolerance), warnings

@@ -55,8 +55,8 @@ def sections(
         Section(
             "predict",
             "Does the model predict?",
-            "What the models say of a replication that none of them has seen, beside what simpler models and "
-            "a simulator's default factors say.",
+            "Predictions of the models for a replication that none of them was fitted to, beside those of "
+            "simpler models and of a simulator's default factors.",
             present(
                 figures.error_figure(findings),
                 tables.PREDICTIONS.build(findings.of("prediction")),

@@ -1,1 +1,1 @@
-"""Executes one run of a replication experiment: the conductor and what it calls."""
+"""Runs one run of a replication experiment: the conductor and what it calls."""

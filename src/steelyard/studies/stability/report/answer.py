@@ -262,4 +262,4 @@ def _control(findings: Sequence[Finding]) -> Statement | None:
 
 def no_answer() -> Statement:
     """Give the sentence for data that allow none of the answers."""
-    return plain("These data do not allow an answer to the question; what they do show stands below.")
+    return plain("These data do not allow an answer to the question; what they do show follows below.")

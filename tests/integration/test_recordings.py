@@ -250,7 +250,7 @@ def test_options_of_recordings_are_refused_elsewhere(
         (["messages", str(path), "--operation", "bcast"], "`--operation bcast`: allowed: `pingpong`"),
         (["messages", str(path), "--link", "fast"], "`--link fast`"),
         (["messages", str(path), "--probes", "a", "--probes", "b"], "2 `--probes` for 1 recordings"),
-        (["messages", str(path), "--column", "n=size"], "`n` is no column of messages"),
+        (["messages", str(path), "--column", "n=size"], "`n` is not a column of messages"),
         (["messages", str(path), "--wide", "n"], "options of tables are for the format `csv`"),
     ):
         assert execute(["import", *words, "--out", str(tmp_path / "r")]) == 2

@@ -1,4 +1,4 @@
-"""How much slower the newest level of a history is than the one it is held against."""
+"""How much slower the newest level of a history is than the one it is compared with."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def slowdown(
     history: SeriesHistory, accepted: Sequence[int] = (), *, is_rate: bool, margin: float
 ) -> float | None:
-    """Give how much slower the newest level is than the one it is held against.
+    """Give how much slower the newest level is than the one it is compared with.
 
     That is the level that was accepted last, or the first; each faster level after it takes its place.
 

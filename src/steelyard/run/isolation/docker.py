@@ -188,7 +188,7 @@ class Docker(Contained):
         return f"a docker container with the host's programs mounted read-only, no network, {rights}"
 
     def examine(self) -> Availability:
-        """Run one run in a container."""
+        """Run one program in a container."""
         if installed("docker") is None:
             return Availability.no("`docker` is not installed", REPAIR)
         return try_worker(self, first_line(["docker", "--version"]), "steelyard doctor")

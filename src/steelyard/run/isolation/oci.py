@@ -45,7 +45,7 @@ class OciRuntime(Contained):
         )
 
     def examine(self) -> Availability:
-        """Run one run in a container."""
+        """Run one program in a container."""
         repair = f"sudo apt-get install {self.name}"
         if installed(self.name) is None:
             return Availability.no(f"`{self.name}` is not installed", repair)

@@ -40,7 +40,7 @@ ArrivalKind = Literal["poisson", "uniform"]
 
 EVERY_POLICY: Final = get_args(PolicyName)
 BASELINE: Final = "none"
-"""Policy without best-effort jobs: what every other one is held against."""
+"""Policy without best-effort jobs: what every other one is compared with."""
 
 MOST_LOAD_PERCENT: Final = 150
 MOST_CPUS: Final = 1024

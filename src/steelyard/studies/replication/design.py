@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from steelyard.studies.replication.options import ReplicationOptions
 
 TWINS: Final = (("e2", "none-baseline"), ("causes", "as-it-is"), ("e1", "invocation-c2"))
-"""Cells that are run twice, by preference: short, and what others are held against."""
+"""Cells that are run twice, by preference: short, and what others are compared with."""
 
 
 def plan_here(options: BaseModel, technologies: Mapping[str, Technology]) -> Plan:

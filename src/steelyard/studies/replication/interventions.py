@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from steelyard.studies.replication.options import ReplicationOptions
 
 AS_IT_IS: Final = "as-it-is"
-"""The program unchanged: what every intervention is held against."""
+"""The program unchanged: what every intervention is compared with."""
 
 RAISED_NICE: Final = -10
 

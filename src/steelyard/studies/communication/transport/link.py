@@ -7,7 +7,7 @@
         link.truth.payload_bytes_per_s
 
 Both sides share the kernel and its clock, so the true offset of their clocks is 0 and the bandwidth is
-what the shaper lets through: what a study finds can be held against the truth. Needs root.
+what the shaper lets through: what a study finds can be compared with the truth. Needs root.
 
 What the kernel cannot do of what was asked, such as a delay without netem, is left out of the link and
 of `Link.truth`, and stands in `Link.missing` with the reason: the bandwidth stays known all the same.

@@ -36,7 +36,7 @@ _SHOWN_LINES: Final = 5
 
 
 class Launches:
-    """Runs runs of the commands on one worker.
+    """Launches the commands on one worker.
 
     Parameters
     ----------

@@ -66,7 +66,7 @@ class Measuring:
     terms : Terms
         How it is measured and what is promised.
     launches : Launches
-        Runs a run.
+        Launches a run.
     recorder : Recorder
         Keeps it.
     clock : BudgetClock or None

@@ -82,6 +82,7 @@ def test_a_damaged_file_is_refused_with_its_line(installed: Beside, tmp_path: Pa
 
 def test_without_the_package_its_results_are_still_read(result: Path) -> None:
     without = Beside(result.parent / "nowhere")
+    without.said(result.parent, "analyse", "five")
     assert "confirmed" in without.said(result.parent, "verify", "five")
     words = ("import", "go-bench", "x", "--out", "r")
     said = without.steelyard(result.parent, *words, allowed=(2,)).stderr

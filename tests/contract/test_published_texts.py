@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import steelyard
+from steelyard.cli.verbs import VERBS
 
 ROOT = Path(__file__).resolve().parents[2]
 VERSION = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]["version"]
@@ -26,6 +27,8 @@ LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)#?([^)\s]*)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 TREES = "benches|crates|docs|examples|fuzz|packaging|scripts|src|tests|workloads"
 PATH = re.compile(rf"`((?:{TREES})/[\w./*-]+)`")
+CALL = re.compile(r"(?:^ {4,}|`)(make|steelyard) ([a-z][\w-]*(?:(?<!-) [a-z][\w-]+)*)", re.MULTILINE)
+"""What a reader is told to type: a target or a verb, in a line of code or between ticks."""
 MODULE = re.compile(r"`steelyard((?:\.\w+)+)`")
 WRITTEN = {"fuzz/corpus", "fuzz/artifacts/TARGET", "src/steelyard/_bin/steelyard-scheduler"}
 """What programs make."""
@@ -94,6 +97,23 @@ def test_paths_and_modules_that_a_page_names_exist(name: str) -> None:
     assert [each for each in MODULE.findall(text) if not is_there(each)] == []
 
 
+@pytest.mark.parametrize("name", TEXTS)
+def test_targets_and_verbs_that_a_page_names_exist(name: str) -> None:
+    targets = set(re.findall(r"^([a-z][\w-]*):", read("Makefile"), re.MULTILINE))
+    for program, words in CALL.findall(read(name)):
+        if program == "make":
+            assert [each for each in words.split() if each not in targets] == [], words
+        else:
+            first, *more = words.split()
+            assert {first, " ".join([first, *more[:1]])} & {*VERBS, "help"}, words
+
+
+def test_make_help_lists_every_target() -> None:
+    listed = subprocess.run(["make", "help"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    targets = re.findall(r"^\.PHONY: ([\w-]+)$", read("Makefile"), re.MULTILINE)
+    assert re.findall(r"^  make ([\w-]+) ", listed, re.MULTILINE) == targets
+
+
 def test_a_path_that_is_gone_is_found() -> None:
     assert [each for each in PATH.findall("`src/steelyard/gone.py`") if not any(ROOT.glob(each))]
     assert MODULE.findall("`steelyard.run.gone`") == [".run.gone"]
@@ -101,6 +121,10 @@ def test_a_path_that_is_gone_is_found() -> None:
     assert is_there(".run.machine.gate")
     assert is_there(".model.run_spec.RunSpec")
     assert is_there(".importers")
+    assert CALL.findall("`make gone now`, or:\n\n    steelyard gone") == [
+        ("make", "gone now"),
+        ("steelyard", "gone"),
+    ]
 
 
 @pytest.mark.needs_validators

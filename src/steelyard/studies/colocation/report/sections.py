@@ -81,7 +81,7 @@ def sections(
         ),
         Section(
             "client",
-            "May the latencies be believed?",
+            "Can the latencies be trusted?",
             "A client that sends late, or that waits for answers before it sends again, hides what it should "
             "measure. A difference as large as that between two equal cells cannot be credited to a policy.",
             present(

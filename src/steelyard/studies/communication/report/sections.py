@@ -89,7 +89,7 @@ def sections(
         ),
         Section(
             "host",
-            "Did the host stay the same, and may the curves be believed?",
+            "Did the host stay the same, and can the curves be trusted?",
             "A model holds in one state of the host; replications of other states have models of their own.",
             present(
                 figures.sequence_figure(shown),

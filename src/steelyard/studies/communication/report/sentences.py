@@ -72,7 +72,7 @@ PHRASING: Final = Phrasing(
         },
         "replications": {
             "differ": "{subject.transport}: odd and even replications differ in {facts.different} of "
-            "{facts.compared} regimes and coefficients by certainly more than "
+            "{facts.compared} regimes and coefficients certainly by more than "
             "{facts.margin_percent:percent}; at most by {estimates.largest}",
             "*": "{subject.transport}: odd and even replications {verdict} within "
             "{facts.margin_percent:percent}, regime by regime; the largest difference is {estimates.largest} "

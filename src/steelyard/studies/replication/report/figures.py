@@ -155,7 +155,7 @@ def cost_figure(shown: Shown) -> Figure | None:
     kinds = list(dict.fromkeys(str(row["kind"]) for row in rows))
     return Figure(
         id="costs",
-        title="What watching costs per call",
+        title="What monitoring costs per call",
         caption="How to read it: the bar is the mean response time with a probe less that without one; the "
         "line is its 95 % interval over launches. Our own recording is the time of a loop whose calls are "
         "kept less that of a loop of which only the whole is timed. What loses records is drawn in grey and "

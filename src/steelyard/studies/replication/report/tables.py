@@ -239,7 +239,7 @@ def _keeping(finding: Finding) -> Finding | None:
 
 COSTS: Final = TableSpec(
     "costs",
-    "What watching costs per call",
+    "What monitoring costs per call",
     (
         text("what", _cost_of(subject("framework"), _our_recording)),
         text("probe", _cost_of(subject("probe"), lambda _: Value("every call"))),

@@ -57,7 +57,10 @@ def test_its_version_and_the_files_are_recorded(result: Path) -> None:
 
 
 DAMAGED = {
-    "cut line": ("BenchmarkSort-8 1468 7125\n", "line 1: `BenchmarkSort-8 1468 7125` is not a result of a benchmark"),
+    "cut line": (
+        "BenchmarkSort-8 1468 7125\n",
+        "line 1: `BenchmarkSort-8 1468 7125` is not a result of a benchmark",
+    ),
     "no count": (
         "\nBenchmarkSort-8 many 7125 ns/op\n",
         "line 2: `BenchmarkSort-8 many 7125 ns/op` is not a result of a benchmark",

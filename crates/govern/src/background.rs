@@ -204,8 +204,5 @@ fn become_command(program: &OsString, words: Vec<OsString>) -> Result<(), Govern
         Errno::ENOENT => ("there is no such program".to_owned(), 127),
         other => (other.desc().to_owned(), 126),
     };
-    Err(GovernError::Command {
-        message: format!("cannot run `{}`: {reason}", shown.display()),
-        exit_code,
-    })
+    Err(GovernError::Command { message: format!("cannot run `{}`: {reason}", shown.display()), exit_code })
 }

@@ -60,7 +60,7 @@ class CellTrials:
     trials : tuple of Observed
         By block; at least one.
     bounds : tuple of Observed
-        In a virtual machine the trials of `BOUND` at this load: what is beside the jobs is compared with them.
+        Trials of `BOUND` at this load in a virtual machine: latencies beside the jobs are compared with them.
     """
 
     policy: str

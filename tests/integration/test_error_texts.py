@@ -374,7 +374,7 @@ def test_a_technology_that_is_not_here_is_named_with_its_repair(
     check_text(capfd.readouterr().err, f"isolation `{absent[0]}` does not work on this machine")
     (here / "bad.toml").write_text(f'{QUICK}isolation = ["{absent[0]}"]\n', encoding="utf-8")
     assert execute(RUN_BAD) == USAGE
-    check_text(capfd.readouterr().err, f"no cell that can be executed here: {absent[0]} is not available")
+    check_text(capfd.readouterr().err, f"no cell that can run here: {absent[0]} is not available")
 
 
 def test_a_cell_this_host_cannot_have_is_named(here: Path, capfd: pytest.CaptureFixture[str]) -> None:

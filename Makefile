@@ -142,7 +142,7 @@ clean: ## remove everything that was built
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .tools/bin/uv:
 	@python3 -m venv .tools || { echo "hint: apt-get install python3-venv" >&2; exit 1; }

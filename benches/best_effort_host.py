@@ -1,6 +1,6 @@
 """A service beside best-effort jobs on this host: alone, disturbed, with each means of `background`.
 
-The service answers requests of a fixed length, sent when they are due; the jobs execute loops on each CPU.
+The service answers requests of a fixed length, sent when they are due; the jobs run loops on each CPU.
 The ways take turns, so that what else happens on the host meets all of them. Needs root, and control groups
 of version 2 for the service's pressure. Quote ratios to `alone`; on a busy host the figures are its own.
 """
@@ -106,7 +106,7 @@ def main() -> None:
     parser.add_argument("--work-us", type=int, default=2000, help="CPU time of a request")
     parser.add_argument("--cpus", type=int, default=len(os.sched_getaffinity(0)))
     options = parser.parse_args()
-    # Once, and the same for all: while jobs execute it would take longer.
+    # Once, and the same for all: while jobs run it would take longer.
     calibration = [LOAD, "calibrate", "--work-us", str(options.work_us)]
     answer = subprocess.run(calibration, check=True, capture_output=True).stdout
     options.iterations = json.loads(answer)["iterations"]

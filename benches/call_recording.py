@@ -29,7 +29,7 @@ FEWEST = 6
 
 
 def time_per_call(configuration: str, calls: int) -> float:
-    """Execute one launch, and give the mean time of its measured calls [ns]."""
+    """Run one launch, and give the mean time of its measured calls [ns]."""
     parameters = {"calls": calls, "warm_up_calls": calls // 2, "depth": 10, "method_ns": 0}
     asked = {
         "format": FORMAT,

@@ -64,7 +64,7 @@ def arguments() -> argparse.Namespace:
 
 
 def execute(options: argparse.Namespace, cpus: int, seed: int, out: Path) -> dict[str, Effect]:
-    """Execute all policies in one guest; a policy whose trial failed is left out, and said."""
+    """Run all policies in one guest; a policy whose trial failed is left out, and said."""
     policies: dict[str, Mapping[str, Any]] = {name: POLICIES[name] for name in options.policies.split(",")}
     policies |= {path.name: peer(path.name) for path in options.peer}
     programs = {LOAD: load_program(), SCHEDULER: SCHEDULER_PROGRAM}
@@ -140,7 +140,7 @@ def is_strict(rows: list[Effect]) -> bool:
 
 
 def main() -> int:
-    """Execute everything, print tables, give the exit code."""
+    """Run everything, print tables, give the exit code."""
     options = arguments()
     counts = [int(word) for word in options.cpus.split(",")]
     found: dict[int, list[dict[str, Effect]]] = defaultdict(list)

@@ -29,7 +29,7 @@ LARGEST = 1e7
 
 
 def record(transport: Mpi, operations: list[tuple[str, int]], cpus: tuple[int, int]) -> tuple[Trace, float]:
-    """Execute a plan; give the trace and the time from the start of the command to its end [s]."""
+    """Run a plan; give the trace and the time from the start of the command to its end [s]."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         lines = "".join(f"{op},{size}\n" for op, size in operations)

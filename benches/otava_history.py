@@ -1,6 +1,6 @@
 """What Apache Otava finds in histories as those of `test_history_power`, for the guide to histories.
 
-It pins other versions of packages than Steelyard, so it is executed by itself:
+It pins other versions of packages than Steelyard, so it is run by itself:
 ``uv run --no-project --with apache-otava==0.8.0 python benches/otava_history.py``.
 """
 

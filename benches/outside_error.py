@@ -1,6 +1,6 @@
 """Outside-versus-own error of Steelyard and its peers, interleaved in one process.
 
-Every contestant executes the calibration program, which knows its own time from its first to its
+Every contestant runs the calibration program, which knows its own time from its first to its
 last instruction; the error is what the contestant adds. Figures are printed in ms and as ratios
 to Steelyard's sandbox; quote the ratios.
 """

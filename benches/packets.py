@@ -1,6 +1,6 @@
 """The packet pipeline beside channels, pools and a C program, interleaved in one execution.
 
-For each mean work and number of workers, every program executes once per round, in an order that rotates;
+For each mean work and number of workers, every program runs once per round, in an order that rotates;
 a ratio is the median over rounds of what two programs did in the same round, so that a machine that is
 slower for a while slows both. Its limits are the least and the largest of these ratios: they contain the
 median ratio with probability 1 - 2^(1 - rounds). Where they contain 1, nothing is claimed.

@@ -75,7 +75,7 @@ class Peer(ABC):
 
     @abstractmethod
     def execute(self, command: list[str]) -> Execution:
-        """Execute once."""
+        """Run once."""
 
 
 class Resident:

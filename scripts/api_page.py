@@ -17,7 +17,7 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "api.md"
 HEAD = """\
 # Python interface
 
-Written by `scripts/api_page.py` from the docstrings, which `make check` compares; tests execute the examples.
+Written by `scripts/api_page.py` from the docstrings, which `make check` compares; tests run the examples.
 """
 CONTENT = {
     "Results": {

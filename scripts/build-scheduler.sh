@@ -1,6 +1,6 @@
 #!/bin/bash
 # Build the best-effort scheduling class with its loader as one static program, and put it beside the others.
-# With `test`: execute its unit tests instead, which need neither root nor sched_ext.
+# With `test`: run its unit tests instead, which need neither root nor sched_ext.
 set -eu
 cd "$(dirname "$0")/.."
 

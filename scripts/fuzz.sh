@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Executes every fuzz target, and the property tests with new examples, for so many seconds: scripts/fuzz.sh [SECONDS].
+# Runs every fuzz target, and the property tests with new examples, for so many seconds: scripts/fuzz.sh [SECONDS].
 # What breaks is kept under fuzz/artifacts, or named with the seed of its examples.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -47,6 +47,6 @@ while ((SECONDS < end)); do
 done
 if ((${#failed[@]})); then
     echo "error: broken: ${failed[*]}" >&2
-    echo "hint: execute one again with: RUSTC_BOOTSTRAP=1 cargo fuzz run TARGET fuzz/artifacts/TARGET/FILE" >&2
+    echo "hint: run one again with: RUSTC_BOOTSTRAP=1 cargo fuzz run TARGET fuzz/artifacts/TARGET/FILE" >&2
     exit 1
 fi

@@ -1,8 +1,8 @@
 """Record the page template of this version, and keep packages of it in `tests/fixtures/packages`.
 
 What is kept of a release is never written again: later versions must confirm it. Until the version in
-Cargo.toml is released, execute this after every change of the template, the analysis or the package's texts.
-Packages of real runs are analysed, reported and packed again; studies that are named are executed before.
+Cargo.toml is released, run this after every change of the template, the analysis or the package's texts.
+Packages of real runs are analysed, reported and packed again; studies that are named are run before.
 """
 
 from __future__ import annotations

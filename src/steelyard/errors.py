@@ -126,5 +126,5 @@ def unwritable(path: object, error: OSError, hint: str) -> DataError:
     reason = error.strerror or str(error)
     if error.errno in _NO_ROOM:
         hint = f"free space on the file system of `{path}`, then repeat the command"
-        return DataError(f"`{path}` cannot be written: {reason}", hint=hint, code="data.disk-full")
-    return DataError(f"`{path}` cannot be written: {reason}", hint=hint, code="data.unwritable")
+        return DataError(f"cannot write `{path}`: {reason}", hint=hint, code="data.disk-full")
+    return DataError(f"cannot write `{path}`: {reason}", hint=hint, code="data.unwritable")

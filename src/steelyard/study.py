@@ -20,7 +20,7 @@ Its parts are modules of the package, loaded when they are used:
 ``report``    ``build(result)`` gives the page
 ============  =============================================================================
 
-A study without ``design`` is analysed and reported, never executed. What else a study does stands in
+A study without ``design`` is analysed and reported, never run. What else a study does stands in
 fields of `Study`.
 """
 
@@ -87,13 +87,13 @@ class Study:
         Package of its parts, see the text of this module.
     duration : str or None
         ``module:function`` in the package, for a study that knows how long it takes before anything is
-        executed. It takes the plan, and gives seconds, or ``None``.
+        run. It takes the plan, and gives seconds, or ``None``.
     run_inputs : str or None
         ``module:function``, for runs that read files of their own or need something around
         them. It takes the plan, and gives a context manager that makes and removes what is needed and gives
         what lays files into the folder of a batch.
     selection : str or None
-        ``module:function``, for a study that decides while it is executed which runs are still wanted. It
+        ``module:function``, for a study that decides while it is run which runs are still wanted. It
         takes the plan and the result folder, and gives a context manager of a `Selection`.
     follow_up : str or None
         ``module:function``, for a study whose findings lead to something more that is recorded. It takes the
@@ -151,7 +151,7 @@ class Study:
 
     @property
     def can_be_run(self) -> bool:
-        """Whether there is something to execute, and not only results to analyse."""
+        """Whether there is something to run, and not only results to analyse."""
         return find_spec(f"{self.package}.design") is not None
 
     @property
@@ -198,7 +198,7 @@ class Study:
         return planned
 
     def seconds(self, plan: Plan) -> float | None:
-        """Give the expected time of executing a plan [s]; ``None`` if it is unknown."""
+        """Give the expected time of running a plan [s]; ``None`` if it is unknown."""
         expected: float | None = None if self.duration is None else self._named(self.duration)(plan)
         return expected
 

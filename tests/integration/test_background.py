@@ -159,7 +159,7 @@ def test_what_cannot_be_executed_has_the_exit_code_of_a_shell(tmp_path: Path) ->
     plain.write_text("")
     refused = execute(*steelyard("background", "--", str(plain)))
     assert refused.returncode == 126
-    assert f"`{plain}` cannot be executed" in refused.stderr
+    assert f"cannot run `{plain}`" in refused.stderr
 
 
 def test_a_level_that_cannot_be_had_is_refused_before_anything_begins() -> None:

@@ -123,7 +123,7 @@ def test_a_study_whose_module_fails_is_named_and_hurts_no_other(tmp_path: Path) 
     assert REMOVE in done.stderr
     done = steelyard(tmp_path, "run", "stability", "--transport", "tcp")
     assert done.returncode == 2
-    assert "it is of `communication`" in done.stderr
+    assert "it belongs to `communication`" in done.stderr
     assert steelyard(tmp_path, "run", "stability", "--help").returncode == 0
 
 

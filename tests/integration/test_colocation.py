@@ -1,4 +1,4 @@
-"""The colocation study end to end with real programs: plan, execute, record, report, verify, resume."""
+"""The colocation study end to end with real programs: plan, run, record, report, verify, resume."""
 
 from __future__ import annotations
 

@@ -226,7 +226,7 @@ def test_overload_is_named_instead_of_a_mean(tmp_path: Path) -> None:
     assert _value(_of(found, "isolation", "be"), "slope_beside") == pytest.approx(0.1, abs=0.02)
     assert _value(_of(found, "isolation", "weights"), "slope_beside") == pytest.approx(0.43, abs=0.06)
     text = " ".join(statement.text for statement in build(tmp_path / "result").answer)
-    assert "more is asked for than the CPUs can do" in text
+    assert "the requests need more than the CPUs can do" in text
 
 
 def test_a_queue_that_grows_beside_the_jobs_only_is_not_isolated(tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ def test_a_guest_that_had_not_settled_says_nothing_of_its_policy(tmp_path: Path)
     verdicts = {each.subject["policy"]: each.verdict for each in found.of("isolation")}
     assert verdicts == {"weights": "not settled", "nice": "not isolated", "fifo": "the bound"}
     text = " ".join(statement.text for statement in build(tmp_path / "result").answer)
-    assert "had not settled, and nothing is said of the policy" in text
+    assert "had not settled, so there is no verdict on the policy" in text
 
 
 def test_a_guest_shows_the_others_against_fifo_and_fifo_against_nothing(tmp_path: Path) -> None:

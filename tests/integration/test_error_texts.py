@@ -137,11 +137,11 @@ CASES: dict[str, tuple[Damage, tuple[str, ...], int, str]] = {
     "no command": (nothing, ("measure",), USAGE, "needs a command"),
     "no input": (nothing, ("measure", "--input", "x", "--", "true"), USAGE, "`--input x`"),
     "no variable": (nothing, ("measure", "--environment", "NO_SUCH", "--", "true"), USAGE, "`NAME=VALUE`"),
-    "no program": (nothing, ("measure", "--", "./no/such"), RUNS, "`./no/such` was not executed.*ENOENT"),
+    "no program": (nothing, ("measure", "--", "./no/such"), RUNS, "cannot run `./no/such`.*ENOENT"),
     "not in PATH": (nothing, ("measure", "--", "no-such-program"), RUNS, "not found in `PATH`"),
     "not executable": (nothing, ("measure", "--", "./s.toml"), RUNS, "EACCES"),
     "a folder": (nothing, ("measure", "--", "./empty"), RUNS, "EACCES"),
-    "study file absent": (nothing, PLAN_BAD, USAGE, "`bad.toml` cannot be read: No such file"),
+    "study file absent": (nothing, PLAN_BAD, USAGE, "cannot read study file `bad.toml`: No such file"),
     "study file is a folder": (lambda f: (f / "bad.toml").mkdir(), RUN_BAD, USAGE, "Is a directory"),
     "study file not UTF-8": (
         study_file(b'study = "\xff"'),
@@ -175,7 +175,7 @@ CASES: dict[str, tuple[Damage, tuple[str, ...], int, str]] = {
         USAGE,
         "`workers` has no number above 1",
     ),
-    "no file": (nothing, IMPORT, DATA, "`t.csv` cannot be read: No such file"),
+    "no file": (nothing, IMPORT, DATA, "cannot read `t.csv`: No such file"),
     "empty file": (written("t.csv", ""), IMPORT, DATA, "`t.csv` is empty"),
     "not UTF-8": (written("t.csv", b"bare,\xff\n"), IMPORT, DATA, "line 1: byte 0xff is not UTF-8"),
     "too few columns": (written("t.csv", "bare,1\n"), IMPORT, DATA, "line 1: 2 columns; expected 9"),
@@ -196,24 +196,29 @@ CASES: dict[str, tuple[Damage, tuple[str, ...], int, str]] = {
         written("t.csv", ROW.format(iteration=1)),
         ("import", "recodex", "t.csv", "--out", "/proc/new"),
         DATA,
-        "`/proc/new` cannot be written",
+        "cannot write `/proc/new`",
     ),
     "run out not writable": (
         nothing,
         ("run", "stability", "--study-file", "s.toml", "--out", "/proc/new"),
         DATA,
-        "`/proc/new` cannot be written",
+        "cannot write `/proc/new`",
     ),
     "run out is a file": (
         nothing,
         ("run", "stability", "--study-file", "s.toml", "--out", "s.toml"),
         DATA,
-        "`s.toml` cannot be written: File exists",
+        "cannot write `s.toml`: File exists",
     ),
-    "export out not writable": (nothing, ("export", "r", "--out", "/proc/x.csv"), DATA, "cannot be written"),
+    "export out not writable": (
+        nothing,
+        ("export", "r", "--out", "/proc/x.csv"),
+        DATA,
+        "cannot write `/proc/x",
+    ),
     "export out is a folder": (nothing, ("export", "r", "--out", "empty"), DATA, "Is a directory"),
     "nothing to resume": (nothing, ("run", "stability", "--out", "empty", "--resume"), USAGE, "`plan.json`"),
-    "folder in use": (nothing, ("run", "stability", "--out", "r"), USAGE, "holds a study already"),
+    "folder in use": (nothing, ("run", "stability", "--out", "r"), USAGE, "`r` already holds a study"),
     **{
         f"{verb} of no result": (nothing, (verb, "empty"), DATA, "`empty/.*` does not exist")
         for verb in ("analyse", "report", "verify", "export")
@@ -222,7 +227,7 @@ CASES: dict[str, tuple[Damage, tuple[str, ...], int, str]] = {
         lambda f: (shutil.rmtree(f / "r/figures", ignore_errors=True), (f / "r/figures").touch()),
         ("report", "r"),
         DATA,
-        "`r/figures` cannot be written",
+        "cannot write `r/figures`",
     ),
     "analyse into a file": (
         lambda f: (shutil.rmtree(f / "r/tables"), (f / "r/tables").touch()),
@@ -266,7 +271,7 @@ CASES: dict[str, tuple[Damage, tuple[str, ...], int, str]] = {
         nothing,
         ("compare-results", "r", "s.toml"),
         DATA,
-        "`s.toml` is refused: it is no ZIP",
+        "`s.toml` is refused: it is not a ZIP",
     ),
     **{
         f"{verb} with {what} plan": (damage, words, DATA, part)
@@ -369,7 +374,7 @@ def test_a_technology_that_is_not_here_is_named_with_its_repair(
     check_text(capfd.readouterr().err, f"isolation `{absent[0]}` does not work on this machine")
     (here / "bad.toml").write_text(f'{QUICK}isolation = ["{absent[0]}"]\n', encoding="utf-8")
     assert execute(RUN_BAD) == USAGE
-    check_text(capfd.readouterr().err, f"no cell that can be executed here: {absent[0]} is not available")
+    check_text(capfd.readouterr().err, f"no cell that can run here: {absent[0]} is not available")
 
 
 def test_a_cell_this_host_cannot_have_is_named(here: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""The examples of docs/guides/fit.md are executed as they stand."""
+"""The examples of docs/guides/fit.md are run as they stand."""
 
 from __future__ import annotations
 

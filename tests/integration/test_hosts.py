@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SERVER = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin")
 pytestmark = [pytest.mark.needs_root, pytest.mark.needs_tc]
 
-# Executed on side a: looks at the hosts, then executes a command on each.
+# Run on side a: looks at the hosts, then runs a command on each.
 VISITOR = """
 import json, subprocess, sys
 from pathlib import Path
@@ -152,7 +152,7 @@ def test_what_keeps_a_host_from_being_used_is_said_with_the_next_step(server: Se
     assert unknown["hint"] == f"accept the key of the host once: ssh {address} true"
     server.write_client(known=True, key="host_key")
     denied = server.visit()
-    assert f"host `{address}` cannot be reached by ssh without a password" in str(denied["error"])
+    assert f"cannot reach host `{address}` by ssh without a password" in str(denied["error"])
     assert denied["hint"] == f"allow your key there: ssh-copy-id {address}"
     server.write_client(known=True, key="client_key")
     absent = server.visit("no-such-program")

@@ -298,7 +298,7 @@ def test_without_the_separator_an_option_is_nobodys(
 ) -> None:
     assert execute(["measure", *words]) == 2
     error = capfd.readouterr().err
-    assert "`--` must stand before it" in error
+    assert "put `--` before it" in error
     assert "hint: steelyard measure [options] -- program [arguments]" in error
 
 

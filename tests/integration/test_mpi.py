@@ -309,8 +309,8 @@ def test_a_wrong_plan_is_refused_with_its_line(text: str, complaint: str, tmp_pa
 @pytest.mark.parametrize(
     ("content", "status", "complaint"),
     [
-        (None, 2, "cannot be opened"),
-        ("host.invalid\nother.invalid\n", 4, "a host cannot be reached"),
+        (None, 2, "cannot open the hostfile"),
+        ("host.invalid\nother.invalid\n", 4, "cannot reach a host"),
     ],
     ids=["missing", "unknown-host"],
 )

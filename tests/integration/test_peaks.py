@@ -96,9 +96,9 @@ def test_runs_of_a_cell_are_observations_and_the_warm_up_is_left_out(
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["EMPTY"], 5, "holds no calls"),
-        (["nowhere"], 2, "is no folder"),
-        (["EMPTY", "--threshold", "mean"], 2, "none of `robust`"),
+        (["EMPTY"], 5, "has no calls"),
+        (["nowhere"], 2, "is not a folder"),
+        (["EMPTY", "--threshold", "mean"], 2, "`--threshold mean`: allowed: `robust`"),
     ],
 )
 def test_a_wrong_request_says_what_to_do(

@@ -124,7 +124,7 @@ def _processes(key: str) -> list[int]:
 def _refuse_what_is_wrong(place: Place, folder: Path) -> None:
     with pytest.raises(RunError, match="left no file `absent`"):
         place.get("absent", folder / "absent")
-    with pytest.raises(RunError, match="`a-b` is no name of an environment variable"):
+    with pytest.raises(RunError, match="`a-b` is not a name of an environment variable"):
         place.start(("true",), log=folder / "log", environment={"a-b": ""})
     with pytest.raises(RunError, match="leads out of the folder"):
         place.path("../x")

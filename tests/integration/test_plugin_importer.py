@@ -57,12 +57,15 @@ def test_its_version_and_the_files_are_recorded(result: Path) -> None:
 
 
 DAMAGED = {
-    "cut line": ("BenchmarkSort-8 1468 7125\n", "line 1: `BenchmarkSort-8 1468 7125` is no result"),
+    "cut line": (
+        "BenchmarkSort-8 1468 7125\n",
+        "line 1: `BenchmarkSort-8 1468 7125` is not a result of a benchmark",
+    ),
     "no count": (
         "\nBenchmarkSort-8 many 7125 ns/op\n",
-        "line 2: `BenchmarkSort-8 many 7125 ns/op` is no result",
+        "line 2: `BenchmarkSort-8 many 7125 ns/op` is not a result of a benchmark",
     ),
-    "no number": ("BenchmarkSort-8 1468 x ns/op\n", "line 1: `x` are not all numbers"),
+    "no number": ("BenchmarkSort-8 1468 x ns/op\n", "line 1: `x` should be numbers"),
     "negative": ("BenchmarkSort-8 1468 -1 ns/op\n", "line 1: a time is negative"),
     "json": ('{"Action":"start"}\n', "line 1: is JSON of `go test -json`"),
     "nothing": ("PASS\n", "no value in the file"),
@@ -82,6 +85,7 @@ def test_a_damaged_file_is_refused_with_its_line(installed: Beside, tmp_path: Pa
 
 def test_without_the_package_its_results_are_still_read(result: Path) -> None:
     without = Beside(result.parent / "nowhere")
+    without.said(result.parent, "analyse", "five")
     assert "confirmed" in without.said(result.parent, "verify", "five")
     words = ("import", "go-bench", "x", "--out", "r")
     said = without.steelyard(result.parent, *words, allowed=(2,)).stderr
@@ -105,7 +109,7 @@ def test_processes_and_odd_names_are_kept_apart(installed: Beside, tmp_path: Pat
     assert (summary["cells"], summary["runs"], summary["measurements"]) == (2, 3, 4)
     assert summary["notes"] == [
         "benchmarks that failed, left out: 1",
-        "values that are no finite number, left out: 1",
+        "values that are not finite, left out: 1",
     ]
     plan = json.loads((tmp_path / "r" / "plan.json").read_text(encoding="utf-8"))
     assert [each["levels"]["workload"] for each in plan["cells"]] == ["a.org/x.One", "a.org/x.One/k=2/plain"]

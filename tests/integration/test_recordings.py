@@ -127,7 +127,7 @@ def test_two_imports_are_compared_like_measured_results(
     other = tmp_path / "r"
     analysed(other, "messages", str(write_legs(tmp_path / "3.csv", 1500, 3)))
     assert execute(["compare-results", str(two[0]), str(other)]) == 0
-    assert "messages: nothing is surely different" in capsys.readouterr().out
+    assert "messages: nothing is certainly different" in capsys.readouterr().out
 
 
 def test_without_probes_one_way_times_are_withheld_and_the_rest_is_said(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_calls_alone_are_refused_with_what_is_there(
     path.write_text("op,size,time_us\n" + "test,1,2.5\n" * 40, encoding="utf-8")
     assert execute(["import", "messages", str(path), "--out", str(tmp_path / "r")]) == 0
     assert execute(["analyse", str(tmp_path / "r")]) == 6
-    assert "no recording that a model can be fitted to: 40 of `test`" in capsys.readouterr().err
+    assert "no recording to fit a model to: 40 of `test`" in capsys.readouterr().err
 
 
 def test_options_of_recordings_are_refused_elsewhere(
@@ -250,7 +250,7 @@ def test_options_of_recordings_are_refused_elsewhere(
         (["messages", str(path), "--operation", "bcast"], "`--operation bcast`: allowed: `pingpong`"),
         (["messages", str(path), "--link", "fast"], "`--link fast`"),
         (["messages", str(path), "--probes", "a", "--probes", "b"], "2 `--probes` for 1 recordings"),
-        (["messages", str(path), "--column", "n=size"], "`n` is no column of messages"),
+        (["messages", str(path), "--column", "n=size"], "`n` is not a column of messages"),
         (["messages", str(path), "--wide", "n"], "options of tables are for the format `csv`"),
     ):
         assert execute(["import", *words, "--out", str(tmp_path / "r")]) == 2

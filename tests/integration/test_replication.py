@@ -1,4 +1,4 @@
-"""A replication study of real programs: executed, killed, resumed."""
+"""A replication study of real programs: run, killed, resumed."""
 
 from __future__ import annotations
 

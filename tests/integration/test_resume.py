@@ -91,7 +91,7 @@ EXITING = 0x4
 
 
 def _alive(processes: list[int]) -> list[int]:
-    """Give those that still execute.
+    """Give those that still run.
 
     The first process of a pid namespace stays on its way out until whoever inherited its dead has reaped
     them, which the host's first process does when it likes.

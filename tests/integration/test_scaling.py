@@ -190,8 +190,8 @@ def test_a_killed_study_is_resumed_by_the_same_request_only(
     ("words", "said"),
     [
         (["run", "scaling", "--command", "prog"], "no place for the number of workers"),
-        (["run", "scaling", "--baseline", "prog"], "none is given"),
-        (["run", "stability", "--command", "prog {workers}"], "it is of `scaling`"),
+        (["run", "scaling", "--baseline", "prog"], "`--baseline prog` needs `--command`, which is missing"),
+        (["run", "stability", "--command", "prog {workers}"], "it belongs to `scaling`"),
     ],
 )
 def test_wrong_requests_are_answered(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -284,7 +284,7 @@ def test_what_the_tables_do_not_say_is_stated(tmp_path: Path, capsys: pytest.Cap
     Path(path).write_text(text, encoding="utf-8")
     out = ["--out", str(tmp_path / "r")]
     assert execute(["import", "packets", path, *out, "--depth", "8"]) == 5
-    assert "no column `S`; say it with `--strategy`" in capsys.readouterr().err
+    assert "no column `S`; state it with `--strategy`" in capsys.readouterr().err
     facts = ["--depth", "8", "--strategy", "A", "--cores", "14"]
     assert execute(["import", "packets", path, *out, *facts]) == 0
     plan = read_plan(tmp_path / "r/plan.json")
@@ -304,7 +304,7 @@ def test_what_the_tables_do_not_say_is_stated(tmp_path: Path, capsys: pytest.Cap
         (["recodex", "--depth", "2"], "`--depth` is for the format `packets`"),
         (["packets", "--cores", "0"], "allowed: a whole number from 1"),
         (["packets", "--strategy", "X"], "allowed: `L` LockFree"),
-        (["packets", "--depth", "8"], "`--depth` is given, and the column `D` says it"),
+        (["packets", "--depth", "8"], "`--depth` is given, but the column `D` states it"),
     ],
 )
 def test_facts_that_do_not_fit_are_refused(

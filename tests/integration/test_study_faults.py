@@ -109,7 +109,7 @@ def test_a_study_stopped_while_it_is_planned_leaves_nothing_to_resume(
         env=env,
     )
     assert done.returncode == 130, done.stderr
-    assert "interrupted before anything was executed" in done.stderr
+    assert "interrupted before the first run" in done.stderr
     assert "hint: repeat the command" in done.stderr
     assert execute([*words, "--no-analyse"], env).returncode == 0
     assert len(completed(tmp_path / "r")) == 2
@@ -129,7 +129,7 @@ def test_two_studies_in_one_folder_are_refused_and_the_first_is_unharmed(
         for second in (words, [*words, "--resume"], ["run", "stability", "--quick", "--out", result]):
             refused = execute(second, env)
             assert refused.returncode == 5, refused.stderr
-            assert f"another process executes a study in `{result}`" in refused.stderr
+            assert f"another process is running a study in `{result}`" in refused.stderr
             assert "hint: wait for it, or give another folder with --out" in refused.stderr
         first.send_signal(signal.SIGCONT)
         _, error = first.communicate(timeout=120)
@@ -147,14 +147,14 @@ def test_a_study_is_resumed_only_by_the_request_it_was_begun_with(
     plan = (result / "plan.json").read_bytes()
     begun_again = execute(words, env)
     assert begun_again.returncode == 2
-    assert f"`{result}` holds a study already" in begun_again.stderr
+    assert f"`{result}` already holds a study" in begun_again.stderr
     for change, reason in (
         (["--seed", 8], "`seed` was 7 and is 8"),
         ([], "`seed` was 7 and is 1"),
     ):
         refused = execute([*words, "--resume", *change], env)
         assert refused.returncode == 5, refused.stderr
-        assert f"was begun with another request: {reason}" in refused.stderr
+        assert f"was started with a different request: {reason}" in refused.stderr
         assert "hint: `steelyard run stability --out" in refused.stderr
     write_study_file(tmp_path, blocks=3, iterations=2)
     refused = execute([*words, "--resume", "--seed", SEED], env)

@@ -141,7 +141,7 @@ def test_a_study_binds_memory_to_the_nodes_of_the_workers_cpus(tmp_path: Path) -
             open_session(tmp_path / "logs", sweep_all) as session,
         ):
             if options.nodes_of is None:
-                with pytest.raises(RunError, match="nobody said which memory nodes"):
+                with pytest.raises(RunError, match="the memory nodes of this host are not configured"):
                     execute(plan, session, ledger, options)
             else:
                 assert execute(plan, session, ledger, options).statuses == {"completed": 2}

@@ -189,7 +189,7 @@ def test_figures_are_written(page: Page, tmp_path: Path) -> None:
 def test_markdown_says_the_same_and_no_markup_survives(page: Page) -> None:
     text = render_markdown(page)
     assert "<script>" not in text
-    assert "carry 4 workers" in text
+    assert "support 4 workers" in text
     assert text.count("![") == len(page.figures())
 
 

@@ -203,7 +203,7 @@ def test_what_a_container_would_execute_is_named_though_only_its_author_can_say_
     hashes_made_again(forged)
     assert execute(["verify", str(forged)]) == 0
     said = capsys.readouterr().err
-    assert f"`Containerfile`: its base image `{other}`, which its container executes" in said
+    assert f"`Containerfile`: its base image `{other}`, which its container runs" in said
 
 
 def test_what_an_author_says_is_carried_into_every_text(

@@ -75,7 +75,7 @@ impl Step {
         let size = u32::try_from(word & 0x00ff_ffff_ffff_ffff);
         match (operation, size) {
             (Some(operation), Ok(size)) => Ok(Self { operation, size }),
-            _ => Err(CommError::Disagreement(format!("{word:#x} is no step of a plan"))),
+            _ => Err(CommError::Disagreement(format!("{word:#x} is not a step of a plan"))),
         }
     }
 }

@@ -165,7 +165,7 @@ fn sentence(report: &Report, class: &ClassState) -> String {
             format!("steelyard: best-effort by the class `{name}`: {how}")
         }
         (Level::None, _) => {
-            format!("steelyard: executed like any other command: {}", report.missing.join("; "))
+            format!("steelyard: run like any other command: {}", report.missing.join("; "))
         }
         (_, _) => {
             let governed = if report.is_governed { "governed" } else { "not governed" };
@@ -204,8 +204,5 @@ fn become_command(program: &OsString, words: Vec<OsString>) -> Result<(), Govern
         Errno::ENOENT => ("there is no such program".to_owned(), 127),
         other => (other.desc().to_owned(), 126),
     };
-    Err(GovernError::Command {
-        message: format!("`{}` cannot be executed: {reason}", shown.display()),
-        exit_code,
-    })
+    Err(GovernError::Command { message: format!("cannot run `{}`: {reason}", shown.display()), exit_code })
 }

@@ -47,7 +47,7 @@ Options:
   --park-limit-ms N      longest time without any progress, 100 to 600000 [10000]
   --blink-ms N           how long parked commands then run, 1 to 1000 [50]
 
-Exit codes: 0 done, 2 wrong request, 3 this host or user cannot do it, 126 the command cannot be executed,
+Exit codes: 0 done, 2 wrong request, 3 this host or user cannot do it, 126 the command cannot be run,
 127 there is no such command; otherwise the command's own.
 
 Examples:
@@ -79,7 +79,7 @@ pub fn execute(words: &[OsString], stdout: &mut dyn Write) -> Result<u8, GovernE
         "restore" => restore(given, stdout),
         other => {
             let verbs = "`background`, `start`, `stop`, `status`, `restore`";
-            Err(GovernError::usage(format!("`{other}` is no verb; allowed: {verbs}")))
+            Err(GovernError::usage(format!("`{other}` is not a verb; allowed: {verbs}")))
         }
     }
 }

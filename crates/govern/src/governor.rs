@@ -34,7 +34,7 @@ pub(crate) fn govern(task: &Task, ready: &mut dyn Write) -> Result<(), GovernErr
     let throttle = Throttle::new(&task.home);
     if !throttle.has_quota() && throttle.freezer_version().is_none() {
         let message = "there is neither a quota nor a freezer for best-effort commands here";
-        let hint = "execute as root, or inside `systemd-run --user --scope -p Delegate=yes`";
+        let hint = "run as root, or inside `systemd-run --user --scope -p Delegate=yes`";
         return Err(GovernError::capability(message, hint));
     }
     let watch = Watch::new(&task.services, &task.home, task.settings.high)?;

@@ -112,7 +112,7 @@ impl Home {
     /// kernel refuses.
     pub fn weaken(&self) -> Result<String, GovernError> {
         let Some(cpu) = &self.cpu else {
-            return Err(GovernError::capability("no group with a CPU controller", "execute as root"));
+            return Err(GovernError::capability("no group with a CPU controller", "run as root"));
         };
         let version = cpu.version.number();
         let idle = cpu.path.join("cpu.idle");

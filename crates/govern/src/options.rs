@@ -19,7 +19,7 @@ impl Given {
         let mut words = words.iter();
         while let Some(word) = words.next() {
             let Some(text) = word.to_str() else {
-                return Err(GovernError::usage(format!("`{}` is no option", word.display())));
+                return Err(GovernError::usage(format!("`{}` is not an option", word.display())));
             };
             if text == "--" {
                 given.command = words.cloned().collect();
@@ -27,7 +27,7 @@ impl Given {
             }
             if !text.starts_with("--") {
                 return Err(GovernError::usage(format!(
-                    "`{text}` is no option; a command stands behind `--`"
+                    "`{text}` is not an option; a command stands behind `--`"
                 )));
             }
             if flags.contains(&text) {
@@ -37,7 +37,7 @@ impl Given {
             let value =
                 words.next().and_then(|value| value.to_str()).filter(|value| !value.starts_with("--"));
             let Some(value) = value else {
-                return Err(GovernError::usage(format!("`{text}` lacks its value, or is no option")));
+                return Err(GovernError::usage(format!("`{text}` has no value, or is not an option")));
             };
             given.options.push((text.to_owned(), Some(value.to_owned())));
         }
@@ -105,8 +105,8 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         let problem = |text: &str| read(text).unwrap_err().to_string();
-        assert!(problem("make").contains("`make` is no option"));
-        assert!(problem("--require -- make").contains("`--require` lacks its value"));
+        assert!(problem("make").contains("`make` is not an option"));
+        assert!(problem("--require -- make").contains("`--require` has no value"));
         let mut given = read("--calm-ms 9 --color red").unwrap();
         let error = given.number("--calm-ms", 10.0, 20.0).unwrap_err().to_string();
         assert_eq!(error, "`--calm-ms 9`: allowed: 10 to 20");

@@ -84,7 +84,7 @@ pub fn execute(words: &[String], stdout: &mut dyn Write) -> Result<(), LoadError
         Some("park") => crate::freeze::command(rest),
         Some("park-work") => crate::freeze::work_command(rest),
         Some("calibrate") => calibrate_work(rest, stdout),
-        Some(other) => Err(LoadError::usage(format!("`{other}` is no command; allowed: {COMMANDS}"))),
+        Some(other) => Err(LoadError::usage(format!("`{other}` is not a command; allowed: {COMMANDS}"))),
         None => Err(LoadError::usage(format!("a command is missing; allowed: {COMMANDS}"))),
     }
 }

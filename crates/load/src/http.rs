@@ -87,7 +87,7 @@ impl<'bytes> Message<'bytes> {
         }
         let Some(text) = self.field("content-length")? else { return Ok(0) };
         if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(Malformed("400 Bad Request: a length that is no number"));
+            return Err(Malformed("400 Bad Request: a length that is not a number"));
         }
         match text.parse() {
             Ok(length) if length <= BODY_BYTES => Ok(length),
@@ -124,7 +124,7 @@ pub(crate) fn parse_request(bytes: &[u8]) -> Parsed<Request> {
         return Err(Malformed("405 Method Not Allowed: only POST"));
     }
     let seq = message.field("x-request")?.map_or(Ok(0), str::parse);
-    let seq = seq.map_err(|_| Malformed("400 Bad Request: `X-Request` is no number"))?;
+    let seq = seq.map_err(|_| Malformed("400 Bad Request: `X-Request` is not a number"))?;
     Ok(Some((Request { seq, is_long }, length)))
 }
 
@@ -172,7 +172,7 @@ pub(crate) fn parse_answer(bytes: &[u8]) -> Parsed<Answer> {
         return Err(Malformed("an answer other than `HTTP/1.1 200`"));
     }
     let body: Value =
-        serde_json::from_slice(message.body).map_err(|_| Malformed("an answer that is no JSON"))?;
+        serde_json::from_slice(message.body).map_err(|_| Malformed("an answer that is not JSON"))?;
     let number = |name: &str| body[name].as_u64().ok_or(Malformed("an answer that lacks a number"));
     let answer = Answer {
         seq: u32::try_from(number("seq")?).map_err(|_| Malformed("an answer with an unknown number"))?,

@@ -34,7 +34,7 @@ _NEGATIVE_AMOUNT = re.compile(r"-\d[\d.]*[A-Za-z%]+")
 
 
 class _Process:
-    """When this process was started, where it executes one command line and nothing else."""
+    """When this process was started, where it runs one command line and nothing else."""
 
     began_s: float | None = None
 
@@ -159,8 +159,8 @@ def overview() -> str:
         "Start here:\n"
         "  steelyard doctor                    is this machine fit to measure on?\n"
         "  steelyard measure -- sleep 0.1      what does one command use?\n"
-        "  steelyard compare ./old ./new       which is faster, and how surely?\n"
-        "  steelyard run stability --quick     how many workers before timings go bad?\n\n"
+        "  steelyard compare ./old ./new       which is faster, and how certain is that?\n"
+        "  steelyard run stability --quick     how many workers before timings become unreliable?\n\n"
         "`steelyard help VERB` explains a verb with examples, `steelyard help run STUDY` a study's options.\n"
         "`steelyard --install-completion` lets bash, zsh or fish complete verbs and options.\n"
     )
@@ -252,7 +252,7 @@ def _require_separator(app: App, name: str, words: Sequence[str]) -> None:
         _, bound, _ = app.parse_args(words[: _separator(words)], exit_on_error=False, print_error=False)
         if bound.args:
             message = (
-                f"`{bound.args[0]}` stands before `--`, where only options of `steelyard {name}` may stand"
+                f"`{bound.args[0]}` is before `--`, where only options of `steelyard {name}` are allowed"
             )
             raise UsageError(message, hint=usage)
         return
@@ -262,9 +262,7 @@ def _require_separator(app: App, name: str, words: Sequence[str]) -> None:
     with suppress(MissingArgumentError):
         # A first word that is no option of the verb is misspelt, whatever follows.
         app.parse_args(words[:1], exit_on_error=False, print_error=False)
-    message = (
-        f"`{options[0]}` may be meant for `steelyard {name}` or for the program; `--` must stand before it"
-    )
+    message = f"`{options[0]}` may be meant for `steelyard {name}` or for the program; put `--` before it"
     raise UsageError(message, hint=usage)
 
 

@@ -95,7 +95,7 @@ def parse_bytes(text: str, option: str, *, least: str = "0", why: str = "") -> i
         raise UsageError(message)
     if size > _LARGEST:
         message = f"`{option} {text}`: too large; allowed: less than 8388608T"
-        raise UsageError(message, hint=f"leave out `{option}` where there is to be no limit")
+        raise UsageError(message, hint=f"leave out `{option}` for no limit")
     if size < (_size(least) or 0):
         message = f"`{option} {text}`: too small; allowed: `{least}` or more" + (f", {why}" if why else "")
         raise UsageError(message)
@@ -182,7 +182,7 @@ def parse_counters(text: str, option: str) -> list[str]:
         if name not in known:
             allowed = ", ".join(f"`{each}`" for each in known)
             near = get_close_matches(name, known, n=1)
-            message = f"`{option} {text}`: there is no counter `{name}`; allowed: {allowed}"
+            message = f"`{option} {text}`: unknown counter `{name}`; allowed: {allowed}"
             raise UsageError(message, hint=f"did you mean `{near[0]}`?" if near else None)
     return names
 

@@ -12,4 +12,5 @@ def note_unpassable() -> None:
     names = unpassable()
     if names:
         listed = ", ".join(f"`{name}`" for name in names)
-        sys.stderr.write(f"note: not passed on, being no UTF-8 text with a name: {listed}\n")
+        reason = "because they are not UTF-8 text with a name"
+        sys.stderr.write(f"note: these variables are not passed on, {reason}: {listed}\n")

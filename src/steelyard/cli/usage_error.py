@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from steelyard.study import Study
 
-_NUMBERS: Final[dict[type | None, str]] = {int: "whole number", float: "number"}
+_NUMBERS: Final[dict[type | None, str]] = {int: "a whole number", float: "a number"}
 
 
 def complaint(app: App, error: CycloptsError, study: Study | None = None) -> str:
@@ -31,7 +31,7 @@ def complaint(app: App, error: CycloptsError, study: Study | None = None) -> str
             option = (keyword or value).partition("=")[0]
             if others := takers(option):
                 named = ", ".join(f"`{each}`" for each in others)
-                return f"`{option}` is not an option of the study `{study.name}`; it is of {named}"
+                return f"`{option}` is not an option of the study `{study.name}`; it belongs to {named}"
         case MissingArgumentError(argument=argument) if argument is not None:
             lack = "needs a value" if error.keyword or argument.tokens else "is missing"
             return f"`{error.keyword or _name(argument)}` {lack}\n{_explanation(app, argument)}"
@@ -40,7 +40,7 @@ def complaint(app: App, error: CycloptsError, study: Study | None = None) -> str
         case CoercionError(token=Token(value=value), argument=Argument() as argument):
             kind = next((each for each in _kinds(error.target_type) if each in _NUMBERS), None)
             if kind is not None:
-                return f"`{_name(argument)}` is `{value}`, which is no {_NUMBERS[kind]}"
+                return f"`{_name(argument)}` is `{value}`; expected {_NUMBERS[kind]}"
     return str(error).strip()
 
 

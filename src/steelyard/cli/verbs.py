@@ -28,42 +28,42 @@ class Verb(NamedTuple):
 
 VERBS: Final[dict[str, Verb]] = {
     "run": Verb(
-        "steelyard.cli.measuring.run:run", "Execute a study and write its result folder.", takes_study=True
+        "steelyard.cli.measuring.run:run", "Run a study and write its result folder.", takes_study=True
     ),
     "measure": Verb(
         "steelyard.cli.measuring.measure:measure",
-        "Execute one command and say what it used.",
+        "Run one command and show what it used.",
         takes_command=True,
     ),
     "compare": Verb(
         "steelyard.cli.measuring.compare:compare",
-        "Compare commands and say which is slower, faster or as fast, how surely.",
+        "Compare commands: which is slower, faster or equally fast, and how certain that is.",
     ),
     "doctor": Verb(
-        "steelyard.cli.measuring.doctor:doctor", "Say what this machine can do and what makes it noisy."
+        "steelyard.cli.measuring.doctor:doctor", "Show what this machine can do and what makes it noisy."
     ),
     "analyse": Verb("steelyard.cli.results.analyse:analyse", "Compute the findings of a result folder."),
     "report": Verb("steelyard.cli.results.report:report", "Render the findings of a result folder."),
     "verify": Verb("steelyard.cli.packages.verify:verify", "Compute every finding again and compare."),
     "pack": Verb(
         "steelyard.cli.packages.pack:pack",
-        "Pack a result folder into one archive that others can verify and execute again.",
+        "Pack a result folder into one archive that others can verify and run again.",
     ),
     "rerun": Verb(
         "steelyard.cli.packages.rerun:rerun",
-        "Repeat the study of a package on this machine and lay both results side by side.",
+        "Repeat the study of a package on this machine and compare both results.",
     ),
     "compare-results": Verb(
         "steelyard.cli.results.compare_results:compare_results",
-        "Lay two results over each other and list what changed.",
+        "Compare two results and list what changed.",
     ),
-    "history": Verb("steelyard.cli.results.history:history", "Say where a history of results changes."),
+    "history": Verb("steelyard.cli.results.history:history", "Find where a history of results changes."),
     "peaks": Verb(
         "steelyard.cli.results.peaks:peaks",
-        "Say how often calls take unusually long, when, and what comes with it.",
+        "Find how often calls take unusually long, when, and what coincides with it.",
     ),
     "fit": Verb("steelyard.cli.results.fit:fit", "Fit lines, power laws or pieces to two columns of a file."),
-    "plan": Verb("steelyard.cli.measuring.plan:plan", "Show what a study would execute.", takes_study=True),
+    "plan": Verb("steelyard.cli.measuring.plan:plan", "Show what a study would run.", takes_study=True),
     "import": Verb(
         "steelyard.cli.results.importing:import_results", "Turn foreign result files into a result folder."
     ),
@@ -78,18 +78,20 @@ VERBS: Final[dict[str, Verb]] = {
         "steelyard.cli.results.exporting_models:export_model",
         "Write a cost model as JSON, or as a function in Python or Rust.",
     ),
-    "predict": Verb("steelyard.cli.results.predict:predict", "Say how long messages of given sizes take."),
+    "predict": Verb(
+        "steelyard.cli.results.predict:predict", "Predict how long messages of given sizes take."
+    ),
     "simulate colocation": Verb(
         "steelyard.cli.measuring.simulate_colocation:simulate_colocation",
         "Simulate a service and best-effort jobs under scheduling policies.",
     ),
     "workload": Verb(
         "steelyard.cli.measuring.workload:workload",
-        "Execute a built-in workload program and pass on what it prints.",
+        "Run a built-in workload program and pass on what it prints.",
     ),
     "background": Verb(
         "steelyard.cli.measuring.background:background",
-        "Execute a command best-effort: it stands back wherever something else wants to run.",
+        "Run a command best-effort: it yields wherever something else wants to run.",
         takes_command=True,
     ),
     "scheduler start": Verb(
@@ -98,11 +100,11 @@ VERBS: Final[dict[str, Verb]] = {
     ),
     "scheduler stop": Verb(
         "steelyard.cli.measuring.scheduler:stop",
-        "End the scheduling class and the governor, and restore everything.",
+        "Stop the scheduling class and the governor, and restore everything.",
     ),
     "scheduler status": Verb(
         "steelyard.cli.measuring.scheduler:status",
-        "Say how far best-effort commands stand back, and what was counted.",
+        "Show how well services are protected from best-effort commands, and what was counted.",
     ),
     "repository index": Verb(
         "steelyard.cli.packages.repository:index", "Write the index of a folder of packages."

@@ -18,7 +18,7 @@ def draw_batches(cells: Sequence[int], *, blocks: int, seed: int) -> tuple[Batch
     Parameters
     ----------
     cells : sequence of int
-        Numbers of the cells that are executed, each once.
+        Numbers of the cells that are run, each once.
     blocks : int
         At least 1.
     seed : int
@@ -46,7 +46,7 @@ def draw_batches(cells: Sequence[int], *, blocks: int, seed: int) -> tuple[Batch
     [0, 1, 2]
     """
     if not cells:
-        message = "the design has no cell that can be executed here"
+        message = "the design has no cell that can run here"
         hint = "`steelyard doctor` names what this machine lacks; `steelyard plan` lists the reasons"
         raise DesignError(message, hint=hint, code="design.empty")
     if len(set(cells)) != len(cells):

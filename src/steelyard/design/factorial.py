@@ -23,7 +23,7 @@ class Combination:
     levels : dict
         Level of each column, in the order of the factors.
     missing : str or None
-        Reason of the first rule that applies; ``None`` where the combination can be executed.
+        Reason of the first rule that applies; ``None`` where the combination can be run.
     """
 
     levels: dict[str, str]

@@ -67,7 +67,7 @@ class Factor:
 
 @dataclass(frozen=True, slots=True)
 class MissingRule:
-    """A reason why a combination cannot be executed; it stays in the plan as a missing cell.
+    """A reason why a combination cannot be run; it stays in the plan as a missing cell.
 
     Parameters
     ----------

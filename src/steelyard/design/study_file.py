@@ -120,7 +120,7 @@ def _read_text(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8")
     except OSError as error:
-        message = f"study file `{path}` cannot be read: {error.strerror}"
+        message = f"cannot read study file `{path}`: {error.strerror}"
         hint = "docs/reference/study-file.md holds an example to start from"
         raise StudyFileError(message, hint=hint, code="study-file.absent") from error
     except UnicodeDecodeError as error:

@@ -22,7 +22,7 @@ class HostFacts:
     memory_node_count : int
         Memory nodes.
     hardware_virtualisation : bool
-        Whether virtual machines execute natively (KVM) or by software emulation.
+        Whether virtual machines run natively (KVM) or by software emulation.
     """
 
     cpu_count: int

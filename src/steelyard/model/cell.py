@@ -1,4 +1,4 @@
-"""A cell of a design: one combination of factor levels, and how it is executed."""
+"""A cell of a design: one combination of factor levels, and how it is run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Neighbours:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """How a cell is executed; the run stage knows this and nothing else of a study.
+    """How a cell is run; the run stage knows this and nothing else of a study.
 
     Parameters
     ----------

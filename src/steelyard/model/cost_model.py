@@ -202,7 +202,7 @@ class CostModel:
         (5e-06, 0.001004)
         """
         if not (math.isfinite(size) and size >= 0):
-            msg = f"size `{size}` is no number of bytes; allowed: 0 and above"
+            msg = f"size `{size}` is not a number of bytes; allowed: 0 or more"
             raise UsageError(msg, hint="give the size in bytes")
         pieces = self.curves.get(curve)
         if not pieces:
@@ -268,6 +268,6 @@ def read_cost_model(path: Path) -> CostModel:
             raise DataError(msg, hint=hint, code="data.cost-model")
     for name, (low, high) in model.measured_bytes.items():
         if name not in model.curves or not 0 <= low <= high:
-            msg = f"`{path}`: `measured_bytes` of `{name}` is no range of sizes of one of its curves"
+            msg = f"`{path}`: `measured_bytes` of `{name}` is not a range of sizes of one of its curves"
             raise DataError(msg, hint=hint, code="data.cost-model")
     return replace(model, schema=SCHEMA)

@@ -87,7 +87,7 @@ def _content(path: Path, schema: str, *, absent: str, damaged: str) -> Any:
         message = f"`{path}` does not exist"
         raise DataError(message, hint=absent, code="data.absent") from error
     except OSError as error:
-        message = f"`{path}` cannot be read: {error.strerror}"
+        message = f"cannot read `{path}`: {error.strerror}"
         raise DataError(message, hint=absent, code="data.absent") from error
     except (ValueError, RecursionError) as error:
         message = f"`{path}` is not of schema `{schema}`: {_reason(error)}"
@@ -99,5 +99,5 @@ def _reason(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "its lists or objects are nested too deeply"
     if isinstance(error, UnicodeEncodeError):
-        return "it names half of a character (an unpaired surrogate of Unicode), which no text can hold"
+        return "it contains half of a character (an unpaired surrogate of Unicode), which text cannot hold"
     return f"not JSON: {' '.join(str(error).split())[:_SHOWN_CHARACTERS]}"

@@ -1,4 +1,4 @@
-"""A plan: the frozen, seeded, ordered list of batches a study executes."""
+"""A plan: the frozen, seeded, ordered list of batches a study runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TWIN_OPTION: Final = "a_a"
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Runs of one cell that are executed together: its workers in parallel, their iterations in order.
+    """Runs of one cell that are run together: its workers in parallel, their iterations in order.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a study executes, in which order. Same content, same id.
+    """What a study runs, in which order. Same content, same id.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Plan:
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def cell_of(self, batch: Batch) -> Cell:
-        """Give the cell that a batch executes."""
+        """Give the cell that a batch runs."""
         return self.cells[batch.cell]
 
     def is_twin(self, cell: int) -> bool:

@@ -74,7 +74,7 @@ class SchedulingPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where and with which priority a run is executed.
+    """Where and with which priority a run is run.
 
     Parameters
     ----------

@@ -66,7 +66,7 @@ def read_columns(path: Path, x: str, y: str, *, where: dict[str, str] | None = N
         If the file is missing, empty, or a value is no finite number; with the line.
     """
     if not path.is_file():
-        message = f"`{path}` is no file"
+        message = f"`{path}` is not a file"
         raise DataError(message, hint="give a CSV or Parquet file", code="data.missing")
     if path.suffix == ".parquet":
         return _read_parquet(path, (x, y), where or {})
@@ -77,7 +77,7 @@ def _read_text(path: Path, names: tuple[str, str], where: dict[str, str]) -> Col
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        message = f"`{path}` is no text file: byte {error.start} is not UTF-8"
+        message = f"`{path}` is not a text file: byte {error.start} is not UTF-8"
         raise DataError(message, hint="give a CSV or Parquet file", code="data.format") from error
     rows = _rows(text)
     first = next(rows, None)
@@ -141,7 +141,7 @@ def _position(path: Path, name: str, header: list[str] | None, width: int) -> in
         if header.count(name) > 1:
             numbers = [str(place) for place, each in enumerate(header, start=1) if each == name]
             message = (
-                f"cannot choose a column `{name}` of `{path}`: columns {', '.join(numbers)} are called so"
+                f"cannot choose a column `{name}` of `{path}`: columns {', '.join(numbers)} have this name"
             )
             raise UsageError(message, hint="rename them, or give the number of the column")
         return header.index(name)
@@ -165,10 +165,11 @@ def _take(  # noqa: PLR0913, PLR0917 - one row and what is asked of it
 ) -> None:
     if width and any(cells[width:]):
         message = f"`{path}` line {line} has {len(cells)} columns, the header {width}"
-        raise DataError(message, hint="are there decimal commas between commas?", code="data.value")
+        raise DataError(message, hint="check for decimal commas between separating commas", code="data.value")
     if len(cells) <= max(wanted):
         message = f"`{path}` line {line} has {len(cells)} columns, {max(wanted) + 1} needed"
-        raise DataError(message, hint="is the file cut off, or its delimiter mixed?", code="data.value")
+        hint = "check whether the file is cut off, or its delimiters differ"
+        raise DataError(message, hint=hint, code="data.value")
     if any(cells[place] != text for place, text in zip(wanted[2:], texts, strict=True)):
         return
     for place, name, values in zip(wanted[:2], names, out, strict=True):
@@ -177,7 +178,7 @@ def _take(  # noqa: PLR0913, PLR0917 - one row and what is asked of it
         except ValueError:
             number = math.nan
         if not math.isfinite(number):
-            message = f"`{path}` line {line}: `{name}` is `{cells[place]}`, no finite number"
+            message = f"`{path}` line {line}: `{name}` is `{cells[place]}`, which is not a finite number"
             raise DataError(message, hint="repair or remove the line", code="data.value")
         values.append(number)
 
@@ -192,7 +193,7 @@ def _read_parquet(path: Path, names: tuple[str, str], where: dict[str, str]) -> 
         positions = [_position(path, name, header, len(header)) for name in (*names, *where)]
         table = pq.read_table(path, columns=[header[place] for place in positions])
     except (pa.ArrowInvalid, OSError) as error:
-        message = f"`{path}` is no Parquet file that can be read: {error}"
+        message = f"cannot read `{path}` as a Parquet file: {error}"
         raise DataError(message, hint="give a CSV or Parquet file", code="data.format") from error
     for place, text in zip(positions[2:], where.values(), strict=True):
         table = table.filter(pc.equal(pc.cast(table[header[place]], pa.string()), text))
@@ -200,12 +201,12 @@ def _read_parquet(path: Path, names: tuple[str, str], where: dict[str, str]) -> 
     for place, name in zip(positions[:2], names, strict=True):
         kind = table.schema.field(header[place]).type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-            message = f"`{path}`: column `{name}` holds {kind}, no numbers"
+            message = f"`{path}`: column `{name}` holds {kind}, not numbers"
             raise DataError(message, hint="name a numeric column", code="data.value")
         values = np.asarray(table[header[place]].to_numpy(), dtype=np.float64)
         bad = np.flatnonzero(~np.isfinite(values))
         if bad.size:
-            message = f"`{path}` row {bad[0] + 1}: `{name}` is no finite number"
+            message = f"`{path}` row {bad[0] + 1}: `{name}` is not a finite number"
             raise DataError(message, hint="repair or remove the row", code="data.value")
         columns.append(values)
     return _checked(path, columns[0], columns[1])
@@ -215,6 +216,6 @@ def _checked(path: Path, x: NDArray[np.float64], y: NDArray[np.float64]) -> Colu
     if x.size == 0:
         message = f"`{path}` has no rows"
         raise DataError(
-            message, hint="give a file with data, and a --where that some row fulfils", code="data.empty"
+            message, hint="give a file with data, and a --where that matches some row", code="data.empty"
         )
     return Columns(x, y)

@@ -64,12 +64,12 @@ def claimed(result: Path) -> Iterator[None]:
         raise unwritable(result, error, hint) from error
     try:
         if not os.access(result, os.W_OK | os.X_OK):
-            message = f"`{result}` cannot be written: this user may not, or its file system is read-only"
+            message = f"cannot write to `{result}`: no permission, or its file system is read-only"
             raise DataError(message, hint=hint, code="data.unwritable")
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            message = f"another process executes a study in `{result}`"
+            message = f"another process is running a study in `{result}`"
             hint = "wait for it, or give another folder with --out"
             raise DataError(message, hint=hint, code="data.locked") from error
         with _removed_if_empty(made):

@@ -86,11 +86,11 @@ def read_looks(result: Path, plan_id: str, pairs: int) -> LookTimes:
         If it is absent, damaged, of another schema or plan, or says what no comparison can do.
     """
     path = result / LOOKS_NAME
-    damaged = "restore the file from a copy: without it nobody can say which error a look had left to spend"
+    damaged = "restore the file from a copy: only it says how much error each look had left to spend"
     found = read_document(path, LookTimes, LOOKS_SCHEMA, absent=damaged, damaged=damaged)
     if found.plan_id != plan_id:
-        message = f"`{path}` belongs to another plan than `plan.json` beside it"
-        raise DataError(message, hint="do not mix files of two result folders", code="data.other-plan")
+        message = f"`{path}` belongs to a different plan than the `plan.json` beside it"
+        raise DataError(message, hint="do not mix files from two result folders", code="data.other-plan")
     problem = _problem(found, pairs)
     if problem is not None:
         message = f"`{path}` is damaged: {problem}"

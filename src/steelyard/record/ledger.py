@@ -40,7 +40,7 @@ class Ledger:
     path : Path
         The database; created when missing. One writer at a time.
     plan_id : str or None
-        Id of the plan being executed. Stored in a new ledger, compared with an old one.
+        Id of the plan being run. Stored in a new ledger, compared with an old one.
     when_full : str
         What to do after a full disk was given room: whether the work is resumed depends on its kind.
 
@@ -111,7 +111,7 @@ class Ledger:
         return None if row is None else str(row[0])
 
     def begin_attempt(self, batch: int) -> int:
-        """Begin to execute a batch.
+        """Begin to run a batch.
 
         An attempt still open from an earlier execution is labelled ``interrupted``; its runs stay.
 
@@ -132,7 +132,7 @@ class Ledger:
                 "SELECT attempt, state FROM attempt WHERE batch = ? ORDER BY attempt", (batch,)
             ).fetchall()
             if any(state == "complete" for _, state in rows):
-                message = f"batch {batch} is complete in `{self.path}`; it is not executed twice"
+                message = f"batch {batch} is complete in `{self.path}`; it cannot run twice"
                 raise DataError(message, code="data.batch-complete")
             self._connection.execute(
                 "UPDATE attempt SET state = 'interrupted', ended_utc = ? WHERE batch = ? AND state = 'open'",
@@ -223,7 +223,7 @@ class Ledger:
             if expected is not None and found != expected:
                 where = f"batch {batch}, attempt {attempt}"
                 message = f"{where}, has {found} outcomes in `{self.path}`; expected: {expected}"
-                hint = "execute the study again with the same --out: the batch is repeated"
+                hint = "run the study again with the same --out: the batch is repeated"
                 raise DataError(message, hint=hint, code="data.batch-incomplete")
             self._connection.execute(
                 "UPDATE attempt SET state = 'complete', ended_utc = ? WHERE batch = ? AND attempt = ?",
@@ -252,7 +252,7 @@ class Ledger:
                 )
 
     def completed_batches(self) -> frozenset[int]:
-        """Give the numbers of the batches that need not be executed again."""
+        """Give the numbers of the batches that need not be run again."""
         return frozenset(completed_attempts(self._connection))
 
     def outcomes(self) -> Iterator[LedgerRow]:

@@ -1,4 +1,4 @@
-"""Reading a ledger: while a study is executed, after it, and from a read-only folder."""
+"""Reading a ledger: while a study is run, after it, and from a read-only folder."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class LedgerRow:
 
 
 class LedgerReader:
-    """Read-only view of a ledger, also while a study is executed or from a read-only folder.
+    """Read-only view of a ledger, also while a study is run or from a read-only folder.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def named_errors(path: Path, purpose: str = "be read", next_step: str = REPEAT) 
             hint = f"free space on the file system of `{path.parent}`, then {next_step}"
             raise DataError(message, hint=hint, code="data.disk-full") from error
         if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN")):
-            message = f"`{path}` cannot be opened: {error}"
+            message = f"cannot open `{path}`: {error}"
             hint = "check the rights of the file and its folder"
             raise DataError(message, hint=hint, code="data.unwritable") from error
         raise damaged(path, str(error)) from error

@@ -139,6 +139,6 @@ def damaged(path: Path, reason: str) -> DataError:
     """Give the error for a ledger whose content cannot be trusted."""
     hint = (
         f"`sqlite3 {path} .recover` salvages what is left; restore the file from a copy, "
-        "or execute the study again into a new folder"
+        "or run the study again into a new folder"
     )
     return DataError(f"`{path}` is damaged: {reason}", hint=hint, code="data.corrupt")

@@ -94,7 +94,7 @@ def require_agreement(first: Path, second: Path, purpose: Purpose) -> tuple[Disa
     refused = [each for each in found if each.severity is Severity.REFUSED]
     if refused:
         listed = "; ".join(map(str, refused))
-        message = f"`{first}` and `{second}` must not be put together to {purpose.value} them: {listed}"
+        message = f"cannot {purpose.value} `{first}` and `{second}`: {listed}"
         hint = "compare results of the same study; merge only results of the same plan on the same host"
         raise DataError(message, hint=hint, code="data.disagree")
     return found

@@ -100,7 +100,7 @@ class Provenance:
     calibration : dict or None
         Steelyard's own error on this host, if it was measured.
     origin : Origin or None
-        The imported file, the first of several; ``None`` for an executed study.
+        The imported file, the first of several; ``None`` for a measured study.
     origins : tuple of Origin
         All imported files in order, where an import takes several.
     environment : dict or None
@@ -176,7 +176,7 @@ def continue_provenance(earlier: Provenance, now: Provenance) -> Provenance:
         ("host", earlier.host_id, now.host_id),
     ):
         if before != after:
-            message = f"the folder was begun with {name} `{before}`; this is {name} `{after}`"
+            message = f"the folder was started with {name} `{before}`; this is {name} `{after}`"
             raise DataError(message, hint="give another folder with --out", code=f"data.other-{name}")
     calibration = now.calibration if now.calibration is not None else earlier.calibration
     notes = tuple(dict.fromkeys((*earlier.notes, *now.notes)))
@@ -217,7 +217,7 @@ def read_provenance(result: Path) -> Provenance:
     DataError
         If it is absent, damaged or of another schema.
     """
-    damaged = "restore the file from a copy: without it nobody can say where the result comes from"
+    damaged = "restore the file from a copy: only it says where the result comes from"
     return read_document(
         result / PROVENANCE_NAME, Provenance, PROVENANCE_SCHEMA, absent=FOLDER_HINT, damaged=damaged
     )

@@ -25,7 +25,7 @@ def refuse_same(places: Sequence[Path]) -> None:
         Naming both places.
     """
     if twins := same_results(places):
-        message = f"cannot use a result twice: `{twins[0]}` and `{twins[1]}` are one result"
+        message = f"cannot use a result twice: `{twins[0]}` and `{twins[1]}` are the same result"
         raise UsageError(message, hint="give each result once", code="usage.same-result")
 
 

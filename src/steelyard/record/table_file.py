@@ -181,7 +181,7 @@ def _require_schema(path: Path, metadata: Mapping[bytes, bytes] | None, schema: 
     found = (metadata or {}).get(SCHEMA_KEY, b"none").decode(errors="replace")
     if found != schema:
         message = f"`{path}` has schema `{found}`; expected: `{schema}`"
-        hint = "use the Steelyard that wrote it, or execute the study again"
+        hint = "use the Steelyard that wrote it, or run the study again"
         raise DataError(message, hint=hint, code="data.schema")
 
 
@@ -203,7 +203,7 @@ def require_columns(path: Path, table: pa.Table, expected: pa.Schema) -> None:
                 f"column `{field.name}` is {table.schema.field(index).type}; expected: {field.type}"
             )
     if problems:
-        message = f"`{path}` does not keep its schema: {'; '.join(problems)}"
+        message = f"`{path}` violates its schema: {'; '.join(problems)}"
         raise DataError(message, hint=rebuild_hint(path), code="data.schema")
 
 

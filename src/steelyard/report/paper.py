@@ -257,4 +257,4 @@ def _option(label: str, option: str, menu: Mapping[str, Json]) -> str:
 
 def _unknown(kind: str, given: str, known: Iterable[str]) -> str:
     allowed = ", ".join(f"`{each}`" for each in known) or "none"
-    return f"`{given}` is no {kind} here; allowed are: {allowed}"
+    return f"`{given}` is not a known {kind}; allowed: {allowed}"

@@ -78,7 +78,7 @@ def _told(cell: CellPeaks) -> Iterator[str]:
     half = cell.times.published_ci95_ns
     yield (
         f"  median {_time(cell.times.median_ns)}, MAD {_time(cell.times.mad_ns)}, published rule: mean"
-        f" ± {_time(half)} (1.959964 sd / √n, takes calls for independent)"
+        f" ± {_time(half)} (1.959964 sd / √n, treats calls as independent)"
     )
     for run in cell.runs[:_MOST_RUNS]:
         yield f"  {run.name}: peaks above {_time(run.threshold_ns)}"
@@ -86,7 +86,7 @@ def _told(cell: CellPeaks) -> Iterator[str]:
         yield f"    period    {period_text(run.period)}"
         yield f"    comes with  {_cause_text(run.explanation)}"
     if len(cell.runs) > _MOST_RUNS:
-        yield f"  and {len(cell.runs) - _MOST_RUNS} more runs; --json tells of all"
+        yield f"  and {len(cell.runs) - _MOST_RUNS} more runs; --json lists all"
     if cell.causes and len(cell.runs) > 1:
         named = ", ".join(f"{cause} in {count}" for cause, count in cell.causes.most_common())
         yield f"  of {sum(cell.causes.values())} watched runs: {named}"
@@ -115,7 +115,7 @@ def period_text(period: Period) -> str:
 
 
 def _cause_text(explanation: Explanation | None) -> str:
-    return "nothing was recorded beside the calls" if explanation is None else explanation.sentence
+    return "no events were recorded beside the calls" if explanation is None else explanation.sentence
 
 
 def peaks_content(cells: Sequence[CellPeaks], threshold: Threshold) -> dict[str, object]:

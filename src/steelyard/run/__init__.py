@@ -1,1 +1,1 @@
-"""Stage 2: execute a plan, one durable record after the other."""
+"""Stage 2: run a plan, one durable record after the other."""

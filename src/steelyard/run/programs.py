@@ -136,7 +136,7 @@ def watch_program() -> Path:
 
 
 def govern_program() -> Path:
-    """Give the program that executes commands best-effort and governs them, a static program.
+    """Give the program that runs commands best-effort and governs them, a static program.
 
     Raises
     ------
@@ -298,7 +298,7 @@ def find_compiler(name: str, *, package: str) -> Path:
     """
     found = shutil.which(name)
     if found is None:
-        message = f"`{name}` is not on the PATH, and a workload must be compiled with it"
+        message = f"`{name}` is not on the PATH, but a workload must be compiled with it"
         hint = f"`apt-get install {package}`, or leave these workloads out"
         raise CapabilityError(message, hint=hint, code="capability.compiler")
     return Path(found)

@@ -23,7 +23,7 @@ SECONDS_PER_HOUR: Final = 3600
 
 
 class Estimator:
-    """Foresees the time left, from the batches executed so far.
+    """Foresees the time left, from the batches run so far.
 
     A batch is expected to take as long as earlier ones of its cell; where there is none, as those of
     its isolation; else as all.
@@ -76,14 +76,14 @@ class Progress(ABC):
 
     @abstractmethod
     def batch(self, levels: Mapping[str, str]) -> None:
-        """Say which cell is executed now."""
+        """Say which cell is run now."""
 
     @abstractmethod
     def batch_done(self, left_s: float | None, failed_runs: int) -> None:
         """Say that a batch is over, the expected time left, and the failed runs so far."""
 
-    def left_out(self) -> None:  # noqa: B027 - most count what is executed
-        """Say that a batch is not executed, since nothing more is to be learned from it."""
+    def left_out(self) -> None:  # noqa: B027 - most count what is run
+        """Say that a batch is not run, since nothing more is to be learned from it."""
 
     def calibrated(self, done: int, total: int) -> None:
         """Say, once, that Steelyard measures its own error before the study."""

@@ -1,4 +1,4 @@
-"""A session: the private folders of one executing study, and the removal of what a killed one left.
+"""A session: the private folders of one running study, and the removal of what a killed one left.
 
 Every folder, container, daemon and virtual machine of a study carries the session's key in its
 name. The owner holds a lock on the folder as long as it lives; the kernel gives the lock back
@@ -40,7 +40,7 @@ WORK: Final = "steelyard-work"
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Names and folders shared by all workers of one executing study.
+    """Names and folders shared by all workers of one running study.
 
     Parameters
     ----------
@@ -151,14 +151,14 @@ class PrivateFolder:
         root = state_root()
         self.path = root / (KEY_PREFIX + secrets.token_hex(4))
         if len(str(self.path)) > LONGEST_FOLDER:
-            message = f"the state folder `{root}` is too long a path for sockets below it"
+            message = f"the path of the state folder `{root}` is too long for sockets below it"
             longest = LONGEST_FOLDER - len(self.path.name) - 1
             hint = f"set {STATE_VARIABLE} to a folder of at most {longest} characters"
             raise CapabilityError(message, hint=hint, code="capability.state-folder")
         try:
             self.path.mkdir(parents=True, mode=0o711)
         except OSError as error:
-            message = f"the state folder `{root}` cannot be written: {error.strerror}"
+            message = f"cannot write the state folder `{root}`: {error.strerror}"
             hint = f"set {STATE_VARIABLE} to a folder you may write to"
             raise CapabilityError(message, hint=hint, code="capability.state-folder") from error
         self._owner = _lock(self.path)

@@ -1,4 +1,4 @@
-"""What only a shell understands, found in commands that are executed without one."""
+"""What only a shell understands, found in commands that are run without one."""
 
 from __future__ import annotations
 
@@ -85,13 +85,11 @@ def shell_hint(program: str) -> str | None:
     """
     found = shell_syntax(program) or ("/~" if "/~/" in program else None)
     if found is None:
-        return (
-            f"`{program}` is taken for one word: give its parts as words" if " " in program.strip() else None
-        )
+        return f"`{program}` is one word: separate program and arguments" if " " in program.strip() else None
     if found.endswith("="):
         name = found[:-1]
         value = program.partition("=")[2].split(" ")[0]
         return f"`{found}` sets a variable in a shell; here `--environment {name}={value}` does it"
     if found in {"~", "/~"}:
-        return "`~` is understood by a shell alone: write the folder, or execute the command by `sh -c '...'`"
-    return f"`{found}` is understood by a shell alone: execute the command by `sh -c '...'`"
+        return "only a shell understands `~`: write the folder, or run the command by `sh -c '...'`"
+    return f"only a shell understands `{found}`: run the command by `sh -c '...'`"

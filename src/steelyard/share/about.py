@@ -64,7 +64,7 @@ def checked_orcid(text: str) -> str:
     """
     match = _ORCID.fullmatch(text)
     if match is None:
-        message = "is no ORCID: four groups of four digits, as in 0000-0002-1825-0097"
+        message = "is not an ORCID: expected four groups of four digits, as in 0000-0002-1825-0097"
         raise ValueError(message)
     digits = match[1].replace("-", "")
     total = 0
@@ -72,14 +72,14 @@ def checked_orcid(text: str) -> str:
         total = (total + int(digit)) * 2
     expected = (12 - total % 11) % 11
     if digits[-1] != ("X" if expected == 10 else str(expected)):  # noqa: PLR2004 - ISO 7064
-        message = f"is no ORCID: its last character does not fit the others: {text}"
+        message = f"is not an ORCID: its last character does not match the others: {text}"
         raise ValueError(message)
     return f"https://orcid.org/{match[1]}"
 
 
 def _checked_licence(text: str) -> str:
     if text not in LICENCES:
-        message = f"is not one of {', '.join(LICENCES)}; say any other with `licence_notes`"
+        message = f"is not one of {', '.join(LICENCES)}; state any other with `licence_notes`"
         raise ValueError(message)
     return text
 
@@ -142,7 +142,7 @@ def read_about(path: Path | None) -> About:
     try:
         content = tomllib.loads(path.read_bytes().decode())
     except OSError as error:
-        message = f"`{path}` cannot be read: {error.strerror}"
+        message = f"cannot read `{path}`: {error.strerror}"
         raise StudyFileError(message, hint=hint, code="study-file.absent") from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         message = f"`{path}` is not TOML: {error}"
@@ -169,7 +169,7 @@ def checked_about(content: Mapping[str, object], place: str) -> About:
         return About.model_validate(content)
     except ValidationError as error:
         lines = [_problem(details) for details in error.errors(include_url=False)]
-        message = "\n".join([f"{place} cannot be used:", *dict.fromkeys(lines)])
+        message = "\n".join([f"cannot use {place}:", *dict.fromkeys(lines)])
         hint = "docs/guides/packages.md lists every key"
         raise StudyFileError(message, hint=hint, code="study-file.invalid") from error
 

@@ -14,7 +14,7 @@ _CHOSEN: Final = re.compile(r"(\d+)_(\d+)")
 
 
 def comparable_levels(study: str, levels: Mapping[str, str]) -> tuple[dict[str, str], int]:
-    """Give the levels by which a cell is found in another result, and how often its operation is executed.
+    """Give the levels by which a cell is found in another result, and how often its operation is run.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ LEFT_OUT: Final = {
 """What stands in a result folder and in no package, and why."""
 
 _DERIVED: Final = (LEDGER_NAME, "findings.json", "tables", "models", "figures", "report.html")
-_STRANGE: Final = "no part of a result: nothing could say whether it is what it was"
+_STRANGE: Final = "not part of a result: nothing could confirm its content"
 
 _CODE: Final = "data.incomplete"
 
@@ -59,10 +59,10 @@ def require_complete(result: Path) -> tuple[Plan, Provenance]:
     lacking = _batches_lacking(result, plan)
     if lacking:
         counted = "one batch was" if lacking == 1 else f"{lacking} of {len(plan.batches)} batches were"
-        raise _incomplete(result, f"{counted} not executed", _resume(plan, result))
+        raise _incomplete(result, f"{counted} not run", _resume(plan, result))
     again = shlex.quote(str(result))
     if read_findings(result / "findings.json").plan_id != plan.id:
-        raise _incomplete(result, "its findings are of another plan", f"steelyard analyse {again}")
+        raise _incomplete(result, "its findings belong to a different plan", f"steelyard analyse {again}")
     if not (result / "report.html").exists():
         raise _incomplete(result, "`report.html` is absent", f"steelyard report {again}")
     return plan, provenance
@@ -96,14 +96,14 @@ def left_alone(result: Path) -> Iterator[None]:
     Raises
     ------
     DataError
-        If a study is executed in it at the moment.
+        If a study is run in it at the moment.
     """
     descriptor = os.open(result, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError as error:
-            message = f"another process executes a study in `{result}`"
+            message = f"another process is running a study in `{result}`"
             raise DataError(message, hint="wait for it, then pack", code="data.locked") from error
         yield
     finally:
@@ -139,7 +139,9 @@ def _files(folder: Path, above: str) -> Iterator[str]:
             continue
         if path.is_symlink() or not (path.is_dir() or path.is_file()):
             message = f"`{path}` is neither a file nor a folder"
-            raise DataError(message, hint="replace it by what it stands for", code="data.package")
+            raise DataError(
+                message, hint="replace it by the file or folder it refers to", code="data.package"
+            )
         if path.is_dir():
             yield from _files(path, f"{name}/")
         else:

@@ -104,15 +104,15 @@ def _redrawn(
             continue
         alike += 1
         if (folder / f"{figure.id}.png").read_bytes() != png:
-            faults[figure.id] = "is another picture than its drawing"
+            faults[figure.id] = "differs from its drawing"
     for name, fault in unlike.items():
         # Where one figure is drawn as it was, fonts and engine are the same for all.
         if fault is not None or alike:
-            faults[name] = fault or "is drawn otherwise than from the findings; others are the same here"
+            faults[name] = fault or "differs from what the findings give, while others agree here"
     if unlike and not faults:
         found.not_compared.append(
-            f"the pictures of {_listed(unlike)} in `figures/`: fonts or the chart engine here are others, so "
-            "that only the words and colours of the drawings were compared"
+            f"the pictures of {_listed(unlike)} in `figures/`: fonts or the chart engine differ here, so "
+            "only the words and colours of the drawings were compared"
         )
     return faults
 

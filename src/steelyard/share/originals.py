@@ -67,7 +67,7 @@ def compare_ledger(result: Path) -> Iterator[str]:
     ledger = result / LEDGER_NAME
     if not ledger.exists():
         if read_metadata(result / RUNS_NAME, RUNS_SCHEMA).get(SOURCE_KEY) == LEDGER_NAME.encode():
-            yield f"`{LEDGER_NAME}` is absent: nobody can say whether the tables are what was recorded"
+            yield f"`{LEDGER_NAME}` is absent, so the tables cannot be compared with what was recorded"
         return
     with private_copy(result) as copy:
         for name in ("plan.json", PROVENANCE_NAME, LEDGER_NAME, f"{LEDGER_NAME}-wal"):

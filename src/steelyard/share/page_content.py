@@ -234,7 +234,7 @@ class _Content(HTMLParser):
         try:
             self.data[name] = json.loads(text)
         except (ValueError, RecursionError):
-            self.faults.append(f"holds the data {quoted(name)}, which are no JSON")
+            self.faults.append(f"holds the data {quoted(name)}, which are not JSON")
 
     def handle_data(self, data: str) -> None:
         """Take note of words."""

@@ -1,4 +1,4 @@
-"""What repeating a package would execute, said before anything is: a package comes from a stranger."""
+"""What repeating a package would run, said before anything is: a package comes from a stranger."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PLACES: Final = ("{work}", "{workloads}")
 
 
 def said_of(plan: Plan, places: Iterable[str] = ()) -> Iterator[str]:
-    """Say what the plan of a package executes, and with which rights it would be here.
+    """Say what the plan of a package runs, and with which rights it would be here.
 
     A study is planned anew on this machine from its request; the request is shown whole, because it may name
     commands that the plan does not show. Nothing foreign reaches the terminal but visible characters.
@@ -32,7 +32,7 @@ def said_of(plan: Plan, places: Iterable[str] = ()) -> Iterator[str]:
     plan : Plan
         Of the package.
     places : iterable of str
-        Where it would be executed, if not on this machine alone: one device or host each.
+        Where it would be run, if not on this machine alone: one device or host each.
     """
     size = f"{len(plan.batches)} batches of {len(plan.cells)} cells"
     yield f"study {quoted(plan.study)}, seed {plan.seed}, {size}"
@@ -41,7 +41,7 @@ def said_of(plan: Plan, places: Iterable[str] = ()) -> Iterator[str]:
         yield "it asks this machine for:"
         yield from (f"  {visible(line)}" for line in request.splitlines())
     commands = executed_commands(plan)
-    yield f"its plan executed {len(commands)} different commands there:"
+    yield f"its plan ran {len(commands)} different commands there:"
     for command, count in list(commands.items())[:_SHOWN_COMMANDS]:
         yield f"  {count} x {visible(command)}"
     if len(commands) > _SHOWN_COMMANDS:
@@ -60,7 +60,7 @@ def executed_commands(plan: Plan) -> dict[str, int]:
 
 
 def absent_programs(plan: Plan) -> list[str]:
-    """Give the programs that a plan executes by themselves and that this machine does not have."""
+    """Give the programs that a plan runs by themselves and that this machine does not have."""
     programs = {cell.execution.command[0] for cell in plan.cells if cell.execution is not None}
     return sorted(
         program for program in programs if not program.startswith(_PLACES) and shutil.which(program) is None
@@ -68,7 +68,7 @@ def absent_programs(plan: Plan) -> list[str]:
 
 
 def newly_missing(theirs: Plan, ours: Plan) -> list[str]:
-    """Name the cells that a package executed and that cannot be executed here, with the reason.
+    """Name the cells that a package ran and that cannot run here, with the reason.
 
     Parameters
     ----------

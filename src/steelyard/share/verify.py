@@ -119,14 +119,14 @@ def changed_text(shown: str, given: str) -> str:
 def _identity(result: Path, plan: Plan, stored: FindingSet) -> Iterator[str]:
     """Compare the id of the plan in all files."""
     if stored.plan_id != plan.id:
-        yield "`findings.json` was computed for another plan than `plan.json`"
+        yield "`findings.json` was computed for a different plan than `plan.json`"
     if stored.study != plan.study:
         yield f"`findings.json` says study `{stored.study}`, `plan.json` says `{plan.study}`"
     if (result / PROVENANCE_NAME).exists() and read_provenance(result).plan_id != plan.id:
-        yield f"`{PROVENANCE_NAME}` belongs to another plan than `plan.json`"
+        yield f"`{PROVENANCE_NAME}` belongs to a different plan than `plan.json`"
     written_for = read_metadata(result / "runs.parquet", RUNS_SCHEMA).get(PLAN_KEY, b"").decode()
     if written_for != plan.id:
-        yield "`runs.parquet` was written for another plan than `plan.json`"
+        yield "`runs.parquet` was written for a different plan than `plan.json`"
 
 
 def _hashes(result: Path, stored: FindingSet) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""A study from its options to its recorded tables: plan, execute, record; and the same, resumed."""
+"""A study from its options to its recorded tables: plan, run, record; and the same, resumed."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Assignment:
 
 
 def execute_study(assignment: Assignment, progress: Progress) -> ExecutionSummary:
-    """Plan (or resume), execute and record a study.
+    """Plan (or resume), run and record a study.
 
     The folder is held alone meanwhile. The tables of what is complete are written however the
     execution ends.
@@ -125,7 +125,7 @@ def execute_study(assignment: Assignment, progress: Progress) -> ExecutionSummar
     UsageError
         If the folder holds a study and resuming was not asked for, or the other way round.
     DataError
-        If the folder's study is another one, another process executes a study in it, or it cannot
+        If the folder's study is another one, another process runs a study in it, or it cannot
         be read or written.
     RunError, GateError, CapabilityError
         From the execution; everything finished is on disk.
@@ -153,7 +153,7 @@ def _execute_claimed(assignment: Assignment, progress: Progress) -> ExecutionSum
     topology = read_topology()
     needed = (cell.execution.command[0] for cell in plan.cells if cell.execution is not None)
     shown = folders_needed(needed)
-    resume = f"`{resume_command(assignment.study.name, assignment.result)}` goes on"
+    resume = f"`{resume_command(assignment.study.name, assignment.result)}` continues it"
     with (
         assignment.study.inputs_of_runs(plan) as furnish,
         machine_prepared(_wishes(plan), progress=progress.calibrated) as machine,
@@ -203,16 +203,16 @@ def _ended(provenance: Provenance, machine: PreparedMachine) -> Provenance:
 
 def _require_study_to_resume(assignment: Assignment) -> None:
     if assignment.resume and not holds_plan(assignment.result):
-        message = f"`{assignment.result}` holds no study to resume: there is no `{PLAN_NAME}`"
+        message = f"`{assignment.result}` holds no study to resume: `{PLAN_NAME}` is absent"
         raise UsageError(
-            message, hint="leave --resume out to begin a new study", code="usage.nothing-to-resume"
+            message, hint="leave out --resume to start a new study", code="usage.nothing-to-resume"
         )
 
 
 def _require_free_or_resumed(assignment: Assignment) -> None:
     result = assignment.result
     if holds_plan(result) and not assignment.resume:
-        message = f"`{result}` holds a study already"
+        message = f"`{result}` already holds a study"
         hint = f"{resume_command(assignment.study.name, result)}, or another folder with --out"
         raise UsageError(message, hint=hint, code="usage.folder-in-use")
 
@@ -252,9 +252,11 @@ def _require_same_request(assignment: Assignment, plan: Plan) -> None:
         return
     differing = differing_keys(asked_before, assignment.study.request(assignment.options))
     if differing:
-        message = f"the study in `{assignment.result}` was begun with another request: {'; '.join(differing)}"
+        message = (
+            f"the study in `{assignment.result}` was started with a different request: {'; '.join(differing)}"
+        )
         command = resume_command(assignment.study.name, assignment.result)
-        hint = f"`{command}` alone continues it as it was begun; a changed study needs another --out"
+        hint = f"`{command}` alone continues it as it was started; a changed study needs another --out"
         raise DataError(message, hint=hint, code="data.other-plan")
 
 

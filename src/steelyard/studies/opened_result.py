@@ -47,7 +47,7 @@ class Result:
     path : Path
         What was opened.
     plan : Plan
-        What was to be executed: factors, cells, batches in their order, and the options of the study.
+        What was to be run: factors, cells, batches in their order, and the options of the study.
     provenance : Provenance
         Where it comes from: host, versions, sessions with their command lines, isolation technologies.
     runs : polars.DataFrame

@@ -1,4 +1,4 @@
-"""A result of somebody else repeated on this machine: the same request and seed, executed and analysed."""
+"""A result of somebody else repeated on this machine: the same request and seed, run and analysed."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def require_repeatable(result: Path, plan: Plan) -> None:
     if plan.study == COMPARISON:
         _require_plain_comparison(result, plan)
     elif plan.options.get("request") is None:
-        message = f"the result of `{plan.study}` was not executed by Steelyard: there is nothing to repeat"
-        hint = "`steelyard compare-results` lays it beside a result of yours"
+        message = f"cannot repeat the result of `{plan.study}`: it was imported, not measured by Steelyard"
+        hint = "`steelyard compare-results` compares it with a result of yours"
         raise UsageError(message, hint=hint, code="usage.not-repeatable")
     else:
         _options(plan)
@@ -82,16 +82,16 @@ def _require_plain_comparison(result: Path, plan: Plan) -> None:
     if used:
         shown = ", ".join(f"`{flag}`" for flag in used)
         message = f"the comparison was measured with {shown}, which its plan does not keep"
-        hint = f"repeat it by hand, as far as you trust it: {shlex.join(words)}"
+        hint = f"if you trust it, repeat it by hand: {shlex.join(words)}"
         raise UsageError(message, hint=hint, code="usage.not-repeatable")
     _, pairs = planned_terms(plan)
     if len({baseline for baseline, _ in pairs}) != 1:
-        message = "the comparison has several baselines, which cannot be repeated as one"
+        message = "cannot repeat a comparison with several baselines"
         raise UsageError(message, hint=f"repeat it by hand: {shlex.join(words)}", code="usage.not-repeatable")
     absent = absent_programs(plan)
     if absent:
         message = f"this machine lacks what the package compares: {', '.join(f'`{name}`' for name in absent)}"
-        hint = "install it, or lay the programs where the package expects them, then repeat the command"
+        hint = "install it, or put the programs where the package expects them, then repeat the command"
         raise CapabilityError(message, hint=hint, code="capability.program")
 
 
@@ -101,7 +101,7 @@ def _options(plan: Plan, files: Mapping[str, str] | None = None) -> BaseModel:
         asked = {**json.loads(str(plan.options["request"])), **(files or {})}
         return chosen.options.model_validate(frozen(asked))
     except (ValueError, TypeError, ValidationError) as error:
-        message = f"the request of the package is none of the study `{plan.study}` of this version"
+        message = f"the request of the package does not fit the study `{plan.study}` of this version"
         hint = "use the version of Steelyard that `environment.json` of the package names"
         raise DataError(message, hint=hint, code="data.request") from error
 
@@ -109,7 +109,7 @@ def _options(plan: Plan, files: Mapping[str, str] | None = None) -> BaseModel:
 def repeat(
     theirs: Plan, result: Path, progress: Progress, command_line: tuple[str, ...], places: Places
 ) -> None:
-    """Execute the study of a plan here, analyse it and write its report.
+    """Run the study of a plan here, analyse it and write its report.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def repeat(
     command_line : tuple of str
         For the provenance.
     places : Places
-        Devices or hosts on which it is executed; see `places_of`.
+        Devices or hosts on which it is run; see `places_of`.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def repeat(
         return
     chosen = study(theirs.study)
     for line in differing_keys(str(theirs.options["request"]), chosen.request(_options(theirs))):
-        progress.note(f"this version of Steelyard asks otherwise: {line}")
+        progress.note(f"this version of Steelyard makes a different plan: {line}")
     options = _options(theirs, places.laid(result))
     execute_study(Assignment(chosen, options, result, resume=False, command_line=command_line), progress)
     chosen.analyse(result)

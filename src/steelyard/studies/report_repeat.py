@@ -29,11 +29,11 @@ def repeat_section(
 
 
 def repeat_commands(provenance: Provenance | None) -> Commands:
-    """Give the command that was executed, and those that check and compare the result."""
+    """Give the command that was run, and those that check and compare the result."""
     # The folder is not named: a result that was moved still renders to the same page.
     sessions = provenance.sessions if provenance else ()
     words = shlex.join(sessions[0].command_line) if sessions and sessions[0].command_line else ""
-    again = ((words, "What was executed; the same seed gives the same plan"),) if words else ()
+    again = ((words, "What was run; the same seed gives the same plan"),) if words else ()
     return Commands(
         (
             *again,
@@ -41,7 +41,7 @@ def repeat_commands(provenance: Provenance | None) -> Commands:
                 "steelyard verify .",
                 "In the folder of this page: compute every finding again from the raw data",
             ),
-            ("steelyard compare-results . OTHER", "Lay another result over this one"),
+            ("steelyard compare-results . OTHER", "Compare another result with this one"),
         )
     )
 

@@ -51,7 +51,7 @@ def requested_options(chosen: Study, study_file: Path | None, given: Mapping[str
         return asked
     options = read_study_file(study_file, _OptionsByStudy(studies()), chosen.known_names())
     if not isinstance(options, chosen.options):
-        message = f"study file `{study_file}` is of another study than `{chosen.name}`"
+        message = f"study file `{study_file}` is for another study than `{chosen.name}`"
         hint = f'its key `study` must be "{chosen.name}"'
         raise StudyFileError(message, hint=hint, code="study-file.other-study")
     return options.model_copy(update=update)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where the study of a package is executed.
+    """Where the study of a package is run.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Places:
     said : tuple of str
         Each device or host, whole: what would be entered, how, and what would be written there.
     recorded : str or None
-        The file of devices of the package, where all of them are parts of this machine.
+        The device file of the package, where all of them are parts of this machine.
     """
 
     files: dict[str, str] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class Places:
     recorded: str | None = None
 
     def laid(self, result: Path) -> dict[str, str]:
-        """Lay the file of devices of the package into the new result folder, and name all files."""
+        """Lay the device file of the package into the new result folder, and name all files."""
         if self.recorded is None:
             return self.files
         result.mkdir(parents=True, exist_ok=True)
@@ -49,7 +49,7 @@ class Places:
 
 
 def places_of(plan: Plan, devices: Path | None, hostfile: Path | None) -> Places:
-    """Choose where the study of a package is executed.
+    """Choose where the study of a package is run.
 
     Parameters
     ----------
@@ -61,14 +61,14 @@ def places_of(plan: Plan, devices: Path | None, hostfile: Path | None) -> Places
     Raises
     ------
     UsageError
-        If the package was executed on other hosts and none are given, or some are given to a study without.
+        If the package was run on other hosts and none are given, or some are given to a study without.
     StudyFileError
         If a file is wrong, that of the package included.
     """
     request = request_of(plan) or {}
     for name, given in (("devices", devices), ("hostfile", hostfile)):
         if given is not None and name not in request:
-            message = f"`--{name}` says nothing to the study `{plan.study}`, which has no such places"
+            message = f"`--{name}` does not apply to the study `{plan.study}`, which has no such places"
             raise UsageError(message, hint=f"leave out `--{name}`", code="usage.places")
     if hostfile is not None:
         pair = first_pair(read_hostfile(hostfile), str(hostfile))
@@ -91,7 +91,7 @@ def _recorded(text: str) -> Places:
         found = read_devices(path)
     elsewhere = [f"`{device.host}` ({name})" for name, device in found.items() if device.kind == "ssh"]
     if elsewhere:
-        message = f"the package was executed on hosts that are not yours: {', '.join(elsewhere)}"
+        message = f"the package was measured on hosts that are not yours: {', '.join(elsewhere)}"
         hint = f"name your own by the same names with `--devices FILE`; theirs is `{DEVICES_NAME}`"
         raise UsageError(message, hint=hint, code="usage.places")
     return Places({}, _said(found), text)

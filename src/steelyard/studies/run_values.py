@@ -81,7 +81,7 @@ def gathered(plan: Plan, values: Iterable[Found]) -> Iterator[CellValues]:
     for (cell, metric, unit), placed in sorted(found.items(), key=lambda each: each[0][0]):
         levels, operations = comparable_levels(plan.study, plan.cells[cell].levels)
         blocks = _means([(block, value) for (block, _), value in placed]) / operations
-        # Workers of one launch are executed side by side.
+        # Workers of one launch are run side by side.
         launches = _means(placed) / operations if plan.options.get("mode") == _IMPORT else None
         shown = unit if operations == 1 else f"{unit} per operation"
         yield CellValues(levels, metric, shown, blocks, launches)

@@ -20,24 +20,24 @@ from steelyard.run.executor.worker import Worker
 if TYPE_CHECKING:
     from pathlib import Path
 
-WHOLE_NUMBER = "which is no whole number"
+WHOLE_NUMBER = "expected a whole number"
 
 
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("measure -n 1.5 -- true", f"`--iterations` is `1.5`, {WHOLE_NUMBER}"),
-        ("measure --iterations=1e3 -- true", f"`--iterations` is `1e3`, {WHOLE_NUMBER}"),
-        ("measure -n 0x2 -- true", f"`--iterations` is `0x2`, {WHOLE_NUMBER}"),
-        ("measure --processes 1.5 -- true", f"`--processes` is `1.5`, {WHOLE_NUMBER}"),
-        ("compare --runs-min 10.5 true true", f"`--runs-min` is `10.5`, {WHOLE_NUMBER}"),
-        ("run stability --seed 1.5", f"`--seed` is `1.5`, {WHOLE_NUMBER}"),
+        ("measure -n 1.5 -- true", f"`--iterations` is `1.5`; {WHOLE_NUMBER}"),
+        ("measure --iterations=1e3 -- true", f"`--iterations` is `1e3`; {WHOLE_NUMBER}"),
+        ("measure -n 0x2 -- true", f"`--iterations` is `0x2`; {WHOLE_NUMBER}"),
+        ("measure --processes 1.5 -- true", f"`--processes` is `1.5`; {WHOLE_NUMBER}"),
+        ("compare --runs-min 10.5 true true", f"`--runs-min` is `10.5`; {WHOLE_NUMBER}"),
+        ("run stability --seed 1.5", f"`--seed` is `1.5`; {WHOLE_NUMBER}"),
         ("measure --memory 99999999999999999999G -- true", "too large; allowed: less than 8388608T"),
         ("measure --memory 0 -- true", "`--memory 0`: too small; allowed: `1M` or more"),
         ("measure --memory 1 -- true", "`--memory 1`: too small; allowed: `1M` or more"),
         ("measure --isolation sandbox --disk 0 -- true", "`--disk 0`: too small; allowed: `64K` or more"),
         ("measure --isolation sandbox --disk 1 -- true", "`--disk 1`: too small; allowed: `64K` or more"),
-        ("measure --disk 1M -- true", "`--disk` limits the writable file system of a sandbox"),
+        ("measure --disk 1M -- true", "`--disk` limits the file system of a sandbox"),
         ("measure --memory '' -- true", "`--memory `: not a size"),
         ("measure --processes -1 -- true", "`--processes -1`: allowed: a whole number from 1 to"),
         ("measure --processes 0 -- true", "`--processes 0`: allowed: a whole number from 1 to"),
@@ -49,10 +49,10 @@ WHOLE_NUMBER = "which is no whole number"
         ("compare --budget -1s true true", "`--budget -1s`: not a duration"),
         ("measure --input /usr -- true", "`--input /usr`: it is a folder"),
         ("compare --input /usr true true", "`--input /usr`: it is a folder"),
-        ("measure --input /nope -- true", "`--input /nope`: there is no such file"),
+        ("measure --input /nope -- true", "`--input /nope`: no such file"),
         ("measure --show /usr -- true", "`--show /usr`: a `bare` program sees every file"),
         ("compare --show /usr true true", "`--show /usr`: a `bare` program sees every file"),
-        ("measure --isolation sandbox --show /nope -- true", "`--show /nope`: there is no such file"),
+        ("measure --isolation sandbox --show /nope -- true", "`--show /nope`: no such file"),
     ],
 )
 def test_an_amount_that_cannot_hold_is_refused(
@@ -80,7 +80,10 @@ def test_variables_that_cannot_be_passed_on_are_named_and_none_is_added() -> Non
     words = (sys.executable, "-c", foreign, sys.executable, "-c", program, "measure", "--", "env")
     done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0
-    assert done.stderr == "note: not passed on, being no UTF-8 text with a name: `BB`\n"
+    assert (
+        done.stderr
+        == "note: these variables are not passed on, because they are not UTF-8 text with a name: `BB`\n"
+    )
     assert "LC_CTYPE" not in done.stdout
     assert "PATH=/usr/bin:/bin" in done.stdout
 

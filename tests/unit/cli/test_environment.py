@@ -156,7 +156,10 @@ def test_what_only_a_shell_understands_gets_the_hint_at_shell(
         command = "false '' | cat"
     assert execute(["compare", "--no-record", command, "true"]) == 4
     hint = capsys.readouterr().err.partition("hint: ")[2]
-    assert hint.startswith(f"`{sign}`")
+    known = (
+        f"`{sign}` sets a variable in a shell: " if sign == "FOO=" else f"only a shell understands `{sign}`: "
+    )
+    assert hint.startswith(known)
     assert "`--shell`" in hint
 
 
@@ -174,7 +177,7 @@ def test_a_pipe_that_is_taken_for_words_is_warned_of(capsys: pytest.CaptureFixtu
         (["FOO=1", "true"], "`--environment FOO=1` does it"),
         (["~/x"], "write the folder"),
         (["ls | wc"], "sh -c '...'"),
-        (["ls -l"], "give its parts as words"),
+        (["ls -l"], "separate program and arguments"),
     ],
 )
 def test_measure_says_what_a_shell_would_have_done(

@@ -139,7 +139,7 @@ def test_two_programs_measured_one_by_one_are_laid_over_each_other(
     new = hyperfine(tmp_path, "n", **{"./new": launches(1.1, 12)})
     capsys.readouterr()
     assert execute(["compare-results", base, new]) == 1
-    assert "`./new` is laid over `./old`" in capsys.readouterr().out
+    assert "`./new` is compared with `./old`" in capsys.readouterr().out
 
 
 def test_results_with_nothing_in_common_are_no_pass(
@@ -187,7 +187,7 @@ def test_a_history_of_one_result_is_no_pass(tmp_path: Path, capsys: pytest.Captu
     one = hyperfine(tmp_path, "one", c=launches(1.0, 23))
     capsys.readouterr()
     assert execute(["history", one]) == 6
-    assert "one result, `one.json`, is no history" in capsys.readouterr().err
+    assert "a history needs at least two results; given: `one.json`" in capsys.readouterr().err
 
 
 def test_a_history_whose_results_share_no_cell_is_no_pass(

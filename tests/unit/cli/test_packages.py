@@ -109,7 +109,7 @@ def test_the_same_result_gives_the_same_bytes(result: Path, package: Path, tmp_p
 def test_nothing_is_overwritten(result: Path, package: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = package.read_bytes()
     assert execute(["pack", str(result), "-o", str(package)]) == 2
-    assert "exists already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert package.read_bytes() == before
 
 
@@ -146,7 +146,7 @@ def test_many_surplus_files_are_counted(
     ("content", "reason"),
     [
         ("[" * 100_000, "its lists or objects are nested too deeply"),
-        ('{"schema": "\\ud800"}', "it names half of a character"),
+        ('{"schema": "\\ud800"}', "it contains half of a character"),
     ],
 )
 @pytest.mark.parametrize("name", ["plan.json", "findings.json", "provenance.json"])
@@ -356,7 +356,7 @@ def test_a_package_and_a_result_are_compared_cell_by_cell(
 ) -> None:
     result = str(shutil.copytree(unpacked(package, tmp_path / "p") / "result", tmp_path / "r"))
     assert execute(["compare-results", str(package), result]) == 0
-    assert "are one result, which agrees with itself" in capsys.readouterr().err
+    assert "are the same result, which agrees with itself" in capsys.readouterr().err
     assert execute(["analyse", result, "--margin", "3"]) == 0
     capsys.readouterr()
     words = ["compare-results", str(package), result]
@@ -427,7 +427,7 @@ def test_a_result_that_another_process_writes_is_not_packed(
 ) -> None:
     with claimed(result):
         assert execute(["pack", str(result), "-o", str(tmp_path / "r.zip")]) == 5
-    assert "another process executes a study" in capsys.readouterr().err
+    assert "another process is running a study" in capsys.readouterr().err
 
 
 @pytest.mark.long("validators of others")

@@ -102,7 +102,7 @@ def test_export_into_a_file_says_how_many_rows(
     [
         (["--json"], 2, "`--json` needs `--out`"),
         (["--format", "xml"], 2, '"csv", "recodex"'),
-        (["--out", "/dev/null/x"], 5, "cannot be written"),
+        (["--out", "/dev/null/x"], 5, "cannot write `"),
     ],
 )
 def test_an_export_that_cannot_be_is_explained(

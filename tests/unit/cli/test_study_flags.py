@@ -79,4 +79,4 @@ def test_every_option_explains_itself_and_has_one_name() -> None:
 def test_an_option_of_another_study_names_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["run", "stability", "--seeds=3"]) == 2
     said = capsys.readouterr().err
-    assert "`--seeds` is not an option of the study `stability`; it is of `colocation`" in said
+    assert "`--seeds` is not an option of the study `stability`; it belongs to `colocation`" in said

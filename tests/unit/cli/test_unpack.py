@@ -225,7 +225,7 @@ def test_a_tar_archive_is_refused(surroundings: Path, capsys: pytest.CaptureFixt
     with tarfile.open(fileobj=into, mode="w:gz") as archive:
         entry = tarfile.TarInfo("../../x")
         archive.addfile(entry)
-    assert "it is no ZIP archive" in refusal(into.getvalue(), surroundings, capsys)
+    assert "it is not a ZIP archive" in refusal(into.getvalue(), surroundings, capsys)
 
 
 def bomb_of(count: int, content: bytes) -> bytes:

@@ -122,6 +122,6 @@ def test_bytes_that_are_not_text_are_named_with_their_line(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", ["absent.toml", "."])
 def test_a_file_that_cannot_be_read_is_one_paragraph(tmp_path: Path, name: str) -> None:
-    with pytest.raises(StudyFileError, match="cannot be read") as caught:
+    with pytest.raises(StudyFileError, match="cannot read study file") as caught:
         read_study_file(tmp_path / name, {"probe": Options})
     assert caught.value.exit_code == 2

@@ -76,7 +76,7 @@ def test_a_boundary_belongs_to_the_piece_below() -> None:
 
 @pytest.mark.parametrize("size", [-1.0, float("nan"), float("inf")])
 def test_what_is_no_size_is_refused(size: float) -> None:
-    with pytest.raises(UsageError, match="no number of bytes"):
+    with pytest.raises(UsageError, match="not a number of bytes"):
         MODEL.predict(size)
 
 

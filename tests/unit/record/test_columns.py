@@ -75,17 +75,17 @@ def test_damage_is_named_with_its_line(tmp_path: Path, text: str, words: str) ->
 
 
 def test_missing_things_are_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="is no file"):
+    with pytest.raises(DataError, match="is not a file"):
         read_columns(tmp_path / "absent.csv", "1", "2")
     file = tmp_path / "data.csv"
     file.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(DataError, match="no text file"):
+    with pytest.raises(DataError, match="not a text file"):
         read_columns(file, "1", "2")
     file.write_text("1,2\n")
     with pytest.raises(UsageError, match="no header; columns: 1 to 2"):
         read_columns(file, "size", "2")
     (tmp_path / "data.parquet").write_text("no parquet")
-    with pytest.raises(DataError, match="no Parquet"):
+    with pytest.raises(DataError, match="as a Parquet file"):
         read_columns(tmp_path / "data.parquet", "1", "2")
 
 
@@ -104,7 +104,7 @@ def test_any_text_gives_columns_or_an_error_of_ours(tmp_path: Path, text: str) -
 def test_columns_of_one_name_are_refused_and_may_be_numbered(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("size,time,time\n1,2,3\n", encoding="utf-8")
-    with pytest.raises(UsageError, match=r"cannot choose a column `time` of .*: columns 2, 3 are called so"):
+    with pytest.raises(UsageError, match=r"cannot choose a column `time` of .*: columns 2, 3 have this name"):
         read_columns(path, "size", "time")
     assert read_columns(path, "size", "3").y.tolist() == [3.0]
 

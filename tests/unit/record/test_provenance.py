@@ -52,9 +52,9 @@ def test_a_resumed_study_has_several_sessions_and_only_ended_ones_have_an_end() 
 
 def test_runs_of_two_hosts_or_plans_are_not_mixed_in_one_folder() -> None:
     first = begin_provenance(make_plan(), ["a"], host_id="h")
-    with pytest.raises(DataError, match="begun with host `h`; this is host `other`"):
+    with pytest.raises(DataError, match="started with host `h`; this is host `other`"):
         continue_provenance(first, replace(first, host_id="other"))
-    with pytest.raises(DataError, match="begun with plan"):
+    with pytest.raises(DataError, match="started with plan"):
         continue_provenance(first, replace(first, plan_id="other"))
 
 
@@ -78,7 +78,7 @@ def test_an_absent_file_says_what_to_give(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="cannot be written"):
+    with pytest.raises(DataError, match="cannot write `"):
         write_provenance(tmp_path / "absent", begin_provenance(make_plan(), []))
 
 

@@ -204,7 +204,7 @@ def other_plan(plan: Plan) -> Plan:
 
 def test_a_ledger_of_another_plan_is_refused(result: Path) -> None:
     other_plan(make_plan()).write(result / "plan.json")
-    with pytest.raises(DataError, match="holds runs of another plan"):
+    with pytest.raises(DataError, match="holds runs of a different plan"):
         write_tables(result)
 
 
@@ -224,14 +224,14 @@ def test_a_table_that_cannot_be_written_is_named_and_the_old_one_stays(result: P
     (result / "measurements/values.parquet").unlink()
     (result / "measurements").rmdir()
     (result / "measurements").touch()
-    with pytest.raises(DataError, match="cannot be written"):
+    with pytest.raises(DataError, match="cannot write `"):
         write_tables(result)
     assert (result / "runs.parquet").read_bytes() == before
 
 
 def test_a_second_table_that_cannot_be_begun_leaves_nothing_of_the_first(result: Path) -> None:
     (result / f".attempts.parquet.{os.getpid()}.tmp").mkdir()
-    with pytest.raises(DataError, match=r"attempts.parquet` cannot be written"):
+    with pytest.raises(DataError, match=r"cannot write .*attempts.parquet`"):
         write_tables(result)
     assert not [path for path in result.rglob("*") if path.is_file() and path.name.endswith(".tmp")]
 

@@ -66,7 +66,7 @@ fn writable(root: &HostRoot, look: Capability, group: &Path, version: &str) -> C
         Ok(()) => look.present(format!("{version} at `{place}`")),
         Err(error) => look.absent(
             format!("{version}, but `{place}` cannot be written: {}", error.desc()),
-            Some("execute as root, or `systemd-run --user --scope -p Delegate=yes steelyard ...`"),
+            Some("run as root, or `systemd-run --user --scope -p Delegate=yes steelyard ...`"),
         ),
     }
 }

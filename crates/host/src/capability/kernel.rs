@@ -121,7 +121,7 @@ fn idle_states(root: &HostRoot) -> Capability {
     match nix::unistd::access(&root.resolve(path), nix::unistd::AccessFlags::W_OK) {
         Ok(()) => look.present("the device can be opened"),
         Err(nix::errno::Errno::ENOENT) => look.absent("the kernel has no such device", None),
-        Err(error) => look.absent(error.desc(), Some("execute as root")),
+        Err(error) => look.absent(error.desc(), Some("run as root")),
     }
 }
 

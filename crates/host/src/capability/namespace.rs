@@ -56,7 +56,7 @@ fn explain(root: &HostRoot, look: Capability, kind: &str, error: Errno) -> Capab
         }
     }
     match error {
-        Errno::EPERM => look.absent("refused to this user", Some("execute as root")),
+        Errno::EPERM => look.absent("refused to this user", Some("run as root")),
         Errno::EINVAL | Errno::ENOSYS => look.absent("not known to this kernel", None),
         other => look.absent(other.desc(), None),
     }

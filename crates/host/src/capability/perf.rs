@@ -72,7 +72,7 @@ fn tracepoints(root: &HostRoot, paranoid: &str) -> Capability {
         Ok(_) => {
             look.present(format!("perf_event_paranoid is {paranoid}; reading tracefs takes the superuser"))
         }
-        Err(error) => look.absent(describe(error, paranoid), Some("execute as root")),
+        Err(error) => look.absent(describe(error, paranoid), Some("run as root")),
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn read(root: &HostRoot) -> Vec<Capability> {
             } else if effective.is_none() {
                 look.absent("/proc/self/status does not say", None)
             } else if has(bounding) {
-                look.absent("not held", Some("execute as root"))
+                look.absent("not held", Some("run as root"))
             } else {
                 let repair = format!("start the surrounding container or machine with {name}");
                 look.absent("not held, and taken away for good from this process tree", Some(&repair))

@@ -72,7 +72,7 @@ impl SandboxError {
 fn step_hint(errno: Option<i32>) -> &'static str {
     match errno {
         Some(libc::EPERM | libc::EACCES) => {
-            "execute as root, or allow it: in a container add `--privileged`, on the host see \
+            "run as root, or allow it: in a container add `--privileged`, on the host see \
              `sysctl kernel.unprivileged_userns_clone kernel.apparmor_restrict_unprivileged_userns`"
         }
         Some(libc::ENOSPC | libc::EUSERS) => {

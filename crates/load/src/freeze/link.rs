@@ -50,7 +50,7 @@ fn failed(error: impl Into<std::io::Error>) -> LoadError {
 impl Link {
     pub(super) fn connect(place: &str, keep_alive: KeepAlive) -> Result<Self, LoadError> {
         let place: SocketAddr =
-            place.parse().map_err(|_| LoadError::Failed(format!("`{place}` is no address")))?;
+            place.parse().map_err(|_| LoadError::Failed(format!("`{place}` is not an address")))?;
         let stream = TcpStream::connect(place).map_err(failed)?;
         setsockopt(&stream, sockopt::KeepAlive, &true).map_err(failed)?;
         setsockopt(&stream, sockopt::TcpKeepIdle, &keep_alive.idle_s).map_err(failed)?;

@@ -38,7 +38,7 @@ impl Plan {
     /// Reads a plan, and refuses what is unknown or impossible.
     pub(super) fn parse(text: &str) -> Result<Self, LoadError> {
         let value: Value = serde_json::from_str(text)
-            .map_err(|error| LoadError::usage(format!("the plan is no JSON: {error}")))?;
+            .map_err(|error| LoadError::usage(format!("the plan is not JSON: {error}")))?;
         let mut reader = Reader::new("plan", value)?;
         let format = reader.text("format")?.unwrap_or_default();
         if format != FORMAT {
@@ -143,6 +143,6 @@ mod tests {
             let error = Plan::parse(&text(change)).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
-        assert!(Plan::parse("{").unwrap_err().to_string().contains("no JSON"));
+        assert!(Plan::parse("{").unwrap_err().to_string().contains("not JSON"));
     }
 }

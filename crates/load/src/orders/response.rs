@@ -280,7 +280,7 @@ fn length(lengths: &[&str], encodings: &[&str]) -> Result<Length, Malformed> {
                 _ => Err(Malformed("a body above 1 MiB")),
             }
         }
-        ([_], []) => Err(Malformed("a length that is no number")),
+        ([_], []) => Err(Malformed("a length that is not a number")),
         _ => Err(Malformed("a length that is told twice")),
     }
 }

@@ -129,7 +129,7 @@ impl Plan {
     /// Reads a plan, and refuses what is unknown or impossible.
     pub(super) fn parse(text: &str) -> Result<Self, LoadError> {
         let value: Value = serde_json::from_str(text)
-            .map_err(|error| LoadError::usage(format!("the plan is no JSON: {error}")))?;
+            .map_err(|error| LoadError::usage(format!("the plan is not JSON: {error}")))?;
         let mut reader = Reader::new("plan", value)?;
         let format = reader.text("format")?;
         if format.as_deref() != Some(FORMAT) {

@@ -72,7 +72,7 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
         elif line.startswith("{"):
             source.refuse(f"line {number}", "is JSON of `go test -json`")
     found.runs.extend(runs.values())
-    for count, text in ((failed, "benchmarks that failed"), (absent, "values that are no finite number")):
+    for count, text in ((failed, "benchmarks that failed"), (absent, "values that are not finite")):
         if count:
             found.notes.append(f"{text}, left out: {count}")
     return found
@@ -97,11 +97,11 @@ def _values(source: Source, number: int, words: list[str]) -> list[tuple[str, De
     """Give unit and value of each pair behind the number of operations."""
     pairs = list(zip(words[3::2], words[2::2], strict=False))
     if not words[1].isdecimal() or not pairs or len(words) % 2:
-        source.refuse(f"line {number}", f"`{' '.join(words)}` is no result of a benchmark")
+        source.refuse(f"line {number}", f"`{' '.join(words)}` is not a result of a benchmark")
     try:
         found = [(unit, Decimal(value)) for unit, value in pairs]
     except InvalidOperation:
-        source.refuse(f"line {number}", f"`{' '.join(words[2::2])}` are not all numbers")
+        source.refuse(f"line {number}", f"`{' '.join(words[2::2])}` should be numbers")
     if any(unit == "ns/op" and value < 0 for unit, value in found if not value.is_nan()):
         source.refuse(f"line {number}", "a time is negative")
     return found

@@ -32,7 +32,7 @@ class Offline(Isolation):
         return "no network but a loopback of its own; files, processes and rights are those of the host"
 
     def examine(self) -> Availability:
-        """Execute one run in it, if a new namespace can be made and has nothing that is connected."""
+        """Run one program in it, if a new namespace can be made and has nothing that is connected."""
         for program in ("unshare", "ip"):
             if installed(program) is None:
                 return Availability.no(f"`{program}` is not installed", REPAIR)

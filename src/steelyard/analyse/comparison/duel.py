@@ -47,7 +47,7 @@ class Duel:
     def look(self, fraction: float) -> None:
         """Look at it, unless there is nothing new.
 
-        All intervals hold together, so the narrower of two looks may be believed: a look that comes soon
+        All intervals hold together, so the narrower of two looks may be trusted: a look that comes soon
         after another, because somebody interrupted, has little error to spend and is often the wider one.
         """
         looks = self.sequence.looks

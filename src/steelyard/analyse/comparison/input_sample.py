@@ -169,7 +169,7 @@ def side_of(values: object, name: str, *, clusters: object, strata: object, bloc
     _check_range(column, name)
     if block is not None and (clusters is not None or strata is not None):
         message = "`block` is given together with `clusters` or `strata`; allowed: one of the two"
-        raise UsageError(message, hint="blocks are for one series without labels")
+        raise UsageError(message, hint="`block` is for one series without labels")
     groups = None if clusters is None else labels_of(clusters, f"clusters of {name}", column.size)
     layers = None if strata is None else labels_of(strata, f"strata of {name}", column.size)
     alike = 0.0 if groups is None else intraclass_share(group_units("cluster", groups, column)) or 0.0
@@ -182,7 +182,7 @@ def _check_range(values: NDArray[np.float64], name: str) -> None:
     low, high = float(values.min()), float(values.max())
     largest = max(abs(low), abs(high))
     if largest > LARGEST or (low < high and largest < SMALLEST):
-        what = "are no finite numbers" if largest > LARGEST else "vanish"
+        what = "are not finite numbers" if largest > LARGEST else "vanish"
         message = f"`{name}` goes from {low:g} to {high:g}: fourth powers of such values {what}"
         hint = f"give them in another unit, in which they lie between {SMALLEST:g} and {LARGEST:g}"
         raise AnalysisError(message, hint=hint, code="analysis.range")

@@ -57,7 +57,7 @@ class Extent:
         Parameters
         ----------
         blocks : int
-            Blocks executed.
+            Blocks run so far.
         elapsed_s : float
             Time since the begin [s].
         next_block_s : float

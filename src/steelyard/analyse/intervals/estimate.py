@@ -191,7 +191,7 @@ def interval(  # noqa: PLR0913 - one call for every interval, all but the sample
     _check_ratio(question, used)
     found = _execute(question, used, choice.method, resampling)
     if not math.isfinite(found.estimate):
-        message = f"the {question.quantity.name} of these values is no finite number"
+        message = f"the {question.quantity.name} of these values is not a finite number"
         hint = "a cv needs a mean that is not 0; very large values need a larger unit"
         raise AnalysisError(message, hint=hint, code="analysis.undefined")
     reasons = objections(question, used, choice.method, found)

@@ -97,7 +97,8 @@ def parse_threshold(text: str) -> Threshold:
     if rule is Rule.ROBUST and not colon:
         return Threshold()
     if not (math.isfinite(value) and value > 0):
-        message = f"`--threshold {text}` is none of `robust`, `robust:K`, `sigma:K`, `absolute:NS` above 0"
+        allowed = "`robust`, `robust:K`, `sigma:K` or `absolute:NS`, with K and NS above 0"
+        message = f"`--threshold {text}`: allowed: {allowed}"
         raise UsageError(message, hint=_HINT)
     return Threshold(rule, value)
 
@@ -321,7 +322,7 @@ def rate_ratio(baseline: Rate, contender: Rate, *, level: float = 0.95) -> RateR
     """
     together = baseline.count + contender.count
     if together == 0:
-        message = "no peak on either side: there is nothing to compare"
+        message = "cannot compare rates: neither side has a peak"
         raise AnalysisError(message, hint="measure longer, or lower the threshold", code="analysis.peaks")
     share = contender.exposure / (baseline.exposure + contender.exposure)
     test = stats.binomtest(contender.count, together, share)

@@ -1,4 +1,4 @@
-"""How much slower the newest level of a history is than the one it is held against, and whether it is new."""
+"""How much slower the newest level of a history is than the one it is compared with, and whether it is new."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NORMAL_DIFFERENCE: Final = 0.953_872_6
 def slowdown(
     history: SeriesHistory, accepted: Sequence[int] = (), *, is_rate: bool, margin: float
 ) -> float | None:
-    """Give how much slower the newest level is than the one it is held against.
+    """Give how much slower the newest level is than the one it is compared with.
 
     That is the level that was accepted last, or the first; each faster level after it takes its place.
 

@@ -20,9 +20,9 @@ def background(
     status: Path | None = None,
     quiet: bool = False,
 ) -> NoReturn:
-    """Execute a command best-effort: it stands back wherever something else wants to run.
+    """Run a command best-effort: it yields wherever something else wants to run.
 
-    It uses the best means the host has, and says which on standard error: the scheduling class where
+    It uses the best protection the host has, and names it on standard error: the scheduling class where
     `steelyard scheduler start` has loaded it, else SCHED_IDLE in a control group that yields, else
     SCHED_IDLE alone, else the lowest priority. The command takes the place of `steelyard`: its standard
     streams, its signals and its exit code are its own.
@@ -32,11 +32,11 @@ def background(
     command
         The program and its arguments, behind `--`.
     require
-        Fail with exit code 3 unless the means is `class`, or at least `idle`.
+        Fail with exit code 3 unless the protection is `class`, or at least `idle`.
     status
-        File for what was done for the command, as JSON.
+        JSON file to write, which says what was done for the command.
     quiet
-        Do not say which means is used.
+        Do not print which protection is used.
 
     Examples
     --------

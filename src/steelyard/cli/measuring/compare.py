@@ -46,7 +46,7 @@ _Repeated = Parameter(show_default=False)
 @Parameter(name="*")
 @dataclass(frozen=True)
 class ClaimOptions:
-    """What is claimed.
+    """Claim that the comparison tests.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class ClaimOptions:
     margin
         Largest difference that counts as none, as in `2%`.
     level
-        How surely, as in `95%`: of all comparisons together.
+        Overall confidence level of all comparisons together, as in `95%`.
     location
         `typical`: judge by the typical run, which outliers hardly move; `mean`: by the mean, outliers
         included.
@@ -78,20 +78,20 @@ class ClaimOptions:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class ExtentOptions:
-    """How much is measured.
+    """Extent of the measurement.
 
     Parameters
     ----------
     warmup
-        Runs of each command before; recorded, not used.
+        Warm-up runs of each command; recorded, not used.
     runs_min
-        Runs of each command before the first look.
+        Smallest number of runs of each command before a verdict.
     runs_max
-        Runs of each command at most.
+        Largest number of runs of each command.
     budget
-        Time at most from start to answer, as in `60s`; 60 s by default, and then at least `--runs-min` runs.
+        Longest time from start to answer, as in `60s`; 60 s by default, and then at least `--runs-min` runs.
     seed
-        Of the random order inside each block.
+        Seed of the random order inside each block.
     """
 
     warmup: Whole = 1
@@ -114,7 +114,7 @@ class CommandOptions:
         `NAME=A,B,C` or `NAME=FROM:TO[:STEP]`: values of `{NAME}` in the commands; may be given several
         times. Each value is compared with the baseline's same value, or, with one command, with the first.
     shell
-        Execute the commands by `sh -c`. Its start is part of every run; nothing is subtracted.
+        Run the commands by `sh -c`. Its start is part of every run; nothing is subtracted.
     setup
         Shell line before the first run of a command. This and the next three: once for all commands, or
         once per command.
@@ -141,12 +141,13 @@ class CommandOptions:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class SurroundingOptions:
-    """Where runs execute.
+    """Where the commands run.
 
     Parameters
     ----------
     isolation
-        Technology around each run: `bare`, `sandbox`, `docker` ...; `steelyard doctor` lists what works here.
+        Isolation technology of each run: `bare`, `sandbox`, `docker` ...; `steelyard doctor` lists what works
+        here.
     cpus
         CPUs the commands may use, as in `0-2,5`.
     environment
@@ -211,25 +212,26 @@ def compare(
     place: SurroundingOptions = _SURROUNDINGS,
     keep: KeepOptions = _KEEP,
 ) -> int:
-    """Compare commands and say which is slower, faster or as fast, how surely.
+    """Compare commands: which is slower, faster or equally fast, and how certain that is.
 
-    The commands take turns in random order, so that whatever the machine does hits all of them. They are
-    measured until it is settled, or budget or runs are spent; looking at the data meanwhile is paid for, so
-    the interval holds whenever it stops. Exit code 1 when a command is slower than the baseline by more
-    than the margin; `--fail-on` chooses what else. Ctrl-C gives the verdict of what there is.
+    The commands take turns in random order, so that disturbances of the machine hit all of them. They are
+    measured until the comparison is settled, or the budget or the runs are spent; the interval allows for
+    looking at the data in between, so it holds whenever the measurement stops. The exit code is 1 when a
+    command is slower than the baseline by more than the margin; `--fail-on` chooses what else. After Ctrl-C
+    the verdict rests on the runs so far.
 
     Parameters
     ----------
     commands
-        Each in quotes; split into words as a shell does, without a shell.
+        Commands, each in quotes; they are split into words as a shell does, but run without a shell.
     claim
-        What is claimed.
+        Claim that the comparison tests.
     extent
-        How much is measured.
+        Extent of the measurement.
     around
-        Which commands, and what happens around them.
+        Commands, and what happens around them.
     place
-        Where runs execute.
+        Where the commands run.
     keep
         What is kept.
 
@@ -338,7 +340,7 @@ def _require_folders(exports: Sequence[tuple[Form, Path]]) -> None:
     """Refuse to measure for a minute what cannot be written then."""
     for form, path in exports:
         if not path.absolute().parent.is_dir() or path.is_dir():
-            message = f"`--export {form} {path}`: the file cannot be written there"
+            message = f"`--export {form} {path}`: cannot write this file"
             raise UsageError(message, hint="give a file in an existing folder")
 
 

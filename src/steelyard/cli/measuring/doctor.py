@@ -20,10 +20,10 @@ def doctor(
     calibrate: Annotated[bool, Parameter(negative="")] = False,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:
-    """Say what this machine can do and what makes it noisy.
+    """Show what this machine can do and what makes it noisy.
 
     Every isolation technology is tried, which takes some seconds. Nothing is changed: each repair is
-    a command for you to execute.
+    a command for you to run.
 
     Parameters
     ----------

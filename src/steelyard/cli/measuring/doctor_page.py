@@ -219,7 +219,7 @@ def _cores(host: Host) -> str:
     if kinds > 1:
         parts.append(f"{kinds} kinds of cores")
     if len(topology.allowed) < len(topology.online):
-        parts.append(f"{len(topology.allowed)} CPUs allowed to us")
+        parts.append(f"{len(topology.allowed)} CPUs usable by this process")
     return ", ".join(parts)
 
 

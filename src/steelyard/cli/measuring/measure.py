@@ -1,4 +1,4 @@
-"""``steelyard measure``: one command, executed and measured."""
+"""``steelyard measure``: one command, run and measured."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class LimitOptions:
     file_size
         Size of any one file it writes.
     output_size
-        Standard output plus standard error; it is ended when it writes more.
+        Standard output plus standard error; the run is ended when it writes more.
     open_files
         Open files per process.
     disk
@@ -130,13 +130,13 @@ def _most_open_files() -> int:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class PlaceOptions:
-    """Where and how the run executes.
+    """Where and how the program runs.
 
     Parameters
     ----------
     isolation
-        Technology around the run: `bare`, `sandbox`, `docker`, `bubblewrap` ...; `steelyard doctor` lists
-        what works here.
+        Isolation technology of the run: `bare`, `sandbox`, `docker`, `bubblewrap` ...; `steelyard doctor`
+        lists what works here.
     cpus
         CPUs it may use, as in `0-2,5`.
     environment
@@ -147,7 +147,7 @@ class PlaceOptions:
     show
         Further folder or file that an isolated program may read; may be given several times. The
         current folder is always shown, but for `/`, `/tmp` and `/dev/shm`: these are new inside. What is
-        shown can be spoken to: the program can use sockets and named pipes there.
+        shown can be used: the program can connect to sockets and named pipes there.
     input
         File for standard input; empty input otherwise.
     """
@@ -177,22 +177,22 @@ def measure(
     counters: str | None = None,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> int:
-    """Execute one command and say what it used.
+    """Run one command and show what it used.
 
     CPU and wall time are stamped by the kernel at exec and exit of the program, and nothing the command
-    started survives it. The exit is its last instruction: from Linux 6.16 on, what the kernel needs to take
-    its memory back is not counted, before that it is. The peak memory of a process is the largest resident
-    set of any one, as GNU time prints it; that of the tree is what its control group was charged with, which
-    leaves out files that were in memory already. Exit code 0 when every run completed, 4 when one did not.
+    started survives it. The exit is its last instruction: from Linux 6.16 on, the time the kernel needs to
+    reclaim its memory is not counted; on older kernels it is. The peak memory of a process is the largest
+    resident set of any one, as GNU time prints it; that of the tree is what its control group was charged
+    with, without files that were already in memory. The exit code is 0 when every run completed, 4 otherwise.
 
     Parameters
     ----------
     command
         Program and arguments, behind `--`.
     place
-        Where it executes.
+        Where the program runs.
     limits
-        What it may use.
+        What the program may use.
     iterations
         Number of launches, one after the other.
     counters
@@ -215,7 +215,7 @@ def measure(
         message = f"`--iterations {iterations}`: allowed: 1 or more"
         raise UsageError(message)
     if limits.disk is not None and "sandbox" not in place.isolation:
-        message = f"`--disk` limits the writable file system of a sandbox, and `{place.isolation}` is none"
+        message = f"`--disk` limits the file system of a sandbox, but the isolation is `{place.isolation}`"
         raise UsageError(message, hint="add `--isolation sandbox`, or leave out `--disk`")
     spec = replace(
         specification(list(command), place, limits.limits()),

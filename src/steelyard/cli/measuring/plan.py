@@ -1,4 +1,4 @@
-"""``steelyard plan``: what a study would execute."""
+"""``steelyard plan``: what a study would run."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def plan(
     own: object = None,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:
-    """Show what a study would execute.
+    """Show what a study would run.
 
-    Isolation technologies are tried, nothing is measured. Cells that cannot be executed here are
+    Isolation technologies are tried, nothing is measured. Cells that cannot run here are
     listed with the reason.
 
     Parameters
@@ -69,7 +69,7 @@ def plan(
 
 
 def describe(sketch: Plan, seconds: float | None) -> list[str]:
-    """Give the lines that say what a plan executes; nothing about its time where that is unknown."""
+    """Give the lines that say what a plan runs; nothing about its time where that is unknown."""
     missing = Counter(cell.missing for cell in sketch.cells if cell.missing is not None)
     executed = len(sketch.cells) - missing.total()
     runs = sum(

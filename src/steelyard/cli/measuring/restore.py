@@ -20,7 +20,7 @@ def restore(*, as_json: Annotated[bool, Parameter(name="--json", negative="")] =
     """Undo what a killed study left: machine settings, links.
 
     A study writes down each original value before it changes anything. What a study that is still
-    executing has set is left alone, and so is what somebody else has changed since.
+    running has set is left alone, and so is what somebody else has changed since.
 
     Parameters
     ----------

@@ -44,21 +44,21 @@ def run(  # noqa: PLR0913 - the options of a command line
     own: object = None,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> int:
-    """Execute a study and write its result folder.
+    """Run a study and write its result folder.
 
-    Tries the isolation technologies of the study and says which are missing and why, designs the
-    study for this machine, executes it, keeps every run the moment it is over, analyses the result
+    Tries the isolation technologies of the study and says which are missing and why, plans the
+    study for this machine, runs it, keeps every run the moment it is over, analyses the result
     and writes its report. The last line names the report.
 
-    Ctrl-C (or SIGTERM) stops after what is running is cancelled; everything finished is kept, and
-    `--resume` continues. A second one leaves at once.
+    Ctrl-C (or SIGTERM) cancels what is running and stops; everything finished is kept, and `--resume`
+    continues. A second Ctrl-C leaves at once.
 
     Parameters
     ----------
     name
         The study.
     quick
-        A study of a few minutes instead of one of hours.
+        Run a study of a few minutes instead of hours.
     out
         Result folder; the study file's, else `steelyard-results/STUDY-DATE-N` by default.
     study_file
@@ -68,7 +68,7 @@ def run(  # noqa: PLR0913 - the options of a command line
     resume
         Continue the study in the folder given by `--out`.
     no_analyse
-        Record only; `steelyard analyse` and `steelyard report` do the rest, here or on another machine.
+        Record only; run `steelyard analyse` and `steelyard report` later, here or on another machine.
     own
         Options of the study alone.
     as_json
@@ -149,8 +149,8 @@ def _nothing_named(name: str) -> UsageError:
 
 def _interrupted(name: str, result: Path) -> InterruptedByUser:
     if not holds_plan(result):
-        message = f"interrupted before anything was executed; nothing is in `{result}`"
-        return InterruptedByUser(message, hint="repeat the command to begin anew")
+        message = f"interrupted before the first run; `{result}` holds nothing"
+        return InterruptedByUser(message, hint="repeat the command to start again")
     message = f"interrupted; everything finished so far is in `{result}`"
     return InterruptedByUser(message, hint=resume_command(name, result))
 

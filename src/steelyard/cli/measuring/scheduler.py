@@ -25,19 +25,19 @@ def start(
     """Start the scheduling class, or a governor where the host has none.
 
     The class needs a kernel with sched_ext, root, and the program that `make scheduler` builds; what is
-    missing is said. The governor needs none of them: while a service waits for CPUs it throttles the
+    missing is named. The governor needs none of them: while a service waits for CPUs it throttles the
     commands of `steelyard background`, and releases them when the service is calm. Both end with
-    `steelyard scheduler stop`. Starting twice is no error.
+    `steelyard scheduler stop`. Starting twice is allowed.
 
     Parameters
     ----------
     service
-        Control group of a service that the governor protects; may be given several times. Without it
+        Control group of a service that the governor protects; may be given several times. Without it,
         everything that is not best-effort is protected. The class protects everything.
     governor
         Start the governor even where the class could be started.
     foreground
-        Stay until a signal comes, as a service manager wants it.
+        Stay in the foreground until a signal comes, as a service manager expects it.
 
     Examples
     --------
@@ -61,9 +61,9 @@ _START = {
 
 
 def stop() -> int:
-    """End the scheduling class and the governor, and restore everything.
+    """Stop the scheduling class and the governor, and restore everything.
 
-    Nothing to end is no error. A best-effort command that is executing goes on, under SCHED_IDLE.
+    It succeeds where nothing was started. A best-effort command that is running continues, under SCHED_IDLE.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def status(
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
     prometheus: bool = False,
 ) -> int:
-    """Say how far best-effort commands stand back, and what was counted.
+    """Show how well services are protected from best-effort commands, and what was counted.
 
     The levels are `strict` (the class schedules: a best-effort command runs only where nothing else wants
     to), `idle` (SCHED_IDLE and a governor) and `none` (SCHED_IDLE alone: nothing was started).

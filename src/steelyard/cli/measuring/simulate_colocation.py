@@ -38,7 +38,7 @@ class Simulated:
     cores
         CPUs that the service and the jobs share.
     load
-        Work that arrives over what the CPUs can do, several separated by commas, as in `0.85,0.95`.
+        Arriving work as a share of what the CPUs can do, several separated by commas, as in `0.85,0.95`.
     policy
         be, idle, cpu-idle, weights, nice, fifo or none (no jobs); several separated by commas.
     no_local
@@ -138,7 +138,7 @@ def simulate_colocation(
     as_json
         Print JSON.
     out
-        Folder to write the trials to, one folder per load and policy, as executed ones are recorded.
+        Folder to write the trials to, one folder per load and policy, in the format of measured ones.
 
     Examples
     --------

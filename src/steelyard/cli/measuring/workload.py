@@ -1,4 +1,4 @@
-"""``steelyard workload``: execute a built-in workload program."""
+"""``steelyard workload``: run a built-in workload program."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def workload(
     /,
     *arguments: Annotated[str, Parameter(allow_leading_hyphen=True)],
 ) -> int:
-    """Execute a built-in workload program and pass on what it prints.
+    """Run a built-in workload program and pass on what it prints.
 
     `packets` deals packets from n sources to n queues and computes a fingerprint of each:
     `serial M n W U s [correct]` on one thread, `parallel M n W U s D L S [correct]` with workers. It prints

@@ -1,4 +1,4 @@
-"""``steelyard pack``: a result folder as one archive that others verify and execute again."""
+"""``steelyard pack``: a result folder as one archive that others verify and run again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _AUTHOR: Final = re.compile(r"(?P<name>[^()]+?)\s*\((?P<orcid>[^()]+)\)")
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Said:
-    """What people say of the package; each goes before the same key of `--about`.
+    """Description of the package; each option overrides the same key of `--about`.
 
     Parameters
     ----------
@@ -54,15 +54,15 @@ class How:
     Parameters
     ----------
     anonymous
-        Replace names and ids of the host by a pseudonym, and refuse a package that names users, other hosts,
-        addresses or keys all the same.
+        Replace names and ids of the host by a pseudonym, and refuse a package that still names users,
+        other hosts, addresses or keys.
     unchecked
-        Do not compute every finding again first; the package says so.
+        Do not recompute the findings first; the package says so.
     wheel
         Wheel of the Steelyard that recorded the result, which the package carries for its container; without
-        it, whoever builds the container gives one.
+        it, whoever builds the container supplies one.
     base_image
-        Image of the container by its digest, as in `docker.io/library/debian:trixie-slim@sha256:...`.
+        Base image of the container, by its digest, as in `docker.io/library/debian:trixie-slim@sha256:...`.
     """
 
     anonymous: Annotated[bool, Parameter(negative="")] = False
@@ -83,7 +83,7 @@ def pack(
     how: How = _PLAINLY,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:
-    """Pack a result folder into one archive that others can verify and execute again.
+    """Pack a result folder into one archive that others can verify and run again.
 
     The archive is an RO-Crate (Process Run Crate): plan, study file, workload sources, a recipe for a
     container, environment, raw data, findings, report, citation, licence, and the hash of every file. It is
@@ -94,9 +94,9 @@ def pack(
     directory
         Complete result folder of any study; it is not changed.
     output
-        The archive, by custom `NAME.zip`; it must not exist.
+        Archive to write, usually `NAME.zip`; it must not exist.
     said
-        What people say of it.
+        Description of the package.
     how
         How it is packed.
     as_json
@@ -147,7 +147,7 @@ def _about(said: Said) -> About:
         content["licence"] = said.licence
     if said.author:
         content["authors"] = [_author(text) for text in said.author]
-    return checked_about(content, "what is said of the package")
+    return checked_about(content, "the description of the package")
 
 
 def _author(text: str) -> dict[str, str]:

@@ -22,15 +22,15 @@ def index(
 ) -> int:
     """Write the index of a folder of packages.
 
-    Writes `index.json` and `index.html`; any server of static files can then offer the folder. Leaves with
-    exit code 1 if a file was left out because it is no package, or not confirmed.
+    Writes `index.json` and `index.html`; any server of static files can then offer the folder. The exit
+    code is 1 if a file was left out because it is not a package, or not confirmed.
 
     Parameters
     ----------
     folder
         Folder with packages (`*.zip`).
     verify
-        Compute every finding of every package again, and offer only what is confirmed.
+        Compute every finding of every package again, and offer only confirmed packages.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def list_packages(
 
     Examples
     --------
-    What is there?::
+    List the packages of a server::
 
         steelyard repository list https://example.org/packages
     """
@@ -85,7 +85,7 @@ def fetch(
 ) -> None:
     """Fetch a package from a folder or a server and check its hash.
 
-    What was fetched before an interruption is continued. Nothing is kept that is not what the index says.
+    An interrupted transfer is continued. A file that differs from what the index says is deleted.
 
     Parameters
     ----------

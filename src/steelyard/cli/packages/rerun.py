@@ -34,12 +34,12 @@ _YES = "yes"
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Where:
-    """Where the study of a package is executed; without it on this machine.
+    """Where the study of a package runs; this machine by default.
 
     Parameters
     ----------
     devices
-        TOML file of devices for a package of the replication study (docs/reference/devices.md), named like
+        TOML device file for a package of the replication study (docs/reference/devices.md), named like
         those in `devices.toml` of the package. Without it, devices that were parts of a host are parts of
         this one; other hosts are those of somebody else, and are never contacted.
     hostfile
@@ -62,34 +62,34 @@ def rerun(
     yes: Annotated[bool, Parameter(name=["--yes", "-y"], negative="")] = False,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> int:
-    """Repeat the study of a package on this machine and lay both results side by side.
+    """Repeat the study of a package on this machine and compare both results.
 
-    The same request and the same seed are planned, executed and analysed here; cells that this machine
-    cannot execute are named. Then both results are compared as `steelyard compare-results` does, with its
-    exit codes.
+    The same request and the same seed are planned, run and analysed here; cells that this machine cannot
+    run are named. Then both results are compared as `steelyard compare-results` does, with its exit codes.
 
-    A package comes from somebody else, and this executes what it asks for, with your rights. What that is, is
-    shown first; nothing is executed before `yes` is typed on a terminal, or without `--yes`. Use a machine, a
-    container or a virtual machine that holds nothing of value, and no root where the study needs none.
+    A package comes from somebody else, and this command runs what it asks for, with your rights. It first
+    shows what that is, and runs nothing before `yes` is typed on a terminal, or without `--yes`. Use a
+    machine, a container or a virtual machine that holds nothing of value, and no root unless the study needs
+    it.
 
     Parameters
     ----------
     package
         Package, or result folder.
     out
-        New result folder; `steelyard-results/STUDY-DATE-N` by default.
+        New result folder, `steelyard-results/STUDY-DATE-N` by default.
     margin
         Largest difference that counts as agreement of a cell, as in `5%`.
     places
         Devices or hosts of yours.
     yes
-        Execute it without being asked; what would be executed is shown all the same.
+        Run it without asking; what would run is shown all the same.
     as_json
         Print the comparison as JSON.
 
     Examples
     --------
-    See what a package would execute here, and decide::
+    See what a package would run here, and decide::
 
         steelyard rerun theirs.zip
 
@@ -107,7 +107,7 @@ def rerun(
         require_repeatable(theirs, plan)
         result = default_result(plan.study, now_utc()[:10], RESULTS) if out is None else out
         if holds_plan(result):
-            message = f"`{result}` holds a study already"
+            message = f"`{result}` already holds a study"
             raise UsageError(message, hint="give another folder with --out", code="usage.folder-in-use")
         note_missing_figures()
         chosen = places_of(plan, places.devices, places.hostfile)
@@ -125,19 +125,19 @@ def rerun(
 
 
 def _ask(package: Path, plan: Plan, places: Places, *, is_agreed: bool) -> None:
-    """Show what would be executed, and go on only if somebody wants it."""
-    sys.stderr.write(f"`{package}` comes from somebody else; repeating it executes what it asks for\n")
+    """Show what would run, and continue only if somebody agrees."""
+    sys.stderr.write(f"`{package}` comes from somebody else; repeating it runs what it asks for\n")
     sys.stderr.writelines(f"{line}\n" for line in said_of(plan, places.said))
     if is_agreed:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        message = "nothing was executed: nobody agreed to it"
+        message = "nothing was run, because nobody agreed to it"
         hint = f"steelyard rerun {shlex.quote(str(package))} --yes, where nothing of value can be harmed"
         raise UsageError(message, hint=hint, code="usage.not-agreed")
-    sys.stderr.write(f"execute this here? type `{_YES}` to go on: ")
+    sys.stderr.write(f"run this here? type `{_YES}` to continue: ")
     sys.stderr.flush()
     if sys.stdin.readline().strip() != _YES:
-        message = "nothing was executed"
+        message = "nothing was run"
         raise UsageError(
             message, hint="docs/guides/packages.md says how to isolate it", code="usage.not-agreed"
         )

@@ -26,12 +26,12 @@ class Acceptance:
     Parameters
     ----------
     accept
-        Result whose level is accepted: it, and what is as slow after it, is no longer a failure. Recorded
-        with `--why`, the time and the user; with `--metric` for those metrics alone.
+        Result whose level is accepted: it, and later results as slow as it, no longer fail. The level is
+        recorded with `--why`, the time and the user; with `--metric` for those metrics only.
     why
-        Reason of `--accept`.
+        Reason for `--accept`.
     by
-        Who accepts, the name of the user by default.
+        Name of the person who accepts; the user's name by default.
     accepted
         File of the accepted levels; `accepted-levels.json` beside the newest result by default.
     """
@@ -64,7 +64,7 @@ def accepted_levels(
     if acceptance.accept is None:
         for option, value in (("--why", acceptance.why), ("--by", acceptance.by)):
             if value is not None:
-                message = f"`{option}` says something about `--accept`, which is not given"
+                message = f"`{option}` describes `--accept`, which is missing"
                 raise UsageError(message, hint="name the result of the level: `--accept RESULT`")
         return read_accepted(path)
     _require_result(acceptance.accept, series)
@@ -88,8 +88,8 @@ def _require_result(name: str, series: Sequence[ResultSeries]) -> None:
         )
         raise UsageError(message, hint="give the name of a result of the level, as the output prints it")
     if any(each.labels.count(name) > 1 for each in series):
-        message = f"cannot accept `{name}`: several results of this history are called so"
-        raise UsageError(message, hint="give the folders (or blocks) names of their own")
+        message = f"cannot accept `{name}`: several results of this history have this name"
+        raise UsageError(message, hint="give each folder (or block) a name of its own")
 
 
 def _printable(option: str, text: str | None) -> str:
@@ -99,8 +99,8 @@ def _printable(option: str, text: str | None) -> str:
         message = f"`--accept` needs `{option}`: the reason is recorded with the level"
         raise UsageError(message, hint='e.g. --why "checks every packet now"')
     if not (text.strip() and text.isprintable() and len(text) <= LONGEST_TEXT):
-        message = f"`{option}` cannot be recorded: allowed are 1 to {LONGEST_TEXT} printable characters"
-        raise UsageError(message, hint="say it in one line")
+        message = f"cannot record `{option}`: allowed are 1 to {LONGEST_TEXT} printable characters"
+        raise UsageError(message, hint="write it in one line")
     return text
 
 

@@ -94,9 +94,10 @@ class CellComparison:
     def lines(self) -> Iterator[str]:
         """Give the text."""
         counts = ", ".join(f"{kind} {len(self.of_kind(kind))}" for kind in _HEADINGS)
-        yield f"Cells within {100 * self.margin.relative:g} %, {100 * self.margin.level:g} % sure: {counts}"
+        level = f"{100 * self.margin.level:g} % certain"
+        yield f"Cells within {100 * self.margin.relative:g} %, {level}: {counts}"
         if self.paired is not None:
-            yield f"Each result has one cell: `{self.paired[1]}` is laid over `{self.paired[0]}`"
+            yield f"Each result has one cell: `{self.paired[1]}` is compared with `{self.paired[0]}`"
         if any(cell.level == LAUNCH for cell in self.cells):
             yield OF_LAUNCHES
         shown = self._varying()

@@ -41,26 +41,27 @@ def compare_results(
     fail_on: FailOnOption = CHANGED,
     as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
 ) -> int:
-    """Lay two results over each other and list what changed.
+    """Compare two results and list what changed.
 
-    Every cell is laid beside its like, by the values of its repetitions: agreed within the margin, flipped (a
-    factor's effect turned round), moved beyond the margin, undecided, or in one result alone. So it is for
-    comparisons and imported files; for the other studies with `--margin`, because times of two machines
-    differ anyway. An imported file counts as a repetition; where a side has fewer than 3, its launches count.
+    Every cell is compared with its counterpart, by the values of its repetitions: agreed within the margin,
+    flipped (the effect of a factor turned round), moved beyond the margin, undecided, or in only one result.
+    Comparisons and imported files are always compared so; other studies only with `--margin`, because times
+    of two machines differ anyway. An imported file counts as a repetition; where a side has fewer than 3, its
+    launches count.
 
     Published classes that turned round (higher to lesser or back) and verdicts that turned into their
     opposite (slower to faster or back) are listed for every study; for the communication study switches,
     coefficients and costs of whole regimes; for the scaling study the speed-up with each number of workers,
     and on one host the rate.
 
-    Leaves with exit code 1 when anything of this turned round or moved; `--fail-on` chooses what else does.
+    The exit code is 1 when any of these turned round or moved; `--fail-on` chooses what else does so.
 
     Parameters
     ----------
     first
         Package, or result folder with ``findings.json``.
     second
-        The other one, of the same study.
+        The result to compare it with, of the same study.
     margin
         Largest difference that counts as agreement, as in `5%`; for comparisons and imported files that of
         the first result unless given.
@@ -77,7 +78,7 @@ def compare_results(
 
         steelyard compare-results results/old-kernel results/new-kernel
 
-    Is the newest measurement of another tool slower, or is that not sure?::
+    Is the newest measurement of another tool slower, or is that undecided?::
 
         steelyard compare-results base new --margin 3% --fail-on undecided
 
@@ -91,7 +92,8 @@ def compare_results(
     allowed = None if margin is None else parse_share(margin, "--margin")
     with opened_result(first) as one, opened_result(second) as other:
         if same_results((first, second), (one, other)):
-            sys.stderr.write(f"remark: `{first}` and `{second}` are one result, which agrees with itself\n")
+            twins = f"`{first}` and `{second}` are the same result"
+            sys.stderr.write(f"remark: {twins}, which agrees with itself\n")
         names = (str(first), str(second))
         return lay_over((one, other), names, allowed, fail_on=fail_on, as_json=as_json)
 
@@ -175,7 +177,7 @@ def _cells(
             for kind in (Agreement.ONLY_FIRST, Agreement.ONLY_SECOND)
         ]
         message = (
-            f"nothing is in both results: `{names[0]}` has {alone[0][:200]}; "
+            f"the results have nothing in common: `{names[0]}` has {alone[0][:200]}; "
             f"`{names[1]}` has {alone[1][:200]}"
         )
         hint = (
@@ -244,7 +246,7 @@ def _as_json(flipped: list[FlippedClass], found: Differences, extra: dict[str, o
 
 
 def _as_text(flipped: list[FlippedClass], found: Differences) -> Iterable[str]:
-    yield f"Claims in both: {found.compared}; in one alone: {found.only_first} and {found.only_second}"
+    yield f"Claims in both: {found.compared}; only in one: {found.only_first} and {found.only_second}"
     yield ""
     yield f"Published classes that flipped: {len(flipped)}"
     for flip in flipped:

@@ -66,7 +66,7 @@ def export_simgrid(  # noqa: PLR0913 - options of a verb
     model
         Name of the model, where the folder holds several.
     seed
-        Of the drawn noise.
+        Seed of the drawn noise.
     simgrid
         Version whose names of options are used; those of 3.32 are valid in later versions too.
     as_json
@@ -143,7 +143,7 @@ def _version(text: str) -> tuple[int, int]:
     major, _, minor = text.partition(".")
     if not (major.isdecimal() and minor.isdecimal()):
         shown = ".".join(map(str, EVERY_VERSION))
-        message = f"`--simgrid {text}` is no version; allowed: MAJOR.MINOR from {shown} on"
+        message = f"`--simgrid {text}`: allowed: MAJOR.MINOR, {shown} or later"
         raise UsageError(message, hint="e.g. --simgrid 3.36")
     return int(major), int(minor)
 

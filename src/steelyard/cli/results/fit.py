@@ -47,15 +47,15 @@ def fit(  # noqa: PLR0913 - options of a verb
     breaks
         Given breakpoints, separated by commas; a piece holds low <= x < high.
     search
-        Search number and places of the breakpoints, and whether each piece is constant, a line or a
-        power law.
+        Search for the number and the places of the breakpoints, and whether each piece is constant, a line
+        or a power law.
     log
         Fit log10 on log10 (power laws) in pieces that are given.
     floor
         Smallest difference that matters in a search, as a share of the time; a larger one gives fewer
         breakpoints.
     where
-        Only rows with this text in another column, as `COLUMN=TEXT`.
+        Use only rows with this text in another column, as `COLUMN=TEXT`.
     as_json
         Print JSON for programs, with residuals, fitted values and leverage of every point, and the
         points of quantile plots.
@@ -99,7 +99,7 @@ def _share(floor: str) -> float:
     except ValueError:
         share = math.nan
     if rest or not 0 <= share < 1:
-        message = f"`--floor {floor}` is no share; allowed: 0% to below 100%"
+        message = f"`--floor {floor}`: allowed: 0% to below 100%"
         raise UsageError(message, hint="e.g. --floor 5%")
     return share
 
@@ -120,7 +120,7 @@ def _condition(where: str) -> dict[str, str]:
         return {}
     column, separator, text = where.partition("=")
     if not separator or not column:
-        message = f"`--where {where}` names no column and text"
+        message = f"`--where {where}`: expected COLUMN=TEXT"
         raise UsageError(message, hint="e.g. --where operation=MPI_Send, or --where 1=MPI_Send")
     return {column: text}
 

@@ -40,7 +40,7 @@ def history(  # noqa: PLR0913 - options of one verb
     html: Path | None = None,
     json_: Annotated[bool, Parameter(name="--json", negative=())] = False,
 ) -> int:
-    """Say where a history of results changes.
+    """Find where a history of results changes.
 
     Leaves with exit code 1 if the newest level of a series is slower by more than the margin than the level
     to hold: the one that was accepted last, or the first, or a faster one after it; `--fail-on` chooses what
@@ -55,7 +55,7 @@ def history(  # noqa: PLR0913 - options of one verb
     metric
         Metric to follow, repeated for several; all times, sizes and rates by default.
     margin
-        Largest difference that counts as none, in percent.
+        Largest difference that counts as no change, in percent.
     level
         100 less the percentage of unchanged histories that may be called slower at one or more of 100 looks.
     autocorrelation
@@ -69,7 +69,7 @@ def history(  # noqa: PLR0913 - options of one verb
         changed anywhere and either way), `undecided` (slower, or a series is undecided, suspect, or slower at
         a level that was seen before); may be given several times. `slower` by default.
     html
-        Page to write, with a figure of each series.
+        HTML page to write, with a figure of each series.
     json_
         Print JSON for programs.
 
@@ -142,14 +142,14 @@ def _require_several_results(series: list[ResultSeries]) -> None:
         return
     labels = list(dict.fromkeys(label for each in series for label in each.labels))
     if len(labels) < 2:  # noqa: PLR2004 - one result is no history
-        message = f"one result, `{labels[0] if labels else 'none'}`, is no history"
+        message = f"a history needs at least two results; given: `{labels[0] if labels else 'none'}`"
         hint = _FEWEST_FOLDERS_HINT
     else:
         message = (
             f"{len(labels)} results hold {len(series)} different cells, such as `{name_of(series[0])}` and "
-            f"`{name_of(series[1])}`; each is in one result alone, which is no history"
+            f"`{name_of(series[1])}`; each is in only one result, and a history needs several"
         )
-        hint = "name the cells alike; `steelyard import csv --workload NAME` names the program of a table"
+        hint = "give equal cells equal names; `steelyard import csv --workload NAME` names those of a table"
     raise AnalysisError(message, hint=hint, code="analysis.one-result")
 
 

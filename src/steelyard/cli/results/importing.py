@@ -49,22 +49,22 @@ class TableOptions:
         other role is a factor. Of messages: size, time, op, seq, start, end, start0, end0, start1, end1.
         Columns by name, or by number from 1.
     workload
-        Name of the program where no column tells, `unnamed` unless given; `{file}` stands for the name of the
+        Name of the program where no column says so, `unnamed` by default; `{file}` stands for the name of the
         file, which makes each file a program of its own.
     wide
         All columns without a role hold values, and their headings are levels of this role: workload, metric,
         run, iteration, or a factor. Empty cells are left out.
     rows
-        What a row is where no column tells: `iteration` of one run (the default), `run` (a launch) or `block`
-        (a result of a history).
+        What a row is where no column says so: `iteration` of one run (the default), `run` (a launch) or
+        `block` (a result of a history).
     no_header
         The first row holds values; columns are given by number.
     decimal
-        `,` where decimals stand behind a comma.
+        `,` where a comma separates the decimals.
     comment
-        What lines of comments begin with, as in `#`; they are left out.
+        Text at the beginning of comment lines, as in `#`; they are left out.
     missing
-        Word that stands for a value that is not there, as in `NA`; may be given several times. Such values
+        Word that marks a missing value, as in `NA`; may be given several times. Such values
         are left out and counted.
     """
 
@@ -96,8 +96,8 @@ def import_results(  # noqa: PLR0913 - the options of a command line
 ) -> None:
     """Turn foreign result files into a result folder.
 
-    The folder can be analysed and reported like one that was executed here. Values are kept as
-    printed, to the digit. A damaged file is refused with the place that is wrong.
+    The folder can be analysed and reported like one that was measured here. Values are kept as
+    printed, to the digit. A damaged file is refused, with the place of the fault.
 
     Parameters
     ----------
@@ -114,15 +114,15 @@ def import_results(  # noqa: PLR0913 - the options of a command line
         How a table is read.
     unit
         For csv, messages and plogp, the unit of the values: ns, us, ms, s; for csv also any other
-        word. Of messages the columns may tell it.
+        word. For messages the columns may state it.
     jobs_start
         For latency-bins, when the best-effort jobs start [s]; 11 unless given.
     jobs_stop
         For latency-bins, when they stop [s]; 30 unless given.
     packets
-        What tables of the parallel packets experiments do not say.
+        Facts that tables of the parallel packets experiments do not state.
     recorded
-        What recordings of messages do not say.
+        Facts that recordings of messages do not state.
     as_json
         Print the summary as JSON.
 
@@ -162,7 +162,7 @@ def _options(form: str, table: TableOptions, unit: str) -> ReadOptions:
     if (of_table != _NO_TABLE and form != _TABLE) or (unit and form not in _WITHOUT_UNIT):
         message = (
             "options of tables are for the format `csv`, `--column` also for `messages`, `--unit` for `csv`, "
-            f"`messages` and `plogp`; `{form}` tells them itself"
+            f"`messages` and `plogp`; `{form}` files state these themselves"
         )
         raise UsageError(message, hint=f"steelyard import {form} FILE... --out DIR")
     mapping: dict[str, str] = {}

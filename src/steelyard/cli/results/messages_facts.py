@@ -32,24 +32,24 @@ _Text = Annotated[str, Parameter(show_default=False)]
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True)
 class MessagesFacts:
-    """What is known of recorded messages beside what their files say.
+    """Facts about recorded messages that their files do not state.
 
     Parameters
     ----------
     transport
-        For recordings of messages, what moved them: names the model. The format otherwise, or what was
-        measured of SkaMPI.
+        For recordings of messages, the transport that carried them, which names the model; by default
+        the format, or for SkaMPI what was measured.
     operation
-        For recordings of messages, what each time is of, where no column tells: `pingpong` (a round trip,
-        half of which is fitted), `stream` (one message), `send`, `isend` or `recv`.
+        For recordings of messages, what each time measures, where no column says so: `pingpong` (a round
+        trip, half of which is fitted), `stream` (one message), `send`, `isend` or `recv`.
     link
-        For recordings of messages, the network as its makers state it, as in `1Gbps,50us`: predictions are
+        For recordings of messages, the nominal network, as in `1Gbps,50us`: predictions are
         compared with it.
     probes
-        For messages, file of clock probes (`send0,time1,recv0`), once for each recording. Without, the one
-        beside it is taken: `FILE.sync.csv` for `FILE.csv`.
+        For messages, file of clock probes (`send0,time1,recv0`), once for each recording. By default, the one
+        beside it is used: `FILE.sync.csv` for `FILE.csv`.
     one_clock
-        For messages and zoo, both ends are known to read one clock, so that no probes are needed.
+        For messages and zoo, both ends read the same clock, so no probes are needed.
     """
 
     transport: _Text = ""

@@ -20,12 +20,12 @@ PACKETS: Final = "packets"
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True)
 class PacketsFacts:
-    """What is known of tables of the parallel packets experiments beside what they say.
+    """Facts that tables of the parallel packets experiments do not state.
 
     Parameters
     ----------
     cores
-        For packets, cores of the machine that was measured; what needs them is not said without.
+        For packets, cores of the measured machine; without them, findings that need them are left out.
     depth
         For packets, depth of the queues, where the files have no column `D`.
     strategy
@@ -58,7 +58,7 @@ class PacketsFacts:
                 raise UsageError(message)
         if self.strategy is not None and self.strategy not in STRATEGIES:
             allowed = ", ".join(f"`{letter}` {name}" for letter, name in STRATEGIES.items())
-            message = f"`--strategy {self.strategy}`: no letter of a strategy; allowed: {allowed}"
+            message = f"`--strategy {self.strategy}`: not the letter of a strategy; allowed: {allowed}"
             raise UsageError(message)
         columns = {"D": None if self.depth is None else str(self.depth), "S": self.strategy}
         levels = {name: value for name, value in columns.items() if value is not None}

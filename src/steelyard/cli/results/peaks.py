@@ -20,7 +20,7 @@ def peaks(
     all_: Annotated[bool, Parameter(name="--all", negative=())] = False,
     json_: Annotated[bool, Parameter(name="--json", negative=())] = False,
 ) -> None:
-    """Say how often calls take unusually long, when, and what comes with it.
+    """Find how often calls take unusually long, when, and what coincides with it.
 
     Every call counts; those of the warm-up are left out where the run says which they are. Runs are told
     apart: each has its own threshold, and its rate is one observation.
@@ -30,12 +30,12 @@ def peaks(
     directory
         Result folder of the replication study, folder of one of its runs, or result folder of an import.
     threshold
-        Above what a call is a peak: `robust` (median + 10 MAD; `robust:K` for another factor), `sigma:K`
-        (mean + K standard deviations) or `absolute:NS` (nanoseconds).
+        Threshold above which a call is a peak: `robust` (median + 10 MAD; `robust:K` for another factor),
+        `sigma:K` (mean + K standard deviations) or `absolute:NS` (nanoseconds).
     all_
         Count the calls of the warm-up as well.
     json_
-        Print JSON for programs, with the timeline and every kind of event that was laid over the peaks.
+        Print JSON for programs, with the timeline and every kind of event that was compared with the peaks.
 
     Examples
     --------
@@ -49,8 +49,8 @@ def peaks(
 
     rule = parse_threshold(threshold)
     if not directory.is_dir():
-        message = f"`{directory}` is no folder"
-        raise UsageError(message, hint="`steelyard import moobench FILE --out DIR` makes one of a file")
+        message = f"`{directory}` is not a folder"
+        raise UsageError(message, hint="`steelyard import moobench FILE --out DIR` creates one from a file")
     cells = [peaks_of_cell(runs, rule) for runs in find_series(directory, keep_warm_up=all_)]
     if json_:
         content = peaks_content(cells, rule)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _LOW, _HIGH = 0.05, 0.95
 BAND: Final = (
-    "`9 of 10 messages` is how single messages scattered around the model (5th to 95th percentile); it is no "
-    "confidence interval of the median"
+    "`9 of 10 messages` is how single messages scattered around the model (5th to 95th percentile); it is "
+    "not a confidence interval of the median"
 )
 
 
@@ -34,10 +34,10 @@ def predict(
     model: str = "",
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:
-    """Say how long messages of given sizes take.
+    """Predict how long messages of given sizes take.
 
     A model holds in one state of the host, which is printed with it, and for sizes between the smallest and
-    the largest that was measured: of any other it is said that none was.
+    the largest that was measured; the output marks every other size.
 
     Parameters
     ----------

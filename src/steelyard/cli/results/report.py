@@ -31,9 +31,9 @@ class PaperOptions:
     figure
         With `--format pdf`, `svg` or `png`: name of a figure to write (repeatable); all by default.
     width
-        Their width: `column` (84 mm), `page` (174 mm), or a number of millimetres.
+        Width of the figures: `column` (84 mm), `page` (174 mm), or a number of millimetres.
     choose
-        What they show, as `MENU=OPTION` (repeatable); the first choice of the page by default.
+        What the figures show, as `MENU=OPTION` (repeatable); the first choice of the page by default.
     out
         Folder they are written into; created when absent.
     """

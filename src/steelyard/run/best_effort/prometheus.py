@@ -59,7 +59,7 @@ def exposition(status: BestEffortStatus) -> str:
     ----------
     .. [1] Prometheus, "Exposition formats", text format 0.0.4.
     """
-    metrics = [_state("level", "How far best-effort commands stand back.", LEVELS, status.level)]
+    metrics = [_state("level", "Level of protection from best-effort commands.", LEVELS, status.level)]
     metrics += _of_class(status.scheduler)
     metrics += _of_governor(status.governor)
     return "".join(metric.write() for metric in metrics)
@@ -71,8 +71,9 @@ def _of_class(scheduler: Mapping[str, object]) -> Iterator[Metric]:
     counters = _mapping(scheduler.get("counters"))
     events = tuple(({"event": name}, _float(count)) for name, count in counters.items())
     if events:
-        yield Metric(f"{_PREFIX}_scheduler_events_total", "counter", "What the class counts.", events)
-    yield _counter("scheduler_ejections", "Times the kernel ended the class.", scheduler.get("ejections"))
+        text = "Events counted by the scheduling class."
+        yield Metric(f"{_PREFIX}_scheduler_events_total", "counter", text, events)
+    yield _counter("scheduler_ejections", "Times the kernel ejected the class.", scheduler.get("ejections"))
     yield _seconds(
         "scheduler_parked", "Time runnable best-effort tasks were held back.", scheduler.get("parked_ns")
     )
@@ -85,7 +86,7 @@ def _of_class(scheduler: Mapping[str, object]) -> Iterator[Metric]:
         "Time in which a best-effort task ran on a CPU for which another one waited.",
         strictness.get("violation_ns"),
     )
-    yield _counter("strictness_violations", "Number of such times.", strictness.get("violations"))
+    yield _counter("strictness_violations", "Number of such occasions.", strictness.get("violations"))
 
 
 def _of_governor(governor: Mapping[str, object]) -> Iterator[Metric]:
@@ -93,10 +94,12 @@ def _of_governor(governor: Mapping[str, object]) -> Iterator[Metric]:
         return
     counters = _mapping(governor.get("counters"))
     allowance = str(governor.get("allowance"))
-    yield _state("governor_allowance", "What best-effort commands may use.", ALLOWANCES, allowance)
-    yield _gauge("governor_pressure_ratio", "Waiting at the last look.", governor.get("pressure"))
+    yield _state("governor_allowance", "What best-effort commands are allowed to use.", ALLOWANCES, allowance)
+    yield _gauge(
+        "governor_pressure_ratio", "Share of time waited, at the last check.", governor.get("pressure")
+    )
     if governor.get("quota_cpus") is not None:
-        yield _gauge("governor_quota_cpus", "Quota of best-effort commands.", governor["quota_cpus"])
+        yield _gauge("governor_quota_cpus", "CPU quota of best-effort commands.", governor["quota_cpus"])
     for name, text in _GOVERNOR_COUNTERS.items():
         yield _counter(f"governor_{name}", text, counters.get(name))
     yield _seconds("governor_limited", "Time under a quota.", counters.get("limited_ns"))
@@ -105,12 +108,12 @@ def _of_governor(governor: Mapping[str, object]) -> Iterator[Metric]:
 
 _PREFIX: Final = "steelyard_best_effort"
 _GOVERNOR_COUNTERS: Final = {
-    "looks": "Looks at the waiting of services.",
-    "wakeups": "Times the kernel told of waiting.",
+    "looks": "Checks whether services wait for a CPU.",
+    "wakeups": "Times the kernel reported that services wait.",
     "throttles": "Times a quota was set where there was none.",
     "parks": "Times best-effort commands were parked.",
-    "thaws": "Times parked commands were let run.",
-    "releases": "Times everything was released.",
+    "thaws": "Times parked commands were released to run.",
+    "releases": "Times all quotas were removed.",
 }
 
 

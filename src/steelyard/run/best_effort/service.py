@@ -209,7 +209,7 @@ def _missing() -> tuple[str, ...]:
     found = _ask([str(program), "probe", "--json"])
     if found.get("available"):
         return ()
-    return tuple(str(reason) for reason in found.get("reasons", ())) or ("its loader cannot be executed",)
+    return tuple(str(reason) for reason in found.get("reasons", ())) or ("cannot run its loader",)
 
 
 def _kernel_lacks() -> tuple[str, ...]:
@@ -236,7 +236,7 @@ def _ask(command: list[str]) -> Document:
 
 
 def _start(command: list[str], *, in_foreground: bool = False) -> str:
-    """Execute a verb of one of the programs; give what it says."""
+    """Run a verb of one of the programs; give what it says."""
     if in_foreground:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -135,7 +135,7 @@ class Share:
 
 
 def execute_batch(shares: Sequence[Share], patience_s: float, sink: OutcomeSink) -> str | None:
-    """Execute a batch: prepare all shares, release them together, hear all out.
+    """Run a batch: prepare all shares, release them together, hear all out.
 
     A worker that dies, refuses or falls silent fails the whole batch: the others ran without the load
     the cell asks for. Every iteration gets an outcome, a failed one where none was reported.

@@ -1,4 +1,4 @@
-"""Executes a plan batch by batch, one durable record after the other."""
+"""Runs a plan batch by batch, one durable record after the other."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ class ExecutionSummary:
 
 
 def execute(plan: Plan, session: Session, sink: Sink, options: ExecutionOptions) -> ExecutionSummary:
-    """Execute what is left of a plan.
+    """Run what is left of a plan.
 
-    Every batch that is complete in the sink is skipped; every other one is executed whole, as a new
+    Every batch that is complete in the sink is skipped; every other one is run whole, as a new
     attempt. A run that fails is recorded as such and the study goes on; a technology that fails
     several batches in a row counts as broken, and the runs of its other cells are recorded as failed.
 
@@ -88,7 +88,7 @@ def execute(plan: Plan, session: Session, sink: Sink, options: ExecutionOptions)
     Raises
     ------
     RunError
-        If every run of the plan that was executed failed.
+        If every run of the plan that was run failed.
     GateError
         From the gate.
     DataError
@@ -146,7 +146,7 @@ class _Executor:
     def _execute_batch(self, batch: Batch, cell: Cell, pool: WorkerPool) -> None:
         execution = cell.execution
         if execution is None:
-            message = f"batch {batch.number} executes cell {cell.number}, which is missing: {cell.missing}"
+            message = f"batch {batch.number} runs cell {cell.number}, which is missing: {cell.missing}"
             raise RunError(message, hint="plan the study again", code="run.missing-cell")
         execution = in_block(execution, batch.block)
         left = self._options.retries
@@ -154,7 +154,7 @@ class _Executor:
             left -= 1
 
     def _is_to_repeat(self, batch: Batch, execution: Execution, pool: WorkerPool, left: int) -> bool:
-        """Execute a batch once; complete it unless it was disturbed and may be repeated."""
+        """Run a batch once; complete it unless it was disturbed and may be repeated."""
         self._options.gate(batch.number)
         attempt = self._sink.begin_attempt(batch.number)
         run_id = f"b{batch.number}a{attempt}"
@@ -193,8 +193,8 @@ class _Executor:
             return
         files = self._options.files
         if files is None:
-            message = f"batch {batch.number} leaves files, and nobody said where they are kept"
-            raise RunError(message, hint="execute it through `steelyard run`", code="run.files")
+            message = f"batch {batch.number} writes files, but no output folder is configured"
+            raise RunError(message, hint="start it by `steelyard run`", code="run.files")
         name = files_name(batch.number, attempt)
         scratch = self._session.shared / name
         with files_of(batch, scratch, files.kept / name, files):
@@ -203,7 +203,7 @@ class _Executor:
     def _attempt_batch(
         self, execution: Execution, run_id: str, pool: WorkerPool, keep: Callable[[int, RunOutcome], None]
     ) -> str | None:
-        """Execute a batch; give the reason if it failed. Every run is kept in either case."""
+        """Run a batch; give the reason if it failed. Every run is kept in either case."""
         place = technology(execution.isolation)
         beside = execution.neighbours
         count = execution.workers + (beside.count if beside else 0)
@@ -263,8 +263,8 @@ class _Executor:
         if execution.affinity is not Affinity.MEMORY_NODE:
             return None
         if self._options.nodes_of is None:
-            message = "the cell binds memory, and nobody said which memory nodes this host has"
-            raise RunError(message, hint="execute it through `steelyard run`", code="run.memory-nodes")
+            message = "the cell binds memory, but the memory nodes of this host are not configured"
+            raise RunError(message, hint="start it by `steelyard run`", code="run.memory-nodes")
         return [None if cpus is None else tuple(self._options.nodes_of(cpus)) for cpus in cpu_sets]
 
     def _note_starts(self, place: Isolation, workers: Sequence[Worker]) -> None:
@@ -304,7 +304,7 @@ class _Executor:
 
 
 def _execute_elsewhere(shares: Sequence[Share], patience_s: float, kept: OutcomeLog) -> str | None:
-    """Execute a batch on workers with clocks of their own; outcomes are kept in the host's clocks.
+    """Run a batch on workers with clocks of their own; outcomes are kept in the host's clocks.
 
     They are kept after the batch, when the offset is known from both sides.
     """

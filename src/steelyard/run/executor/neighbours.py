@@ -54,7 +54,7 @@ class Load:
                 f"batch, the first with exit code {ended[0].returncode}"
             )
             raise RunError(
-                message, hint="look for a memory or process limit on this host", code="run.neighbours"
+                message, hint="check this host for a limit of memory or processes", code="run.neighbours"
             )
 
 

@@ -65,8 +65,8 @@ def resident(isolation: str, *, shown: Sequence[Path] = (), is_fed: bool = False
         message = f"isolation `{chosen.name}` does not work on this machine: {answer.reason}"
         raise CapabilityError(message, hint=answer.repair, code="capability.isolation")
     if not chosen.shows_host and (shown or is_fed):
-        message = f"`--show` and `--input` name files of the host; inside `{chosen.name}` there are none"
-        raise UsageError(message, hint="take another isolation, such as `sandbox`")
+        message = f"`--show` and `--input` name files of the host, which `{chosen.name}` does not show"
+        raise UsageError(message, hint="choose another isolation, such as `sandbox`")
     logs = Path(tempfile.mkdtemp(prefix="steelyard-measure-"))
     try:
         with open_session(
@@ -89,12 +89,12 @@ def _require_shown(shown: Sequence[Path], isolation: str) -> None:
     """Refuse to show what is not there, or where nothing is hidden."""
     if shown and isolation == BARE:
         message = (
-            f"`--show {shown[0]}`: a `{BARE}` program sees every file; only an isolation has to be shown one"
+            f"`--show {shown[0]}`: a `{BARE}` program sees every file; `--show` is for isolated programs"
         )
         raise UsageError(message, hint="leave out `--show`, or add `--isolation sandbox`")
     for path in shown:
         if not path.exists():
-            message = f"`--show {path}`: there is no such file or folder"
+            message = f"`--show {path}`: no such file or folder"
             raise UsageError(message, hint="give a file or folder that exists; a relative path begins here")
 
 
@@ -111,9 +111,9 @@ def require_input(path: Path | None) -> None:
     if path.is_dir():
         reason = "it is a folder"
     elif path.exists():
-        reason = "it is no regular file"
+        reason = "it is not a regular file"
     else:
-        reason = "there is no such file"
+        reason = "no such file"
     message = f"`--input {path}`: {reason}; allowed: a regular file"
     raise UsageError(message, hint="give a file; without `--input`, standard input is empty")
 
@@ -160,7 +160,7 @@ def require_executable(program: str, environment: Mapping[str, str]) -> None:
     Raises
     ------
     UsageError
-        If there is none, or it may not be executed.
+        If there is none, or it is not executable.
 
     Examples
     --------
@@ -168,20 +168,20 @@ def require_executable(program: str, environment: Mapping[str, str]) -> None:
     >>> require_executable("no-such-program", {"PATH": "/bin"})
     Traceback (most recent call last):
     ...
-    steelyard.errors.UsageError: there is no program `no-such-program` on the PATH
+    steelyard.errors.UsageError: cannot find a program `no-such-program` on the PATH
     """
     if shutil.which(program, path=environment.get("PATH", os.defpath)) is not None:
         return
     if "/" not in program:
-        message = f"there is no program `{program}` on the PATH"
+        message = f"cannot find a program `{program}` on the PATH"
         raise UsageError(
             message,
-            hint="is it written right? a program that is in no folder of the PATH needs its own: `./prog`",
+            hint="check the spelling; a program outside the folders of PATH needs its path: `./prog`",
         )
     if not os.path.lexists(program):
-        message = f"there is no program `{program}`"
-        raise UsageError(message, hint="is it written right? a relative path begins at the working directory")
-    message = f"`{program}` is no file that may be executed"
+        message = f"cannot find the program `{program}`"
+        raise UsageError(message, hint="check the spelling; a relative path begins at the working directory")
+    message = f"cannot run `{program}`: it is not an executable file"
     raise UsageError(message, hint=f"chmod +x {shlex.quote(program)}")
 
 
@@ -230,16 +230,16 @@ def require_started(outcomes: Sequence[RunOutcome], program: str, isolation: str
     if all(outcome.status is RunStatus.LAUNCHER_FAILED for outcome in outcomes):
         said = outcomes[0].message or ""
         if isolation != BARE and "`working_directory`" in said:
-            message = f"`{program}` was not executed: `{isolation}` has no folder `{Path.cwd()}`"
+            message = f"cannot run `{program}`: `{isolation}` has no folder `{Path.cwd()}`"
             raise RunError(message, hint="cd to a folder of your own first", code="run.not-executed")
-        message = f"`{program}` was not executed: {said}"
+        message = f"cannot run `{program}`: {said}"
         hint = shell_hint(program) or (
-            "give a program that may be executed, by its path or a name in `PATH`; `--show` what it needs"
+            "give an executable program, by its path or a name in `PATH`; `--show` what it needs"
         )
         if "sandbox" in isolation and "EACCES" in said:
             hint = barred(located(program)) or hint
         if not technology(isolation).shows_host:
-            hint = f"`{isolation}` holds Steelyard's own programs alone, in `{PROGRAMS}`"
+            hint = f"`{isolation}` contains only Steelyard's own programs, in `{PROGRAMS}`"
         raise RunError(message, hint=hint, code="run.not-executed")
 
 

@@ -2,7 +2,7 @@
 
 A command that names ``{files}`` gets such a folder. It lies on a memory file system, so that no disk is
 waited for while something is measured; when the batch is over, however it ended, the folder is moved into the
-result, durable before the batch is complete. A batch that was interrupted is executed again, and so are its
+result, durable before the batch is complete. A batch that was interrupted is run again, and so are its
 files written again: they never belong to another attempt than the recorded one.
 """
 
@@ -122,7 +122,7 @@ def _keep(scratch: Path, target: Path) -> None:
         _sync(target.parent)
     except OSError as error:
         shutil.rmtree(partial, ignore_errors=True)
-        msg = f"what a run left cannot be kept in `{target}`: {error.strerror}"
+        msg = f"cannot keep the files of a run in `{target}`: {error.strerror}"
         raise DataError(msg, hint=FREE_SPACE_HINT, code="data.run-files") from error
 
 

@@ -26,7 +26,7 @@ class Sink(Protocol):
     """Where outcomes are kept; `steelyard.record.ledger.Ledger` is one."""
 
     def begin_attempt(self, batch: int) -> int:
-        """Begin to execute a batch."""
+        """Begin to run a batch."""
 
     def record(self, batch: int, attempt: int, worker: int, outcome: RunOutcome) -> None:
         """Keep one outcome; durable at return."""
@@ -38,14 +38,14 @@ class Sink(Protocol):
         """Declare an attempt complete."""
 
     def completed_batches(self) -> frozenset[int]:
-        """Give the batches that need not be executed again."""
+        """Give the batches that need not be run again."""
 
 
 class Selection(Protocol):
-    """Says which batches of a plan are worth executing, while it is executed."""
+    """Says which batches of a plan are worth running, while it is run."""
 
     def wants(self, batch: Batch) -> bool:
-        """Tell whether a batch is to be executed; asked before each one, in the order of the plan."""
+        """Tell whether a batch is to be run; asked before each one, in the order of the plan."""
 
     def left_s(self) -> float:
         """Give the longest time that may be left [s]."""
@@ -74,7 +74,7 @@ def undisturbed() -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionOptions:
-    """How a plan is executed; nothing of it changes what is measured.
+    """How a plan is run; nothing of it changes what is measured.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class ExecutionOptions:
     disturbances : callable
         Called after each batch; gives what disturbed it, in words.
     retries : int
-        How often a disturbed batch is executed again; the disturbed attempts stay recorded.
+        How often a disturbed batch is run again; the disturbed attempts stay recorded.
     progress : Progress
         Told what happens.
     patience_s : float
@@ -96,7 +96,7 @@ class ExecutionOptions:
     files : RunFiles or None
         Where the files of runs are kept; ``None`` for plans whose runs leave none.
     selection : Selection
-        Which batches are executed, and which are left out.
+        Which batches are run, and which are left out.
     """
 
     placement: Placement

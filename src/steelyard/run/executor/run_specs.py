@@ -24,7 +24,7 @@ def run_specification(execution: Execution, worker: Worker, run_id: str) -> RunS
     Parameters
     ----------
     execution : Execution
-        How the cell is executed.
+        How the cell is run.
     worker : Worker
         Whose view of the file system the placeholders take.
     run_id : str
@@ -60,7 +60,7 @@ def in_block(execution: Execution, block: int) -> Execution:
     Parameters
     ----------
     execution : Execution
-        How the cell is executed.
+        How the cell is run.
     block : int
         From 0, as in the plan.
     """

@@ -93,7 +93,7 @@ class Worker:
                     start_new_session=True,
                 )
         except OSError as error:
-            message = f"`{command[0]}` cannot be started: {error.strerror}"
+            message = f"cannot start `{command[0]}`: {error.strerror}"
             raise CapabilityError(message, hint="steelyard doctor", code="capability.isolation") from error
         os.set_blocking(self.fileno(), False)
         self.hello = self.await_reply(self.technology.start_timeout_s, "did not come up")
@@ -128,7 +128,7 @@ class Worker:
         try:
             encoded = line.encode()
         except UnicodeEncodeError as error:
-            message = f"`{not_text(request)}` is not UTF-8 text, and a launcher is told of a run in UTF-8"
+            message = f"`{not_text(request)}` is not UTF-8 text, which the launcher needs"
             raise UsageError(message, hint="put the command into a script, and give that") from error
         try:
             self._process.stdin.write(encoded + b"\n")
@@ -142,7 +142,7 @@ class Worker:
         Raises
         ------
         RunError
-            If the worker ended, or wrote something that is no reply.
+            If the worker ended, or wrote an unexpected line.
         """
         ended = self._read_all()
         replies, self._inbox = self._inbox, []
@@ -193,7 +193,7 @@ class Worker:
             select.select([self], [], [], left)
 
     def execute(self, spec: RunSpec, *, timeout_s: float) -> list[RunOutcome]:
-        """Execute one batch on this worker alone and give its outcomes.
+        """Run one batch on this worker alone and give its outcomes.
 
         A worker that fails after some runs loses none of them: the others are given as failed.
 
@@ -240,7 +240,7 @@ class Worker:
                     self.fail(f"was told to end {owed} runs before the last of {spec.iterations}")
                 return
             elif reply["reply"] == "error":
-                self.fail(f"could not go on: {reply['message']}")
+                self.fail(f"could not continue: {reply['message']}")
             else:
                 self.fail(f"answered `{reply['reply']}` instead of an outcome")
 
@@ -321,9 +321,9 @@ class Worker:
             reply: Any = json.loads(line)
         except ValueError as error:
             text = line.decode(errors="replace")[:200]
-            self.fail(f"wrote something that is no reply, `{text}`", error)
+            self.fail(f"wrote an unexpected line, `{text}`", error)
         if not isinstance(reply, dict) or "reply" not in reply:
-            self.fail(f"wrote something that is no reply, `{reply}`")
+            self.fail(f"wrote an unexpected line, `{reply}`")
         return reply
 
     def _end(self, process: subprocess.Popen[bytes], patience_s: float) -> None:

@@ -30,7 +30,7 @@ TOOLS: Final = ("sh", "sleep")
 
 @dataclass(frozen=True, slots=True)
 class GuestJob:
-    """What to execute in a guest.
+    """What to run in a guest.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class GuestJob:
 
 
 def execute_in_guest(job: GuestJob, output: TextIO) -> int:
-    """Boot a guest, execute the program, write what it writes.
+    """Boot a guest, run the program, write what it writes.
 
     Returns
     -------
@@ -122,7 +122,7 @@ def _tools(busybox: Path | None) -> list[Entry]:
 def _check_words(words: tuple[str, ...]) -> None:
     for word in words:
         if re.search(r"[\s,\"]", word):
-            message = f"`{word}` cannot be passed to a guest; allowed: no blanks, commas, quotes"
+            message = f"cannot pass `{word}` to a guest: blanks, commas and quotes are not allowed"
             raise UsageError(message, code="usage.guest-argument")
 
 
@@ -130,10 +130,10 @@ def _static_content(program: Path) -> bytes:
     try:
         content = program.read_bytes()
     except OSError as error:
-        message = f"`{program}` cannot be read: {error.strerror}"
+        message = f"cannot read `{program}`: {error.strerror}"
         raise UsageError(message, code="usage.guest-program") from error
     if not is_static_program(content):
-        message = f"`{program}` is no static program: the guest has no libraries"
+        message = f"`{program}` is not a static program, and the guest has no libraries"
         raise UsageError(
             message, hint="build it with `-C target-feature=+crt-static`", code="usage.guest-program"
         )

@@ -1,4 +1,4 @@
-"""The file of devices: TOML in, devices by name out, every problem at once with its line."""
+"""The device file: TOML in, devices by name out, every problem at once with its line."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _Problem = tuple[KeyPath, str]
 
 
 def read_devices(path: Path) -> dict[str, Device]:
-    """Read a file of devices.
+    """Read a device file.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def read_devices(path: Path) -> dict[str, Device]:
         document = tomllib.loads(text)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        message = f"the file of devices `{path}` cannot be read: {reason}"
+        message = f"cannot read the device file `{path}`: {reason}"
         raise StudyFileError(message, hint=f"the format is in {PAGE}", code="study-file.devices") from error
     problems: list[_Problem] = []
     devices = _devices(document, problems)
@@ -65,7 +65,7 @@ def read_devices(path: Path) -> dict[str, Device]:
         listed = sorted((lines.get(where, 0), ".".join(map(str, where)), what) for where, what in problems)
         count = "1 problem" if len(listed) == 1 else f"{len(listed)} problems"
         said = "\n".join(f"  line {line}: `{where}` {what}" for line, where, what in listed)
-        message = f"the file of devices `{path}` has {count}:\n{said}"
+        message = f"the device file `{path}` has {count}:\n{said}"
         raise StudyFileError(message, hint=f"the format is in {PAGE}", code="study-file.devices")
     return devices
 
@@ -87,7 +87,7 @@ def default_devices() -> tuple[dict[str, Device], str]:
         weak = Device("D2", "played", cpus=tuple(usable), cpu_percent=PLAYED_SHARE_PERCENT)
         why = (
             f"this host has one usable CPU: D1 is the host itself, D2 is played by {PLAYED_SHARE_PERCENT} % "
-            "of the CPU; a file of devices (`--devices FILE`) names real ones"
+            "of the CPU; a device file (`--devices FILE`) names real ones"
         )
         return {"D1": Device("D1"), "D2": weak}, why
     first, second = tuple(usable[:half]), tuple(usable[half:])
@@ -97,9 +97,9 @@ def default_devices() -> tuple[dict[str, Device], str]:
         "D2": Device("D2", "played", cpus=second, cpu_percent=share),
     }
     why = (
-        f"no file of devices was given: both are played by this host, D1 by {_cpus(first)}, D2 by "
+        f"no device file was given: both are played by this host, D1 by {_cpus(first)}, D2 by "
         f"{_cpus(second)} with {PLAYED_SHARE_PERCENT} % of their time; "
-        "a file of devices (`--devices FILE`) names real ones"
+        "a device file (`--devices FILE`) names real ones"
     )
     return devices, why
 
@@ -120,7 +120,7 @@ def _devices(document: Mapping[str, Any], problems: list[_Problem]) -> dict[str,
 def _device(name: str, table: object, problems: list[_Problem]) -> Device:
     where: KeyPath = ("devices", name)
     if NAME.fullmatch(name) is None:
-        problems.append((where, "is no name: a letter, then letters, digits, `_` or `.`, at most 32"))
+        problems.append((where, "is not a name: a letter, then letters, digits, `_` or `.`, at most 32"))
     if not isinstance(table, dict):
         problems.append((where, "must be a table"))
         return Device(name)

@@ -59,7 +59,7 @@ def read_hostfile(path: Path) -> tuple[Host, ...]:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "no text"
-        message = f"the hostfile `{path}` cannot be read: {reason}"
+        message = f"cannot read the hostfile `{path}`: {reason}"
         raise UsageError(message, hint=f"a file with {EXPECTED}", code="usage.hostfile") from error
     return parse_hostfile(text, str(path))
 
@@ -94,7 +94,7 @@ def _host(content: str, place: str) -> Host:
     left = _OPTION.sub("", rest).strip()
     options = {one["key"]: int(one["value"]) for one in _OPTION.finditer(rest)}
     if matched is None or left:
-        message = f"`{place}`: `{left if matched else head}` is not understood"
+        message = f"`{place}`: unexpected `{left if matched else head}`"
         raise UsageError(message, hint=f"expected {EXPECTED}", code="usage.hostfile")
     slots = options.get("slots", int(matched["slots"] or 1))
     if slots < 1:
@@ -104,7 +104,7 @@ def _host(content: str, place: str) -> Host:
 
 
 def first_pair(hosts: tuple[Host, ...], name: str) -> tuple[Host, Host]:
-    """Give the two hosts the ranks execute on: the first, and the first that is another one.
+    """Give the two hosts the ranks run on: the first, and the first that is another one.
 
     Raises
     ------

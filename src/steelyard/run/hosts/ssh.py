@@ -34,7 +34,7 @@ _NEXT_STEPS: Final = (
     ("Connection refused", "start the ssh server there: sudo systemctl start ssh"),
     ("timed out", "is the host up, and does a firewall let port {port} through? ping {name}"),
     ("No route to host", "is the host up? ping {name}"),
-    ("Network is unreachable", "this host has no way there: ip route"),
+    ("Network is unreachable", "this host has no route to it: ip route"),
 )
 
 
@@ -69,7 +69,7 @@ def ssh_words(target: str, options: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def remote_command(target: str, words: Sequence[str], options: Sequence[str] = ()) -> tuple[str, ...]:
-    """Give the command that executes words on a host: ssh hands one line to a shell, so it is quoted.
+    """Give the command that runs words on a host: ssh hands one line to a shell, so it is quoted.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def login_refused(host: Host, said: str, port: str) -> CapabilityError:
     step = next((step for words, step in _NEXT_STEPS if words in said), "ssh -v {target} true")
     hint = step.format(target=host.target, name=host.name, port=port)
     words = (said.strip().splitlines() or ["no answer in time"])[-1]
-    message = f"host `{host.name}` cannot be reached by ssh without a password: {words}"
+    message = f"cannot reach host `{host.name}` by ssh without a password: {words}"
     return CapabilityError(message, hint=hint, code="capability.ssh")
 
 
@@ -131,7 +131,7 @@ def address_and_port(host: Host, options: Sequence[str] = ()) -> tuple[str, str]
         If ssh is missing or the host is unknown.
     """
     if installed("ssh") is None:
-        message = f"host `{host.name}` is reached by `ssh`, which is not installed"
+        message = f"cannot reach host `{host.name}`: `ssh` is not installed"
         raise CapabilityError(message, hint="apt-get install openssh-client", code="capability.ssh")
     settings = _settings(host, options)
     return _address(host, settings.get("hostname", host.name)), settings.get("port", "22")
@@ -143,7 +143,7 @@ def require_program(reached: Reached, program: str, options: Sequence[str] = ())
     Raises
     ------
     CapabilityError
-        If it is not there or cannot be executed.
+        If it is not there or cannot be run.
     """
     words = ["sh", "-c", 'command -v -- "$1" >/dev/null', "sh", program]
     command = words if reached.is_local else remote_command(reached.host.target, words, options)
@@ -165,7 +165,7 @@ def _address(host: Host, name: str) -> str:
         found = socket.getaddrinfo(name, None, socket.AF_INET, socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         message = f"host `{host.name}` is unknown: `{name}` has no IPv4 address ({error})"
-        hint = f"is the name right? getent ahostsv4 {name}"
+        hint = f"check the name: getent ahostsv4 {name}"
         raise CapabilityError(message, hint=hint, code="capability.host") from error
     return str(found[0][4][0])
 

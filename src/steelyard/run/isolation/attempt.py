@@ -45,7 +45,7 @@ class Attempt:
 
 
 def attempt(command: Sequence[str | Path], *, timeout_s: float = 10.0, text: str = "") -> Attempt:
-    """Execute a short command; never raises for what the command does.
+    """Run a short command; never raises for what the command does.
 
     Parameters
     ----------
@@ -70,14 +70,14 @@ def attempt(command: Sequence[str | Path], *, timeout_s: float = 10.0, text: str
     except FileNotFoundError:
         return Attempt(None, "", f"`{words[0]}` is not installed")
     except OSError as error:
-        return Attempt(None, "", f"`{words[0]}` cannot be started: {error.strerror}")
+        return Attempt(None, "", f"cannot start `{words[0]}`: {error.strerror}")
     except subprocess.TimeoutExpired:
         return Attempt(None, "", f"`{words[0]}` did not answer within {timeout_s:g} s")
     return Attempt(done.returncode, done.stdout.strip(), done.stderr.strip())
 
 
 def demand(command: Sequence[str | Path], *, timeout_s: float = 30.0) -> str:
-    """Execute a command that must succeed, and give its standard output.
+    """Run a command that must succeed, and give its standard output.
 
     Raises
     ------

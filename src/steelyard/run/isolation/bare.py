@@ -1,4 +1,4 @@
-"""No isolation: the launcher is a process of the host and executes the program as it is."""
+"""No isolation: the launcher is a process of the host and runs the program as it is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Bare(Isolation):
 
     def describe(self) -> str:
         """Say what it is."""
-        return "no isolation: a process of the host, with a control group to measure it where there is one"
+        return "no isolation: a process of the host, measured by a control group where one is available"
 
     def examine(self) -> Availability:
         """Start the launcher."""

@@ -27,7 +27,7 @@ class Bubblewrap(Contained):
         return "bubblewrap: all namespaces, the host's programs mounted read-only, no control group"
 
     def examine(self) -> Availability:
-        """Execute one run in it."""
+        """Run one program in it."""
         if installed("bwrap") is None:
             return Availability.no("`bwrap` is not installed", REPAIR)
         return try_worker(self, first_line(["bwrap", "--version"]), REPAIR)

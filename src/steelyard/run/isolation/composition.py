@@ -39,7 +39,7 @@ class Composition(Isolation):
         return f"Steelyard's sandbox inside this: {self.outer.describe()}"
 
     def examine(self) -> Availability:
-        """Execute one sandboxed run in the outer technology."""
+        """Run one sandboxed program in the outer technology."""
         outer = self.outer.probe()
         return try_worker(self, outer.version, outer.repair) if outer.available else outer
 

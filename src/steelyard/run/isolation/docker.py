@@ -112,7 +112,7 @@ class DockerEngine:
             words = self._try_daemon(program, driver)
             if not words:
                 return
-        message = f"`dockerd` cannot be started: {words}"
+        message = f"cannot start `dockerd`: {words}"
         raise CapabilityError(message, hint="sudo systemctl start docker", code="capability.docker")
 
     def _try_daemon(self, program: str, driver: str) -> str:
@@ -188,7 +188,7 @@ class Docker(Contained):
         return f"a docker container with the host's programs mounted read-only, no network, {rights}"
 
     def examine(self) -> Availability:
-        """Execute one run in a container."""
+        """Run one program in a container."""
         if installed("docker") is None:
             return Availability.no("`docker` is not installed", REPAIR)
         return try_worker(self, first_line(["docker", "--version"]), "steelyard doctor")

@@ -1,6 +1,6 @@
 """What an isolation technology is: the one page an author of a plug-in needs.
 
-A *worker* is a resident launcher (``steelyard-launch serve``) that executes and measures runs. It
+A *worker* is a resident launcher (``steelyard-launch serve``) that runs and measures runs. It
 reads requests from its standard input and writes replies to its standard output, one JSON document
 per line. **A technology decides where that process lives**: on the host, in a container, in a
 virtual machine. The stamps are therefore taken by the same code everywhere, beside the program and

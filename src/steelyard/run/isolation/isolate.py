@@ -53,7 +53,7 @@ class Isolate(Isolation):
         return "the isolate program: namespaces, system call rules and limits, its own clock of 1 ms"
 
     def examine(self) -> Availability:
-        """Execute one run in a box."""
+        """Run one program in a box."""
         if installed("isolate") is None:
             return Availability.no("`isolate` is not installed", REPAIR)
         version = attempt(["isolate", "--version"]).output.split("\n", 1)[0]

@@ -31,7 +31,7 @@ class Nspawn(Contained):
         return "systemd-nspawn: a container with the host's programs mounted read-only, no network"
 
     def examine(self) -> Availability:
-        """Execute one run in it."""
+        """Run one program in it."""
         if installed("systemd-nspawn") is None:
             return Availability.no("`systemd-nspawn` is not installed", REPAIR)
         return try_worker(self, first_line(["systemd-nspawn", "--version"]), REPAIR)

@@ -45,7 +45,7 @@ class OciRuntime(Contained):
         )
 
     def examine(self) -> Availability:
-        """Execute one run in a container."""
+        """Run one program in a container."""
         repair = f"sudo apt-get install {self.name}"
         if installed(self.name) is None:
             return Availability.no(f"`{self.name}` is not installed", repair)
@@ -128,7 +128,7 @@ def container_configuration(root: Path, mounts: Sequence[Mount], command: Sequen
     mounts : sequence of Mount
         What of the host is shown in it.
     command : sequence of str
-        What it executes.
+        What it runs.
     """
     capabilities = [*ENGINE_CAPABILITIES, *MEASURING_CAPABILITIES]
     return {

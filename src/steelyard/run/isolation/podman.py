@@ -33,7 +33,7 @@ class Podman(Contained):
         return "a podman container with the host's programs mounted read-only, no network, runc, no engine"
 
     def examine(self) -> Availability:
-        """Execute one run in a container."""
+        """Run one program in a container."""
         for program in ("podman", "runc"):
             if installed(program) is None:
                 return Availability.no(f"`{program}` is not installed", REPAIR)

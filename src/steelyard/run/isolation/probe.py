@@ -1,4 +1,4 @@
-"""The honest probe: start a worker of a technology, execute one run in it, take everything away."""
+"""The honest probe: start a worker of a technology, run one program in it, take everything away."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RUN_TIMEOUT_S: Final = 20.0
 
 
 def try_worker(technology: Isolation, version: str | None, repair: str | None) -> Availability:
-    """Execute one run with a technology and judge by what comes back.
+    """Run one program with a technology and judge by what comes back.
 
     Parameters
     ----------

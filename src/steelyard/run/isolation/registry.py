@@ -34,7 +34,7 @@ def technology(name: str) -> Isolation:
     found = TECHNOLOGIES.find(name)
     if found is None:
         allowed = ", ".join(f"`{each}`" for each in TECHNOLOGIES.names())
-        message = f"there is no isolation `{name}`; allowed: {allowed}"
+        message = f"`{name}` is not an isolation technology; allowed: {allowed}"
         raise UsageError(
             message, hint="steelyard doctor lists what works on this machine", code="usage.isolation"
         )

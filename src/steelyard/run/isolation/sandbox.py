@@ -27,7 +27,7 @@ class Sandbox(Bare):
         return "Steelyard's sandbox: five namespaces, a control group, a system call filter, no privileges"
 
     def examine(self) -> Availability:
-        """Execute one sandboxed run."""
+        """Run one sandboxed program."""
         return try_worker(self, "five namespaces, a control group, a system call filter", "steelyard doctor")
 
     def inside(self, spec: RunSpec, site: Site) -> RunSpec:

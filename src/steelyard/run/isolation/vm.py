@@ -36,7 +36,7 @@ class VirtualMachine(Isolation):
         return "a qemu virtual machine with one CPU, its own kernel and Steelyard's static programs"
 
     def examine(self) -> Availability:
-        """Boot a machine and execute one run in it."""
+        """Boot a machine and run one program in it."""
         if installed(EMULATOR) is None:
             return Availability.no(f"`{EMULATOR}` is not installed", REPAIR)
         try:

@@ -1,4 +1,4 @@
-"""Where parallel workers execute: CPUs by topology, never two on one core while another is free."""
+"""Where parallel workers run: CPUs by topology, never two on one core while another is free."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ def calibrate(
                 progress(sum(map(len, found.values())) + runs * len(missing), total)
     errors = tuple(_error_of(name, found[name]) for name in ISOLATIONS if name not in missing)
     if not errors:
-        message = f"no isolation can be calibrated: {'; '.join(missing.values())}"
+        message = f"cannot calibrate any isolation: {'; '.join(missing.values())}"
         raise CapabilityError(message, hint="steelyard doctor", code="capability.calibration")
     fingerprint = read_fingerprint()
     calibration = Calibration(
@@ -303,8 +303,8 @@ def _store(calibration: Calibration, folder: Path | None) -> None:
     try:
         write_durably(path, TypeAdapter(Calibration).dump_json(calibration, indent=1).decode() + "\n")
     except OSError as error:
-        message = f"the calibration cannot be stored as `{path}`: {error.strerror}"
-        hint = "free or permit the folder, or set XDG_STATE_HOME"
+        message = f"cannot store the calibration as `{path}`: {error.strerror}"
+        hint = "make the folder writable, or set XDG_STATE_HOME"
         raise CapabilityError(message, hint=hint, code="capability.state") from error
 
 
@@ -320,7 +320,7 @@ def _specification(isolation: str, command: list[str], iterations: int) -> RunSp
 
 
 def _execute(isolation: str, command: list[str], count: int, work_ms: int) -> list[_Pair]:
-    """Execute the truth some times, and an empty program as often; give both outcomes as pairs."""
+    """Run the truth some times, and an empty program as often; give both outcomes as pairs."""
     empty = [command[0], "--iterations", "1"]
     truths = _launch(_specification(isolation, command, count), count * work_ms / 1000)
     # The set-up of the first launch lies before its request and would be missing in its cost.
@@ -344,7 +344,7 @@ def _launch(spec: RunSpec, work_s: float) -> list[RunOutcome]:
     try:
         outcomes = [RunOutcome.of(json.loads(line)) for line in answer.stdout.splitlines()]
     except ValueError as error:
-        message = f"`{' '.join(command)}` wrote something that is no outcome: {answer.stdout[:200]!r}"
+        message = f"`{' '.join(command)}` did not write an outcome: {answer.stdout[:200]!r}"
         raise RunError(message, code="run.launcher") from error
     bad = next((one for one in outcomes if one.status.is_failure), None)
     if len(outcomes) != spec.iterations or bad is not None:
@@ -372,7 +372,7 @@ def _error_of(isolation: str, pairs: Sequence[_Pair]) -> OutsideError:
 def _outside(outcome: RunOutcome, metric: str) -> int:
     value = outcome.value(metric)
     if value is None:
-        message = f"`{metric}` cannot be measured on this host: {outcome.missing(metric)}"
+        message = f"cannot measure `{metric}` on this host: {outcome.missing(metric)}"
         raise CapabilityError(message, hint="steelyard doctor", code="capability.calibration")
     return value
 

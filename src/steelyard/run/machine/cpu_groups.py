@@ -79,16 +79,16 @@ def cpu_controller(root: Path = Path("/")) -> CpuController:
     )
     if version == 1:
         places += [place for place in own.parents if place.is_relative_to(mount)]
-    reason = f"`{own}` has no group above it that hands the controller down"
+    reason = f"no group above `{own}` delegates the controller"
     for place in places:
         try:
             files = _tried(place, is_top=place == mount, version=version)
         except OSError as error:
-            reason = f"no group can be made in `{place}`: {error.strerror}"
+            reason = f"cannot create a group in `{place}`: {error.strerror}"
             continue
         if files is not None:
             return CpuController(place, version, files)
-    repair = "execute as root, or `systemd-run --user --scope -p Delegate=yes steelyard ...`"
+    repair = "run as root, or `systemd-run --user --scope -p Delegate=yes steelyard ...`"
     return CpuController(None, version, reason=reason, repair=repair)
 
 
@@ -110,8 +110,8 @@ def groups_for_trials(controller: CpuController) -> Iterator[Path]:
         group.mkdir(exist_ok=True)
         lock = os.open(group, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
-        message = f"the control group `{group}` cannot be made: {error.strerror}"
-        raise CapabilityError(message, hint="execute as root", code="capability.cpu-groups") from error
+        message = f"cannot create the control group `{group}`: {error.strerror}"
+        raise CapabilityError(message, hint="run as root", code="capability.cpu-groups") from error
     try:
         with suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -131,8 +131,8 @@ def _prepare(group: Path, version: int) -> None:
         if (group / REAL_TIME_FILE).exists():
             (group / REAL_TIME_FILE).write_text(str(REAL_TIME_RUNTIME_US), encoding="ascii")
     except OSError as error:
-        message = f"the control group `{group}` cannot be set up: {error.strerror}"
-        raise CapabilityError(message, hint="execute as root", code="capability.cpu-groups") from error
+        message = f"cannot set up the control group `{group}`: {error.strerror}"
+        raise CapabilityError(message, hint="run as root", code="capability.cpu-groups") from error
 
 
 def _mounted(root: Path) -> tuple[Path, Path, int] | None:

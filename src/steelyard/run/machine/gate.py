@@ -59,7 +59,7 @@ class Thresholds:
         Time taken by the hypervisor over the CPU time of all CPUs; 1 % is also the bound above
         which a single run is flagged.
     pressure_ratio : float
-        Share of the window in which some task waited for a CPU, while nothing of ours executes.
+        Share of the window in which some task waited for a CPU, while nothing of ours runs.
     swap_pages : int
         Pages moved from or to swap in the window.
     throttle_events : int
@@ -230,7 +230,7 @@ class Gate:
         return replace(seen, decision=Decision.PASS, attempts=attempts, waited_s=waited_s)
 
     def look(self) -> Observation:
-        """Observe one window in which nothing of ours executes; `PASS` or `RETRY`."""
+        """Observe one window in which nothing of ours runs; `PASS` or `RETRY`."""
         tree_before = self._sensors.processes()
         begin = self._sensors.activity()
         self._sensors.sleep(self._patience.window_s)
@@ -248,7 +248,7 @@ class Gate:
         reasons += self._left_over(tree_after, own)
         other = self._sensors.other_study()
         if other is not None:
-            reasons.append(f"another study measures on this machine: {other}")
+            reasons.append(f"another study is measuring on this machine: {other}")
         seen = _observe(begin, end, reasons, foreign_ratio, pressure_ratio)
         return replace(seen, listed=tree_after)
 
@@ -282,7 +282,7 @@ class Gate:
         return replace(seen, attempts=0, waited_s=0.0, ended=now, listed=self._sensors.processes())
 
     def after(self, before: Observation) -> Observation:
-        """Say what happened to the machine while the batch executed.
+        """Say what happened to the machine while the batch ran.
 
         Foreign load is what processes used that lived at the end and are no part of the study: a
         lower bound, since short-lived ones are not seen. Each run carries its own waiting time too.
@@ -377,7 +377,5 @@ def _machine_reasons(thresholds: Thresholds, begin: Activity, end: Activity) -> 
 
 def _not_admissible(seen: Observation, waited_s: float) -> GateError:
     message = f"the machine did not become quiet within {waited_s:.0f} s: {'; '.join(seen.reasons)}"
-    hint = (
-        "end what loads the machine (`steelyard doctor` names it), or let the gate record instead of refuse"
-    )
+    hint = "end what loads the machine (`steelyard doctor` names it), or let the gate only record it"
     return GateError(message, hint=hint, code="gate.noisy")

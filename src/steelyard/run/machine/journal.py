@@ -75,7 +75,7 @@ def read_journal(path: Path) -> Journal:
         journal = TypeAdapter(Journal).validate_json(path.read_bytes())
     except (ValidationError, ValueError) as error:
         message = f"`{path}` is not a journal of schema `{JOURNAL_SCHEMA}`: {error}"
-        hint = "look at the file: it lists original values; restore them by hand, then remove it"
+        hint = "the file lists the original values: restore them by hand, then remove it"
         raise DataError(message, hint=hint, code="data.journal") from error
     if journal.schema != JOURNAL_SCHEMA:
         message = f"`{path}` has schema `{journal.schema}`; this version reads `{JOURNAL_SCHEMA}`"

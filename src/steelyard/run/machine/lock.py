@@ -160,11 +160,11 @@ def _read_holder(path: Path) -> Holder:
 
 
 def _refused(path: Path) -> GateError:
-    message = f"another study measures on this machine: {_read_holder(path)}"
-    hint = "wait until it is done, or end it; two studies at once would measure each other"
+    message = f"another study is measuring on this machine: {_read_holder(path)}"
+    hint = "wait until it is done, or end it; two studies at once would disturb each other"
     return GateError(message, hint=hint, code="gate.locked")
 
 
 def _unusable(path: Path, error: OSError) -> GateError:
-    message = f"the machine-wide lock `{path}` cannot be opened: {error.strerror}"
+    message = f"cannot open the machine-wide lock `{path}`: {error.strerror}"
     return GateError(message, hint=f"sudo chmod 666 {path}", code="gate.lock-file")

@@ -256,7 +256,7 @@ def _calibrated(progress: Callable[[int, int], None] | None) -> tuple[Record | N
     try:
         return valid_calibration(progress=progress).as_dict(), ()
     except (CapabilityError, RunError) as error:
-        return None, (f"Steelyard's own error on this host is not known: {error.message}",)
+        return None, (f"Steelyard's own error on this host is unknown: {error.message}",)
 
 
 def _take_lock(stack: contextlib.ExitStack, wishes: MachineRequest, path: Path | None) -> str | None:

@@ -50,7 +50,7 @@ def ticks_between(before: Iterable[Process], after: Iterable[Process], own: set[
 def foreign(before: Iterable[Process], after: Iterable[Process], own: set[int]) -> set[int]:
     """Give the processes of two listings that are no part of a study, in whatever container it lives.
 
-    While a batch executes, some of a study's processes are outside its own tree: launchers in
+    While a batch runs, some of a study's processes are outside its own tree: launchers in
     containers, whose parent is an engine. They are known by their names and groups.
     """
     listed = {process.id: process for process in (*before, *after)}

@@ -72,8 +72,8 @@ SETTINGS: Final[dict[str, Setting]] = {
             "watchdogs", "no lock-up watchdogs", (f"{_KERNEL}/nmi_watchdog", f"{_KERNEL}/soft_watchdog"), "0"
         ),
         Setting("timer-migration", "timers stay on their CPU", (f"{_KERNEL}/timer_migration",), "0"),
-        Setting("autogroup", "nice acts between sessions", (f"{_KERNEL}/sched_autogroup_enabled",), "0"),
-        Setting("swappiness", "swap as the last resort", ("proc/sys/vm/swappiness",), "1"),
+        Setting("autogroup", "nice works between sessions", (f"{_KERNEL}/sched_autogroup_enabled",), "0"),
+        Setting("swappiness", "swap only as a last resort", ("proc/sys/vm/swappiness",), "1"),
         Setting("compaction", "no compaction ahead of need", ("proc/sys/vm/compaction_proactiveness",), "0"),
         Setting("statistics-interval", "rare memory statistics", ("proc/sys/vm/stat_interval",), "120"),
         Setting("perf-sampling", "no fast profiling", (f"{_KERNEL}/perf_event_max_sample_rate",), "1"),
@@ -94,7 +94,7 @@ def setting(name: str) -> Setting:
     try:
         return SETTINGS[name]
     except KeyError as error:
-        message = f"`{name}` is no machine setting; allowed: {', '.join(SETTINGS)}"
+        message = f"`{name}` is not a machine setting; allowed: {', '.join(SETTINGS)}"
         raise UsageError(message, code="usage.setting") from error
 
 
@@ -113,8 +113,8 @@ def interrupts_away_from(measured: Iterable[int], online: Iterable[int]) -> Sett
     """
     left = sorted(set(online) - set(measured))
     if not left:
-        message = "every CPU is measured on: none is left for interrupts"
-        raise UsageError(message, hint="measure on fewer CPUs", code="usage.setting")
+        message = "every CPU is used for measuring, so none is left for interrupts"
+        raise UsageError(message, hint="use fewer CPUs for measuring", code="usage.setting")
     listed = ",".join(map(str, left))
     return Setting(
         "interrupts", f"interrupts on CPUs {listed}", ("proc/irq/[0-9]*/smp_affinity_list",), listed

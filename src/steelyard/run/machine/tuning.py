@@ -196,7 +196,7 @@ class Tuning:
         if not files:
             unavailable = "this host has no such setting"
         elif not values:
-            unavailable = f"`{files[0]}` cannot be read"
+            unavailable = f"cannot read `{files[0]}`"
         return SettingState(setting.name, setting.purpose, values, setting.wanted, unavailable)
 
     def _plan(self, chosen: Iterable[Setting]) -> tuple[list[journals.Change], list[str], list[Refusal]]:
@@ -220,10 +220,8 @@ class Tuning:
         try:
             return journals.write_journal(self._folder, journals.own_journal(self._root, changes))
         except OSError as error:
-            message = f"the journal of tuning cannot be written to `{self._folder}`: {error.strerror}"
-            hint = (
-                "free or permit the folder, or execute without tuning; without a journal nothing is changed"
-            )
+            message = f"cannot write the tuning journal to `{self._folder}`: {error.strerror}"
+            hint = "make the folder writable, or run without tuning; without a journal nothing is changed"
             raise CapabilityError(message, hint=hint, code="capability.journal") from error
 
     def _undo(self, path: Path) -> list[Restoration]:

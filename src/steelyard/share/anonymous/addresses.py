@@ -1,4 +1,4 @@
-"""Addresses of hosts and home folders in a text: what tells where something was executed, and by whom.
+"""Addresses of hosts and home folders in a text: what tells where something was run, and by whom.
 
 The rule for four numbers with dots, which may be an address or a version: they are an address if each is at
 most 255 and has no zero before it, unless a word of versions stands directly before (``version 1.2.3.4``,

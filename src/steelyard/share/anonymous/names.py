@@ -139,7 +139,7 @@ def private_texts(plan: Plan, provenance: Provenance) -> frozenset[str]:
     """Give what a plan and a provenance say of people, hosts, addresses and keys.
 
     Names of users and hosts as ssh takes them, home folders, addresses (`addresses`), files of keys, paths of
-    files of devices, and names of devices that say more than a letter and a number.
+    device files, and names of devices that say more than a letter and a number.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ def opened(place: Path) -> Iterator[Path]:
         hint = "give a result folder, or a package that `steelyard pack` wrote"
         raise DataError(message, hint=hint, code="data.absent")
     if not zipfile.is_zipfile(place):
-        raise refused(str(place), "it is no ZIP archive, or not a whole one")
+        raise refused(str(place), "it is not a ZIP archive, or an incomplete one")
     with tempfile.TemporaryDirectory(prefix="steelyard-package-") as folder:
         unpack(place, Path(folder))
         try:
@@ -154,7 +154,7 @@ def verify_place(place: Path) -> Verification:
             return Verification([*_condensed(problems), last])
         result = folder / RESULT.rstrip("/")
         if not result.is_dir():
-            message = f"the package holds no folder `{RESULT}`"
+            message = f"the package has no folder `{RESULT}`"
             raise DataError(message, hint="give a package that `steelyard pack` wrote", code="data.package")
         size = sum((folder / name).stat().st_size for name in files_of(folder))
         with bounded_memory(_SMALLEST_MEMORY_BYTES + _MEMORY_PER_BYTE * size), _named_faults(place):
@@ -202,12 +202,14 @@ def _named_faults(place: Path) -> Iterator[None]:
         raise
     except MemoryError as error:
         limit = f"{format_bytes(_SMALLEST_MEMORY_BYTES)} and {_MEMORY_PER_BYTE} times its own size"
-        message = f"`{place}` cannot be verified: it needs more than {limit}, or than this machine has free"
-        hint = "it may be a bomb; if you trust where it is from, verify it on a machine with more memory"
+        message = f"cannot verify `{place}`: it needs more than {limit}, or than this machine has free"
+        hint = (
+            "it may be a decompression bomb; if you trust its source, verify it on a machine with more memory"
+        )
         raise DataError(message, hint=hint, code="data.too-large") from error
     except Exception as error:
-        message = f"`{place}` cannot be verified: {_why_unusable(error)}"
-        hint = "get the package again from where it was published; if it is whole, please report this"
+        message = f"cannot verify `{place}`: {_why_unusable(error)}"
+        hint = "get the package again from where it was published; if it is complete, please report this"
         raise DataError(message, hint=hint, code="data.package") from error
 
 
@@ -215,8 +217,8 @@ def _why_unusable(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "a list or an object in it is nested too deeply"
     if isinstance(error, UnicodeError):
-        return "a text in it holds half of a character or bytes that are none, which no file can hold"
-    return f"its data are none that the analysis can use ({type(error).__name__})"
+        return "a text in it contains half of a character, or bytes that are not text"
+    return f"the analysis cannot use its data ({type(error).__name__})"
 
 
 def _condensed(problems: list[str]) -> list[str]:
@@ -282,12 +284,12 @@ def compare_parts(folder: Path, result: Path, found: Verification) -> None:
 
 
 def _said(statement: Statement) -> Iterator[str]:
-    """Name what only the author of a package can say, what its container executes first."""
+    """Name what only the author of a package can say, what its container runs first."""
     if statement.base_image != BASE_IMAGE:
-        yield f"`{RECIPE_NAME}`: its base image {quoted(statement.base_image)}, which its container executes"
+        yield f"`{RECIPE_NAME}`: its base image {quoted(statement.base_image)}, which its container runs"
     if statement.wheel is not None:
         name, sha256 = statement.wheel["name"], statement.wheel["sha256"]
-        yield f"`{RECIPE_NAME}`: Steelyard as {quoted(name)} of hash {sha256}, which its container executes"
+        yield f"`{RECIPE_NAME}`: Steelyard as {quoted(name)} of hash {sha256}, which its container runs"
     keys = ", ".join(sorted(statement.about)) or "nothing"
     yield f"`{STATEMENT_NAME}`: who packed it, licences of packages, and of its author: {keys}"
     yield f"`{RESULT}{PROVENANCE_NAME}` and the raw data: host, versions, and what was measured there"
@@ -332,7 +334,7 @@ def _compare_crate(folder: Path) -> Iterator[str]:
         yield f"`{CRATE_NAME}` does not say that it follows Process Run Crate 0.5"
     plan_id = read_plan(folder / RESULT / "plan.json").id
     if root.get("identifier") != f"steelyard-plan:{plan_id}":
-        yield f"`{CRATE_NAME}` is of another plan than `{RESULT}plan.json`"
+        yield f"`{CRATE_NAME}` belongs to a different plan than `{RESULT}plan.json`"
     hashes = read_manifest(folder)
     described = {unquote(name): entity for name, entity in by_id.items() if _is_file(entity)}
     for name in sorted(described.keys() - hashes.keys()):
@@ -366,13 +368,13 @@ def _entities(folder: Path) -> list[dict[str, Any]]:
             raise DataError(message, hint=hint, code="data.crate")
         content = json.loads(path.read_bytes())
     except FileNotFoundError as error:
-        message = f"the package holds no `{CRATE_NAME}`"
+        message = f"the package has no `{CRATE_NAME}`"
         raise DataError(message, hint=hint, code="data.crate") from error
     except (ValueError, RecursionError) as error:
         message = f"`{CRATE_NAME}` is not JSON"
         raise DataError(message, hint=hint, code="data.crate") from error
     graph = content.get("@graph") if isinstance(content, dict) else None
     if not isinstance(graph, list) or not all(isinstance(entity, dict) for entity in graph):
-        message = f"`{CRATE_NAME}` is no RO-Crate: it has no list `@graph`"
+        message = f"`{CRATE_NAME}` is not an RO-Crate: it has no list `@graph`"
         raise DataError(message, hint=hint, code="data.crate")
     return graph

@@ -58,7 +58,7 @@ def read_manifest(folder: Path) -> dict[str, str]:
             raise DataError(message, hint=hint, code="data.manifest")
         lines = path.read_bytes().decode("utf-8").split("\n")
     except FileNotFoundError as error:
-        message = f"the package holds no `{MANIFEST_NAME}`"
+        message = f"the package has no `{MANIFEST_NAME}`"
         raise DataError(message, hint=hint, code="data.manifest") from error
     except UnicodeDecodeError as error:
         message = f"`{MANIFEST_NAME}` of the package is not UTF-8"
@@ -67,7 +67,7 @@ def read_manifest(folder: Path) -> dict[str, str]:
     for number, line in enumerate(lines[:-1] if lines[-1] == "" else lines, start=1):
         match = _LINE.fullmatch(line)
         if match is None or match[2] in found:
-            message = f"line {number} of `{MANIFEST_NAME}` is no hash with the path of one file"
+            message = f"line {number} of `{MANIFEST_NAME}` is not a hash with the path of one file"
             raise DataError(message, hint=hint, code="data.manifest")
         found[match[2]] = match[1]
     require_names(found, MANIFEST_NAME)

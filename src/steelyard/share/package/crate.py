@@ -235,7 +235,7 @@ _NOT_INPUTS: Final = frozenset(
 def _execution(story: Story, inputs: Sequence[str], outputs: Sequence[str]) -> Entity:
     sessions, origins = story.provenance.sessions, story.provenance.origins
     imported = origins or ((story.provenance.origin,) if story.provenance.origin else ())
-    name = f"Execution of the study {story.plan.study}"
+    name = f"Run of the study {story.plan.study}"
     objects = [{"@id": id_of(each)} for each in inputs]
     if imported:
         name = "Import of results of another tool"

@@ -1,4 +1,4 @@
-"""``steelyard pack``: a result folder becomes one archive that others can verify and execute again."""
+"""``steelyard pack``: a result folder becomes one archive that others can verify and run again."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def _confirmed(result: Path) -> list[str]:
     problems = found.problems
     if problems:
         shown = "\n".join(f"  {problem}" for problem in problems[:5])
-        message = f"`{result}` is not packed: its findings are not what its raw data give\n{shown}"
+        message = f"cannot pack `{result}`: its findings do not follow from its raw data\n{shown}"
         hint = f"`steelyard verify {result}` lists everything; `--unchecked` packs it as it is"
         raise DataError(message, hint=hint, code="data.unconfirmed")
     return found.not_compared
@@ -155,9 +155,9 @@ def _confirmed(result: Path) -> list[str]:
 
 def _named(result: Path, private: dict[str, tuple[str, ...]]) -> DataError:
     shown = "; ".join(f"`{name}` in {', '.join(files[:3])}" for name, files in private.items())
-    message = f"`{result}` is not packed: it names its user or host: {shown}"
+    message = f"cannot pack `{result}` anonymously: it names its user or host: {shown}"
     hint = (
-        "paths, commands and devices are what was executed and cannot be taken out: execute the study as "
-        "a user, in a folder, and on devices whose names say nothing, or leave out `--anonymous`"
+        "paths, commands and devices are part of the result and cannot be removed: run the study as a "
+        "user, in a folder, and on devices whose names say nothing, or leave out `--anonymous`"
     )
     return DataError(message, hint=hint, code="data.private")

@@ -51,7 +51,7 @@ def readme(story: Story, findings: FindingSet, statement: Statement) -> str:
     checked = (
         "every finding was computed again from the raw data when this was packed"
         if statement.is_checked
-        else "nobody computed the findings again when this was packed"
+        else "the findings were not computed again when this was packed"
     )
     licence = story.about.licence or f"see `{LICENCE_NAME}`"
     step = "state a licence first" if story.about.licence is None else "its licence is stated"
@@ -69,10 +69,10 @@ def readme(story: Story, findings: FindingSet, statement: Statement) -> str:
         "## What to do with it",
         "",
         "    steelyard verify PACKAGE    hashes, and every finding computed again from the raw data",
-        "    steelyard rerun PACKAGE     the same study on your machine; shows what it would execute",
+        "    steelyard rerun PACKAGE     the same study on your machine; shows what it would run",
         "    steelyard compare-results PACKAGE YOURS --margin 5%",
         "",
-        "PACKAGE is the archive, or the folder it was unpacked into. Executing it again executes foreign",
+        "PACKAGE is the archive, or the folder it was unpacked into. Running it again runs foreign",
         "commands: do it on a machine, in a container or in a virtual machine that holds nothing of value.",
         "",
         "## What is in it",
@@ -102,7 +102,7 @@ def readme(story: Story, findings: FindingSet, statement: Statement) -> str:
 
 
 _CONTENT: Final = {
-    f"{RESULT}plan.json": "what was executed, in which order, by which commands",
+    f"{RESULT}plan.json": "what was run, in which order, by which commands",
     f"{RESULT}": "raw data, provenance, findings, tables, figures, `report.html`",
     "study.toml": "the study file that asks for the same, where the plan keeps a request",
     "devices.toml": "devices of the study: hosts, limits, storages, where a file named them",

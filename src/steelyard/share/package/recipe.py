@@ -1,4 +1,4 @@
-"""``Containerfile`` of a package: a container in which it can be verified, and its study executed again.
+"""``Containerfile`` of a package: a container in which it can be verified, and its study run again.
 
 Nothing in it is installed by a name alone, since somebody else may offer that name: the base image is named
 by its digest, Python packages and uv by their hashes, Steelyard itself by the hash of its wheel.
@@ -48,7 +48,7 @@ def recipe(plan: Plan, provenance: Provenance, statement: Statement) -> str:
     Parameters
     ----------
     plan, provenance : Plan, Provenance
-        Of the result. What they say goes into comments, or is checked: a recipe is executed.
+        Of the result. What they say goes into comments, or is checked: a recipe is run.
     statement : Statement
         Wheel and base image.
     """
@@ -65,7 +65,7 @@ def _lines(plan: Plan, provenance: Provenance, statement: Statement) -> Iterator
     )
     study = installed(plan.study)
     packages = ("ca-certificates", "python3", "python3-venv", *study.debian_packages)
-    yield "# In which this package can be verified, and its study executed again."
+    yield "# A container in which this package can be verified, and its study run again."
     yield f"# Recorded on: {visible(', '.join(map(str, recorded)))}."
     yield "# A container shares the kernel of its host."
     yield f"FROM {statement.base_image}"

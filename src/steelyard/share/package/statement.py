@@ -127,7 +127,7 @@ def wheel_of(path: Path, version: str) -> dict[str, str]:
             names = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
             about = archive.read(names[0]).decode() if names else ""
     except (OSError, zipfile.BadZipFile, UnicodeDecodeError) as error:
-        message = f"`{path}` is no wheel: {error}"
+        message = f"`{path}` is not a wheel: {error}"
         raise UsageError(message, hint=hint, code="usage.wheel") from error
     found = dict(line.split(": ", 1) for line in about.partition("\n\n")[0].splitlines() if ": " in line)
     if found.get("Name") != "steelyard" or WHEEL.fullmatch(path.name) is None:

@@ -52,7 +52,7 @@ def citation(story: Story) -> str:
         "identifiers:",
         "  - type: other",
         f"    value: {_said(f'steelyard-plan:{story.plan.id}')}",
-        f"    description: {_said('SHA-256 of the plan that was executed')}",
+        f"    description: {_said('SHA-256 of the plan that was run')}",
     ]
     return "\n".join(lines) + "\n"
 
@@ -85,7 +85,7 @@ def licence(about: About, notes: str | None) -> str:
     """
     lines = ["# Licence", ""]
     if about.licence is None:
-        lines.append("Nobody has said under which licence this package is published: ask its authors.")
+        lines.append("The licence of this package is not stated: ask its authors.")
     else:
         lines.append(
             f"This package is published under {about.licence} (SPDX identifier), whose text is at "
@@ -118,7 +118,7 @@ def study_file(plan: Plan) -> str | None:
 
 
 def devices_file(plan: Plan) -> str | None:
-    """Write the file of devices that a study was given; ``None`` where it was given none.
+    """Write the device file that a study was given; ``None`` where it was given none.
 
     The plan keeps what was in the file. A device of the study itself, the host as it is, is left out.
     """

@@ -119,11 +119,9 @@ def read_entries(package: Path, names: Sequence[str], bounds: Bounds = BOUNDS) -
         entries = {entry.orig_filename: entry for entry in _checked(archive, file, place, bounds)}
         absent = [name for name in names if name not in entries]
         if absent:
-            raise refused(place, f"it holds no `{absent[0]}`")
+            raise refused(place, f"it has no `{absent[0]}`")
         if any(entries[name].file_size > _LARGEST_READ_BYTES for name in names):
-            raise refused(
-                place, f"what it says of itself has more than {_LARGEST_READ_BYTES} bytes, the limit"
-            )
+            raise refused(place, f"its metadata have more than {_LARGEST_READ_BYTES} bytes, the limit")
         return [archive.read(entries[name]) for name in names]
 
 
@@ -172,14 +170,14 @@ def _opened(package: Path, folder: Path, bounds: Bounds) -> Iterator[tuple[zipfi
             with zipfile.ZipFile(file) as archive:
                 yield archive, file
     except (zipfile.BadZipFile, zlib.error, EOFError, struct.error, UnicodeError, ValueError) as error:
-        raise refused(place, f"it is no whole ZIP archive: {_short(error)}", "data.package") from error
+        raise refused(place, f"it is not a complete ZIP archive: {_short(error)}", "data.package") from error
     except (NotImplementedError, RuntimeError) as error:
-        raise refused(place, f"it needs what packages do not use: {_short(error)}") from error
+        raise refused(place, f"it uses features of ZIP that packages do not: {_short(error)}") from error
     except OSError as error:
         if error.filename != place:
             hint = "set TMPDIR to a folder you may write to"
             raise unwritable(error.filename or folder, error, hint) from error
-        message = f"`{package}` cannot be read: {error.strerror}"
+        message = f"cannot read `{package}`: {error.strerror}"
         raise DataError(
             message, hint="give a package that `steelyard pack` wrote", code="data.absent"
         ) from error
@@ -272,7 +270,7 @@ def _kind_text(kind: int) -> str:
         stat.S_IFSOCK: "a socket",
         stat.S_IFDIR: "a folder without `/`",
     }
-    return known.get(kind, "no plain file")
+    return known.get(kind, "not a plain file")
 
 
 def require_room(folder: Path, sizes: Iterable[int], place: str, *, folders: int = 0) -> None:
@@ -328,4 +326,4 @@ def _extract(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, folder: Path, pla
             name = quoted(entry.orig_filename)
             raise refused(place, f"bytes behind the compressed content of its entry {name} belong to no file")
     if written != entry.file_size:
-        raise refused(place, f"its entry {quoted(entry.orig_filename)} has not the size it states")
+        raise refused(place, f"its entry {quoted(entry.orig_filename)} does not have the size it states")

@@ -33,7 +33,7 @@ def _packed_name(name: str) -> str:
 
 
 def workload_sources(plan: Plan) -> dict[str, Path]:
-    """Give the sources of the workloads that a plan executes.
+    """Give the sources of the workloads that a plan runs.
 
     Parameters
     ----------

@@ -76,11 +76,11 @@ def is_address(place: str) -> bool:
         return False
     parts = urlsplit(place)
     if parts.scheme not in _SCHEMES or not parts.hostname:
-        message = f"`{place}` is no address that packages are fetched from"
+        message = f"`{place}` is not an address of packages"
         hint = "allowed: https://..., http://..., or a folder"
         raise UsageError(message, hint=hint, code="usage.address")
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
-        message = "an address of a repository holds no user, password, query or fragment"
+        message = "the address of a repository may not contain a user, password, query or fragment"
         raise UsageError(message, hint="https://example.org/packages/", code="usage.address")
     return True
 
@@ -145,7 +145,7 @@ def fetch(
     listed = choose(fetch_index(place, pace), name, place)
     path = Path(listed.name) if output is None else output
     if os.path.lexists(path):
-        message = f"`{path}` exists already"
+        message = f"`{path}` already exists"
         raise UsageError(message, hint="give another file with `-o`", code="usage.exists")
     part = path.with_name(f".{path.name}.{listed.sha256[:16]}.part")
     try:
@@ -233,13 +233,13 @@ def _reading(place: str, name: str, begin: int, allowance: Allowance) -> Iterato
         hint = "give the address of a folder that `steelyard repository index` made an index of"
         if error.code == _NOT_THERE:
             hint = "remove the file that ends with `.part`, then repeat the command"
-        message = f"`{address}` cannot be fetched: the server answers {error.code}"
+        message = f"cannot fetch `{address}`: the server answers {error.code}"
         if error.code in _REDIRECTS:
             message = f"`{address}` leads elsewhere, which is not followed"
         raise DataError(message, hint=hint, code="data.fetch") from error
     except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
         reason = getattr(error, "reason", None) or error
-        message = f"`{address}` cannot be fetched: {quoted(str(reason)).strip('`') or type(error).__name__}"
+        message = f"cannot fetch `{address}`: {quoted(str(reason)).strip('`') or type(error).__name__}"
         raise DataError(message, hint=_HINT, code="data.fetch") from error
 
 
@@ -251,7 +251,7 @@ def _reading_folder(place: str, name: str) -> Iterator[BufferedReader]:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                message = f"`{path}` is no file"
+                message = f"`{path}` is not a file"
                 raise DataError(message, hint="give the folder of a repository", code="data.index")
             yield file
     except FileNotFoundError as error:

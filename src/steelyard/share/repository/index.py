@@ -46,7 +46,7 @@ class Listed:
     authors : tuple of str
         Who answers for it.
     plan_id : str
-        Id of the plan that was executed.
+        Id of the plan that was run.
     sha256 : str
         Of the file, as hexadecimal text.
     byte_count : int
@@ -107,7 +107,7 @@ def make_index(folder: Path, *, is_verified: bool = False) -> Indexed:
         If the folder cannot be read or written.
     """
     if not folder.is_dir():
-        message = f"`{folder}` is no folder"
+        message = f"`{folder}` is not a folder"
         raise DataError(message, hint="give the folder that holds the packages", code="data.absent")
     packages, refused = [], {}
     for path in sorted(folder.glob(f"[!.]*{_SUFFIX}")):
@@ -131,7 +131,7 @@ def _listed(path: Path, *, is_verified: bool) -> Listed:
         crate, plan, findings, provenance = (json.loads(text) for text in read_entries(path, wanted))
         listed = _told(path, {each["@id"]: each for each in crate["@graph"]}, plan, findings, provenance)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        message = f"it does not say what it is: {type(error).__name__}"
+        message = f"it does not describe itself: {type(error).__name__}"
         raise DataError(message, code="data.package") from error
     if not is_verified:
         return listed
@@ -192,11 +192,11 @@ def read_index(content: bytes, place: str) -> tuple[Listed, ...]:
     try:
         document = json.loads(content)
         if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-            message = f"`{place}` is no index of schema `{SCHEMA}`"
+            message = f"`{place}` is not an index of schema `{SCHEMA}`"
             raise DataError(message, hint=hint, code="data.schema")
         found = TypeAdapter(tuple[Listed, ...]).validate_python(document.get("packages"))
     except (ValueError, RecursionError, ValidationError) as error:
-        message = f"`{place}` is no index of schema `{SCHEMA}`"
+        message = f"`{place}` is not an index of schema `{SCHEMA}`"
         raise DataError(message, hint=hint, code="data.corrupt") from error
     for each in found:
         fault = fault_of_name(each.name) or ("it is in another folder" if "/" in each.name else None)
@@ -204,11 +204,11 @@ def read_index(content: bytes, place: str) -> tuple[Listed, ...]:
             message = f"the index `{place}` offers {quoted(each.name)}, which is not allowed: {fault}"
             raise DataError(message, hint="ask whoever offers it", code="data.index")
         if not _is_hash(each.sha256) or each.byte_count < 0:
-            message = f"the index `{place}` says no hash and size of {quoted(each.name)}"
+            message = f"the index `{place}` lacks hash and size of {quoted(each.name)}"
             raise DataError(message, hint="ask whoever offers it", code="data.index")
         if each.byte_count > BOUNDS.total_bytes:
             limit = f"a package has {format_bytes(BOUNDS.total_bytes)} at most"
-            message = f"the index `{place}` says {each.byte_count} bytes of {quoted(each.name)}; {limit}"
+            message = f"the index `{place}` states {each.byte_count} bytes for {quoted(each.name)}; {limit}"
             raise DataError(message, hint="ask whoever offers it", code="data.index")
     require_names((each.name for each in found), f"the index {place}")
     return found

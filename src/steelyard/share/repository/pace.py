@@ -75,7 +75,7 @@ class Allowance:
         """
         now = time.monotonic()
         if self._end is not None and now >= self._end:
-            message = "the server was too slow: the whole took longer than it may"
+            message = "the server was too slow: the transfer took longer than allowed"
             raise TimeoutError(message)
         if now >= self._window_end:
             if self._in_window < self._pace.slowest_bytes:
@@ -90,7 +90,7 @@ class Allowance:
         self._in_window += byte_count
         self._left -= byte_count
         if self._left < 0:
-            message = "the server sends more than the answer can have"
+            message = "the server sends more than the answer may contain"
             raise http.client.HTTPException(message)
 
 

@@ -58,7 +58,7 @@ def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
     plan = plan_to_analyse(result, "colocation", options)
     trials, failed = observe(result, plan)
     if not trials:
-        message = f"`{result}` has no trial that came to its end{_why(failed)}"
+        message = f"`{result}` has no completed trial{_why(failed)}"
         hint = "`runs.parquet` says how the runs ended, and `traces/` what each left"
         raise AnalysisError(message, hint=hint, code="analysis.no-trial")
     findings = tuple(_claims(result, plan, trials, failed))

@@ -1,4 +1,4 @@
-"""A trial whose service has real-time priority, executed so that it cannot take the machine with it.
+"""A trial whose service has real-time priority, run so that it cannot take the machine with it.
 
 A thread at such a priority that never waits keeps everything else from its CPU. Two bounds beside the
 kernel's own throttling: a thread that does not wait for `LONGEST_SPELL_US` is ended, and where control groups
@@ -26,7 +26,7 @@ _BOUNDED: Final = """exec prlimit --rttime={spell}:{spell} -- {command}
 
 
 def bounded_script(command: Sequence[str], group: Path | None) -> str:
-    """Give the script that executes a command within the bounds.
+    """Give the script that runs a command within the bounds.
 
     Parameters
     ----------

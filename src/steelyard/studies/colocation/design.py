@@ -60,7 +60,7 @@ def plan_here(options: BaseModel, technologies: Mapping[str, Technology]) -> Pla
     UsageError
         If the options contradict each other, or name CPUs that this process may not use.
     CapabilityError
-        If no policy that was asked for works here, or no guest can be booted.
+        If no requested policy works here, or no guest can be booted.
     """
     technologies.get(ISOLATION)  # is tried, and stands in the provenance
     settled = settle(options)
@@ -76,7 +76,7 @@ def plan(options: ColocationOptions, ground: Ground) -> Plan:
     options : ColocationOptions
         Settled.
     ground : Ground
-        Where it is executed.
+        Where it is run.
 
     Returns
     -------
@@ -92,10 +92,10 @@ def plan(options: ColocationOptions, ground: Ground) -> Plan:
     ]
     executed = [cell for cell in cells if cell.missing is None]
     if not executed:
-        message = f"no policy that was asked for works here: {cells[0].levels['policy']}: {cells[0].missing}"
+        message = f"no requested policy works here: {cells[0].levels['policy']}: {cells[0].missing}"
         raise CapabilityError(
             message,
-            hint="leave `--policies` out to measure those that do, or add `--in-vm`",
+            hint="leave out `--policies` to measure those that do, or add `--in-vm`",
             code="capability.policy",
         )
     first = next((cell for cell in executed if cell.levels["policy"] == BASELINE), executed[0])
@@ -177,9 +177,9 @@ def _cell(number: int, policy: Policy, load_percent: int, options: ColocationOpt
 
 
 def trials_seconds(plan: Plan) -> float:
-    """Give the expected time of executing a plan [s].
+    """Give the expected time of running a plan [s].
 
-    A guest is booted for each trial, and a second of it takes longer the more it executes.
+    A guest is booted for each trial, and a second of it takes longer the more it runs.
     """
     options = options_of(plan)
     each_s = trial_seconds(options)

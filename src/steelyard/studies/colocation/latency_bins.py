@@ -35,8 +35,8 @@ SOURCE_LOADS: Final = {"low": "85", "high": "95"}
 """Load [percent] by the same."""
 
 NO_REQUESTS: Final = (
-    "the files hold a mean and a 99th percentile per bin and no request: bins count alike however many "
-    "requests they hold, and the percentiles of a phase are those of its bins"
+    "the files hold a mean and a 99th percentile per bin but no requests: all bins count equally, and the "
+    "percentiles of a phase are those of its bins"
 )
 
 

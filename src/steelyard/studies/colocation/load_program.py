@@ -44,7 +44,7 @@ def calibrated_iterations(program: Path, work_us: int, cpu: int) -> int:
     try:
         return int(json.loads(answer.output)["iterations"])
     except (ValueError, KeyError, TypeError) as error:
-        message = f"the work of a request could not be measured: {answer.last_words}"
+        message = f"cannot measure the work of a request: {answer.last_words}"
         raise RunError(
             message, hint=f"try `{program} calibrate --work-us {work_us}`", code="run.work"
         ) from error

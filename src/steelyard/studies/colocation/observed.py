@@ -1,4 +1,4 @@
-"""Trials as the analysis sees them, whether they were executed, simulated, or read off a published figure."""
+"""Trials as the analysis sees them, whether they were run, simulated, or read off a published figure."""
 
 from __future__ import annotations
 

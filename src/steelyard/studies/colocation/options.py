@@ -40,7 +40,7 @@ ArrivalKind = Literal["poisson", "uniform"]
 
 EVERY_POLICY: Final = get_args(PolicyName)
 BASELINE: Final = "none"
-"""Policy without best-effort jobs: what every other one is held against."""
+"""Policy without best-effort jobs: what every other one is compared with."""
 
 MOST_LOAD_PERCENT: Final = 150
 MOST_CPUS: Final = 1024
@@ -92,7 +92,7 @@ class ColocationOptions(BaseModel):
         default=None,
         min_length=1,
         description=(
-            "Policies by commas: none, default, nice, weights, idle, cpu-idle, be, be-no-entry, "
+            "Policies, separated by commas: none, default, nice, weights, idle, cpu-idle, be, be-no-entry, "
             "be-no-exit, be-no-local, fifo. Those that do not work here are recorded with the reason."
         ),
     )
@@ -102,7 +102,7 @@ class ColocationOptions(BaseModel):
     ] = Field(
         default=None,
         min_length=1,
-        description="CPU time that the requests alone ask for [percent of the CPUs], by commas.",
+        description="CPU time that the requests alone need [percent of the CPUs], separated by commas.",
     )
     repetitions: Annotated[int | None, Flag(names=("repetitions", "seeds"))] = Field(
         default=None,
@@ -121,7 +121,7 @@ class ColocationOptions(BaseModel):
         default=2,
         ge=1,
         le=8,
-        description="Processors of that machine.",
+        description="Number of processors of that machine.",
     )
     instruction_ns: int | None = Field(
         default=None,
@@ -139,7 +139,7 @@ class ColocationOptions(BaseModel):
     ] = Field(
         default=None,
         min_length=1,
-        description="CPUs that service and best-effort jobs share, by commas, as `0-2,5`.",
+        description="CPUs that service and best-effort jobs share, separated by commas, as `0-2,5`.",
     )
     client_cpus: tuple[CpuNumber, ...] | None = Field(default=None, min_length=1)
     kind: ServiceKind = Field(
@@ -266,7 +266,7 @@ def _check(asked: ColocationOptions) -> None:
         if values is not None and len(set(values)) != len(values):
             twice = next(value for value in values if values.count(value) > 1)
             message = f"`{name}` names `{twice}` twice"
-            raise UsageError(message, hint="name each once; --repetitions executes it several times")
+            raise UsageError(message, hint="name each once; --repetitions runs it several times")
     if asked.in_vm and asked.arrivals == "uniform" and asked.repetitions != 1:
         message = "`arrivals` is `uniform`, and a guest counts its time: every repetition would be the same"
         raise UsageError(message, hint="leave `arrivals` out, or give --repetitions 1")

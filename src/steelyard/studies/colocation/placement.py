@@ -24,7 +24,7 @@ HOST: Final = "host"
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Where a study is executed.
+    """Where a study is run.
 
     Parameters
     ----------

@@ -110,7 +110,7 @@ POLICIES: Final[Mapping[str, Policy]] = {policy.name: policy for policy in _ALL}
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where trials are executed.
+    """Where trials are run.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class Place:
 
 
 def absence(policy: Policy, load_percent: int, place: Place, host: Scheduling) -> str | None:
-    """Say why a policy cannot be executed at a load, with what repairs it; ``None`` if it can.
+    """Say why a policy cannot be run at a load, with what repairs it; ``None`` if it can.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def absence(policy: Policy, load_percent: int, place: Place, host: Scheduling) -
     load_percent : int
         Load of the cell.
     place : Place
-        Where it would be executed.
+        Where it would be run.
     host : Scheduling
         What that host offers.
     """

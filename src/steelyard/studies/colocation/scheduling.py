@@ -97,7 +97,7 @@ def _real_time(root: Path) -> Availability:
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     except OSError as error:
-        return Availability.no(f"SCHED_FIFO is refused: {error.strerror}", "execute as root")
+        return Availability.no(f"the kernel refuses SCHED_FIFO: {error.strerror}", "run as root")
     os.sched_setscheduler(0, policy, parameters)
     return Availability.yes(f"throttled at {runtime_us} us of each period")
 

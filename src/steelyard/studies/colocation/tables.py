@@ -140,6 +140,6 @@ def _read(path: Path, kinds: dict[str, type[pl.DataType]]) -> pl.DataFrame:
     try:
         return pl.read_csv(path, null_values="NA", schema_overrides=kinds)
     except (OSError, pl.exceptions.PolarsError) as error:
-        message = f"`{path}` cannot be read: {error}"
+        message = f"cannot read `{path}`: {error}"
         hint = f"steelyard analyse {path.parent.parent}"
         raise DataError(message, hint=hint, code="data.absent") from error

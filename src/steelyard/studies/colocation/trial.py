@@ -37,7 +37,7 @@ A simulated trial has the same files, so that one analysis reads both.
 ``samples.bin``
     `SAMPLE` records, one every 100 ms: what the service and the best-effort jobs have used and waited so far.
 ``scheduler.json``
-    Counters of the scheduler the trial was executed under, if it wrote any.
+    Counters of the scheduler the trial was run under, if it wrote any.
 
 All files are little-endian, all stamps are of the machine's monotonic clock [ns].
 """
@@ -164,10 +164,10 @@ def _read_json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        message = f"`{path}` cannot be read: {error}"
+        message = f"cannot read `{path}`: {error}"
         raise DataError(message, hint=_HINT, code="trial.file") from error
     if not isinstance(content, dict):
-        message = f"`{path}` is no JSON object"
+        message = f"`{path}` is not a JSON object"
         raise DataError(message, hint=_HINT, code="trial.file")
     return content
 
@@ -176,7 +176,7 @@ def _read_records(path: Path, kind: np.dtype[np.void]) -> NDArray[np.void]:
     try:
         content = path.read_bytes()
     except OSError as error:
-        message = f"`{path}` cannot be read: {error.strerror}"
+        message = f"cannot read `{path}`: {error.strerror}"
         raise DataError(message, hint=_HINT, code="trial.file") from error
     if len(content) % kind.itemsize:
         message = f"`{path}` has {len(content)} bytes; expected a multiple of {kind.itemsize}"

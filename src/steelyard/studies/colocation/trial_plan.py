@@ -28,7 +28,7 @@ LARGEST_SEED: Final = 1 << 32
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What a trial needs to know of where it is executed.
+    """What a trial needs to know of where it is run.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def trial_document(
     seed : int
         Of the arrivals.
     site : Site
-        Where it is executed.
+        Where it is run.
     """
     cpus = site.place.cpus
     return {

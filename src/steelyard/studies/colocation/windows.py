@@ -1,4 +1,4 @@
-"""The two stretches of a trial that are held against each other: before the jobs start, and beside them."""
+"""The two stretches of a trial that are compared with each other: before the jobs start, and beside them."""
 
 from __future__ import annotations
 

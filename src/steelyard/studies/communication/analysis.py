@@ -88,10 +88,10 @@ def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
     records = cell_records(runs)
     fits = tuple((record, fitted) for record in records for fitted in _fits(record, runs, plan))
     if not fits:
-        message = f"`{result}` has no trace that a model can be fitted to: {_why_none(runs)}"
+        message = f"`{result}` has no trace to fit a model to: {_why_none(runs)}"
         hint = "raise `--budget` or `--operations`, or lower `--largest`; `runs.parquet` says how runs ended"
         if plan.options.get("mode") == IMPORTED:
-            message = f"`{result}` has no recording that a model can be fitted to: {_too_little(runs)}"
+            message = f"`{result}` has no recording to fit a model to: {_too_little(runs)}"
             hint = (
                 f"record at least {FEWEST_RECORDED} messages of one operation, with the time that each took"
             )

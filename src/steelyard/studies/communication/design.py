@@ -6,7 +6,7 @@ fitted to some replications is judged by sizes it has not seen. The last replica
 
 A run is one launch of both endpoints by Steelyard's launcher, so that all their processes are accounted and
 ended with it. What it leaves, the trace, is kept in the result folder. Links between network namespaces are
-made when the study is executed; the command of such a run is a script beside its list.
+made when the study is run; the command of such a run is a script beside its list.
 """
 
 from __future__ import annotations
@@ -228,8 +228,8 @@ def _considered(
     inside = [name for name in names if not known[name].crosses_hosts]
     if options.transport is not None and inside:
         crossing = ", ".join(f"`{name}`" for name in known if known[name].crosses_hosts)
-        msg = f"`--transport {inside[0]}` does not leave a host, and a link was asked for"
-        raise UsageError(msg, hint=f"over a link go: {crossing}")
+        msg = f"`--transport {inside[0]}` works within one host only, but a link was requested"
+        raise UsageError(msg, hint=f"transports for a link: {crossing}")
     return [name for name in names if name not in inside]
 
 
@@ -247,7 +247,7 @@ def _require_present(absent: Mapping[str, str]) -> None:
     for name, reason in absent.items():
         msg = f"transport `{name}` does not work on this machine: {reason}"
         raise CapabilityError(
-            msg, hint="leave `--transport` out to measure those that do", code="capability.transport"
+            msg, hint="leave out `--transport` to measure those that do", code="capability.transport"
         )
 
 

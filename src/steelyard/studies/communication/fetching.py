@@ -27,7 +27,7 @@ _HOST: Final = """at_{number}() {{ {enter} "$@"; }}
 read -r made_{number} <"$token.told" || wait "$!"
 case $? in
 0 | {shared}) ;;
-*) echo "the folder $folder cannot be made on host {number} of the file of hosts" >&2; exit 1 ;;
+*) echo "cannot create the folder $folder on host {number} of the hostfile" >&2; exit 1 ;;
 esac
 """
 _END: Final = """{command} 3>&-
@@ -38,7 +38,7 @@ exit $status
 
 
 def fetched(command: Sequence[str], folder: Path, enters: Sequence[Sequence[str]]) -> str:
-    """Give a script that executes a command whose endpoints write into a folder on several hosts.
+    """Give a script that runs a command whose endpoints write into a folder on several hosts.
 
     Each other host gets the folder, and what was written there is fetched and removed; it is removed there
     also when the script is killed, as soon as the connection is seen to be lost. Where hosts share a file
@@ -48,7 +48,7 @@ def fetched(command: Sequence[str], folder: Path, enters: Sequence[Sequence[str]
     Parameters
     ----------
     command : sequence of str
-        Executed here.
+        Run here.
     folder : Path
         Exists here; the same path on all hosts.
     enters : sequence of sequence of str

@@ -62,7 +62,7 @@ def run_inputs(plan: Plan) -> Iterator[Callable[[Batch, Path], None]]:
             write_facts(folder, facts[name])
             if levels["link"] != NO_LINK:
                 script = _script(folder, known[name], options, sites[levels["link"]])
-                # Whoever executes a batch fills this in, but in the plan's command alone.
+                # Whoever runs a batch fills this in, but in the plan's command alone.
                 (folder / SCRIPT).write_text(
                     script.replace("{block}", str(batch.block + 1)), encoding="utf-8"
                 )

@@ -57,38 +57,38 @@ class CommunicationOptions(BaseModel):
         default=None,
         min_length=1,
         description=(
-            "Transport: pipe, unix, tcp, shm, openmpi, openmpi-tcp or mpich; several by commas. By "
-            "default all that work here."
+            "Transport: pipe, unix, tcp, shm, openmpi, openmpi-tcp or mpich; several separated by commas. "
+            "By default all that work here."
         ),
     )
     link: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Flag(has_commas=True)] = Field(
         default=(),
         description=(
-            "A link between two network namespaces, such as `rate=1gbit,delay=50us`; several times "
-            "for several. Needs root. Without `rate=`, as in `10Gbps,50us`, what the network that is "
-            "there is called: simple models and SimGrid's defaults are judged with these numbers."
+            "Link to create between two network namespaces, such as `rate=1gbit,delay=50us`; repeatable. "
+            "Needs root. Without `rate=`, as in `10Gbps,50us`, the nominal values of the existing network, "
+            "by which simple models and SimGrid's defaults are judged."
         ),
     )
     hostfile: str | None = Field(
         default=None,
         min_length=1,
-        description="A file with two hosts that are reached by ssh, one per line.",
+        description="File with two hosts to reach by ssh, one per line.",
     )
     operations: int | None = Field(
         default=None,
         ge=200,
         le=10_000_000,
-        description="Operations of a replication.",
+        description="Number of operations of a replication.",
     )
     warm_up: int | None = Field(
         default=None,
         ge=0,
         le=1_000_000,
-        description="Operations at the begin of each launch that are kept, and that no model sees.",
+        description="Operations at the beginning of each launch that are recorded but used by no model.",
     )
     sizes: SizeLawName = Field(
         default="log-uniform",
-        description="How sizes are drawn: doubling, uniform or log-uniform.",
+        description="Distribution of sizes: doubling, uniform or log-uniform.",
     )
     smallest: Size = Field(
         default=1,
@@ -105,7 +105,7 @@ class CommunicationOptions(BaseModel):
         default=None,
         ge=2,
         le=1000,
-        description="Launches per transport; the last one is held out, to judge the model by.",
+        description="Launches per transport; the last one is held out to judge the model.",
     )
     budget: float | None = Field(
         default=None,
@@ -168,11 +168,13 @@ def _check(settled: CommunicationOptions) -> None:
         msg = f"`--smallest {settled.smallest}` is above `--largest {largest}`"
         raise UsageError(msg, hint="give a range of sizes in bytes, e.g. --smallest 1 --largest 1000000")
     if mix.get("pingpong", 0) == 0:
-        msg = "`mix` has no `pingpong`, and the curve of delays is fitted to half of its round trips"
+        msg = "`mix` has no `pingpong`, but the curve of delays is fitted to half of its round trips"
         raise UsageError(msg, hint="give `pingpong` a weight of 1 or more")
     if settled.hostfile is not None and any(not is_nominal(text) for text in settled.link):
-        msg = "`--hostfile` names two hosts with a network between them, `--link` makes one on this host"
-        raise UsageError(msg, hint="give one of them")
+        msg = (
+            "`--hostfile` names two hosts with a network between them, but `--link` creates one on this host"
+        )
+        raise UsageError(msg, hint="give only one of them")
 
 
 def size_plan(settled: CommunicationOptions) -> SizePlan:

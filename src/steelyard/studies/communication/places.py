@@ -76,8 +76,8 @@ def nominal_of(options: CommunicationOptions) -> NominalLink | None:
     """
     stated = [text for text in options.link if is_nominal(text)]
     if len(stated) > 1:
-        message = f"`--link` states two networks that are there: `{stated[0]}` and `{stated[1]}`"
-        raise UsageError(message, hint="state the one between the endpoints", code="usage.link")
+        message = f"`--link` states two existing networks: `{stated[0]}` and `{stated[1]}`"
+        raise UsageError(message, hint="state only the one between the endpoints", code="usage.link")
     return parse_nominal(stated[0]) if stated else None
 
 

@@ -40,7 +40,7 @@ class RecordedRun:
     finished : int
         Operations that endpoint 0 came to the end of, those of the warm-up among them.
     state : str
-        State of the host it was executed in; empty where that changed, or was not looked at yet.
+        State of the host it was run in; empty where that changed, or was not looked at yet.
     is_held_out : bool
         Whether no model is fitted to it.
     """

@@ -120,7 +120,7 @@ def compare_folders(first: Path, second: Path, margin: float | None = None) -> R
     compared, alone = [], []
     for one, other in pairs_of(list(sides[0]), list(sides[1])):
         if one is None or other is None:
-            alone.append(f"{_label(one or other)} is in one result alone")
+            alone.append(f"{_label(one or other)} is in only one result")
             continue
         label = _label(one) if one == other else f"{_label(one)} -> {_label(other)}"
         pair = alike(sides[0][one], sides[1][other])
@@ -235,7 +235,7 @@ def _summary(comparison: Comparison) -> str:
             "one run each: how much launches differ is not known, so nothing is claimed "
             "(measure both with `--replications 3`)"
         )
-    return "different" if comparison.differs else "nothing is surely different"
+    return "different" if comparison.differs else "nothing is certainly different"
 
 
 def _lines(comparison: Comparison) -> Iterator[str]:

@@ -65,7 +65,7 @@ class SizePlan:
     def __post_init__(self) -> None:
         if not 0 <= self.smallest <= self.largest <= LARGEST_BYTES:
             allowed = f"0 <= smallest <= largest <= {LARGEST_BYTES}"
-            msg = f"sizes from {self.smallest} to {self.largest} bytes are no range; allowed: {allowed}"
+            msg = f"sizes from {self.smallest} to {self.largest} bytes are not a range; allowed: {allowed}"
             raise DesignError(msg, code="design.sizes")
         if self.operations < 1:
             msg = f"`operations` is {self.operations}; allowed: 1 or more"
@@ -281,10 +281,10 @@ def sampling_bias(law: SizeLaw) -> str:
     .. [1] Legrand, section on sizes: doubling sees only aligned sizes, uniform almost no small message.
     """
     return {
-        SizeLaw.DOUBLING: "only powers of two were sent: what lies between them, and what alignment is "
-        "worth, cannot be seen",
-        SizeLaw.UNIFORM: "nine of ten sizes are above a tenth of the largest: little can be said of "
-        "small messages",
+        SizeLaw.DOUBLING: "only powers of two were sent: sizes between them, and effects of "
+        "alignment, were not measured",
+        SizeLaw.UNIFORM: "nine of ten sizes are above a tenth of the largest: small messages are "
+        "poorly covered",
         SizeLaw.LOG_UNIFORM: "every decade has as many sizes as the others: a fit weighs small messages as "
         "much as large ones",
     }[law]

@@ -206,7 +206,7 @@ def _header(path: Path, rank: int) -> Mapping[str, Any]:
     try:
         header = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        msg = f"`{path}` is no header of a trace: {error}"
+        msg = f"`{path}` is not the header of a trace: {error}"
         raise DataError(msg, hint="a trace is a folder written by a run", code="trace.header") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT or header.get("rank") != rank:
         msg = f"`{path}` is not the header of endpoint {rank} in the format `{FORMAT}`"
@@ -218,7 +218,7 @@ def _records(path: Path, dtype: np.dtype[np.void]) -> NDArray[np.void]:
     try:
         content = path.read_bytes()
     except OSError as error:
-        msg = f"`{path}` cannot be read: {error.strerror}"
+        msg = f"cannot read `{path}`: {error.strerror}"
         raise DataError(msg, hint="a trace is a folder written by a run", code="trace.file") from error
     if len(content) % dtype.itemsize:
         msg = f"`{path}` has {len(content)} bytes; expected a multiple of {dtype.itemsize}"

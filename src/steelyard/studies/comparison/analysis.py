@@ -66,7 +66,7 @@ def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
     found = replay(result, plan, _margin(plan, read_options(result, plan)))
     if not found.runs:
         message = f"`{result}` has no completed run"
-        raise AnalysisError(message, hint="compare again; the folder of a comparison is not filled up later")
+        raise AnalysisError(message, hint="compare again; a comparison cannot be completed later")
     findings = FindingSet(plan.study, plan.id, METHOD_VERSION, hash_tables(result), findings_of(found))
     write_claim_tables(result, findings, TABLES)
     findings.write(result / FINDINGS_NAME)

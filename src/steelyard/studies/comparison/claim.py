@@ -126,7 +126,7 @@ class Claim:
     def sentence(self) -> str:
         """The verdict in one sentence, without a full stop."""
         if self.verdict is Verdict.NA:
-            return f"nothing is known about `{self.contender}` against `{self.baseline}`: no run of both"
+            return f"nothing is known about `{self.contender}` against `{self.baseline}`: no block has both"
         return f"{self._statement()} ({', '.join(self._conditions())})"
 
     @property
@@ -191,7 +191,7 @@ class Claim:
         more, less = _WORDS[self.metric]
         if self.verdict is Verdict.DESCRIPTIVE:
             return f"too few runs to say whether {names[0]} {more} or {less} than {names[1]}"
-        return f"it is not settled whether {names[0]} {more} or {less} than {names[1]}"
+        return f"it is undecided whether {names[0]} {more} or {less} than {names[1]}"
 
     def _difference(self) -> str:
         if math.isinf(self.ratio) or self.ratio == 0:

@@ -54,7 +54,7 @@ class Contender:
     text : str
         The command as it was given, parameters filled in.
     words : tuple of str
-        What is executed.
+        What is run.
     values : dict
         Parameters.
     hooks : Hooks
@@ -102,7 +102,7 @@ class Commands:
     hooks : tuple of Hooks
         One per command.
     shell : bool
-        Whether a shell executes them.
+        Whether a shell runs them.
     """
 
     texts: tuple[str, ...]
@@ -142,7 +142,7 @@ class Commands:
                 if _agree(partner.values, cell.values)
             )
         if not pairs:
-            message = "one command alone is no comparison"
+            message = "compare needs at least two commands"
             raise UsageError(message, hint="give a second command, or --parameter with several values")
         return Field(everybody, pairs)
 
@@ -152,7 +152,7 @@ class Commands:
                 message = "a command is empty"
                 raise UsageError(message, hint="steelyard compare 'COMMAND A' 'COMMAND B'")
         if len(self.texts) == 1 and not self.parameters:
-            message = f"`{self.texts[0]}` alone is no comparison"
+            message = f"compare needs at least two commands; given: `{self.texts[0]}`"
             hint = "give a second command, or `steelyard measure -- COMMAND` for one"
             raise UsageError(message, hint=hint)
         if self.names and len(self.names) != len(self.texts):
@@ -209,10 +209,10 @@ def _split(text: str) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
-        message = f"`{text}` cannot be split into words: {str(error).lower()}"
+        message = f"cannot split `{text}` into words: {str(error).lower()}"
         raise UsageError(message, hint="close the quotation, or add --shell") from error
     if not words:
-        message = f"`{text}` holds no program"
+        message = f"`{text}` contains no program"
         raise UsageError(message)
     return words
 

@@ -44,7 +44,7 @@ def compare(  # noqa: PLR0913 - keyword only
     budget_s: float = 60.0,
     out: Path | None = None,
 ) -> Claim:
-    """Say whether `b` is slower than `a`, faster, or equivalent, and how surely.
+    """Say whether `b` is slower than `a`, faster, or equivalent, and how certain that is.
 
     Two commands are measured as `steelyard compare` does it: interleaved, until it is settled. Two samples
     are judged as they are: each value, or the mean of each cluster, is one unit (a process, not an iteration
@@ -201,7 +201,7 @@ def _paired_claim(
     first: NDArray[np.float64], second: NDArray[np.float64], design: Design, metric: str
 ) -> Claim:
     if first.size != second.size:
-        message = f"paired samples have {first.size} and {second.size} values; they must be as many"
+        message = f"paired samples have {first.size} and {second.size} values; their numbers must be equal"
         raise AnalysisError(message)
     failed = np.isinf(first), np.isinf(second)
     differences = np.zeros(first.size)
@@ -232,7 +232,7 @@ def _sample(side: Any, name: str, failures: str) -> NDArray[np.float64]:
     try:
         values = np.asarray(side, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        message = f"`{name}` is no sample of numbers: {error}"
+        message = f"`{name}` is not a sample of numbers: {error}"
         raise AnalysisError(message, hint="give one number per run") from error
     if values.ndim != 1:
         message = f"`{name}` has shape {values.shape}; allowed: one dimension"

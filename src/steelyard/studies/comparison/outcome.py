@@ -248,8 +248,8 @@ def sample_remarks(found: Comparison, number: int) -> Iterable[str]:
     )
     if missing:
         yield (
-            f"missing: {missing} runs of `{contender.name}` have no {found.terms.metric.words} or 0; no "
-            "comparison uses their blocks"
+            f"missing: {missing} runs of `{contender.name}` have no {found.terms.metric.words}, or 0; "
+            "no comparison uses their blocks"
         )
     failed = sum(run.contender == number and run.status != "completed" for run in found.runs)
     if failed:

@@ -143,10 +143,10 @@ class Terms:
 
 
 def draw_plan(entrants: Field, terms: Terms) -> Plan:
-    """Freeze what would be executed if nothing were settled before the end.
+    """Freeze what would be run if nothing were settled before the end.
 
     A block holds every command once, in random order; the first blocks are the warm-up. A comparison that
-    is settled earlier leaves the rest of its batches unexecuted.
+    is settled earlier runs no more of its batches.
 
     Raises
     ------
@@ -221,7 +221,7 @@ def planned_terms(plan: Plan) -> tuple[Terms, tuple[tuple[int, int], ...]]:
         )
         pairs = tuple(_pair(pair, len(plan.cells) // 2) for pair in str(options["pairs"]).split(","))
     except (KeyError, ValueError, TypeError) as error:
-        message = f"`plan.json` is no plan of `steelyard compare`: {error}"
+        message = f"`plan.json` is not a plan of `steelyard compare`: {error}"
         raise DataError(
             message, hint="give a folder that `steelyard compare` wrote", code="data.study"
         ) from error
@@ -230,7 +230,7 @@ def planned_terms(plan: Plan) -> tuple[Terms, tuple[tuple[int, int], ...]]:
 
 def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        message = f"`{value}` is no number"
+        message = f"`{value}` is not a number"
         raise TypeError(message)
     return float(value)
 

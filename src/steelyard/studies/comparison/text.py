@@ -110,10 +110,10 @@ def flags_text(summary: Summary) -> str:
 
 ENDS: Final = {
     "settled": "settled",
-    "spent": "ended because runs or budget were spent",
+    "spent": "ended because the runs or the budget were used up",
     "interrupted": "interrupted",
     "failed": "ended by a failure",
-    "open": "ended without saying so (killed, or no power)",
+    "open": "ended without a record (killed, or power lost)",
 }
 
 
@@ -145,10 +145,10 @@ def remaining_text(claim: Claim, elapsed_s: float, startup_s: float = 0.0) -> st
         Part of it before the first run [s].
     """
     if claim.further_runs is None:
-        return f"`{claim.contender}`: no reasonable number of runs settles it at this spread"
+        return f"`{claim.contender}`: no reasonable number of runs would decide it at this spread"
     runs = max(claim.runs)
     total = runs + claim.further_runs
-    text = f"`{claim.contender}`: {total} runs of each side would probably settle it if the spread stays"
+    text = f"`{claim.contender}`: {total} runs of each side would probably decide it if the spread stays"
     if not runs or elapsed_s <= 0:
         return text
     options = f"--budget {_rounded_up(startup_s + (elapsed_s - startup_s) * total / runs)}s"

@@ -6,7 +6,7 @@ from steelyard.study import Study
 
 STUDY = Study(
     name="imported",
-    question="What do the results of another tool say, and how sure is it?",
+    question="What do the results of another tool say, and how certain is it?",
     package=__name__,
     cell_values="cell_values:cell_values",
     has_programs_as_cells=True,

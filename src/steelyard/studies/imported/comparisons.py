@@ -24,7 +24,7 @@ MOST_LEVELS: Final = 20
 """A factor of more levels is a size, not a choice; its levels are not compared with the first."""
 FEW_RUNS: Final = "too few runs on a side for a verdict: import at least 5 runs (or files) of each"
 IN_TURN: Final = (
-    "the sides were measured one after the other: what changed in between looks like a difference of them;"
+    "the sides were measured one after the other: a change in between looks like a difference between them;"
     " import at least 5 files (or blocks), each with both sides"
 )
 _OPPOSITE: Final = {Verdict.SLOWER: Verdict.FASTER, Verdict.FASTER: Verdict.SLOWER}

@@ -74,7 +74,7 @@ def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
     runs = read_recorded(result, plan)
     summaries, refused = summarise(runs)
     if not summaries and not any(each.is_failed_benchmark for each in runs):
-        message = f"`{result}` has no run that came to its end{_why(runs, refused)}"
+        message = f"`{result}` has no completed run{_why(runs, refused)}"
         hint = "`runs.parquet` says how the runs ended, and `traces/` what each left"
         raise AnalysisError(message, hint=hint, code="analysis.no-run")
     findings = tuple(with_unique_ids(_claims(result, plan, runs, (summaries, refused))))

@@ -1,4 +1,4 @@
-"""How large a study may become that is executed until its comparisons are decided."""
+"""How large a study may become that is run until its comparisons are decided."""
 
 from __future__ import annotations
 

@@ -66,5 +66,5 @@ def _of_jmh(path: Path) -> Iterator[Value]:
                 float(primary["score"]),
             )
     except (ValueError, KeyError, TypeError) as error:
-        message = f"`{path}` is no result of JMH: {error}"
+        message = f"`{path}` is not a result of JMH: {error}"
         raise DataError(message, hint="repeat the run", code="experiment.file") from error

@@ -74,7 +74,7 @@ def settings_of(experiment: str, ground: Ground) -> tuple[Setting, ...]:
 def cells_of(
     options: ReplicationOptions, configurations: Mapping[str, Configurations], host: Host
 ) -> tuple[Cell, ...]:
-    """Give all cells in the order of the factors, those that cannot be executed here included."""
+    """Give all cells in the order of the factors, those that cannot be run here included."""
     levels = [
         (experiment, configuration, setting)
         for experiment, parameters in configurations.items()
@@ -150,7 +150,7 @@ def _cell(
 
 
 def _reasons(experiment: str, name: str, every: Configurations, host: Host) -> Iterator[str]:
-    """Give why a configuration cannot be executed here."""
+    """Give why a configuration cannot be run here."""
     absent = absence(experiment, name, host.programs)
     if absent is not None:
         yield absent
@@ -171,7 +171,7 @@ def _cause_reasons(
         yield "only root may raise a priority (repair: sudo steelyard run ..., or `ulimit -e`)"
     planted = next(iter(every.values()))["planted"]
     if name == "alone" and planted in INSIDE_OR_NONE:
-        yield f"nothing stands beside the program that the study could end (`planted` is {planted})"
+        yield f"no job runs beside the program that the study could end (`planted` is {planted})"
 
 
 def _list(numbers: tuple[int, ...]) -> str:

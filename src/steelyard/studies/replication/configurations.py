@@ -80,7 +80,7 @@ def configurations_of(options: ReplicationOptions, first_cpu: int) -> dict[str, 
     strange = [name for name in options.configurations or () if name not in known]
     if strange:
         experiments = ", ".join(asked)
-        message = f"`configurations` names `{strange[0]}`, which is none of {experiments}"
+        message = f"`configurations` names `{strange[0]}`, which is not a configuration of {experiments}"
         raise UsageError(message, hint=f"allowed: {', '.join(dict.fromkeys(known))}")
     return {name: _chosen(every[name], name, options) for name in asked}
 

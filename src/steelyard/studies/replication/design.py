@@ -2,7 +2,7 @@
 
 A cell is one configuration of one experiment in one setting. A block is one repetition: each cell once, in an
 order drawn from the seed. With a budget of time the plan holds more blocks than are needed, and which of
-their cells are executed is decided while they are (`until_decided`). A run is one launch (a fork of JMH, a
+their cells are run is decided while they are (`until_decided`). A run is one launch (a fork of JMH, a
 loop of calls, a deployment under load): the conductor
 (``python -m steelyard.studies.replication.experiments``) reads ``experiment.json`` in the folder of the run
 and leaves the files of `experiment_record`.
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from steelyard.studies.replication.options import ReplicationOptions
 
 TWINS: Final = (("e2", "none-baseline"), ("causes", "as-it-is"), ("e1", "invocation-c2"))
-"""Cells that are executed twice, by preference: short, and what others are held against."""
+"""Cells that are run twice, by preference: short, and what others are compared with."""
 
 
 def plan_here(options: BaseModel, technologies: Mapping[str, Technology]) -> Plan:
@@ -47,7 +47,7 @@ def plan_here(options: BaseModel, technologies: Mapping[str, Technology]) -> Pla
     UsageError
         If the options contradict each other, or name what there is not.
     CapabilityError
-        If nothing that was asked for can be executed here.
+        If nothing that was asked for can be run here.
     """
     technologies.get(ISOLATION)  # is tried, and stands in the provenance
     settled = settle(options)
@@ -74,7 +74,7 @@ def plan(options: ReplicationOptions, host: Host) -> Plan:
     UsageError
         If a name in the options is not known.
     CapabilityError
-        If nothing that was asked for can be executed here.
+        If nothing that was asked for can be run here.
     """
     configurations = configurations_of(options, host.cpus[0])
     _require_known_settings(options, configurations, host)
@@ -83,7 +83,7 @@ def plan(options: ReplicationOptions, host: Host) -> Plan:
     if not executed:
         first = cells[0]
         told = f"{' '.join(first.levels.values())}: {first.missing}"
-        message = f"nothing that was asked for can be executed here: {told}"
+        message = f"nothing that was requested can run here: {told}"
         raise CapabilityError(message, hint="make deps-replication", code="capability.replication")
     first = _compared_with_itself(executed)
     twin = Cell(len(cells), dict(first.levels), first.execution)
@@ -135,7 +135,7 @@ def _require_known_settings(
     )
     strange = [name for name in options.settings or () if name not in known]
     if strange:
-        message = f"`settings` names `{strange[0]}`, which there is not on these devices"
+        message = f"`settings` names `{strange[0]}`, which these devices do not have"
         raise UsageError(message, hint=f"allowed: {', '.join(known)}")
 
 

@@ -42,7 +42,7 @@ S_PER_NS: Final = 1e-9
 
 
 def plan_seconds(plan: Plan) -> float:
-    """Give the expected time of executing a plan [s].
+    """Give the expected time of running a plan [s].
 
     A plan with a budget takes as long as that, unless everything is decided before.
     Calls that a probe records cost what they did on one machine; yours may differ by a factor. What is left

@@ -124,7 +124,7 @@ class ExperimentRun:
         try:
             table: pa.Table = pq.read_table(path)
         except (OSError, pa.ArrowException) as error:
-            message = f"`{path}` cannot be read: {error}"
+            message = f"cannot read `{path}`: {error}"
             raise DataError(message, hint=_HINT, code="experiment.table") from error
         if table.schema.names != schema.names or table.schema.types != schema.types:
             found, expected = (", ".join(each.names) for each in (table.schema, schema))
@@ -155,9 +155,9 @@ def _read_json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        message = f"`{path}` cannot be read: {getattr(error, 'strerror', None) or error}"
+        message = f"cannot read `{path}`: {getattr(error, 'strerror', None) or error}"
         raise DataError(message, hint=_HINT, code="experiment.file") from error
     if not isinstance(content, dict):
-        message = f"`{path}` holds no object"
+        message = f"`{path}` is not a JSON object"
         raise DataError(message, hint=_HINT, code="experiment.file")
     return content

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from steelyard.studies.replication.options import ReplicationOptions
 
 AS_IT_IS: Final = "as-it-is"
-"""The program unchanged: what every intervention is held against."""
+"""The program unchanged: what every intervention is compared with."""
 
 RAISED_NICE: Final = -10
 
@@ -119,7 +119,7 @@ def interventions_of(options: ReplicationOptions, first_cpu: int) -> tuple[Inter
 
 def _own(name: str, sentence: str, change: dict[str, Any], known: Mapping[str, object]) -> Intervention:
     if name in known:
-        message = f"`interventions` describes `{name}`, which there is already"
+        message = f"`interventions` describes `{name}`, which already exists"
         raise UsageError(message, hint="give it another name")
     if not change:
         message = f"the intervention `{name}` changes nothing"

@@ -130,7 +130,7 @@ class ReplicationOptions(BaseModel):
         default=None,
         min_length=1,
         description=(
-            "Experiments by commas: e1 (JMH), e2 (overhead of monitoring), e3 (web service), e4 "
+            "Experiments, separated by commas: e1 (JMH), e2 (overhead of monitoring), e3 (web service), e4 "
             "(macro benchmark), causes (cause tree). By default all; with `--quick` e1, e2, e3 and "
             "causes."
         ),
@@ -138,13 +138,15 @@ class ReplicationOptions(BaseModel):
     configurations: Words | None = Field(
         default=None,
         min_length=1,
-        description="What of them is measured, by commas; `steelyard plan replication` lists them.",
+        description=(
+            "Configurations of them to measure, separated by commas; `steelyard plan replication` lists them."
+        ),
     )
     settings: Words | None = Field(default=None, min_length=1)
     devices: str | None = Field(
         default=None,
         min_length=1,
-        description="TOML file of devices; by default this host, and two devices that it plays.",
+        description="TOML device file; by default this host, and two parts of it as devices.",
     )
     placement: dict[str, str] = Field(default_factory=dict)
     containers: ContainerChoice = Field(
@@ -154,7 +156,7 @@ class ReplicationOptions(BaseModel):
     causes: Words | None = Field(
         default=None,
         min_length=1,
-        description="Interventions of the cause tree by commas, in their order; all by default.",
+        description="Interventions of the cause tree, separated by commas, in their order; all by default.",
     )
     interventions: tuple[InterventionOptions, ...] = ()
     planted: PlantedCause = Field(
@@ -260,7 +262,7 @@ def _require_once(name: str, values: Collection[str]) -> None:
     if len(set(values)) != len(values):
         twice = next(value for value in values if list(values).count(value) > 1)
         message = f"`{name}` names `{twice}` twice"
-        raise UsageError(message, hint="name each once; each is executed in every block")
+        raise UsageError(message, hint="name each once; each runs in every block")
 
 
 def options_of(plan: Plan) -> ReplicationOptions:

@@ -27,13 +27,13 @@ NO_CONTAINER: Final = "`containers` is none"
 def host_here(options: ReplicationOptions, technologies: Mapping[str, Technology]) -> Host:
     """Look at the devices, and at what this host offers.
 
-    Without a file of devices, programs of one role are executed on this host as it is and on the two devices
+    Without a device file, programs of one role are run on this host as it is and on the two devices
     that it plays; service and database are placed on those, so that they can be swapped.
 
     Raises
     ------
     StudyFileError
-        If the file of devices is wrong.
+        If the device file is wrong.
     """
     container, reason = container_here(options.containers, technologies)
     devices, note = _devices(options)

@@ -29,5 +29,5 @@ def _document(plan: Plan, option: str, otherwise: Any) -> Any:
     try:
         return json.loads(str(text))
     except ValueError as error:
-        message = f"option `{option}` of the plan is no JSON: {error}"
+        message = f"option `{option}` of the plan is not JSON: {error}"
         raise DataError(message, hint="the plan is damaged; repeat the study", code="data.plan") from error

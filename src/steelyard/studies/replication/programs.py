@@ -54,7 +54,7 @@ def _holds_something(folder: Path) -> bool:
 
 
 def absence(experiment: str, configuration: str, programs: Programs) -> str | None:
-    """Say why a configuration cannot be executed for want of a program; ``None`` if it can.
+    """Say why a configuration cannot be run for want of a program; ``None`` if it can.
 
     Examples
     --------

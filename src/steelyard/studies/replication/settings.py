@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 HERE: Final = "here"
-"""Name of this host as a device of its own, where no file of devices names it."""
+"""Name of this host as a device of its own, where no device file names it."""
 
 APP: Final = "app"
 SERVICE: Final = "service"
@@ -28,7 +28,7 @@ TIERS: Final = (SERVICE, DATABASE)
 OTHER_STORAGE: Final = "storage-swapped"
 """Setting of what uses a storage: the device's second one instead of its first."""
 
-SEVERAL_HINT: Final = "(repair: describe a second one in a file of devices, --devices FILE)"
+SEVERAL_HINT: Final = "(repair: describe a second one in a device file, --devices FILE)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +158,8 @@ def _storage_swapped(ground: Ground, native: Mapping[str, RolePlace]) -> Setting
     name = OTHER_STORAGE
     service, database = (native[role] for role in TIERS)
     if service.storage == database.storage:
-        reason = f"service and database use the storage `{service.storage}` both"
-        return Setting(name, missing=f"{reason} (repair: describe a second storage in a file of devices)")
+        reason = f"service and database both use the storage `{service.storage}`"
+        return Setting(name, missing=f"{reason} (repair: describe a second storage in a device file)")
     moved = {
         SERVICE: replace(service, storage=database.storage),
         DATABASE: replace(database, storage=service.storage),
@@ -174,7 +174,7 @@ def _moved(
     for place in moved.values():
         if place.storage not in ground.storages[place.device]:
             reason = f"the device `{place.device}` has no storage `{place.storage}`"
-            return Setting(name, missing=f"{reason} (repair: describe it in the file of devices)")
+            return Setting(name, missing=f"{reason} (repair: describe it in the device file)")
     return Setting(name, {**native, **moved})
 
 
@@ -200,7 +200,7 @@ def _placed(ground: Ground) -> dict[str, RolePlace]:
 
 def _asked(ground: Ground, role: str, text: str) -> RolePlace:
     device, _, storage = text.partition("/")
-    hint = "the file of devices names devices with their storages"
+    hint = "the device file names devices with their storages"
     if device not in ground.storages:
         message = f"`placement.{role}` names the device `{device}`; allowed: {', '.join(ground.storages)}"
         raise UsageError(message, hint=hint)

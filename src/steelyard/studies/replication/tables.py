@@ -90,5 +90,5 @@ def read_series(result: Path) -> pl.DataFrame | None:
     try:
         return pl.read_csv(path, null_values="NA", schema_overrides=kinds)
     except (OSError, pl.exceptions.PolarsError) as error:
-        message = f"`{path}` cannot be read: {error}"
+        message = f"cannot read `{path}`: {error}"
         raise DataError(message, hint=f"steelyard analyse {result}", code="data.absent") from error

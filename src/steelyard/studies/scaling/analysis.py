@@ -58,8 +58,8 @@ def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
     plan = plan_to_analyse(result, "scaling", options)
     findings = tuple(_claims(result, plan, read_options(result, plan)))
     if not findings:
-        message = f"`{result}` has no completed run from which a speed-up follows"
-        raise AnalysisError(message, hint="execute the study first, or look at the status of its runs")
+        message = f"`{result}` has no completed run that gives a speed-up"
+        raise AnalysisError(message, hint="run the study first, or check the status of its runs")
     found = FindingSet(plan.study, plan.id, METHOD_VERSION, hash_tables(result), findings)
     write_tables(result, found, plan)
     found.write(result / "findings.json")

@@ -80,7 +80,7 @@ def plan(options: ScalingOptions, host: HostFacts, program: str) -> Plan:
     options : ScalingOptions
         Settled.
     host : HostFacts
-        Machine it is executed on.
+        Machine it is run on.
     program : str
         Path of the packets program.
 
@@ -177,7 +177,7 @@ def _command_cells(options: ScalingOptions, levels: tuple[int, ...], execution: 
         serial = replace(execution, command=_words(options.baseline))
         cells.append(Cell(len(cells), levels_of_baseline, serial))
     elif 1 not in levels:
-        message = "`workers` has no 1, and no baseline is given: there is nothing to relate speed-up to"
+        message = "`workers` has no 1 and no baseline is given, but speed-up needs one of them"
         raise UsageError(message, hint="add 1 to `workers`, or --baseline 'prog --serial'")
     return cells
 
@@ -200,10 +200,10 @@ def _words(text: str) -> tuple[str, ...]:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        message = f"`{text}` cannot be split into words: {str(error).lower()}"
+        message = f"cannot split `{text}` into words: {str(error).lower()}"
         raise UsageError(message, hint="close the quotation") from error
     if not words:
-        message = f"`{text}` holds no program"
+        message = f"`{text}` contains no program"
         raise UsageError(message, hint=f"--command 'prog --threads {WORKERS_PLACE}'")
     return (located(words[0]), *words[1:])
 

@@ -1,4 +1,4 @@
-"""What is expected of the packets program, with sizes; a plan keeps it before anything is executed."""
+"""What is expected of the packets program, with sizes; a plan keeps it before anything is run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hypotheses: what is expected, stated in the plan before anything is executed, and answered by findings."""
+"""Hypotheses: what is expected, stated in the plan before anything is run, and answered by findings."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def of_plan(plan: Plan) -> list[Hypothesis]:
     try:
         return [Hypothesis(**each) for each in json.loads(str(text))] if text else []
     except (ValueError, TypeError) as error:
-        message = f"the hypotheses in `plan.json` cannot be read: {error}"
-        raise DataError(message, hint="execute the study with this version", code="data.schema") from error
+        message = f"cannot read the hypotheses in `plan.json`: {error}"
+        raise DataError(message, hint="run the study with this version", code="data.schema") from error
 
 
 def _sign(estimate: Estimate | None) -> str:

@@ -38,7 +38,7 @@ class LostCell:
 
 
 def lost_cells(runs: pl.DataFrame, plan: Plan, is_asked: Callable[[Cell], bool]) -> tuple[LostCell, ...]:
-    """Give the cells of a result that were executed and never completed.
+    """Give the cells of a result that were run and never completed.
 
     Parameters
     ----------

@@ -62,16 +62,16 @@ class ScalingOptions(BaseModel):
         default=None,
         min_length=1,
         description=(
-            "A program of yours with `{workers}` where its number of workers belongs; without it, the "
-            "packets program that comes with Steelyard."
+            "Your program, with `{workers}` in the place of its number of workers; by default the packets "
+            "program of Steelyard."
         ),
     )
     baseline: str | None = Field(
         default=None,
         min_length=1,
         description=(
-            "With `--command`, the serial program that speed-up is relative to; by default the "
-            "command with one worker."
+            "With `--command`, the serial program to which speed-up is relative; by default the command "
+            "with one worker."
         ),
     )
     trials: int | None = Field(default=None, ge=1, le=1000)
@@ -163,7 +163,7 @@ def settle(options: BaseModel) -> ScalingOptions:
 def _check(asked: ScalingOptions) -> None:
     if asked.command is None:
         if asked.baseline is not None:
-            message = f"`--baseline {asked.baseline}` is for a command of yours, and none is given"
+            message = f"`--baseline {asked.baseline}` needs `--command`, which is missing"
             raise UsageError(message, hint=f"add --command 'prog --threads {WORKERS_PLACE}'")
         return
     if WORKERS_PLACE not in asked.command:
@@ -172,7 +172,7 @@ def _check(asked: ScalingOptions) -> None:
         raise UsageError(message, hint=hint)
     given = [name for name in _PACKETS_ONLY if getattr(asked, name) is not None]
     if given:
-        message = f"`{given[0]}` is of the built-in packets program, which a `command` takes the place of"
+        message = f"`{given[0]}` belongs to the built-in packets program, which `command` replaces"
         raise UsageError(message, hint=f"leave out: {', '.join(given)}")
 
 

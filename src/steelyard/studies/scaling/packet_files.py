@@ -59,9 +59,7 @@ STATED: Final = {"D": "depth", "S": "strategy"}
 """Columns that a table may lack, with the option that says them instead."""
 
 RATE_UNIT: Final = "packets/ms"
-MEDIANS_ONLY: Final = (
-    "the file holds one median per combination and no trial: no interval can be computed from it"
-)
+MEDIANS_ONLY: Final = "the file holds one median per combination and no trials, so it gives no intervals"
 
 
 def read(source: Source, options: ReadOptions) -> ForeignFile:
@@ -82,10 +80,10 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
     given = {name: value for name, value in options.levels.items() if name in left_out}
     for name in left_out:
         if name not in given:
-            source.refuse("line 1", f"no column `{name}`; say it with `--{STATED[name]}`")
+            source.refuse("line 1", f"no column `{name}`; state it with `--{STATED[name]}`")
     for name in options.levels:
         if name in heading:
-            source.refuse("line 1", f"`--{STATED[name]}` is given, and the column `{name}` says it")
+            source.refuse("line 1", f"`--{STATED[name]}` is given, but the column `{name}` states it")
     reader = _Reader(source, form)
     for line, row in lines:
         reader.take(line, {**dict(zip(heading, row, strict=False)), **given}, len(row) - len(heading))

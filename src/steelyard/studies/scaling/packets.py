@@ -42,7 +42,7 @@ def packets_cells(options: ScalingOptions, workers: tuple[int, ...], execution: 
     workers : tuple of int
         Levels of the factor ``workers``.
     execution : Execution
-        How they are executed; its command is the path of the program.
+        How they are run; its command is the path of the program.
     """
     combinations: dict[tuple[str, ...], Levels] = {}
     for levels in (*_overhead(options), *_speedup(options, workers)):
@@ -55,7 +55,7 @@ def packets_cells(options: ScalingOptions, workers: tuple[int, ...], execution: 
 
 
 def packets_seconds(plan: Plan) -> float | None:
-    """Give the expected time of executing a plan [s]; nothing for a command, whose time nobody knows."""
+    """Give the expected time of running a plan [s]; nothing for a command, whose time nobody knows."""
     durations = plan.factors.get("duration_ms")
     if durations is None:
         return None

@@ -135,7 +135,7 @@ class CurveComparison:
             f"{sum(point.answer == answer for point in self.points)} {answer}"
             for answer in (LOWER, HIGHER, EQUAL, UNDECIDED)
         )
-        yield f"Curves within {100 * self.margin:g} %, {100 * LEVEL:g} % sure of all: {counts}"
+        yield f"Curves within {100 * self.margin:g} %, {100 * LEVEL:g} % certain of all: {counts}"
         said = None
         for point in self.points:
             name = f"{_name(point.curve)}{point.quantity}"
@@ -255,7 +255,7 @@ def _alone(sides: Sequence[Side]) -> Iterator[str]:
     for side, other, which in ((sides[0], sides[1], "first"), (sides[1], sides[0], "second")):
         for curve, workers in side:
             if (curve, workers) not in other:
-                yield f"{_name(dict(curve))}workers {workers} are in the {which} result alone"
+                yield f"{_name(dict(curve))}workers {workers} are only in the {which} result"
 
 
 def _name(curve: dict[str, str]) -> str:

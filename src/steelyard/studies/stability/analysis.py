@@ -92,7 +92,7 @@ def compute(result: Path) -> FindingSet:
     recorded = read_recorded(result, plan)
     if not recorded.cells:
         message = f"`{result}` has no completed run that measured something"
-        raise AnalysisError(message, hint="execute the study first, or look at the status of its runs")
+        raise AnalysisError(message, hint="run the study first, or check the status of its runs")
     return FindingSet(
         study=plan.study,
         plan_id=plan.id,

@@ -28,7 +28,7 @@ def plan_here(options: StabilityOptions, technologies: Mapping[str, Technology])
     Raises
     ------
     DesignError
-        If an isolation or workload is unknown, or no cell can be executed.
+        If an isolation or workload is unknown, or no cell can be run.
     CapabilityError
         If a workload cannot be built.
     """
@@ -58,7 +58,7 @@ def workload_inputs(
     if is_executed:
         of.prepare()
     scale = _scale(of, options, is_calibrated=is_executed)
-    unavailable = None if readiness.available else f"{of.name} cannot be executed here: {readiness.reason}"
+    unavailable = None if readiness.available else f"{of.name} cannot run here: {readiness.reason}"
     return tuple(
         WorkloadInput(
             workload=of.name,

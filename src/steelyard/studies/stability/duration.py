@@ -33,7 +33,7 @@ MEMORY_CONTENTION: Final = 1.5
 
 
 def plan_seconds(plan: Plan) -> float:
-    """Give the expected time of executing a plan [s].
+    """Give the expected time of running a plan [s].
 
     Parameters
     ----------

@@ -112,7 +112,7 @@ def _source_rows(result: Path) -> Iterator[list[object]]:
     absent = [name for name in _NEEDED_FACTORS if name not in factor_columns(runs.schema)]
     if absent:
         reason = f"study `{plan.study}` has no factor `{absent[0]}`"
-        message = f"`{result}` cannot be said in nine columns: {reason}"
+        message = f"cannot write `{result}` in nine columns: {reason}"
         raise DataError(message, hint="export it with --format csv", code="data.export")
     left_out = _cells_left_out(plan)
     seen: set[tuple[object, ...]] = set()
@@ -125,7 +125,7 @@ def _source_rows(result: Path) -> Iterator[list[object]]:
         key = (run["run_id"], metric)
         if key in seen:
             message = (
-                f"run `{run['run_id']}` measured `{metric}` several times, which nine columns cannot say"
+                f"run `{run['run_id']}` measured `{metric}` several times, which nine columns cannot express"
             )
             raise DataError(message, hint="export it with --format csv", code="data.export")
         seen.add(key)
@@ -163,9 +163,8 @@ def _seconds(row: dict[str, object]) -> str:
         return str(row["printed"])
     unit = str(row["unit"])
     if unit not in _NS_PER_UNIT:
-        message = (
-            f"metric `{row['metric']}` of run `{row['run_id']}` has unit `{unit}`, which is no unit of time"
-        )
+        metric = f"metric `{row['metric']}` of run `{row['run_id']}`"
+        message = f"{metric} has unit `{unit}`, which is not a unit of time"
         raise DataError(message, hint="export it with --format csv", code="data.export")
     exact = Decimal(repr(row["value"])) * _NS_PER_UNIT[unit] / NS_PER_S
     return f"{exact.normalize():f}"

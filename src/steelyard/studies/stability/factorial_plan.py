@@ -10,7 +10,7 @@ multiply the cells of another:
 
 **A/A control.** One cell stands in the plan twice, with identical levels and execution; the twin is always
 the last cell of the plan. An analysis uses the twin for the A/A claim and leaves it out of everything else.
-Both are executed in every block at independent random positions.
+Both are run in every block at independent random positions.
 """
 
 from __future__ import annotations
@@ -81,11 +81,11 @@ def plan(
     options : StabilityOptions
         From a study file or the command line; what is open is filled in.
     host : HostFacts
-        Host it is executed on.
+        Host it is run on.
     technologies : mapping
         Isolation technologies by name; only those in the design are asked whether they work.
     workloads : sequence of WorkloadInput
-        Inputs of each workload; the first of a workload is the one all setups execute.
+        Inputs of each workload; the first of a workload is the one all setups run.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def plan(
     Raises
     ------
     DesignError
-        If an isolation or workload is unknown, or no cell can be executed.
+        If an isolation or workload is unknown, or no cell can be run.
     """
     settled = settle(options)
     isolations = _isolations(settled, technologies)
@@ -199,7 +199,7 @@ def _setups(options: StabilityOptions, host: HostFacts) -> list[tuple[str, str]]
         else:
             found.extend((kind, str(size)) for size in sizes if size > 1)
     if not found:
-        message = "`setups` names parallel ones only and `workers` has no number above 1"
+        message = "`setups` names only parallel ones, but `workers` has no number above 1"
         raise DesignError(message, hint='add "single" to `setups`, or 2 to `workers`', code="design.setups")
     return found
 
@@ -236,11 +236,11 @@ def _execution(
 
 
 def _twin(cells: Sequence[Cell]) -> tuple[Cell, Cell]:
-    """Give a cell that can be executed anywhere, and its twin."""
+    """Give a cell that can be run anywhere, and its twin."""
     executed = [cell for cell in cells if cell.missing is None]
     if not executed:
         reasons = "; ".join(dict.fromkeys(cell.missing for cell in cells if cell.missing is not None))
-        message = f"the design has no cell that can be executed here: {reasons}"
+        message = f"the design has no cell that can run here: {reasons}"
         raise DesignError(message, hint="`steelyard doctor` names the repairs", code="design.empty")
     original = executed[0]
     return original, Cell(len(cells), dict(original.levels), original.execution)

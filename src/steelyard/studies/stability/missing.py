@@ -18,7 +18,7 @@ VM_WORKERS: Final = 20
 
 
 def is_machine(levels: Mapping[str, str]) -> bool:
-    """Whether a cell is executed in a virtual machine."""
+    """Whether a cell is run in a virtual machine."""
     return levels["isolation"].split("-")[0] == "vm"
 
 
@@ -92,7 +92,7 @@ def _lacks_program(program: str, users: frozenset[str], lacking: frozenset[str])
     def applies(levels: Mapping[str, str]) -> bool:
         return levels["workload"] in users and levels["isolation"] in lacking
 
-    return MissingRule(f"no-{program}", f"there is no `{program}` inside this isolation", applies)
+    return MissingRule(f"no-{program}", f"this isolation does not contain `{program}`", applies)
 
 
 def _machine_rules() -> Iterator[MissingRule]:
@@ -121,9 +121,9 @@ def _affinity_rules(host: HostFacts) -> Iterator[MissingRule]:
         reason = "this host has no simultaneous multithreading to leave out"
         yield MissingRule("no-smt", reason, _is("affinity", "noht"))
     yield pinned(
-        "taskset-multi", host.cpu_count, f"this host has {host.cpu_count} CPUs, fewer than processes"
+        "taskset-multi", host.cpu_count, f"this host has {host.cpu_count} CPUs, fewer than the processes"
     )
-    yield pinned("noht", host.core_count, f"this host has {host.core_count} cores, fewer than processes")
+    yield pinned("noht", host.core_count, f"this host has {host.core_count} cores, fewer than the processes")
 
 
 def _is(column: str, level: str) -> _Is:

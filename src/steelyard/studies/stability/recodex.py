@@ -160,7 +160,7 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        message = f"`{path}` cannot be read: {error.strerror}"
+        message = f"cannot read `{path}`: {error.strerror}"
         raise DataError(message, hint="give the path of a CSV file", code="data.absent") from error
 
 

@@ -27,7 +27,7 @@ class Language(StrEnum):
     PYTHON = "python"
     """The host's Python."""
     JAVA = "java"
-    """Compiled and executed by the host's Java."""
+    """Compiled and run by the host's Java."""
 
 
 class Growth(StrEnum):
@@ -72,7 +72,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """Whether a workload can be executed on this host.
+    """Whether a workload can be run on this host.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ class Workload:
         """
         readiness = self.probe()
         if not readiness.available:
-            message = f"workload `{self.name}` cannot be executed here: {readiness.reason}"
+            message = f"workload `{self.name}` cannot run here: {readiness.reason}"
             raise CapabilityError(message, hint=readiness.repair, code="capability.workload")
         if self.language is Language.C:
             programs.build_c()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class WorkloadInput:
-    """One workload with one generated input, ready to be executed.
+    """One workload with one generated input, ready to be run.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class WorkloadInput:
     needs : frozenset of str
         Programs the isolation must offer (``python3``, ``java``).
     unavailable : str or None
-        Why this host cannot execute it anywhere.
+        Why this host cannot run it anywhere.
     """
 
     workload: str

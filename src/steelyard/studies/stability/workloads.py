@@ -1,4 +1,4 @@
-"""The workloads of the stability study: what is executed, on which input, with which answer."""
+"""The workloads of the stability study: what is run, on which input, with which answer."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ def _execute(command: tuple[str, ...]) -> str:
             command, check=False, capture_output=True, text=True, timeout=_LAUNCH_TIMEOUT_S, env={}
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        message = f"`{' '.join(command)}` cannot be executed: {error}"
+        message = f"cannot run `{' '.join(command)}`: {error}"
         raise RunError(message, code="run.workload") from error
     if answer.returncode != 0:
         message = f"`{' '.join(command)}` ended with {answer.returncode}: {answer.stderr.strip()[-500:]}"

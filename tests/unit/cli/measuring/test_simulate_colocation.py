@@ -42,14 +42,14 @@ def test_the_verb_prints_and_writes_what_it_simulated(
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        ("--policy cfs", "no policy that can be simulated"),
+        ("--policy cfs", "cannot simulate a policy `cfs`"),
         ("--cores 0", "allowed: 1 to 4096"),
         ("--load many", "not a number"),
         ("--load 0", "above 0"),
         ("--policy idle --no-exit", "is not simulated"),
         ("--arrivals daily", "`uniform`, `poisson`"),
         ("--machine-cores 2", "allowed: `--cores` to"),
-        ("--policy idle-no-exit", "no policy"),
+        ("--policy idle-no-exit", "cannot simulate a policy `idle-no-exit`"),
     ],
 )
 def test_what_cannot_be_simulated_is_refused_with_what_can(words: str, part: str) -> None:

@@ -41,7 +41,7 @@ def test_nothing_is_executed_unless_somebody_agrees(
     said = capsys.readouterr().err
     assert f"touch {mark}" in said
     assert "rights: " in said
-    assert "nothing was executed" in said
+    assert "nothing was run" in said
     assert not mark.exists()
     assert not (tmp_path / "again").exists()
 
@@ -117,7 +117,7 @@ DEVICES: dict[str, dict[str, Any]] = {
 
 
 def plan_on(path: Path, *names: str) -> Plan:
-    """Give a plan of a study that was given a file of devices, by a path of its author."""
+    """Give a plan of a study that was given a device file, by a path of its author."""
     devices = {name: Device.from_document(name, DEVICES[name]).document() for name in ("here", *names)}
     request = json.dumps({"devices": str(path), "blocks": 5})
     return Plan(
@@ -177,7 +177,7 @@ def test_parts_of_a_host_are_parts_of_this_one(tmp_path: Path) -> None:
 def test_places_that_a_study_does_not_have_are_named(tmp_path: Path) -> None:
     plain = plan_of(("true",), request=json.dumps({"blocks": 5}))
     assert places_of(plain, None, None) == Places()
-    with pytest.raises(UsageError, match="`--devices` says nothing to the study"):
+    with pytest.raises(UsageError, match="`--devices` does not apply to the study"):
         places_of(plain, tmp_path / "mine.toml", None)
     between = plan_of(("true",), request=json.dumps({"hostfile": str(tmp_path / "hosts")}))
     (tmp_path / "hosts").write_text("evil-a\nevil-b\n")

@@ -52,8 +52,8 @@ def test_given_pieces_as_json(file: Path, capsys: pytest.CaptureFixture[str]) ->
     [
         (["--search", "--breaks", "5"], "exclude each other", 2),
         (["--breaks", "a"], "must be a number", 2),
-        (["--where", "x"], "names no column", 2),
-        (["--search", "--floor", "many"], "is no share", 2),
+        (["--where", "x"], "`--where x`: expected COLUMN=TEXT", 2),
+        (["--search", "--floor", "many"], "`--floor many`: allowed: 0%", 2),
         (["--breaks", "1,2"], "no point lies between", 6),
     ],
 )

@@ -157,10 +157,10 @@ def test_one_extreme_newest_result_is_suspect_with_the_way_to_confirm_it(
     [
         (["--accept", "r99", "--why", "x"], "`r99`, which is not a result of this history"),
         (["--accept", "r01"], "`--accept` needs `--why`"),
-        (["--accept", "r01", "--why", " "], "`--why` cannot be recorded"),
-        (["--accept", "r01", "--why", "x\ny"], "`--why` cannot be recorded"),
-        (["--accept", "r01", "--why", "x", "--by", "\x1b[31m"], "`--by` cannot be recorded"),
-        (["--why", "x"], "`--accept`, which is not given"),
+        (["--accept", "r01", "--why", " "], "cannot record `--why`"),
+        (["--accept", "r01", "--why", "x\ny"], "cannot record `--why`"),
+        (["--accept", "r01", "--why", "x", "--by", "\x1b[31m"], "cannot record `--by`"),
+        (["--why", "x"], "describes `--accept`, which is missing"),
         (["--autocorrelation", "0.8"], "`--autocorrelation` is 0.8; allowed: 0 to 0.7"),
         (["--autocorrelation", "nan"], "`--autocorrelation` is nan"),
     ],
@@ -220,10 +220,16 @@ def test_a_result_that_is_given_twice_is_refused_or_named(
     capsys.readouterr()
     for other in (first, str(tmp_path / "link"), str(tmp_path / "copy")):
         assert execute(["history", first, second, other]) == 2
-        assert f"cannot use a result twice: `{first}` and `{other}` are one result" in capsys.readouterr().err
+        assert (
+            f"cannot use a result twice: `{first}` and `{other}` are the same result"
+            in capsys.readouterr().err
+        )
         # Neither has findings yet.
         assert execute(["compare-results", first, other]) == 5
-        assert f"`{first}` and `{other}` are one result, which agrees with itself" in capsys.readouterr().err
+        assert (
+            f"`{first}` and `{other}` are the same result, which agrees with itself"
+            in capsys.readouterr().err
+        )
 
 
 def test_results_of_equal_counts_are_a_history(tmp_path: Path) -> None:
@@ -246,7 +252,7 @@ def test_a_name_that_two_results_have_is_not_accepted(
         folders.append(str(tmp_path / name / "r"))
         assert execute(["import", "hyperfine", file, "--out", folders[-1]]) == 0
     assert execute(["history", *folders, "--accept", "r", "--why", "x"]) == 2
-    assert "cannot accept `r`: several results of this history are called so" in capsys.readouterr().err
+    assert "cannot accept `r`: several results of this history have this name" in capsys.readouterr().err
     assert not (tmp_path / "b" / "accepted-levels.json").exists()
 
 

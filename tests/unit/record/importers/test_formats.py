@@ -422,7 +422,7 @@ def test_a_file_is_not_imported_twice(tmp_path: Path) -> None:
         ("criterion", "a,b\n", "line 1: no column `group`"),
         ("pyperf", '{"benchmarks": [{"runs": [{}]}]}', r"at `benchmarks\[0\].runs\[0\]`"),
         ("moobench", "0;1\n0;x\n1\n", "line 2: response time is `x`"),
-        ("skampi", "count= 1 1 2.0\n", "line 1: `count= 1 1 2.0` is no result"),
+        ("skampi", "count= 1 1 2.0\n", "line 1: `count= 1 1 2.0` is not a result"),
         ("mpi", "MPI_Send,1,2.0,3.0\nLimit, Name\n", "line 2: 2 fields; expected 4"),
         ("mpi", "op,size,start,duration\nMPI_Send,1.5,2.0,3.0\n", "line 2: size is `1.5`"),
         ("mpi", "MPI_Send,1,2.0,3.0\nMPI_Send,1,x,-1\n", "line 2: start is `x`"),

@@ -1,4 +1,4 @@
-"""The file of devices."""
+"""The device file."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_every_key_and_kind_is_on_the_page() -> None:
         ("[device.D1]\nkind='local'\n", ["line 1: `device` is unknown; known: `devices`"]),
         ("[devices.D1]\n", ["line 1: `devices.D1` lacks `kind`; allowed: `local`, `played`, `ssh`"]),
         ("[devices.D1]\nkind = 'playd'\n", ["line 2: `devices.D1.kind` is `playd`; allowed:"]),
-        ("[devices.D-1]\nkind = 'local'\n", ["line 1: `devices.D-1` is no name"]),
+        ("[devices.D-1]\nkind = 'local'\n", ["line 1: `devices.D-1` is not a name"]),
         (
             "[devices.D1]\nkind = 'ssh'\nhots = 'a'\n",
             ["line 3: `devices.D1.hots` is unknown; did you mean `host`?"],
@@ -80,7 +80,7 @@ def test_every_key_and_kind_is_on_the_page() -> None:
             "[devices.D1]\nkind = 'x'\n[devices.D2]\nkind = 'played'\ncpu_percent = 'a'\n",
             ["has 2 problems:", "line 2:", "line 5:"],
         ),
-        ("[devices.D1", ["cannot be read: Expected ']'"]),
+        ("[devices.D1", ["devices.toml`: Expected ']'"]),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line_and_what_is_allowed(
@@ -94,7 +94,7 @@ def test_what_is_wrong_is_said_with_its_line_and_what_is_allowed(
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(StudyFileError, match=r"absent\.toml` cannot be read: No such file"):
+    with pytest.raises(StudyFileError, match=r"cannot read the device file .*absent\.toml`: No such file"):
         read_devices(tmp_path / "absent.toml")
 
 

@@ -67,11 +67,11 @@ def test_the_ranks_get_two_different_hosts(hosts: list[Host]) -> None:
     [
         ("", "`hosts` names no host"),
         ("# nothing\n", "`hosts` names no host"),
-        ("a\n$b\n", "`hosts:2`: `$b` is not understood"),
-        ("a slots=two", "`hosts:1`: `slots=two` is not understood"),
+        ("a\n$b\n", "`hosts:2`: unexpected `$b`"),
+        ("a slots=two", "`hosts:1`: unexpected `slots=two`"),
         ("a slots=0", "`hosts:1`: the host takes 0 processes"),
-        ("a b", "`hosts:1`: `b` is not understood"),
-        ("-oProxyCommand=x", "`hosts:1`: `-oProxyCommand=x` is not understood"),
+        ("a b", "`hosts:1`: unexpected `b`"),
+        ("-oProxyCommand=x", "`hosts:1`: unexpected `-oProxyCommand=x`"),
     ],
 )
 def test_a_wrong_hostfile_is_refused_with_its_line(text: str, reason: str) -> None:
@@ -83,10 +83,10 @@ def test_a_wrong_hostfile_is_refused_with_its_line(text: str, reason: str) -> No
 
 
 def test_a_missing_hostfile_is_refused_before_anything_starts(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be read: No such file"), Hosts(tmp_path / "hosts"):
+    with pytest.raises(UsageError, match=r"cannot read .*hosts`: No such file"), Hosts(tmp_path / "hosts"):
         pass
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
-    with pytest.raises(UsageError, match="cannot be read: no text"):
+    with pytest.raises(UsageError, match=r"cannot read the hostfile .*: no text"):
         read_hostfile(tmp_path / "binary")
 
 

@@ -86,13 +86,13 @@ def test_an_isolation_that_does_not_work_is_named(tmp_path: Path, monkeypatch: p
     assert [error.isolation for error in calibration.errors] == ["bare"]
     assert "/no/such/tree" in calibration.missing["sandbox"]
     monkeypatch.setattr(module, "ISOLATIONS", ("sandbox",))
-    with pytest.raises(CapabilityError, match="no isolation can be calibrated"):
+    with pytest.raises(CapabilityError, match="cannot calibrate any isolation"):
         calibrate(5, work_ms=1, gate=HASTY, folder=tmp_path)
 
 
 def test_a_calibration_that_cannot_be_stored_is_an_error_with_a_hint(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
-    with pytest.raises(CapabilityError, match="cannot be stored") as caught:
+    with pytest.raises(CapabilityError, match="cannot store the calibration as") as caught:
         calibrate(5, work_ms=1, gate=HASTY, folder=blocked / "state")
     assert caught.value.hint is not None

@@ -154,7 +154,7 @@ def test_leftovers_and_other_studies_are_named() -> None:
     seen = _gate(sensors).look()
     assert seen.reasons == (
         "left over from a study: burn (900002), stress-ng (900003)",
-        "another study measures on this machine: process 5 (`x`)",
+        "another study is measuring on this machine: process 5 (`x`)",
     )
 
 

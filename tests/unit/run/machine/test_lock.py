@@ -69,7 +69,7 @@ def test_a_child_does_not_inherit_the_lock(tmp_path: Path) -> None:
 
 def test_an_impossible_place_is_an_error_with_a_hint(tmp_path: Path) -> None:
     with (
-        pytest.raises(GateError, match="cannot be opened") as caught,
+        pytest.raises(GateError, match="cannot open the machine-wide lock") as caught,
         MachineLock(tmp_path / "none" / "lock"),
     ):
         pass

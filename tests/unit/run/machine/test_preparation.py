@@ -56,7 +56,7 @@ def test_beside_another_study_nothing_is_tuned_and_the_strict_policy_refuses(tmp
     with MachineLock(lock):
         with machine_prepared(wishes, tuning=tuning, lock=lock) as machine:
             assert file.read_text() == "2\n"
-            assert "another study measures" in machine.tuning_records()[0]["refused"]
+            assert "another study is measuring" in machine.tuning_records()[0]["refused"]
         strict = MachineRequest(Policy.STRICT, lock_patience_s=0)
         with (
             pytest.raises(GateError, match="another study"),

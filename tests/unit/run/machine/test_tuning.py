@@ -185,7 +185,7 @@ def test_without_a_journal_nothing_is_changed(tmp_path: Path) -> None:
 
 
 def test_unknown_settings_are_refused_with_the_known_ones() -> None:
-    with pytest.raises(UsageError, match="`turbos` is no machine setting; allowed: governor, turbo"):
+    with pytest.raises(UsageError, match="`turbos` is not a machine setting; allowed: governor, turbo"):
         setting("turbos")
 
 

@@ -119,7 +119,7 @@ def test_a_wheel_that_is_none_or_another_one_is_refused(tmp_path: Path) -> None:
         wheel_of(whole, "0.2.0")
     with pytest.raises(UsageError, match="is not a wheel of Steelyard"):
         wheel_of(wheel_at(tmp_path / "steelyard-9-py3-none-any.whl", "numpy"), "")
-    with pytest.raises(UsageError, match="is no wheel"):
+    with pytest.raises(UsageError, match="is not a wheel"):
         wheel_of(tmp_path / "absent.whl", "")
 
 

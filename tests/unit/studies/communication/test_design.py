@@ -32,7 +32,7 @@ LINKED = Place(addresses=("10.0.0.1", "10.0.0.2"), enter=(("in", "a"), ("in", "b
 
 
 class Written(Transport):
-    """A transport whose commands are written down and never executed."""
+    """A transport whose commands are written down and never run."""
 
     def __init__(self, name: str, *, crosses: bool = False, absent: str = "") -> None:
         self.name = name
@@ -96,7 +96,7 @@ def test_over_a_link_go_only_transports_that_leave_a_host() -> None:
     (cell,) = found.cells
     assert cell.execution is not None
     assert cell.execution.command == ("sh", "{files}/endpoints.sh")
-    with pytest.raises(UsageError, match="`--transport pipe` does not leave a host"):
+    with pytest.raises(UsageError, match="`--transport pipe` works within one host only"):
         designed(("rate=1gbit",), transport=("pipe",))
 
 
@@ -170,7 +170,7 @@ def test_a_stated_network_makes_no_link() -> None:
 @pytest.mark.parametrize(
     ("links", "said"),
     [
-        (("10Gbps,50us", "1Gbps,20us"), "states two networks"),
+        (("10Gbps,50us", "1Gbps,20us"), "states two existing networks"),
         (("10Gbps,50furlongs",), "the latency is `50furlongs`"),
         (("0Gbps,50us",), "the rate is `0Gbps`"),
         (("10Gbps",), "neither `RATE,LATENCY`"),

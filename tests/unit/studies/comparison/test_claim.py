@@ -76,7 +76,7 @@ CLAIM = Claim(
         (
             {"verdict": Verdict.INCONCLUSIVE, "low": 0.9, "high": 1.1},
             (
-                "it is not settled whether `B` is slower or faster than `A` (estimate +3.1 %, 95 % interval "
+                "it is undecided whether `B` is slower or faster than `A` (estimate +3.1 %, 95 % interval "
                 "-10.0 % to +10.0 %, margin 2 %, 24 runs each, wall time)"
             ),
         ),
@@ -87,7 +87,7 @@ CLAIM = Claim(
                 "1 run each, wall time)"
             ),
         ),
-        ({"verdict": Verdict.NA}, "nothing is known about `B` against `A`: no run of both"),
+        ({"verdict": Verdict.NA}, "nothing is known about `B` against `A`: no block has both"),
     ],
 )
 def test_the_sentence_says_verdict_effect_interval_margin_and_runs(

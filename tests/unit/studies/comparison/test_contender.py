@@ -55,7 +55,7 @@ def test_a_parameter_of_a_line_alone_makes_cells_too() -> None:
 
 
 def test_a_shell_gets_the_text_whole() -> None:
-    entrants = Commands(("a | b", "c 'd e'"), shell=True).field()  # noqa: S604 - nothing is executed
+    entrants = Commands(("a | b", "c 'd e'"), shell=True).field()  # noqa: S604 - nothing is run
     assert [cell.words for cell in entrants.contenders] == [("sh", "-c", "a | b"), ("sh", "-c", "c 'd e'")]
     plain = Commands(("a | b", "c 'd e'")).field()
     assert plain.contenders[1].words == ("c", "d e")

@@ -153,7 +153,7 @@ def test_commands_are_measured(tmp_path: object) -> None:
         ((A, B), {"level": 2.0}, UsageError, "`--level 200%`"),
         ((A, B), {"metric": "joy"}, UsageError, "allowed: `wall`, `cpu`, `memory`"),
         ((A.reshape(4, 5), B), {}, AnalysisError, r"`a` has shape \(4, 5\)"),
-        ((A, [1.0, "x"]), {}, AnalysisError, "`b` is no sample of numbers"),
+        ((A, [1.0, "x"]), {}, AnalysisError, "`b` is not a sample of numbers"),
         ((A, B[:3]), {"paired": True}, AnalysisError, "20 and 3 values"),
         ((A, B), {"failures": "ignore"}, UsageError, "allowed: `refuse`, `slowest`"),
         ((A, B), {"location": "middle"}, UsageError, "allowed: `typical`, `mean`"),

@@ -235,7 +235,7 @@ def test_interventions_of_ones_own_follow_in_the_order_asked_for() -> None:
     assert made.factors["configuration"] == ("as-it-is", "no-recursion", "big-heap")
     everything = designed(experiments=("causes",), interventions=(own,))
     assert everything.factors["configuration"][-1] == "big-heap"
-    assert "nothing stands beside" in missing(everything)["causes alone native"]
+    assert "no job runs beside the program" in missing(everything)["causes alone native"]
     inside = designed(experiments=("causes",), planted="allocation")
     assert "`planted` is allocation" in missing(inside)["causes alone native"]
 

@@ -58,9 +58,9 @@ def test_a_program_that_a_run_would_not_find_is_refused_before_anything_is_execu
             plan_here(ScalingOptions(command=command), {})
         return caught.value.message
 
-    assert refused(f"{tmp_path}/absent {{workers}}") == f"there is no program `{tmp_path}/absent`"
-    assert refused(f"{plain} {{workers}}") == f"`{plain}` is no file that may be executed"
-    assert refused("no-such-program {workers}") == "there is no program `no-such-program` on the PATH"
+    assert refused(f"{tmp_path}/absent {{workers}}") == f"cannot find the program `{tmp_path}/absent`"
+    assert refused(f"{plain} {{workers}}") == f"cannot run `{plain}`: it is not an executable file"
+    assert refused("no-such-program {workers}") == "cannot find a program `no-such-program` on the PATH"
 
 
 def test_a_baseline_is_a_cell_of_its_own() -> None:
@@ -120,10 +120,10 @@ def test_the_expectations_stand_in_the_plan_and_change_its_id() -> None:
     ("options", "said"),
     [
         ({"command": "prog"}, "no place for the number of workers"),
-        ({"baseline": "prog"}, "none is given"),
-        ({"command": COMMAND, "depths": (8,)}, "`depths` is of the built-in packets program"),
-        ({"command": "prog '{workers}"}, "cannot be split into words"),
-        ({"command": COMMAND, "workers": (2, 4)}, "nothing to relate speed-up to"),
+        ({"baseline": "prog"}, "needs `--command`, which is missing"),
+        ({"command": COMMAND, "depths": (8,)}, "`depths` belongs to the built-in packets program"),
+        ({"command": "prog '{workers}"}, "cannot split `prog '{workers}` into words"),
+        ({"command": COMMAND, "workers": (2, 4)}, "but speed-up needs one of them"),
     ],
 )
 def test_contradictions_are_refused_with_a_hint(options: dict[str, Any], said: str) -> None:

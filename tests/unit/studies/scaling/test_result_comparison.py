@@ -78,7 +78,7 @@ def test_few_trials_and_what_one_result_lacks_are_undecided() -> None:
     after = side({1: 100.0, 2: 100.0, 4: 400.0}, stream, trials=4)
     found = compare_points(before, after, 0.02, with_rates=False)
     assert {point.answer for point in found.points} == {UNDECIDED}
-    assert found.alone == ("workers 4 are in the second result alone",)
+    assert found.alone == ("workers 4 are only in the second result",)
     assert found.is_undecided
     assert not found.differs
 

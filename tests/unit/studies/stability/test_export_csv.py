@@ -122,5 +122,5 @@ def test_a_study_without_the_factors_does_not_fit(tmp_path: Path) -> None:
 def test_a_metric_that_is_no_time_does_not_fit(tmp_path: Path) -> None:
     line = {"metric": "cpu", "value": 1.0, "unit": "count", "iteration": 1, "phase": "measure"}
     execute(tmp_path, stability_plan(), own=[line])
-    with pytest.raises(DataError, match="unit `count`, which is no unit of time"):
+    with pytest.raises(DataError, match="unit `count`, which is not a unit of time"):
         rows_of(tmp_path, CsvFormat.RECODEX)

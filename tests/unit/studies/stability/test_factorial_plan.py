@@ -154,7 +154,7 @@ def test_machines_are_neither_pinned_nor_crowded_nor_given_an_interpreter() -> N
     )
     for isolation in ("vm", "vm-sandbox"):
         reasons = {cell.missing for cell in cells_with(found, isolation=isolation, workload="sort/qsort.py")}
-        assert reasons == {"there is no `python3` inside this isolation"}
+        assert reasons == {"this isolation does not contain `python3`"}
     assert all(
         cell.missing is None
         for cell in cells_with(found, isolation="docker", workload="sort/qsort.py", affinity="none")
@@ -169,10 +169,10 @@ def test_affinities_this_host_cannot_give_are_missing() -> None:
     assert all(cell.missing for cell in cells_with(small, isolation="bare", affinity="noht"))
     assert {
         cell.missing for cell in cells_with(small, isolation="bare", affinity="taskset-multi", setup_size="4")
-    } == {"this host has 2 CPUs, fewer than processes"}
+    } == {"this host has 2 CPUs, fewer than the processes"}
     assert all(cell.missing is None for cell in cells_with(large, isolation="bare", affinity="numa"))
     crowded = cells_with(large, isolation="bare", affinity="noht", setup_size="40")
-    assert {cell.missing for cell in crowded} == {"this host has 20 cores, fewer than processes"}
+    assert {cell.missing for cell in crowded} == {"this host has 20 cores, fewer than the processes"}
 
 
 def test_a_workload_this_host_lacks_is_missing_everywhere() -> None:

@@ -133,5 +133,5 @@ def test_a_program_that_fails_is_quoted() -> None:
     native = workload("sort/qsort").host_command(Scale(10), 1)
     with pytest.raises(RunError, match="`--size` is `0`"):
         workloads._execute(tuple("0" if word == "10" else word for word in native))
-    with pytest.raises(RunError, match="cannot be executed"):
+    with pytest.raises(RunError, match="cannot run"):
         workloads._execute(("/nonexistent/program",))

@@ -79,7 +79,7 @@ fn what_is_wrong_is_named_with_what_is_allowed() {
         assert!(found.contains(wanted), "{pointer}: {found}");
     }
     assert!(Plan::parse("[]").unwrap_err().to_string().contains("allowed: an object"));
-    assert!(Plan::parse("{").unwrap_err().to_string().contains("is no JSON"));
+    assert!(Plan::parse("{").unwrap_err().to_string().contains("is not JSON"));
 }
 
 #[test]

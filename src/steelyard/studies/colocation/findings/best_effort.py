@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
 
 REFERENCES: Final = ("weights", "default", "nice", "idle")
-"""Policies that the work of the jobs is held against: the first of them that was measured at the load."""
+"""Policies that the work of the jobs is compared with: the first of them that was measured at the load."""
 
 PRICE_MARGIN: Final = 0.05
 """Largest difference of work that does not count."""

@@ -41,11 +41,11 @@ SLOW_BASELINE: Final = (
 )
 MS_PER_S: Final = 1000.0
 BEFORE: Final = "before"
-"""What the latency beside the jobs is held against on the host: the service alone, as a sentence says it."""
+"""What the latency beside the jobs is compared with on the host: the service alone, as a sentence says it."""
 BOUND: Final = "fifo"
-"""Policy that no other one can beat: what a virtual machine's trials are held against."""
+"""Policy that no other one can beat: what a virtual machine's trials are compared with."""
 
-NO_BOUND: Final = f"no trial under {BOUND} at this load, which a virtual machine's trials are held against"
+NO_BOUND: Final = f"no trial under {BOUND} at this load, which is the reference in a virtual machine"
 ONE_TRIAL: Final = "one trial: the interval says nothing about other trials"
 
 
@@ -60,7 +60,7 @@ class CellTrials:
     trials : tuple of Observed
         By block; at least one.
     bounds : tuple of Observed
-        In a virtual machine the trials of `BOUND` at this load: what is beside the jobs is held against them.
+        Trials of `BOUND` at this load in a virtual machine: latencies beside the jobs are compared with them.
     """
 
     policy: str
@@ -75,7 +75,7 @@ class CellTrials:
 
     @property
     def reference(self) -> str:
-        """What the latency beside the jobs is held against, in words."""
+        """What the latency beside the jobs is compared with, in words."""
         return f"under {BOUND}" if self.bounds else BEFORE
 
     @property
@@ -174,7 +174,7 @@ def isolation_finding(cell: CellTrials, *, tolerance: float, seed: int) -> Findi
 
 
 def is_unsettled(cell: CellTrials, tolerance: float, seed: int) -> bool:
-    """Tell whether trials held against a bound were surely slower before the jobs than beside them.
+    """Tell whether trials compared with a bound were surely slower before the jobs than beside them.
 
     Jobs make no service faster. In a virtual machine the scheduler needs seconds after the boot to spread
     the load; a backlog from then, not the jobs, may be what makes a trial slow.
@@ -182,7 +182,7 @@ def is_unsettled(cell: CellTrials, tolerance: float, seed: int) -> bool:
     Parameters
     ----------
     cell : CellTrials
-        Cells that are not held against a bound are settled: they are judged by their own begin.
+        Cells that are not compared with a bound are settled: they are judged by their own begin.
     tolerance : float
         Relative difference that does not count; above 0.
     seed : int
@@ -228,7 +228,7 @@ def _judged(
     """Judge by the interval over the trials; with few of them no trial by itself may say the opposite."""
     ratio = combined(ratios)
     count = len(ratios)
-    few = f"{FEW_UNITS}: {count} trials, {ENOUGH_TRIALS} are needed for a sure interval"
+    few = f"{FEW_UNITS}: {count} trials, {ENOUGH_TRIALS} are needed for a guaranteed interval"
     warnings = (ONE_TRIAL,) if count == 1 else () if count >= ENOUGH_TRIALS else (few,)
     if not cell.is_loaded:
         return steadiness(ratio.low, ratio.high, tolerance), warnings

@@ -17,7 +17,7 @@ class Isolation(StrEnum):
     INCONCLUSIVE = "inconclusive"
     OVERLOAD = "growing queue"
     BOUND = "the bound"
-    """What others are held against where nothing better is to be had."""
+    """What others are compared with where nothing better is to be had."""
     UNSETTLED = "not settled"
     """Slow beside the jobs, and slower still before them: what came before is not over."""
 

@@ -38,7 +38,7 @@ def program_entries(programs: Mapping[str, Path]) -> list[Entry]:
         try:
             content = path.read_bytes()
         except OSError as error:
-            message = f"`{path}` cannot be read: {error.strerror}"
+            message = f"cannot read `{path}`: {error.strerror}"
             raise UsageError(message, code="usage.guest-program") from error
         entries.append(Entry.file(f"{PLACE}/{name}", content, 0o755))
         if content.startswith(b"\x7fELF") and not is_static_program(content):
@@ -57,6 +57,6 @@ def _libraries(program: Path) -> set[Path]:
     answer = subprocess.run(command, check=False, capture_output=True, text=True, timeout=TIMEOUT_S)
     missing = re.findall(r"^\s*(\S+) => not found", answer.stdout, re.MULTILINE)
     if answer.returncode != 0 or missing:
-        message = f"`{program}` cannot be taken into a guest: {', '.join(missing) or answer.stderr.strip()}"
+        message = f"cannot copy `{program}` into a guest: {', '.join(missing) or answer.stderr.strip()}"
         raise UsageError(message, hint="install its libraries", code="usage.guest-program")
     return {Path(found) for found in LIBRARY.findall(answer.stdout)}

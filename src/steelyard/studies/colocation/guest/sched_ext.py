@@ -104,7 +104,7 @@ def _unpacked(image: Path) -> Path:
         try:
             temporary.write_bytes(unpack(image.read_bytes()))
         except (ValueError, OSError) as error:
-            message = f"`{image}` cannot be unpacked: {error}"
+            message = f"cannot unpack `{image}`: {error}"
             raise CapabilityError(message, hint=REPAIR, code="capability.sched-ext-kernel") from error
         temporary.replace(place)
     return place

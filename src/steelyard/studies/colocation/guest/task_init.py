@@ -1,6 +1,6 @@
 """What the first process of a guest of tasks does: a script of a static shell.
 
-It mounts what experiments with the scheduler need, executes one task after the other and sends what each left
+It mounts what experiments with the scheduler need, runs one task after the other and sends what each left
 over a paravirtual port: lines, and behind each line ``end NAME CODE SIZE`` so many bytes of a packed folder.
 """
 

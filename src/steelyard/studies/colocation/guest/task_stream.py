@@ -76,7 +76,7 @@ class TaskStream:
     def state(self) -> str:
         """Say how far the guest came."""
         ended = f"{len(self.outcomes)} tasks had ended"
-        return ended if self._running is None else f"{ended}, `{self._running}` was executed"
+        return ended if self._running is None else f"{ended}, `{self._running}` was running"
 
     def read(self) -> Iterator[tuple[str, TaskOutcome | None]]:
         """Give what arrived since: a task that started and None, or a task that ended and its outcome.
@@ -111,7 +111,7 @@ class TaskStream:
                     self.is_complete = True
                     used = end + 1
                 case _:
-                    message = f"the guest sent what is not understood: `{' '.join(words)[:80]}`"
+                    message = f"unexpected message from the guest: `{' '.join(words)[:80]}`"
                     raise RunError(message, code="run.guest-stream")
         self._position += used
 
@@ -120,7 +120,7 @@ class TaskStream:
             with tarfile.open(fileobj=io.BytesIO(packed), mode="r:gz") as archive:
                 archive.extractall(self._out, filter="data")
         except (tarfile.TarError, OSError, EOFError) as error:
-            message = f"what `{name}` left did not arrive whole: {error}"
+            message = f"the files of `{name}` did not arrive complete: {error}"
             raise RunError(message, code="run.guest-stream") from error
 
 

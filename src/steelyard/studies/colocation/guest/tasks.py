@@ -1,4 +1,4 @@
-"""Tasks in a guest: booted once, they are executed one after the other and what each leaves comes back.
+"""Tasks in a guest: booted once, they are run one after the other and what each leaves comes back.
 
 In deterministic mode the guest's time is the number of instructions (`steelyard.run.guest.virtual_time`), its
 entropy is seeded and it reads nothing from outside while it runs: two executions of the same tasks leave the
@@ -77,7 +77,7 @@ class GuestTask:
 
 @dataclass(frozen=True, slots=True)
 class Guest:
-    """The machine the tasks are executed in.
+    """The machine the tasks are run in.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def execute_tasks(
     *,
     progress: Callable[[str, TaskOutcome | None], None] | None = None,
 ) -> list[TaskOutcome]:
-    """Boot a guest, execute the tasks one after the other, bring back what each left.
+    """Boot a guest, run the tasks one after the other, bring back what each left.
 
     Parameters
     ----------

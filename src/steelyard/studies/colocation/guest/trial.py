@@ -39,7 +39,7 @@ COUNTERS_FILE: Final = "scheduler.json"
 
 
 def execute_here(folder: Path, at_most_ns: int = INSTRUCTION_NS) -> None:
-    """Execute the trial of a folder in a guest.
+    """Run the trial of a folder in a guest.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def _bring(source: Path, folder: Path) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Execute the trial of the folder that is named, and give the exit code."""
+    """Run the trial of the folder that is named, and give the exit code."""
     try:
         execute_here(Path(arguments[0]), *map(int, arguments[1:]))
     except SteelyardError as error:

@@ -1,6 +1,6 @@
 """Trials of colocation in a guest: the same program and the same files as on the host.
 
-`execute_trials` boots one guest, executes the plans one after the other and leaves a folder per trial, which
+`execute_trials` boots one guest, runs the plans one after the other and leaves a folder per trial, which
 `steelyard.studies.colocation.trial.read_trial` reads. In deterministic mode the same plans leave the same
 bytes.
 
@@ -12,7 +12,7 @@ What a plan for a guest has to say:
   instructions cannot measure how long a loop takes when all CPUs are busy;
 - `groups` is `GUEST_GROUPS`, `groups_version` 2;
 - `policy.scheduler` names programs by their place in the guest, ``/steelyard/bin/...``;
-- each trial has a warm-up phase: what executes first after a boot is slower than what follows.
+- each trial has a warm-up phase: what runs first after a boot is slower than what follows.
 
 All virtual CPUs of a deterministic guest share one budget of instructions
 (`steelyard.run.guest.virtual_time`). A best-effort job on another CPU therefore slows the service as a
@@ -146,7 +146,7 @@ def execute_trials(
     *,
     progress: Callable[[str, TaskOutcome | None], None] | None = None,
 ) -> list[TaskOutcome]:
-    """Boot one guest and execute the trials in it, one after the other.
+    """Boot one guest and run the trials in it, one after the other.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def execute_trials(
     -------
     list of TaskOutcome
         In order. A trial that failed has another exit code than 0 and its ``log.txt``; the others are
-        executed all the same. `TaskOutcome.require_success` makes an error of it.
+        run all the same. `TaskOutcome.require_success` makes an error of it.
 
     Raises
     ------

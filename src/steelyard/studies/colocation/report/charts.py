@@ -186,7 +186,7 @@ def protection(
     reference : str
         Policy that has 100 % of the work.
     against : str
-        What the latency is held against, in words that follow "more than".
+        What the latency is compared with, in words that follow "more than".
 
     Returns
     -------

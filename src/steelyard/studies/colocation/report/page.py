@@ -64,14 +64,14 @@ def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[No
     if findings.of("settings")[0].facts["closed_loop"]:
         text = (
             "Requests were sent by clients that wait for each answer before they send again: while the "
-            "service is slow they ask for less, so that the latencies hide what users would meet"
+            "service is slow they send fewer requests, so the latencies hide what users would see"
         )
         yield Notice("A closed loop", (text,), tone="warn")
     if Origin.GUEST in origins:
         text = (
-            "Trials were executed in a virtual machine whose time is counted in instructions: they compare "
-            "policies with each other, and say nothing about the speed of this host. Its processors share "
-            "what it can do, so that jobs slow all down: policies are held against fifo beside the same jobs"
+            "Trials ran in a virtual machine whose time is counted in instructions: they compare policies "
+            "with each other, and say nothing about the speed of this host. Its virtual CPUs share one "
+            "budget, so jobs slow everything down: policies are compared with fifo beside the same jobs"
         )
         yield Notice("Measured in a virtual machine", (text,))
     absent = [each for each in findings.of("availability") if each.verdict == "unavailable"]

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from steelyard.studies.colocation.report.figures import Shown
 
 GLOSSARY: Final = (
-    ("service", "the latency-critical program whose answers somebody waits for"),
+    ("service", "the latency-critical program, whose answers users wait for"),
     ("jobs", "best-effort work that may take any time, and any CPU that the service leaves"),
     ("latency", "from the time a request was due to its answer, whether or not it was sent in time"),
     ("before, beside", "the stretch of a trial before the jobs start, and the one in which they are there"),
     ("isolated", "the whole interval of the change of the mean latency lies below the tolerance"),
     ("price", "work that the jobs lose under a policy, against the reference policy at the same load"),
-    ("parked", "jobs that exist but do not get on: no iteration ends and they use no CPU time"),
+    ("parked", "jobs that exist but make no progress: no iteration ends and they use no CPU time"),
     ("repetition", "one trial of each policy and load, all with the same arrivals"),
 )
 
@@ -48,7 +48,7 @@ def sections(
         Section(
             "tail",
             "And the slowest requests?",
-            "A mean hides them; people who wait do not.",
+            "A mean hides them; users notice them.",
             present(figures.tail_figure(shown), tables.tail_table(findings)),
         ),
         Section(
@@ -81,9 +81,9 @@ def sections(
         ),
         Section(
             "client",
-            "May the latencies be believed?",
+            "Can the latencies be trusted?",
             "A client that sends late, or that waits for answers before it sends again, hides what it should "
-            "measure; and what two cells that are alike seem to differ by, no policy may be credited with.",
+            "measure. A difference as large as that between two equal cells cannot be credited to a policy.",
             present(
                 tables.CLIENT_ERRORS.build(findings.of("client_error")),
                 listed(PHRASING, [*findings.of("waiting_client"), *findings.of("a_a")]),

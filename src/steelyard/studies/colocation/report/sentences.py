@@ -20,10 +20,10 @@ PHRASING: Final = Phrasing(
             "steady": f"{_FROM_TO}, {_CHANGE}: steady without any jobs",
             "drifted": f"{_FROM_TO}, {_CHANGE}: the service drifts without any jobs",
             "not settled": f"{_FROM_TO}, {_CHANGE}; but the service was slower still before the jobs: it had "
-            "not settled, and nothing is said of the policy",
-            "the bound": "mean latency {estimates.beside} beside the jobs: what the other policies are held "
-            "against",
-            "growing queue": "more is asked for than the CPUs can do: the queue grows {facts.growth}; "
+            "not settled, so there is no verdict on the policy",
+            "the bound": "mean latency {estimates.beside} beside the jobs: the reference for the other "
+            "policies",
+            "growing queue": "the requests need more than the CPUs can do: the queue grows {facts.growth}; "
             "latency rises by {facts.rise_before_ms:number} ms each second before the jobs start and by "
             "{facts.rise_beside_ms:number} ms beside them",
         },
@@ -119,12 +119,12 @@ PHRASING: Final = Phrasing(
         "settings": {
             "stated in a virtual machine": "isolated means: the mean latency from "
             "{facts.beside_from_s:number} s to {facts.beside_to_s:number} s, beside the jobs, is at most "
-            "{facts.tolerance_percent:percent} above that under fifo at the same time: all processors of the "
-            "virtual machine share what it can do, so that before the jobs everything is faster",
+            "{facts.tolerance_percent:percent} above that under fifo at the same time: virtual CPUs share "
+            "one budget, so everything is faster before the jobs start",
             "stated in a virtual machine of known speed": "isolated means: the mean latency from "
             "{facts.beside_from_s:number} s to {facts.beside_to_s:number} s, beside the jobs, is at most "
-            "{facts.tolerance_percent:percent} above that under fifo at the same time: all processors of the "
-            "virtual machine share what it can do, so that before the jobs everything is faster. Each "
+            "{facts.tolerance_percent:percent} above that under fifo at the same time: virtual CPUs share "
+            "one budget, so everything is faster before the jobs start. Each "
             "executes {facts.million_instructions_per_s:number} million instructions per second while all "
             "are busy: what the kernel does weighs more than on real ones",
             "*": "isolated means: the mean latency from {facts.beside_from_s:number} s to "

@@ -77,7 +77,7 @@ def _other(findings: FindingSet, claim: str) -> Callable[[Finding], Finding | No
 def _reference(
     findings: FindingSet, claim: str, fill: Callable[[Finding], Value], explanation: str = ""
 ) -> ColumnSpec[Finding]:
-    """Give the column of what the latency beside the jobs is held against."""
+    """Give the column of what the latency beside the jobs is compared with."""
     bounds = {str(each.facts["reference"]) for each in findings.of(claim)} - {BEFORE}
     if not bounds:
         return number(BEFORE, fill, f"{explanation}before the jobs start")

@@ -1,4 +1,4 @@
-"""Trials of colocation that are simulated: same files as executed ones, marked as simulated.
+"""Trials of colocation that are simulated: same files as measured ones, marked as simulated.
 
 The simulator (``crates/sched``) handles ticks, wake-ups, balancing and switches of many CPUs one by one,
 in whole nanoseconds; the same options give the same bits on every machine.
@@ -148,7 +148,7 @@ def named_policy(name: str) -> tuple[str, tuple[str, ...]]:
     policy, *off = name.split("-no-")
     if policy not in POLICIES or not set(off) <= set(CHECKS) or (off and policy != "be"):
         allowed = ", ".join(f"`{each}`" for each in POLICIES)
-        message = f"`{name}` is no policy that can be simulated; allowed: {allowed}"
+        message = f"cannot simulate a policy `{name}`; allowed: {allowed}"
         raise UsageError(message, hint="checks of `be` are switched off as in `be-no-exit`")
     return policy, tuple(off)
 
@@ -210,7 +210,7 @@ def _require_ranges(options: SimulationOptions) -> None:
     )
     for name, value, low, high, allowed in ranges:
         if not low <= value <= high:
-            message = f"`{name} {value}` cannot be simulated; allowed: {allowed}"
+            message = f"cannot simulate `{name} {value}`; allowed: {allowed}"
             raise UsageError(message)
 
 
@@ -227,7 +227,7 @@ def simulate(options: SimulationOptions, tell: Callable[[float], None] | None = 
     Returns
     -------
     Trial
-        As an executed one is read, with ``simulated`` in its header.
+        As a measured one is read, with ``simulated`` in its header.
 
     Raises
     ------

@@ -54,16 +54,16 @@ class Outcome:
     load : float
         Work that arrived over what the CPUs could do.
     before, after : Latency
-        Before the jobs start (without the warm-up), and while they want to execute.
+        Before the jobs start (without the warm-up), and while they want to run.
     iterations_per_s : float
-        Iterations of all jobs, while they want to execute.
+        Iterations of all jobs, while they want to run.
     best_effort_cpus : float
         CPUs in use by the jobs, on average.
     violation_share : float
-        Share of the time of the jobs in which a thread of the service waited while a job executed. Interrupts
+        Share of the time of the jobs in which a thread of the service waited while a job ran. Interrupts
         that are under way count, so that it grows with the number of CPUs.
     worst_wait_ms : float
-        Longest time one thread of the service waited while a job executed, in one wait.
+        Longest time one thread of the service waited while a job ran, in one wait.
     counters : mapping
         Counters of the scheduler.
     """
@@ -188,9 +188,7 @@ def _sentence(outcome: Outcome) -> str:
     if outcome.mean_ratio <= _EVEN:
         wait_ms = outcome.worst_wait_ms
         waited = (
-            f"; a thread of it waited up to {wait_ms:.1f} ms while a job executed"
-            if wait_ms > _SEEN_MS
-            else ""
+            f"; a thread of it waited up to {wait_ms:.1f} ms while a job ran" if wait_ms > _SEEN_MS else ""
         )
         return (
             f"{outcome.policy}: the service keeps its mean latency "

@@ -38,7 +38,7 @@ def seconds(size_bytes, curve="{main}"):
     is an error.
     """
     if not 0 <= size_bytes < float("inf"):
-        raise ValueError(f"{{size_bytes}} is no number of bytes")
+        raise ValueError(f"{{size_bytes}} is not a number of bytes")
     ends, pieces = _CURVES[curve]
     is_power, base, slope = pieces[bisect_left(ends, size_bytes)]
     found = base * max(size_bytes, 1.0) ** slope if is_power else base + slope * size_bytes

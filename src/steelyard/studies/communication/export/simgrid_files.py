@@ -50,7 +50,7 @@ def options(simgrid: SimGridModel, version: Version = EVERY_VERSION) -> dict[str
     """
     if version < EVERY_VERSION:
         msg = f"SimGrid {version[0]}.{version[1]} is too old; expected 3.32 or newer"
-        raise UsageError(msg, hint="leave the version out")
+        raise UsageError(msg, hint="leave out the version")
     is_renamed = version >= RENAMED
     latency, bandwidth = (
         ("network/latency-factor", "network/bandwidth-factor")

@@ -185,7 +185,7 @@ def compare(
         As `model_of`; if the margin is not in (0, 1).
     """
     if not 0 < margin < 1:
-        message = f"margin `{margin}` is no share of a cost; allowed: between 0 and 1"
+        message = f"margin `{margin}` is not a share of a cost; allowed: between 0 and 1"
         raise AnalysisError(message, hint="give for example 0.02")
     used = for_recordings([*first, *second], options or FitOptions())
     sides = [measured(traces, used) for traces in (first, second)]

@@ -1,4 +1,4 @@
-"""Series for the figures that show whether a curve may be believed."""
+"""Series for the figures that show whether a curve can be trusted."""
 
 from __future__ import annotations
 

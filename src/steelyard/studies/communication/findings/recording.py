@@ -71,8 +71,8 @@ def _cannot(record: CellRecord, traces: list[Trace]) -> Iterator[str]:
     first = traces[0]
     if first.timed_as != ROUND_TRIP:
         yield (
-            "it has no round trips, so that its curve is about what was timed, which may be over before a "
-            "message arrives"
+            "it has no round trips, so its curve describes what was timed, which may end before a message "
+            "arrives"
         )
     if first.repetitions is not None:
         low, high = first.repetitions
@@ -82,17 +82,17 @@ def _cannot(record: CellRecord, traces: list[Trace]) -> Iterator[str]:
             "of single messages are not known"
         )
     if not any(len(trace.endpoints[1].operations) for trace in traces):
-        yield "one end was timed, so that nothing is known of one-way times"
+        yield "only one end was timed, so one-way times are unknown"
     else:
         reasons = [clock.reason for clock in record.clocks if clock.model is None and clock.reason]
         if reasons:
             yield f"one-way times are withheld: {reasons[0]}"
     if any(trace.endpoints[0].header.get("is_ordered") is True for trace in traces):
         yield (
-            "messages were sent in the order of their sizes, so that what changed with time cannot be told "
-            "from what changed with size"
+            "messages were sent in the order of their sizes, so changes with time cannot be separated from "
+            "changes with size"
         )
     if len(traces) == 1:
-        yield "it is one recording, so that how much launches differ is not known"
+        yield "it is one recording, so the differences between launches are unknown"
     if int(np.sum(record.operations.half_s > 0)) < FEW and first.repetitions is None:
         yield "it has too few messages for a prediction to be judged"

@@ -19,7 +19,7 @@ ONE_CLOCK: Final = "both ends read one clock: the same boot, and no probe contra
 
 
 def absent_findings(plan: Plan) -> Iterator[Finding]:
-    """Give the cells that are not executed here, with their reasons."""
+    """Give the cells that are not run here, with their reasons."""
     for cell in plan.cells:
         if cell.missing is not None:
             yield finding("absent", cell.levels, "absent", facts={"reason": cell.missing})

@@ -40,7 +40,7 @@ class TransportFacts:
     versions : mapping
         Everything else it says.
     thresholds : mapping
-        As the program of thresholds printed them; empty where none was executed.
+        As the program of thresholds printed them; empty where none was run.
     place : str
         Trace that holds the thresholds.
     """

@@ -194,7 +194,7 @@ def _table(source: Source, options: ReadOptions) -> _Table:
     for role, name in options.columns.items():
         if role not in ROLES:
             message = (
-                f"`--column {role}={name}`: `{role}` is no column of messages; allowed: {', '.join(ROLES)}"
+                f"`--column {role}={name}`: `{role}` is not a column of messages; allowed: {', '.join(ROLES)}"
             )
             raise UsageError(
                 message, hint="e.g. --column size=bytes --column time=latency", code="usage.column"

@@ -122,7 +122,7 @@ def _result(found: dict[str, list[_Result]], problems: ProblemList, name: str, r
     parts = _LABEL.sub(" ", text).split()
     values = parts[len(labels) :]
     if not labels or len(values) < _FEWEST:
-        problems.add(line, f"`{text.strip()[:60]}` is no result")
+        problems.add(line, f"`{text.strip()[:60]}` is not a result")
         return
     columns = ("size", "mean", "standard error", "repetitions", *("mean of a process",) * len(values[4:]))
     numbers = [

@@ -69,7 +69,9 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
     notes = [*table.notes]
     if left_out:
         named = ", ".join(f"{count} of {names}" for names, count in left_out.most_common(_SHOWN))
-        notes.append(f"lines that are no send and its receive were left out: {left_out.total()} ({named})")
+        notes.append(
+            f"lines that are not a send with its receive were left out: {left_out.total()} ({named})"
+        )
     facts = {"tool": "message trace"}
     return ForeignFile("messages of two ranks", facts=facts, notes=notes, recordings=[recording])
 

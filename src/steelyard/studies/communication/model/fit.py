@@ -236,20 +236,20 @@ def measured(traces: Sequence[Trace], options: FitOptions) -> Measured:
     """
     if not traces:
         message = "no trace is given"
-        raise AnalysisError(message, hint="execute the study first")
+        raise AnalysisError(message, hint="run the study first")
     tables, clocks = zip(*(operations_of(trace, run=run) for run, trace in enumerate(traces)), strict=True)
     table = joined(tables)
     regimes = regimes_of(traces, table)
     state = options.state or next(iter(regimes.states))
     if state not in regimes.states:
-        message = f"no operation was measured in the state `{state}`; there is: {', '.join(regimes.states)}"
+        message = f"no operation was measured in the state `{state}`; measured: {', '.join(regimes.states)}"
         raise AnalysisError(message, hint="name one of these states")
     is_used = regimes.usable(state)
     half = table.where(is_used & (table.half_s > 0))
     fewest = options.curve.fewest
     if len(half) < fewest:
         message = f"{len(half)} round trips are too few for a curve of delays; at least {fewest} are needed"
-        hint = "put more `pingpong` operations into the plan"
+        hint = "add more `pingpong` operations to the plan"
         raise AnalysisError(message, hint=hint, code="analysis.too-few")
     return Measured(table, clocks, regimes, state, is_used, half)
 

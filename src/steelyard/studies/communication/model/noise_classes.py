@@ -130,7 +130,9 @@ def _law_text(model: NoiseModel) -> str:
         return ""
     values = ", ".join(f"{each.name} {each.estimate:.3g}" for each in chosen.parameters)
     alike = [law.kind.value for law in model.alike]
-    return f"{chosen.kind.value} ({values})" + (f", not told from {' or '.join(alike)}" if alike else "")
+    return f"{chosen.kind.value} ({values})" + (
+        f", not distinguishable from {' or '.join(alike)}" if alike else ""
+    )
 
 
 def _mixture_text(ratio: Vector, tail: ParetoTail | None, model: NoiseModel, seed: int) -> str:
@@ -158,7 +160,7 @@ def _tail_text(tail: ParetoTail | None) -> str:
         return "the largest follow no Pareto law"
     shape = tail.shape
     if not tail.is_heavy:
-        return f"tail not surely heavier than exponential (shape {shape.estimate:.2f})"
+        return f"tail not certainly heavier than exponential (shape {shape.estimate:.2f})"
     return (
         f"heavy Pareto tail beyond {tail.threshold:.3g} ({tail.share:.1%} of the values), "
         f"index {1 / shape.estimate:.2f} [{1 / shape.high:.2f}, {1 / shape.low:.2f}]"

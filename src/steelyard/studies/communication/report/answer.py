@@ -35,7 +35,7 @@ def _of_model(findings: FindingSet, card: Finding) -> Statement:
     own, rival = (prediction_of(findings, card, name) for name in ("model", MEASURED_ENDS))
     if own is not None and rival is not None:
         parts += [
-            "; a replication it has not seen is predicted with a median error of ",
+            "; it predicts a replication that it was not fitted to with a median error of ",
             fill("{estimates.median}", own),
             " (what was measured there is itself uncertain by ",
             fill("{estimates.floor}", own),

@@ -243,7 +243,7 @@ def prediction_errors(
 
 
 def diagnostic_panels(panels: Sequence[str], transports: Sequence[str]) -> dict[str, Json]:
-    """Give small panels that show whether a curve may be believed, each with axes of its own.
+    """Give small panels that show whether a curve can be trusted, each with axes of its own.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The figure of the communication report that shows whether a curve may be believed."""
+"""The figure of the communication report that shows whether a curve can be trusted."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def diagnostic_figure(shown: Sequence[Shown]) -> Figure | None:
         return None
     return Figure(
         id="diagnostics",
-        title="May the curve be believed?",
+        title="Can the curve be trusted?",
         caption="How to read it: a residual is the logarithm of measured time over the curve. It should lie "
         "around 0 for every size (first panel) and follow no line over the one before it (lag, "
         "autocorrelation); no single message should pull a piece (leverage). Quantiles that leave the line "

@@ -75,10 +75,10 @@ def curve_figure(shown: Sequence[Shown], findings: FindingSet) -> Figure | None:
     return Figure(
         id="cost_of_a_message",
         title=f"What a message costs: {' or '.join(timed)} over its size",
-        caption=f"How to read it: grey points are {points_text} (of many, every so many are drawn); lines "
-        "are what the model and its rivals say. Upright lines are boundaries of the model: "
-        "drawn through, something switches there; dashed, the model only follows a bend. Click the legend to "
-        "pick a curve.",
+        caption=f"How to read it: grey points are {points_text} (an even selection where there are many); "
+        "lines are the model and its rivals. Vertical lines are boundaries of the model: at a solid one "
+        "something switches, at a dashed one the model only follows a bend. Click the legend to pick a "
+        "curve.",
         alternative="Times over message size on logarithmic axes, with fitted pieces over them",
         spec=cost_curves(assign_colours(names, PREFERRED), [each.label for each in shown]),
         datasets={

@@ -71,8 +71,8 @@ def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[No
     changed = [each for each in findings.of("host_state") if each.verdict == "one of several"]
     if changed:
         text = (
-            "The host was in several states while it measured; each has models of its own, and nothing is "
-            "said from one about the other"
+            "The host was in several states while it measured; each has models of its own, which say "
+            "nothing about the others"
         )
         yield Notice("The host changed", (text,), tone="warn")
     ended = findings.of("ended_early")

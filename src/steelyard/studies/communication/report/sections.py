@@ -55,8 +55,8 @@ def sections(
         Section(
             "predict",
             "Does the model predict?",
-            "What the models say of a replication that none of them has seen, beside what simpler models and "
-            "a simulator's default factors say.",
+            "Predictions of the models for a replication that none of them was fitted to, beside those of "
+            "simpler models and of a simulator's default factors.",
             present(
                 figures.error_figure(findings),
                 tables.PREDICTIONS.build(findings.of("prediction")),
@@ -89,7 +89,7 @@ def sections(
         ),
         Section(
             "host",
-            "Did the host stay the same, and may the curves be believed?",
+            "Did the host stay the same, and can the curves be trusted?",
             "A model holds in one state of the host; replications of other states have models of their own.",
             present(
                 figures.sequence_figure(shown),

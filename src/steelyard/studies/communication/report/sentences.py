@@ -46,8 +46,8 @@ PHRASING: Final = Phrasing(
         "disturbed": {
             "left out": "{subject.transport}: in {estimates.share} of the operations something else ran "
             "(an endpoint waited for a CPU, or too many operations were late); models rest on the others",
-            "*": "{subject.transport}: in {estimates.share} of the operations something else ran; that was "
-            "the rule, so nothing is left out",
+            "*": "{subject.transport}: in {estimates.share} of the operations something else ran; this was "
+            "the normal state, so nothing is left out",
         },
         "absent": {
             "*": "{subject.transport} was not measured: {facts.reason}",
@@ -72,8 +72,8 @@ PHRASING: Final = Phrasing(
         },
         "replications": {
             "differ": "{subject.transport}: odd and even replications differ in {facts.different} of "
-            "{facts.compared} regimes and coefficients by surely more than {facts.margin_percent:percent}; "
-            "at most by {estimates.largest}",
+            "{facts.compared} regimes and coefficients certainly by more than "
+            "{facts.margin_percent:percent}; at most by {estimates.largest}",
             "*": "{subject.transport}: odd and even replications {verdict} within "
             "{facts.margin_percent:percent}, regime by regime; the largest difference is {estimates.largest} "
             "({estimates.largest:interval})",
@@ -89,11 +89,11 @@ PHRASING: Final = Phrasing(
         "recording": {
             "of means": "{subject.transport} was recorded by another program ({facts.files}): "
             "{facts.messages:count} means of {facts.sizes:count} sizes[, the median of whose standard errors "
-            "is {estimates.error}][; what it cannot say: {facts.cannot}]",
+            "is {estimates.error}][; limits: {facts.cannot}]",
             "*": "{subject.transport} was recorded by another program ({facts.files}): "
             "{facts.messages:count} messages of {facts.sizes:count} sizes[; {facts.untimed:count} of them "
             "took no time by their clock, and count as half of the shortest that did]"
-            "[; what it cannot say: {facts.cannot}]",
+            "[; limits: {facts.cannot}]",
         },
         "coverage": {
             "*": "sizes are {subject.law}: {facts.bias} ({facts.text})",

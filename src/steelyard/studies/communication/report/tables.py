@@ -59,7 +59,7 @@ def card_table(findings: FindingSet) -> Table | None:
             "where something switches, as far as it is certain",
             unit="bytes",
         ),
-        number("error", error("model"), "median error of predicting a replication it has not seen"),
+        number("error", error("model"), "median error of predicting the held-out replication"),
         number(
             "two numbers",
             error(MEASURED_ENDS),
@@ -143,7 +143,7 @@ BOUNDARIES: Final = TableSpec(
         text(
             "kind",
             lambda each: Value("switch" if each.verdict == "protocol" else "bend"),
-            "a switch lies at a measured limit, or has a step that recurs or is declared",
+            "a switch is at a measured limit, or has a step that recurs or is declared",
         ),
         number("found again", _recurrence, "part of the resamples with a boundary there"),
         number("step", _plain("step"), "cost right of it over cost left of it", unit="ratio"),
@@ -215,9 +215,9 @@ NOISE_DISTANCES: Final = TableSpec(
         number("without noise", _plain("without_noise"), "the same for the curve alone"),
         number("p50", _plain("p50"), "simulated over measured median", unit="ratio"),
         text("95 % of p50", limits("p50")),
-        number("p95", _plain("p95"), "the same of the 95 % quantile", unit="ratio"),
+        number("p95", _plain("p95"), "the same for the 95 % quantile", unit="ratio"),
         text("95 % of p95", limits("p95")),
-        number("p99", _plain("p99"), "the same of the 99 % quantile", unit="ratio"),
+        number("p99", _plain("p99"), "the same for the 99 % quantile", unit="ratio"),
         text(
             "95 % of p99",
             limits("p99"),
@@ -245,7 +245,7 @@ def _messages(finding: Finding) -> Value:
 
 CARRY_OVER: Final = TableSpec(
     "carry_over_by_previous_size",
-    "What a message owes to the one before",
+    "Effect of the message before",
     (
         _WHO,
         _SIZES,

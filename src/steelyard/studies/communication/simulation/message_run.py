@@ -1,4 +1,4 @@
-"""Execute a list of messages in SimGrid: the rank program, unchanged, in simulated time."""
+"""Run a list of messages in SimGrid: the rank program, unchanged, in simulated time."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def simulate(
     noise: SimGridNoise | None = None,
     timeout_s: float = 300.0,
 ) -> Simulated:
-    """Execute operations one after the other in SimGrid.
+    """Run operations one after the other in SimGrid.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def simulate(
 def simulate_trace(
     simgrid: SimGridModel, trace: Trace, *, noise: SimGridNoise | None = None, timeout_s: float = 300.0
 ) -> Simulated:
-    """Execute the operations of a trace, in their order, in SimGrid.
+    """Run the operations of a trace, in their order, in SimGrid.
 
     Parameters
     ----------
@@ -181,14 +181,14 @@ def simgrid_version() -> tuple[int, int]:
     words = answer.stdout.split("version", 1)[-1].split(".")
     with suppress(ValueError, IndexError):
         return int(words[0]), int(words[1])
-    message = f"`smpirun -version` does not tell a version, but: {_end_of(answer.stdout + answer.stderr)}"
+    message = f"`smpirun -version` does not print a version, but: {_end_of(answer.stdout + answer.stderr)}"
     raise CapabilityError(message, hint=HINT, code="capability.simgrid")
 
 
 def _tool(name: str) -> str:
     found = shutil.which(name)
     if found is None:
-        message = f"`{name}` is not on the PATH, and SimGrid simulates with it"
+        message = f"`{name}` is not on the PATH, but SimGrid needs it"
         raise CapabilityError(message, hint=HINT, code="capability.simgrid")
     return found
 

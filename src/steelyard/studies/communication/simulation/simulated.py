@@ -76,7 +76,7 @@ def simulate_result(result: Path) -> None:
         raise unwritable(folder, error, "check the rights of the folder") from error
     seal_tables(result)
     if why_not_simulated(result) == NOTHING_HELD_OUT:
-        message = f"SimGrid cannot be held against measurements: {NOTHING_HELD_OUT}"
+        message = f"cannot compare SimGrid with measurements: {NOTHING_HELD_OUT}"
         hint = "measure more: `steelyard run communication --validate --replications 5`"
         raise AnalysisError(message, hint=hint, code="analysis.nothing-held-out")
 

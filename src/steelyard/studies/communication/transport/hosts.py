@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Hosts:
-    """The two hosts the ranks execute on; a context manager.
+    """The two hosts the ranks run on; a context manager.
 
     Parameters
     ----------

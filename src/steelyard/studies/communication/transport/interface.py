@@ -1,6 +1,6 @@
 """What a transport is: two endpoints, started by commands, that leave a trace in a folder.
 
-A *transport* knows which command starts both endpoints; it starts nothing itself. Whoever executes a
+A *transport* knows which command starts both endpoints; it starts nothing itself. Whoever runs a
 run asks it in this order:
 
 =====================  ========================================================================
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TraceOptions:
-    """How a plan is executed; the same for every transport.
+    """How a plan is run; the same for every transport.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class TraceOptions:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the two endpoints execute; index 0 and 1 are the ranks.
+    """Where the two endpoints run; index 0 and 1 are the ranks.
 
     Parameters
     ----------
@@ -150,9 +150,9 @@ class Transport(ABC):
         out : Path
             Folder for the trace; exists on every host.
         options : TraceOptions
-            How the plan is executed.
+            How the plan is run.
         place : Place
-            Where the endpoints execute.
+            Where the endpoints run.
 
         Raises
         ------

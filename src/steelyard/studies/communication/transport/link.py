@@ -7,7 +7,7 @@
         link.truth.payload_bytes_per_s
 
 Both sides share the kernel and its clock, so the true offset of their clocks is 0 and the bandwidth is
-what the shaper lets through: what a study finds can be held against the truth. Needs root.
+what the shaper lets through: what a study finds can be compared with the truth. Needs root.
 
 What the kernel cannot do of what was asked, such as a delay without netem, is left out of the link and
 of `Link.truth`, and stands in `Link.missing` with the reason: the bandwidth stays known all the same.
@@ -190,7 +190,7 @@ class Link:
         return str(ipaddress.IPv4Interface(f"{self._sides[0].address}/{PREFIX_BITS}").network)
 
     def command(self, rank: int, words: Sequence[str]) -> tuple[str, ...]:
-        """Give the command that executes words on a side, without a shell.
+        """Give the command that runs words on a side, without a shell.
 
         Parameters
         ----------
@@ -355,7 +355,7 @@ def _require_tools() -> None:
             raise CapabilityError(message, hint=REPAIR, code="capability.tc")
     if os.geteuid() != 0:
         message = "a link between two namespaces needs the rights of root"
-        hint = "sudo, or leave `--link` out: the transports work on this host as it is"
+        hint = "sudo, or leave out `--link`: the transports work on this host as it is"
         raise CapabilityError(message, hint=hint, code="capability.root")
 
 
@@ -380,6 +380,8 @@ def _await_carrier(side: Side) -> None:
 def _execute(command: list[str]) -> None:
     said = attempt(command)
     if not said.succeeded:
-        message = f"this host makes no link between two namespaces: `{' '.join(command)}`: {said.last_words}"
+        message = (
+            f"cannot create a link between two network namespaces: `{' '.join(command)}`: {said.last_words}"
+        )
         hint = "root with CAP_SYS_ADMIN and CAP_NET_ADMIN, and a kernel with CONFIG_NET_NS and CONFIG_VETH"
         raise CapabilityError(message, hint=hint, code="capability.link")

@@ -1,4 +1,4 @@
-"""Starts a command on one side of a link; executed by its path, so it needs nothing but Python.
+"""Starts a command on one side of a link; run by its path, so it needs nothing but Python.
 
     python link_agent.py SIDES.json enter SIDE PROGRAM ARGUMENT...     as it is, without a shell
     python link_agent.py SIDES.json ssh [OPTIONS] HOST WORD...         as ssh does: words to a shell
@@ -37,13 +37,13 @@ def main(words: list[str]) -> NoReturn:
     sides = json.loads(Path(words[0]).read_text(encoding="utf-8"))
     rest = words[2:] if words[1] == "enter" else _without_options(words[2:])
     if len(rest) < 2:  # noqa: PLR2004 - a host and a command
-        _fail(f"a side and a command are needed, found: {' '.join(rest)}")
+        _fail(f"expected a side and a command, found: {' '.join(rest)}")
     name, *command = rest
     side = _find(sides, name)
     try:
         _enter(side)
     except OSError as error:
-        _fail(f"side `{name}` cannot be entered: {error}")
+        _fail(f"cannot enter side `{name}`: {error}")
     _become(command if words[1] == "enter" else ["/bin/sh", "-c", " ".join(command)])
 
 
@@ -65,7 +65,7 @@ def _find(sides: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
     found = [side for letter, side in sides.items() if wanted in {letter, side["host"], side["address"]}]
     if not found:
         known = ", ".join(f"{letter}, {side['host']}, {side['address']}" for letter, side in sides.items())
-        _fail(f"`{name}` is no side of this link; known: {known}")
+        _fail(f"`{name}` is not a side of this link; known: {known}")
     return found[0]
 
 
@@ -111,7 +111,7 @@ def _become(command: list[str]) -> NoReturn:
     except FileNotFoundError:
         _fail(f"`{command[0]}` is not found", NOT_FOUND)
     except OSError as error:
-        _fail(f"`{command[0]}` cannot be executed: {error.strerror}", NOT_EXECUTABLE)
+        _fail(f"cannot run `{command[0]}`: {error.strerror}", NOT_EXECUTABLE)
 
 
 def _fail(message: str, code: int = FAILED) -> NoReturn:

@@ -84,7 +84,7 @@ def remove_abandoned_links(root: Path = NAMESPACES) -> list[Removal]:
 
 
 def remove_namespace(name: str) -> str | None:
-    """End what executes in a namespace and remove it; give the reason if it is still there."""
+    """End what runs in a namespace and remove it; give the reason if it is still there."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         inside = attempt(["ip", "netns", "pids", name]).output.split()

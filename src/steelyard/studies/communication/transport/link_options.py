@@ -138,7 +138,7 @@ def parse_link(text: str) -> LinkOptions:
     for part in text.split(","):
         key, sign, value = (word.strip() for word in part.partition("="))
         if not sign or not value or key not in _ALLOWED:
-            raise _wrong(text, f"`{part}` is no KEY=VALUE with a key of: {', '.join(_ALLOWED)}")
+            raise _wrong(text, f"`{part}` is not KEY=VALUE with a key of: {', '.join(_ALLOWED)}")
         if key in pairs:
             raise _wrong(text, f"`{key}` is given twice")
         pairs[key] = value
@@ -189,7 +189,7 @@ def parse_nominal(text: str) -> NominalLink:
     parts = [part.strip() for part in text.split(",")]
     if len(parts) != 2:  # noqa: PLR2004 - a rate and a latency
         raise _wrong(
-            text, "it is neither `RATE,LATENCY` of the network that is there nor `rate=...` of one to make"
+            text, "it is neither `RATE,LATENCY` of an existing network nor `rate=...` of one to create"
         )
     rate, latency = parts
     bits = _stated(text, "the rate", rate, STATED_UNITS)
@@ -244,5 +244,5 @@ def _written(value: int, units: Mapping[str, int]) -> str:
 
 
 def _wrong(text: str, reason: str) -> UsageError:
-    hint = f"`--link 10Gbps,50us` says what is there; one is made by e.g. {EXAMPLE}"
+    hint = f"`--link 10Gbps,50us` states an existing network; to create one, use e.g. {EXAMPLE}"
     return UsageError(f"`--link {text}`: {reason}", hint=hint, code="usage.link")

@@ -1,4 +1,4 @@
-"""What is true of a shaped link by construction: what fitted bandwidths and delays are held against."""
+"""What is true of a shaped link by construction: what fitted bandwidths and delays are compared with."""
 
 from __future__ import annotations
 

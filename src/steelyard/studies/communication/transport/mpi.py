@@ -144,7 +144,7 @@ class Mpi(Transport):
         return Availability.no(f"two ranks do not work: {what.removeprefix('error: ')}", REPAIR, version)
 
     def probe(self) -> Availability:
-        """Execute a plan of three messages; the answer is kept."""
+        """Run a plan of three messages; the answer is kept."""
         return self._availability
 
     def facts(self) -> Mapping[str, str]:
@@ -188,12 +188,12 @@ class Mpi(Transport):
         words : sequence of str
             Its arguments.
         place : Place
-            Where the ranks execute.
+            Where the ranks run.
         started : Path or None
             File that appears when both work.
         """
         if place != HERE and not self.crosses_hosts:
-            msg = f"transport `{self.name}` does not leave a host"
+            msg = f"transport `{self.name}` works within one host only"
             raise DesignError(msg, hint="use `openmpi-tcp` or `mpich` over a link", code="design.transport")
         watch = () if started is None else ("--started", str(started))
         script = str(Path(mpi_start.__file__).resolve())

@@ -1,4 +1,4 @@
-"""Starts two MPI ranks and leaves nothing behind; executed by its path, so it needs nothing but Python.
+"""Starts two MPI ranks and leaves nothing behind; run by its path, so it needs nothing but Python.
 
     python mpi_start.py [--started FILE] [--start-limit-s N] -- MPIRUN ARGUMENT...
 
@@ -59,27 +59,25 @@ class Cause(NamedTuple):
 HOSTS_HINT = "write one host per line into the hostfile, and try `ssh HOST true` for each"
 REPEAT_HINT = "what was stamped until then is kept: repeat the run"
 CAUSES = (
-    Cause(
-        r"unable to open (?:the |)host ?file:\s*(\S+)", 2, "the hostfile `{0}` cannot be opened", HOSTS_HINT
-    ),
+    Cause(r"unable to open (?:the |)host ?file:\s*(\S+)", 2, "cannot open the hostfile `{0}`", HOSTS_HINT),
     Cause(
         r"parse error in the hostfile:\s*(\S+)\s+It occured on line number (\d+)",
         2,
-        "line {1} of the hostfile `{0}` cannot be read",
+        "cannot read line {1} of the hostfile `{0}`",
         HOSTS_HINT,
     ),
-    Cause(r"error parsing hostfile", 2, "the hostfile cannot be read", HOSTS_HINT),
+    Cause(r"error parsing hostfile", 2, "cannot read the hostfile", HOSTS_HINT),
     Cause(
         r"not enough slots available",
         2,
         "the hostfile has not enough places for two ranks",
         "give each of two hosts one slot: `HOST slots=1`",
     ),
-    Cause(r"(?:ssh: |link agent: )(.+)", NOT_STARTED, "a host cannot be reached: {0}", HOSTS_HINT),
+    Cause(r"(?:ssh: |link agent: )(.+)", NOT_STARTED, "cannot reach a host: {0}", HOSTS_HINT),
     Cause(
         r"unable to reliably start one or more daemons",
         NOT_STARTED,
-        "a host cannot be reached, or has no such MPI",
+        "cannot reach a host, or it lacks this MPI",
         HOSTS_HINT,
     ),
     Cause(
@@ -151,7 +149,7 @@ def _watch(command: list[str], scratch: Path, started: Path | None, limit_s: flo
             preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0),  # noqa: PLW1509
         )
     except OSError as error:
-        _say(f"`{command[0]}` cannot be started: {error.strerror}", "make deps-communication")
+        _say(f"cannot start `{command[0]}`: {error.strerror}", "make deps-communication")
         return NO_PROGRAM
     said, is_in_time = _listen(process, started, limit_s)
     if is_in_time:

@@ -59,7 +59,7 @@ def find_thresholds(
     transport : Mpi
         Which library, and how it moves messages.
     place : Place
-        Where the ranks execute.
+        Where the ranks run.
     cpus : tuple of int or None
         CPU of each rank.
     delay_us : int

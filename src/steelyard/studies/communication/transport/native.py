@@ -78,7 +78,7 @@ class NativeTransport(Transport):
         if place.addresses is None and place.enter == ((), ()):
             return (Invocation((*own, "--plan", str(plan), *both)),)
         if not self.crosses_hosts or place.addresses is None:
-            message = f"the transport `{self.name}` cannot join endpoints at two places"
+            message = f"transport `{self.name}` cannot connect endpoints at two places"
             raise DesignError(
                 message, hint="use `tcp`, or an MPI, and name both addresses", code="design.transport"
             )

@@ -159,7 +159,7 @@ def shape(inside: Sequence[str], interface: str, options: LinkOptions) -> Shaped
             return _verified(_read(inside, interface, shaper, missing), options)
         refusals.append(f"{shaper}: {refused}")
     message = f"the kernel does not shape an interface: {'; '.join(refusals)}"
-    hint = "a kernel with CONFIG_NET_SCH_TBF or CONFIG_NET_SCH_HTB; or leave `--link` out"
+    hint = "a kernel with CONFIG_NET_SCH_TBF or CONFIG_NET_SCH_HTB; or leave out `--link`"
     raise CapabilityError(message, hint=hint, code="capability.shaper")
 
 
@@ -221,7 +221,7 @@ def _add(inside: Sequence[str], interface: str, words: list[str], kind: str) -> 
     if any(each["kind"] == kind for each in _show(inside, interface)):
         return None
     if said.succeeded:
-        return f"`tc` was content, but there is no {kind}"
+        return f"`tc` reported success, but there is no {kind}"
     return said.last_words.removeprefix("Error: ").rstrip(".")
 
 
@@ -293,7 +293,7 @@ def _verified(found: Shaped, options: LinkOptions) -> Shaped:
     if "loss" not in absent and abs(found.loss_percent - options.loss_percent) > 1e-3:  # noqa: PLR2004
         problems.append(f"loss {found.loss_percent} % instead of {options.loss_percent}")
     if problems:
-        message = f"the kernel does not do what it was asked: {', '.join(problems)}"
+        message = f"the kernel did not apply the settings: {', '.join(problems)}"
         hint = "`tc -s qdisc show` inside the namespace says more; try another rate or burst"
         raise CapabilityError(message, hint=hint, code="capability.shaper")
     return found

@@ -1,4 +1,4 @@
-"""Starts a command on another host, its words kept as they are; executed by its path.
+"""Starts a command on another host, its words kept as they are; run by its path.
 
 python ssh_agent.py OPTIONS.json HOST PROGRAM ARGUMENT...
 
@@ -25,5 +25,5 @@ if __name__ == "__main__":
     try:
         os.execvp(command[0], command)  # noqa: S606 - given as words
     except OSError as error:
-        sys.stderr.write(f"ssh agent: `{command[0]}` cannot be executed: {error.strerror}\n")
+        sys.stderr.write(f"ssh agent: cannot run `{command[0]}`: {error.strerror}\n")
         raise SystemExit(FAILED) from error

@@ -125,7 +125,7 @@ def run_sequence(colours: Mapping[str, str], axis: str, values: Sequence[float] 
         "width": 820,
         "mark": {"type": "point", "filled": True, "size": 34, "opacity": 0.75},
         "encoding": {
-            "x": numeric("position", "run, in order of execution", zero=False) | {"axis": WHOLE_NUMBERS},
+            "x": numeric("position", "run, in the order of measuring", zero=False) | {"axis": WHOLE_NUMBERS},
             "y": numeric("value", axis, **fitting_scale([values], zero=False)),
             "color": coloured("command", colours),
             "shape": shaped("kind", ["measured", "outlier", "warm-up"]) | {"legend": {"orient": "bottom"}},
@@ -165,7 +165,7 @@ def distributions(colours: Mapping[str, str], axis: str, values: Sequence[float]
         "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 2},
         "encoding": {
             "x": numeric("value", axis, "x", **fitting_scale([values], zero=False)),
-            "y": numeric("percent", "runs that took at most so much [%]", domain=[0, 100]),
+            "y": numeric("percent", "runs that took at most this much [%]", domain=[0, 100]),
             "color": coloured("command", colours),
             "tooltip": [
                 tip("command", "command"),

@@ -44,8 +44,8 @@ def forest(claims: tuple[Claim, ...]) -> Figure:
     return Figure(
         "ratios-forest",
         "Differences with their intervals",
-        f"Thin lines are {100 * level:g} % intervals: one beside 0 is a difference. Thick "
-        "lines are those of the two one-sided tests: one inside the green band is equivalent."
+        f"Thin lines are {100 * level:g} % intervals: an interval that excludes 0 is a difference. Thick "
+        "lines are those of the two one-sided tests: an interval inside the green band is equivalent."
         + (
             " Beside the band the axis is logarithmic, because differences are so much larger."
             if is_wide
@@ -112,7 +112,7 @@ def sequence(folder: Path, plan: Plan, terms: Terms) -> Figure:
         "Runs in their order",
         "A drift or a jump hits all commands alike, since they take turns. Outliers are labelled and count."
         + log_note([shown.tolist()]),
-        f"{len(rows)} runs of {len(names)} commands over the order of execution",
+        f"{len(rows)} runs of {len(names)} commands in the order of measuring",
         run_sequence(assign_colours(names, {}), _axis(terms), shown.tolist()),
         {"sequence": dataset([rows[at] for at in kept])},
     )

@@ -114,22 +114,22 @@ def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[No
     notes = tuple(f"machine: {note}" for note in provenance.notes) if provenance is not None else ()
     warnings = tuple(text for finding in findings.findings for text in finding.warnings)
     if notes or warnings:
-        yield Notice("Read this with it", (*notes, *warnings), "warn")
+        yield Notice("What to know about this result", (*notes, *warnings), "warn")
 
 
 def _sections(folder: Path, findings: FindingSet, claims: tuple[Claim, ...], plan: Plan) -> Iterator[Section]:
     terms, _ = planned_terms(plan)
     yield Section(
         "commands-executed",
-        "What was executed",
-        "Each command as words, without a shell of Steelyard's.",
+        "What was run",
+        "The words of each command; Steelyard uses no shell.",
         (Pairs("Commands", tuple(_executed(plan))),),
     )
     yield Section("ratios", "Differences", "How far each command lies from its baseline.", (forest(claims),))
     yield Section(
         "runs",
         "Runs",
-        "Every run, in the order in which it was executed; nothing is left out.",
+        "Every run, in the order of measuring; nothing is left out.",
         present(
             sequence(folder, plan, terms),
             distribution(folder, plan, terms),

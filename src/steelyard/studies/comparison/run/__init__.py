@@ -1,1 +1,1 @@
-"""Executes a comparison until it is settled."""
+"""Runs a comparison until it is settled."""

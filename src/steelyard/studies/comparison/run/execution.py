@@ -227,7 +227,7 @@ def _disturbances(recorder: Recorder) -> list[str]:
 def _require_empty(result: Path) -> None:
     if holds_plan(result):
         message = f"`{result}` holds a result already"
-        hint = "give another folder with --out: a comparison is not resumed"
+        hint = "give another folder with --out: a comparison cannot be resumed"
         raise UsageError(message, hint=hint, code="usage.folder-in-use")
 
 
@@ -248,7 +248,7 @@ def _begin(plan: Plan, result: Path, command_line: Sequence[str], launches: Laun
 
 @contextmanager
 def _full_disk_named(result: Path | None) -> Iterator[None]:
-    """Give the next step after a full disk: a comparison is not resumed, its error is spent by the clock."""
+    """Give the next step after a full disk: a comparison cannot be resumed, as its error is spent in time."""
     try:
         yield
     except DataError as error:

@@ -36,7 +36,7 @@ _SHOWN_LINES: Final = 5
 
 
 class Launches:
-    """Executes runs of the commands on one worker.
+    """Launches the commands on one worker.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Launches:
         return environment_record(self._frame.environment, is_inherited=self._terms.inherits)
 
     def execute(self, contender: Contender, batch: int) -> RunOutcome:
-        """Execute a command once and give its outcome, whatever it is; what it said holds no secret."""
+        """Run a command once and give its outcome, whatever it is; what it said holds no secret."""
         words = (located(contender.words[0]), *contender.words[1:])
         spec = replace(self._frame, id=f"b{batch}", command=words)
         (outcome,) = self._worker.execute(spec, timeout_s=LONGEST_SILENCE_S)
@@ -95,14 +95,14 @@ class Launches:
         """
         status = outcome.status
         if status is RunStatus.LAUNCHER_FAILED and (hint := _shell_hint(contender)) is not None:
-            message = f"`{contender.words[0]}` was not executed: {outcome.message}"
+            message = f"cannot run `{contender.words[0]}`: {outcome.message}"
             raise RunError(message, hint=hint, code="run.not-executed")
         require_started([outcome], contender.words[0], self._terms.isolation)
         if status.is_failure and not (status.is_own_failure and self._terms.ignores_failure):
             raise self._failed(contender, outcome)
         metric = self._terms.metric
         if outcome.value(metric.quantity) is None:
-            message = f"{metric.words} cannot be measured here: {outcome.missing(metric.quantity)}"
+            message = f"cannot measure {metric.words} here: {outcome.missing(metric.quantity)}"
             raise CapabilityError(message, hint="steelyard doctor", code="capability.metric")
 
     def _failed(self, contender: Contender, outcome: RunOutcome) -> RunError:
@@ -132,10 +132,10 @@ def _shell_hint(contender: Contender) -> str | None:
     if found is None:
         return None
     if not found.endswith("="):
-        return f"`{found}` is understood by a shell alone: `--shell` executes the command by one"
+        return f"only a shell understands `{found}`: `--shell` runs the command in one"
     given = f"{found}{contender.text.strip().removeprefix(found).split(' ')[0]}"
     return (
-        f"`{found}` sets a variable in a shell: `--shell` executes the command by one, "
+        f"`{found}` sets a variable in a shell: `--shell` runs the command in one, "
         f"`--environment {given}` sets it for all commands"
     )
 
@@ -160,7 +160,7 @@ def _last_lines(text: str) -> str:
 
 
 def execute_line(line: str | None, option: str) -> None:
-    """Execute a line of ``--setup``, ``--prepare``, ``--conclude`` or ``--cleanup`` by a shell.
+    """Run a line of ``--setup``, ``--prepare``, ``--conclude`` or ``--cleanup`` by a shell.
 
     Raises
     ------
@@ -175,4 +175,4 @@ def execute_line(line: str | None, option: str) -> None:
         how = f"exit code {done.returncode}" if done.returncode > 0 else f"signal {-done.returncode}"
         said = _last_lines((done.stderr or done.stdout).decode(errors="replace"))
         message = f"`{option} {shlex.quote(line)}` failed with {how}" + (f": {said}" if said else "")
-        raise RunError(message, hint="repair the line; it is executed by `sh -c`", code="run.prepare")
+        raise RunError(message, hint="repair the line; it is run by `sh -c`", code="run.prepare")

@@ -55,7 +55,7 @@ class BudgetClock:
 
 
 class Measuring:
-    """Executes a plan block by block; a block holds each command of an open comparison once.
+    """Runs a plan block by block; a block holds each command of an open comparison once.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Measuring:
     terms : Terms
         How it is measured and what is promised.
     launches : Launches
-        Executes a run.
+        Launches a run.
     recorder : Recorder
         Keeps it.
     clock : BudgetClock or None

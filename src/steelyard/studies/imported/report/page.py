@@ -109,7 +109,7 @@ def _counted(findings: Sequence[Finding]) -> str:
 
 def _sections(findings: FindingSet, provenance: Provenance | None) -> Iterator[Section]:
     blocks: tuple[Block | None, ...] = (location_table(findings), cell_table(findings))
-    yield _section("cells", "Every sample", "Where it lies, how it scatters, how its series runs.", blocks)
+    yield _section("cells", "Every sample", "Location, spread and course of each series.", blocks)
     if findings.of("comparison"):
         lead = "Each alternative against the first; p-values are corrected within a factor and metric."
         said = Prose(PHRASING.say_all(findings.of("comparison")[:MOST_SENTENCES]), is_list=True)

@@ -75,7 +75,9 @@ def cell_table(findings: FindingSet) -> Table | None:
             "worst class of the series that are long enough to classify",
         ),
         number("lag-1", _plain("lag_1"), "autocorrelation of neighbours inside a series"),
-        number("effective size", _plain("effective_size"), "values an independent series would need"),
+        number(
+            "effective size", _plain("effective_size"), "size of an independent series of equal precision"
+        ),
         text("modes", word("modes"), "dip test at 1 %; a hint to look at the values"),
         number("outliers", count("outliers"), "beyond 10 MAD of the median; labelled, kept"),
     )

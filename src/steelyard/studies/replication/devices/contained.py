@@ -65,7 +65,7 @@ class ContainedGround(Ground):
         self._container = Container(folder, device, (), network)
 
     def open(self) -> None:
-        """Start the container, and wait until it executes."""
+        """Start the container, and wait until it runs."""
         require_cpus(self._device)
         self._folders.make()
         for name, text in (("passwd", ACCOUNTS), ("group", GROUPS), ("hosts", HOSTS)):
@@ -89,7 +89,7 @@ class ContainedGround(Ground):
         self._folders.remove()
 
     def enter(self, words: Sequence[str], account: Account | None = None) -> list[str]:
-        """Execute in the container; its rights to change the account are the engine's default ones."""
+        """Run in the container; its rights to change the account are the engine's default ones."""
         command = self._runtime.enter(self._container)
         return [*command, *as_account(account), *words]
 
@@ -162,7 +162,7 @@ def release(process: subprocess.Popen[bytes]) -> None:
 
 
 def wait_for_container(ground: Ground, name: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait until a container executes programs.
+    """Wait until a container runs programs.
 
     Raises
     ------
@@ -174,6 +174,6 @@ def wait_for_container(ground: Ground, name: str, process: subprocess.Popen[byte
         if process.poll() is not None or time.monotonic() > deadline:
             lines = log.read_text(errors="replace").strip().splitlines()
             words = lines[-1] if lines else "it did not start in time"
-            message = f"a container by `{name}` cannot be started: {words}"
+            message = f"cannot start a container by `{name}`: {words}"
             raise CapabilityError(message, hint="steelyard doctor", code="capability.container")
         time.sleep(0.02)

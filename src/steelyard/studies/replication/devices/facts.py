@@ -1,4 +1,4 @@
-"""What is known of a device, read where its programs are executed."""
+"""What is known of a device, read where its programs are run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def device_facts(device: Device, ground: Ground) -> dict[str, Any]:
     Parameters
     ----------
     device : Device
-        As the file of devices states it.
+        As the device file states it.
     ground : Ground
         Open.
     """

@@ -1,7 +1,7 @@
 """A place of a role: one program of an experiment on one device, natively or in a container.
 
 An experiment asks a place for everything it needs, and never looks at the device itself, so that the same
-experiment is executed natively, in a container and on another host::
+experiment is run natively, in a container and on another host::
 
     with place_of(asked, "app") as place:
         place.put(jar, "app.jar")
@@ -102,7 +102,7 @@ class Place(ABC):
         environment : Mapping or None
             Added to a small fixed environment.
         user : str
-            Account that executes it; empty: the place's own. A database refuses to be executed by root.
+            Account that runs it; empty: the place's own. A database refuses to be run by root.
         """
 
     @property

@@ -149,7 +149,7 @@ def make_limits(device: Device, key: str, root: Path = Path("/")) -> Limits:
 def _try_places(places: Sequence[Path], wanted: tuple[str, str, Device, Hierarchy], made: Limits) -> str:
     """Make a group at the first place where its limit can be written; give why there is none, or nothing."""
     key, controller, device, where = wanted
-    reason = "no group can be made"
+    reason = "cannot create a group"
     for place in places:
         group = place / key
         try:

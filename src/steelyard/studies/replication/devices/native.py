@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SHARED: Final = Path("/dev/shm")  # noqa: S108 - the memory file system of the host, not a temporary file
 FALLBACK_USER: Final = "nobody"
-"""Who executes what root may not, where the account asked for is unknown."""
+"""Who runs what root may not, where the account asked for is unknown."""
 
 
 class HostFolders:
@@ -62,8 +62,8 @@ class HostFolders:
                 folder.parent.chmod(0o711)
                 folder.mkdir()
             except OSError as error:
-                message = f"the folder `{folder}` cannot be made: {error.strerror}"
-                hint = "state a storage folder you may write to in the file of devices"
+                message = f"cannot create the folder `{folder}`: {error.strerror}"
+                hint = "state a storage folder you may write to in the device file"
                 raise RunError(message, hint=hint, code="run.place") from error
         if self.stored != self._on_storage:
             self.stored.mkdir()
@@ -85,7 +85,7 @@ class HostFolders:
             else:
                 shutil.copy2(source, target)
         except (OSError, shutil.Error) as error:
-            message = f"`{source}` cannot be copied to the place of a role: {error}"
+            message = f"cannot copy `{source}` to the place of a role: {error}"
             raise RunError(message, code="run.place") from error
 
     def get(self, name: str, target: Path) -> None:
@@ -133,7 +133,7 @@ class NativeGround(Ground):
         self._folders.remove()
 
     def enter(self, words: Sequence[str], account: Account | None = None) -> list[str]:
-        """Execute as a process that ends with this thread, in the groups and on the CPUs of the device."""
+        """Run as a process that ends with this thread, in the groups and on the CPUs of the device."""
         groups = [f"{group}/cgroup.procs" for group in self._limits.groups]
         command = ["sh", "-c", JOIN, "sh", str(len(groups)), *groups] if groups else []
         command += ["setpriv", "--pdeathsig", "KILL"]
@@ -144,7 +144,7 @@ class NativeGround(Ground):
         return [*command, *words]
 
     def enter_aside(self, words: Sequence[str]) -> list[str]:
-        """Execute without limits."""
+        """Run without limits."""
         return list(words)
 
     def account(self, user: str) -> Account | None:
@@ -187,10 +187,10 @@ def require_cpus(device: Device) -> None:
     absent = [cpu for cpu in device.cpus or () if cpu not in usable]
     if absent:
         message = (
-            f"device `{device.name}` has CPUs {absent}, which cannot be used on this host; "
+            f"device `{device.name}` has CPUs {absent}, which are not usable on this host; "
             f"usable: {sorted(usable)}"
         )
-        raise CapabilityError(message, hint="change `cpus` in the file of devices", code="capability.cpus")
+        raise CapabilityError(message, hint="change `cpus` in the device file", code="capability.cpus")
 
 
 def host_account(user: str) -> Account | None:

@@ -29,7 +29,7 @@ def artefacts_folder() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Who executes a program: name, user and group by number."""
+    """Who runs a program: name, user and group by number."""
 
     name: str
     user_id: int
@@ -37,14 +37,14 @@ class Account:
 
 
 def as_account(account: Account | None) -> list[str]:
-    """Give the words in front of a command that is executed by an account; none for ``None``."""
+    """Give the words in front of a command that is run by an account; none for ``None``."""
     if account is None:
         return []
     return ["setpriv", f"--reuid={account.user_id}", f"--regid={account.group_id}", "--clear-groups"]
 
 
 class Ground(ABC):
-    """One way of executing programs; `open` makes what it needs, `close` removes it."""
+    """One way of running programs; `open` makes what it needs, `close` removes it."""
 
     own: str = ""
     """The role's own folder as its programs see it."""
@@ -65,7 +65,7 @@ class Ground(ABC):
 
     @abstractmethod
     def enter(self, words: Sequence[str], account: Account | None = None) -> list[str]:
-        """Give the command of this host that executes words there.
+        """Give the command of this host that runs words there.
 
         Parameters
         ----------
@@ -76,15 +76,15 @@ class Ground(ABC):
         """
 
     def enter_aside(self, words: Sequence[str]) -> list[str]:
-        """Give the command that executes words there outside the device's limits: to look and to tidy up."""
+        """Give the command that runs words there outside the device's limits: to look and to tidy up."""
         return self.enter(words)
 
     def aside(self, words: Sequence[str], *, timeout_s: float = PATIENCE_S) -> Attempt:
-        """Execute a short command there, outside the device's limits."""
+        """Run a short command there, outside the device's limits."""
         return attempt(self.enter_aside(words), timeout_s=timeout_s)
 
     def require(self, words: Sequence[str], *, timeout_s: float = PATIENCE_S) -> str:
-        """Execute a short command there that must succeed, and give what it says.
+        """Run a short command there that must succeed, and give what it says.
 
         Raises
         ------
@@ -115,7 +115,7 @@ class Ground(ABC):
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:
-        """Give what this way of executing adds to what is known of the device."""
+        """Give what this way of running adds to what is known of the device."""
 
 
 def spawn(command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
@@ -132,5 +132,5 @@ def spawn(command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
             )
     except OSError as error:
-        message = f"`{command[0]}` cannot be started: {error.strerror}"
+        message = f"cannot start `{command[0]}`: {error.strerror}"
         raise RunError(message, hint="steelyard doctor", code="run.place") from error

@@ -152,14 +152,14 @@ class RemoteGround(Ground):
         self._keeper = None
 
     def enter(self, words: Sequence[str], account: Account | None = None) -> list[str]:
-        """Execute there, on the CPUs of the device."""
+        """Run there, on the CPUs of the device."""
         command = list(words)
         if self._device.cpus is not None:
             command = ["taskset", "--cpu-list", ",".join(map(str, self._device.cpus)), *command]
         return ["setpriv", "--pdeathsig", "KILL", *self.enter_aside([*as_account(account), *command])]
 
     def enter_aside(self, words: Sequence[str]) -> list[str]:
-        """Execute there."""
+        """Run there."""
         return self._ssh("no", ["sh", "-c", PLAIN_STATUS, "sh", *words])
 
     def account(self, user: str) -> Account | None:
@@ -200,8 +200,8 @@ class RemoteGround(Ground):
             _, said = unpacking.communicate()
         if unpacking.returncode != 0 or reason:
             words = (said.decode(errors="replace").strip().splitlines() or [reason])[-1]
-            message = f"`{source}` cannot be sent to device `{self._device.name}`: {words}"
-            raise RunError(message, hint="is there room, and `tar`?", code="run.place")
+            message = f"cannot send `{source}` to device `{self._device.name}`: {words}"
+            raise RunError(message, hint="check for free space and `tar` there", code="run.place")
 
     def get(self, name: str, target: Path) -> None:
         """Fetch."""
@@ -236,8 +236,8 @@ class RemoteGround(Ground):
     def _refused(self, said: str, port: str) -> Exception:
         if self._keeper is not None and self._keeper.returncode not in {0, 255}:
             words = (said.strip().splitlines() or ["no reason was given"])[-1]
-            message = f"the folders of a role cannot be made on device `{self._device.name}`: {words}"
-            hint = "state a storage folder you may write to there in the file of devices"
+            message = f"cannot create the folders of a role on device `{self._device.name}`: {words}"
+            hint = "state a storage folder you may write to there in the device file"
             return RunError(message, hint=hint, code="run.place")
         return login_refused(self._host, said, port)
 
@@ -269,11 +269,11 @@ def send_artefacts(ground: RemoteGround, machine: str) -> tuple[str, list[str]]:
     if there and looked[0] == "built":
         return f"built there, {_named(there)}", []
     if not source.is_dir():
-        return "none", ["nothing was built here that could be brought: make deps-replication"]
+        return "none", ["nothing was built here that could be copied: make deps-replication"]
     own = os.uname().machine
     left_out = OF_MACHINE if machine != own else ()
     missing = [
-        f"`{name}` is built for {own} and not brought to {machine}: make deps-replication there"
+        f"`{name}` is built for {own} and cannot be copied to {machine}: make deps-replication there"
         for name in left_out
         if (source / name).exists()
     ]

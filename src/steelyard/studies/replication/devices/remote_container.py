@@ -135,7 +135,7 @@ class RemoteContainer(Ground):
         self._host.close()
 
     def enter(self, words: Sequence[str], account: Account | None = None) -> list[str]:
-        """Execute in the container."""
+        """Run in the container."""
         assert self._runtime is not None  # noqa: S101 - set by `open`
         inside = [*self._runtime.enter(self._container), *as_account(account), *words]
         return ["setpriv", "--pdeathsig", "KILL", *self._host.enter_aside(inside)]

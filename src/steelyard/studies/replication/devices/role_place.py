@@ -82,7 +82,7 @@ class RolePlace(Place):
     device : Device
         Which device.
     ground_in : callable
-        Gives how its programs are executed, for a private folder whose name marks all that is made.
+        Gives how its programs are run, for a private folder whose name marks all that is made.
     address_of : callable
         Gives the address under which the other roles reach it.
     """
@@ -214,7 +214,7 @@ class RolePlace(Place):
         known = {"PATH": SEARCH_PATH, "HOME": self._ground.own, "TMPDIR": self._ground.own, "LANG": "C.UTF-8"}
         for one in added:
             if VARIABLE.fullmatch(one) is None:
-                message = f"`{one}` is no name of an environment variable"
+                message = f"`{one}` is not a name of an environment variable"
                 raise RunError(message, hint="letters, digits and `_`, not a digit first", code="run.place")
         lines = [f"export {key}={shlex.quote(value)}\n" for key, value in {**known, **added}.items()]
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".environment") as file:

@@ -84,7 +84,7 @@ def _own_address(there: str) -> str:
         try:
             probe.connect((there, 9))
         except OSError as error:
-            message = f"this host has no way to `{there}`: {error.strerror}"
+            message = f"this host has no route to `{there}`: {error.strerror}"
             raise CapabilityError(message, hint="ip route", code="capability.host") from error
         return str(probe.getsockname()[0])
 
@@ -101,5 +101,5 @@ def _storage(device: Device, name: str | None) -> str:
         return next(iter(device.storages.values()))
     if name not in device.storages:
         message = f"device `{device.name}` has no storage `{name}`; it has {', '.join(device.storages)}"
-        raise DataError(message, hint="state it in the file of devices", code="experiment.storage")
+        raise DataError(message, hint="state it in the device file", code="experiment.storage")
     return device.storages[name]

@@ -1,4 +1,4 @@
-"""Container technologies as a role uses them: one container per role, in which its programs are executed.
+"""Container technologies as a role uses them: one container per role, in which its programs are run.
 
 The first process of a container ends when its standard input is closed. The container's client holds the
 other end, and is a child of the conductor: however that ends, the container ends with it.
@@ -99,7 +99,7 @@ class Runtime(ABC):
 
     @abstractmethod
     def enter(self, container: Container) -> list[str]:
-        """Give the words in front of a command that is executed in the container."""
+        """Give the words in front of a command that is run in the container."""
 
     @abstractmethod
     def first_process(self, container: Container) -> int | None:
@@ -321,7 +321,7 @@ def runtime_of(technology: str, engines: Mapping[str, Mapping[str, Any]]) -> Run
         return PodmanRuntime()
     if technology in {"crun", "runc"}:
         return BareRuntime(Crun() if technology == "crun" else Runc())
-    message = f"there is no container technology `{technology}` for roles; known: {', '.join(TECHNOLOGIES)}"
+    message = f"`{technology}` is not a container technology for roles; known: {', '.join(TECHNOLOGIES)}"
     raise CapabilityError(message, hint="name one of them", code="capability.container")
 
 

@@ -1,4 +1,4 @@
-"""What is executed by ``sh`` wherever a role lives: here, in a container, on another host.
+"""What is run by ``sh`` wherever a role lives: here, in a container, on another host.
 
 A program's first act is to write down which process it is, so that it can be found again from outside
 whatever stands in between (an engine's client, ssh).
@@ -17,7 +17,7 @@ while [ "$count" -gt 0 ]; do
 done
 exec "$@"
 """
-"""Enters control groups before it executes a command."""
+"""Enters control groups before it runs a command."""
 
 START: Final = """
 # sh -c START sh RECORD FOLDER COMMAND...

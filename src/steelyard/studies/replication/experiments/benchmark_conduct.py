@@ -1,4 +1,4 @@
-"""Executes a benchmark of the user's own: deploy and start every role, load, read results, judge."""
+"""Runs a benchmark of the user's own: deploy and start every role, load, read results, judge."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ PASSED_ON: Final[tuple[str, ...]] = (
 
 
 def conduct_own(run: Conducted) -> None:
-    """Execute the benchmark that the parameters of a run describe.
+    """Run the benchmark that the parameters of a run describe.
 
     Raises
     ------
@@ -115,7 +115,7 @@ class _Words:
         for name in files:
             source = Path(name).expanduser()
             if not source.exists():
-                message = f"`own_benchmark` names `{name}`, which is not there"
+                message = f"`own_benchmark` names `{name}`, which does not exist"
                 raise DataError(message, hint="give its full path on this host", code="experiment.benchmark")
             self.places[role].put(source, source.name)
 
@@ -222,10 +222,12 @@ def _keep(run: Conducted, measured: Measured, begin_ns: int) -> None:
     run.says("reached", numbers)
     requests = measured.requests
     if requests is None:
-        run.missing("the results are a summary: there are no single requests")
+        run.missing("the results are a summary without single requests")
         return
     if requests.begin_ns is None:
-        run.missing("the results do not say when requests were due (`begin`): there is no table of requests")
+        run.missing(
+            "the results do not say when requests were due (`begin`), so there is no table of requests"
+        )
         return
     order = np.argsort(requests.begin_ns, kind="stable")
     intended_ns = requests.begin_ns[order] + begin_ns

@@ -94,7 +94,7 @@ def read_results(path: Path, results: Results, seconds: float) -> Measured:
         text = path.read_text(encoding="utf-8")
         rows = _csv_rows(text) if results.format == "csv" else _json_rows(text)
     except (OSError, ValueError, csv.Error) as error:
-        message = f"the results `{results.file}` cannot be read as {results.format}: {error}"
+        message = f"cannot read the results `{results.file}` as {results.format}: {error}"
         raise DataError(message, hint=HINT, code="experiment.benchmark") from error
     if not rows:
         message = f"the results `{results.file}` are empty"

@@ -98,7 +98,7 @@ def call_program(
         What the run asks for: `calls` in all, `warm_up_calls` of them, `depth`, `method_ns`, `jvm_options`,
         `app_options`, `cpus`, `nice`.
     place : Place
-        Where it is executed.
+        Where it is run.
     agents : sequence of str
         Names of the files of the Java agents that were fetched.
     of_causes : bool
@@ -110,7 +110,7 @@ def call_program(
         If there is no such configuration.
     """
     if configuration not in CONFIGURATIONS:
-        message = f"there is no configuration `{configuration}`; known: {', '.join(CONFIGURATIONS)}"
+        message = f"unknown configuration `{configuration}`; known: {', '.join(CONFIGURATIONS)}"
         raise DataError(message, code="experiment.configuration")
     framework, _, probe = configuration.removeprefix("python-").rpartition("-")
     is_java = "python" not in configuration
@@ -186,7 +186,7 @@ def _probe_options(framework: str, probe: str, place: Place, agents: Sequence[st
     name = "kieker" if framework == "kieker" else "opentelemetry"
     agent = next((each for each in agents if each.startswith(name)), None)
     if agent is None:
-        message = f"there is no agent of {name} among what was fetched"
+        message = f"no agent of {name} was fetched"
         raise DataError(message, hint="make deps-replication", code="experiment.agent")
     properties = _kieker(probe, place) if framework == "kieker" else _opentelemetry(probe)
     attached = f"-javaagent:{place.artefacts}/benchmarks/agents/{agent}"

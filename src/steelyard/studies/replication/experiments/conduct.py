@@ -169,11 +169,11 @@ def read_asked(folder: Path) -> dict[str, Any]:
         If it is missing, damaged, or not of this version's format.
     """
     path = folder / EXPERIMENT_FILE
-    hint = "`steelyard run replication` lays it there"
+    hint = "`steelyard run replication` writes it"
     try:
         asked = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        message = f"`{path}` cannot be read: {getattr(error, 'strerror', None) or error}"
+        message = f"cannot read `{path}`: {getattr(error, 'strerror', None) or error}"
         raise DataError(message, hint=hint, code="experiment.file") from error
     found = asked.get("format") if isinstance(asked, dict) else None
     if found != FORMAT:
@@ -214,7 +214,7 @@ def conduct(folder: Path) -> str:
 
 def _experiment(name: str) -> Any:
     if name not in MODULES:
-        message = f"there is no experiment `{name}`; known: {', '.join(MODULES)}"
+        message = f"unknown experiment `{name}`; known: {', '.join(MODULES)}"
         raise DataError(message, code="experiment.name")
     module = f"{__package__}.{MODULES[name]}"
     if find_spec(module) is None:

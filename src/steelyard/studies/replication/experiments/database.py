@@ -55,7 +55,7 @@ if [ "$(id -u)" = 0 ]; then
   $as $pass true 2>/dev/null && as="$as $pass"
 fi
 """
-"""PostgreSQL refuses to be executed by root."""
+"""PostgreSQL refuses to be run by root."""
 
 _INITDB: Final = (
     _AS_USER
@@ -129,7 +129,7 @@ def private_database(run: Conducted, place: Place) -> Iterator[Database]:
         message = "PostgreSQL is not installed on the device of the database"
         raise CapabilityError(message, hint=REPAIR, code="capability.replication")
     if status != 0:
-        message = f"no database could be made: {last_line(log)}"
+        message = f"cannot create a database: {last_line(log)}"
         raise RunError(message, hint=f"read `{log.name}`", code="run.database")
     made_ns = time.monotonic_ns()
     process, port = _listening(place, log, data, sockets)

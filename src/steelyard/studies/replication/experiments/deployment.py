@@ -32,7 +32,7 @@ ARTEFACT: Final = "service"
 DATABASE: Final = "database"
 DRIVER: Final = "driver"
 WEB: Final = ("web", "service")
-"""Names of the role that executes the service."""
+"""Names of the role that runs the service."""
 READY: Final = "steelyard ready "
 GC_LOG: Final = "gc.log"
 START_LIMIT_S: Final = 300.0

@@ -39,7 +39,7 @@ GRACE: Final = 0.05
 
 
 def conduct(run: Conducted) -> None:
-    """Execute the stand-in, or the benchmark that the study file describes.
+    """Run the stand-in, or the benchmark that the study file describes.
 
     Raises
     ------

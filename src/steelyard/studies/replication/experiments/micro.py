@@ -55,7 +55,7 @@ STORED: Final[dict[str, tuple[str, ...]]] = {
 
 
 def conduct(run: Conducted) -> None:
-    """Execute one fork of JMH, and keep its result file as it is."""
+    """Run one fork of JMH, and keep its result file as it is."""
     configuration = str(run.asked["configuration"]["name"])
     run.artefact("benchmarks/benchmarks.jar")
     with run.place(ROLE) as place:
@@ -82,7 +82,7 @@ def jmh_command(configuration: str, parameters: Mapping[str, Any], place: Place)
     parameters : Mapping
         `warm_up_iterations`, `iterations`, `iteration_ms`; perhaps `jvm_options`, for the measuring machine.
     place : Place
-        Where it is executed.
+        Where it is run.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def jmh_command(configuration: str, parameters: Mapping[str, Any], place: Place)
         If there is no such configuration.
     """
     if configuration not in BENCHMARKS:
-        message = f"there is no configuration `{configuration}`; known: {', '.join(BENCHMARKS)}"
+        message = f"unknown configuration `{configuration}`; known: {', '.join(BENCHMARKS)}"
         raise DataError(message, code="experiment.configuration")
     benchmark, options = BENCHMARKS[configuration]
     options = (*options, *parameters.get("jvm_options", ()))

@@ -53,7 +53,7 @@ find "$1" -type f -exec cat {} + | wc -c"""
 
 
 def conduct(run: Conducted) -> None:
-    """Execute one loop of calls, and keep the calls, the pauses of the run time system and what was said."""
+    """Run one loop of calls, and keep the calls, the pauses of the run time system and what was said."""
     with run.place(ROLE) as place:
         program = _program(run, place)
         run.says("command", list(program.command))
@@ -149,7 +149,7 @@ def _keep_calls(target: Path, place: Place, raw: Path, calls: int) -> None:
 
 
 def _software(run: Conducted, program: CallProgram, about: dict[str, Any]) -> dict[str, str]:
-    """Give the versions of what was executed."""
+    """Give the versions of what was run."""
     software = {str(about["language"]): str(about["runtime"])}
     if program.framework == "opentelemetry-python":
         software["opentelemetry-sdk"] = str(about["opentelemetry"])

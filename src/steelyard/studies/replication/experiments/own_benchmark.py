@@ -22,7 +22,7 @@ PER_SECOND: Final = {"ns": 1e9, "us": 1e6, "ms": 1e3, "s": 1.0}
 
 
 class RoleCommands(BaseModel):
-    """What is executed at the place of one role before the load.
+    """What is run at the place of one role before the load.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class RoleCommands(BaseModel):
         try:
             re.compile(text)
         except re.error as error:
-            message = f"`{text}` is no regular expression: {error}"
+            message = f"`{text}` is not a regular expression: {error}"
             raise ValueError(message) from error
         return text
 
@@ -63,7 +63,7 @@ class RoleCommands(BaseModel):
     @classmethod
     def _is_http(cls, text: str) -> str:
         if text and not text.startswith("http://"):
-            message = f"`{text}` is no address; allowed: `http://HOST:PORT/PATH`"
+            message = f"`{text}` is not an address; allowed: `http://HOST:PORT/PATH`"
             raise ValueError(message)
         return text
 
@@ -137,7 +137,7 @@ class OwnBenchmark(BaseModel):
     Parameters
     ----------
     command : tuple of str
-        The load: executed at the place of the role `driver` once all roles are ready; it ends by itself.
+        The load: run at the place of the role `driver` once all roles are ready; it ends by itself.
     settings : dict
         Environment of every command.
     files : tuple of str
@@ -185,10 +185,10 @@ def read_benchmark(parameters: Mapping[str, Any]) -> OwnBenchmark:
             f"  `own_benchmark.{'.'.join(map(str, one['loc']))}`: {one['msg'].removeprefix('Value error, ')}"
             for one in error.errors()
         ]
-        message = "the benchmark is not described well:\n" + "\n".join(problems)
+        message = "the description of the benchmark is wrong:\n" + "\n".join(problems)
         raise StudyFileError(message, hint=f"the keys are in {PAGE}", code="study-file.benchmark") from error
     if not benchmark.command:
-        message = "`own_benchmark.command` is missing: the command that puts the benchmark under load"
+        message = "`own_benchmark.command` is missing: the command that applies the load"
         raise StudyFileError(message, hint=f"the keys are in {PAGE}", code="study-file.benchmark")
     return benchmark
 

@@ -1,4 +1,4 @@
-"""Executes a program at a place to its end."""
+"""Runs a program at a place to its end."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def execute(run: Conducted, role: str, place: Place, command: Sequence[str]) -> 
         message = f"the program of role `{role}` ended with status {status}: {said}"
         raise RunError(message, hint=f"read `{log}`", code="run.program")
     if _NO_PRIORITY in end:
-        run.missing(f"the priority of role `{role}` could not be raised: only root may do so")
+        run.missing(f"cannot raise the priority of role `{role}`: only root may do so")
 
 
 def _end(log: Path) -> str:

@@ -1,4 +1,4 @@
-"""Watch threads and the host while an experiment's program is executed.
+"""Watch threads and the host while an experiment's program is run.
 
 ``steelyard-watch`` does it, from this host: a program in a container here is watched as any other, a program
 on another device is not.
@@ -179,11 +179,11 @@ def _read_watch(path: Path) -> dict[str, Any]:
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        message = f"`{path.name}` cannot be read: {getattr(error, 'strerror', None) or error}"
+        message = f"cannot read `{path.name}`: {getattr(error, 'strerror', None) or error}"
         raise DataError(message, hint=hint, code="experiment.watch") from error
     if not isinstance(said, dict) or said.get("format") != WATCH_FORMAT:
         message = f"`{path.name}` is not of the format `{WATCH_FORMAT}`"
-        raise DataError(message, hint="`make setup` builds the watcher anew", code="experiment.watch")
+        raise DataError(message, hint="`make setup` rebuilds the watcher", code="experiment.watch")
     return said
 
 
@@ -192,7 +192,7 @@ def _rows(path: Path, kind: np.dtype[Any]) -> NDArray[Any]:
     try:
         return np.fromfile(path, dtype=kind, count=path.stat().st_size // kind.itemsize)
     except OSError as error:
-        message = f"`{path.name}` cannot be read: {error.strerror}"
+        message = f"cannot read `{path.name}`: {error.strerror}"
         raise RunError(message, hint="repeat the run", code="run.watch") from error
 
 

@@ -95,7 +95,7 @@ def broken_findings(
 
 
 def availability_findings(plan: Plan) -> Iterator[Finding]:
-    """Say of every cell that cannot be executed here why; what does not work has no numbers."""
+    """Say of every cell that cannot be run here why; what does not work has no numbers."""
     for cell in plan.cells:
         if not plan.is_twin(cell.number) and cell.missing is not None:
             yield finding("availability", dict(cell.levels), "unavailable", facts={"reason": cell.missing})
@@ -160,7 +160,7 @@ def _storages(run: RecordedRun) -> Iterator[tuple[str, str]]:
 
 
 def _limits(run: RecordedRun, name: str) -> Iterator[str]:
-    """Give the limits that the file of devices states of a device."""
+    """Give the limits that the device file states of a device."""
     devices = {} if run.run is None else run.run.asked.get("devices") or {}
     described = devices.get(name)
     if not isinstance(described, dict):

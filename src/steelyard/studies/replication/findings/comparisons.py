@@ -259,7 +259,7 @@ def device_findings(cells: Mapping[Key, CellRuns], margins: Mapping[str, Margin]
 
 
 def _scatter(cells: list[CellRuns], technology: str, metric: str, margin: Margin) -> Finding | None:
-    """Say how far devices differ; a new device is held against the middle of those measured."""
+    """Say how far devices differ; a new device is compared with the middle of those measured."""
     runs = [np.array(values) for cell in cells if (values := cell.values("", metric))]
     found = device_scatter(runs, margin.level)
     if found is None:

@@ -1,7 +1,7 @@
-"""E1: what of an operation is the harness's own, held against a benchmark that does nothing.
+"""E1: what of an operation is the harness's own, compared with a benchmark that does nothing.
 
 A benchmark of two thousand million operations a second may say how fast the harness is, and nothing of what
-it calls. Only what is translated as the empty benchmark is held against it.
+it calls. Only what is translated as the empty benchmark is compared with it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """E2: what monitoring costs per call, and what our own recording of every call costs.
 
-A loop whose calls are timed and kept one by one (``none-baseline``) is held against one of which only the
-whole is timed (``none-unrecorded``). What a framework adds is held against the former, in which the cost of
+A loop whose calls are timed and kept one by one (``none-baseline``) is compared with one of which only the
+whole is timed (``none-unrecorded``). What a framework adds is compared with the former, in which the cost of
 recording is already.
 """
 
@@ -31,7 +31,7 @@ WORKING: Final = ("collecting", "writing")
 
 ALL_KEPT_PERCENT: Final = 99.9
 """Share of its records from which a framework counts as one that keeps them; below, its cost is not that of
-keeping every record, and it is held against nothing."""
+keeping every record, and it is compared with nothing."""
 LOSES: Final = "loses records"
 
 NO_FRAMEWORK: Final = {"java": "none", "python": "python-none"}

@@ -1,6 +1,6 @@
 """Which runs of a plan are still wanted: those of comparisons that are open, within the budget of time.
 
-The plan holds more blocks than are needed. The first `FEWEST_BLOCKS` are executed whole; then each comparison
+The plan holds more blocks than are needed. The first `FEWEST_BLOCKS` are run whole; then each comparison
 is looked at now and then, by the procedure of `steelyard compare`, and from there on a block holds the cells
 of open comparisons only. When it was looked at, and how much of the budget was over, is kept in
 ``looks.json``: with the runs, all that the verdicts are computed from.
@@ -128,7 +128,7 @@ class UntilDecided:
         return max(self._extent.budget_s - self.elapsed_s, 0.0) if self._looks else float("inf")
 
     def wants(self, batch: Batch) -> bool:
-        """Tell whether a batch is to be executed; they are asked for in the order of the plan."""
+        """Tell whether a batch is to be run; they are asked for in the order of the plan."""
         self._note_time()
         if batch.block > self._block:
             self._block = batch.block
@@ -148,7 +148,7 @@ class UntilDecided:
             self._running = None
 
     def _judge(self, blocks: int) -> None:
-        """Look at the comparisons if it is time to, and keep the look before anything more is executed."""
+        """Look at the comparisons if it is time to, and keep the look before anything more is run."""
         if blocks < FEWEST_BLOCKS:
             return
         next_block_s = sum(

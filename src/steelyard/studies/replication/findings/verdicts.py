@@ -134,18 +134,18 @@ def _judged(look: Look, design: Design) -> Judged:
 
 
 def _why(look: Look, limits: tuple[float, float]) -> str:
-    """Say what the interval leaves open, and how many more runs would probably settle it."""
+    """Say what the interval leaves open, and how many more runs would probably decide it."""
     if limits[0] > 0 or limits[1] < 0:
-        why = "surely a difference, but the interval reaches over the margin"
+        why = "certainly a difference, but the interval reaches across the margin"
     else:
-        why = "the interval reaches over the margin and over no difference"
+        why = "the interval extends beyond the margin and includes no difference"
     further = look.further_blocks
     if look.is_settled:
-        return "surely a difference, its interval is narrow, and the limit of the margin lies within it"
+        return "certainly a difference, but the limit of the margin lies within its narrow interval"
     if further is None:
-        return f"{why}; no reasonable number of runs settles it at this spread"
+        return f"{why}; no reasonable number of runs would decide it at this spread"
     noun = "run" if further == 1 else "runs"
-    return f"{why}; about {further} more {noun} a side would probably settle it"
+    return f"{why}; about {further} more {noun} a side would probably decide it"
 
 
 def _log(ratio: float) -> float:

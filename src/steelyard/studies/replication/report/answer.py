@@ -56,7 +56,7 @@ def _of_question(findings: FindingSet, question: str) -> Statement | None:
     chosen = answers(findings, question)
     head = f"{SHORT[question]} ({question}): "
     if not chosen:
-        return plain(f"{head}no experiment of this result asks it.")
+        return plain(f"{head}no experiment of this result answers it.")
     parts: list[str | tuple[Part, ...]] = [head]
     for place, each in enumerate(chosen):
         parts += ["; " if place else "", fill(PHRASING.template(each), each)]
@@ -82,7 +82,7 @@ def _card(finding: Finding) -> Card:
     largest = finding.estimates.get("largest")
     if finding.subject["question"] == "RQ3":
         title = str(facts["removed_by"] or facts["cause"] or finding.subject["setting"])
-        note = f"with the spikes comes {facts['cause']}" if facts["cause"] else ""
+        note = f"the spikes coincide with {facts['cause']}" if facts["cause"] else ""
     else:
         title = str(facts["kind"])
         note = f"{facts['equivalent']} of {facts['comparisons']} equivalent" if facts["comparisons"] else ""

@@ -122,7 +122,7 @@ def difference_figure(shown: Shown, name: str, effects: Sequence[str]) -> Figure
         id=f"differences_{name}",
         title=f"{_DIFFERENCES[name]}{played}",
         caption="How to read it: the green band is the margin of equivalence. A line is the interval of a "
-        "difference; what lies outside the band with the whole of it is different. Equivalence is judged by "
+        "difference; one that lies wholly outside the band is a difference. Equivalence is judged by "
         "the interval of two one-sided tests, which is a little narrower; anything else is undecided. "
         "Throughput is better to the right, response time to the left."
         + (" The axis is logarithmic beyond 10 % on either side." if is_wide_axis else ""),
@@ -155,11 +155,11 @@ def cost_figure(shown: Shown) -> Figure | None:
     kinds = list(dict.fromkeys(str(row["kind"]) for row in rows))
     return Figure(
         id="costs",
-        title="What watching costs per call",
+        title="What monitoring costs per call",
         caption="How to read it: the bar is the mean response time with a probe less that without one; the "
         "line is its 95 % interval over launches. Our own recording is the time of a loop whose calls are "
         "kept less that of a loop of which only the whole is timed. What loses records is drawn in grey and "
-        "last: its bar is not the cost of keeping every record, and no other one is held against it.",
+        "last: its bar is not the cost of keeping every record, and no other bar is compared with it.",
         alternative="Cost per call with intervals, a bar per framework and state of its probe",
         spec=cost_bars(
             [str(row["label"]) for row in rows],

@@ -57,8 +57,8 @@ def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[No
     played = sorted(each.subject["device"] for each in findings.of("device") if each.verdict == "played")
     if played:
         text = (
-            f"{', '.join(played)}: parts of one machine with stated limits. What they differ by says "
-            "something about these limits, nothing about other hardware"
+            f"{', '.join(played)}: parts of one machine with stated limits. Their differences "
+            "describe these limits, not other hardware"
         )
         yield Notice("Played devices", (text,), tone="warn")
     failed = findings.of("failed_benchmark")

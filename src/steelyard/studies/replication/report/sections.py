@@ -94,7 +94,7 @@ def sections(
         ),
         Section(
             "limits",
-            "May it be believed, and what it cannot say",
+            "Can it be trusted, and what it cannot say",
             "",
             present(
                 listed(
@@ -124,7 +124,7 @@ def _fluctuation(findings: FindingSet, shown: Shown) -> Iterator[Section]:
         yield Section(
             f"causes-{setting}",
             "What makes it fluctuate?" if len(findings.of("cause_tree")) == 1 else f"Causes on {setting}",
-            "Each intervention changes one thing of the program; where spikes go, it was needed for them.",
+            "Each intervention changes one thing of the program; where spikes vanish, it caused them.",
             present(
                 listed(PHRASING, [tree, *_of(findings, "spike_period", setting)]),
                 figures.tree_figure(shown, setting),

@@ -26,12 +26,12 @@ _COUNTS: Final = (
     "[, {facts.confounded:count} decide nothing since versions of programs differ too]"
 )
 _BESIDE: Final = (
-    "[; with the spikes comes {facts.cause}, which explains {facts.cause_percent:percent} of their time]"
+    "[; the spikes coincide with {facts.cause}, which explains {facts.cause_percent:percent} of their time]"
     "[, besides {facts.other_causes}]"
 )
 _KEPT: Final = "keeping every call ({subject.language}, {subject.setting})"
 _COST: Final = "{estimates.cost} per call ({estimates.cost:interval})"
-_LOSING: Final = "[; {facts.losing} loses records and is held against nothing]"
+_LOSING: Final = "[; {facts.losing} loses records and is compared with nothing]"
 _FLOOR: Final = "{subject.configuration} ({subject.setting}) against an empty benchmark"
 _MARK: Final = "[; {facts.played}]"
 _MARKS: Final = _MARK + "[; versions differ too: {facts.software}]"
@@ -49,26 +49,26 @@ PHRASING: Final = Phrasing(
             "does not replicate": f"{{facts.kind}}: does not replicate, {_COUNTS} ({{facts.held_against}})"
             + _LARGEST,
             "undecided": f"{{facts.kind}}: undecided, {_COUNTS}{_AT_WORST}",
-            "no other place": "{facts.kind}: measured in one place only, so nothing is said",
+            "no other place": "{facts.kind}: measured in one place only, so there is no verdict",
             "fails": "{facts.kind}: fails, {facts.failed}",
             "unchanged": "{facts.kind}: a container changes nothing beyond the margin, "
             f"{_COUNTS}{_AT_WORST}",
             "changed": f"{{facts.kind}}: a container changes it, {_COUNTS}{_LARGEST}",
-            "no container": "{facts.kind}: not measured in a container, so nothing is said",
+            "no container": "{facts.kind}: not measured in a container, so there is no verdict",
             "found": f"{{facts.removed_by}} removes the spikes, {_LEFT}{_BESIDE}",
-            "found in part": f"{{facts.removed_by}} makes the spikes fewer, {_LEFT}; nothing removes "
-            f"them{_BESIDE}",
-            "named": f"no intervention surely makes the spikes fewer{_LEAST}{_BESIDE}",
-            "not found": f"no intervention surely makes the spikes fewer{_LEAST}, and nothing comes "
-            "together with them",
+            "found in part": f"{{facts.removed_by}} reduces the spikes, {_LEFT}; no intervention "
+            f"removes them{_BESIDE}",
+            "named": f"no intervention certainly reduces the spikes{_LEAST}{_BESIDE}",
+            "not found": f"no intervention certainly reduces the spikes{_LEAST}, and no event "
+            "coincides with them",
             "hardly any fluctuation": "hardly any fluctuation: {facts.spikes:count} spikes in all calls of "
             "the program as it is, {estimates.peaks} ({estimates.peaks:interval})",
         },
         "recording_cost": {
             "below every framework": f"{_KEPT} costs {_COST}: less than every framework measured"
             "[, of which the cheapest at work costs {estimates.cheapest}]"
-            f"[; not surely less than {{facts.not_below}}]{_LOSING}",
-            "not below every framework": f"{_KEPT} costs {_COST}: not surely less than {{facts.not_below}}"
+            f"[; not certainly less than {{facts.not_below}}]{_LOSING}",
+            "not below every framework": f"{_KEPT} costs {_COST}: not certainly less than {{facts.not_below}}"
             f"{_LOSING}",
             "not decided": f"{_KEPT} costs {_COST}; no framework that keeps its records was measured beside "
             f"it{_LOSING}",
@@ -76,7 +76,7 @@ PHRASING: Final = Phrasing(
         "overhead": {
             "loses records": "{subject.framework} {subject.probe} ({subject.setting}): {estimates.overhead} "
             "per call ({estimates.overhead:interval}), but only {estimates.kept} of the records are there "
-            "afterwards: no cost of keeping them, and held against nothing",
+            "afterwards: this is not the cost of keeping them, and is compared with nothing",
             ANY_VERDICT: "{subject.framework} {subject.probe} ({subject.setting}): {estimates.overhead} per "
             "call ({estimates.overhead:interval})[; {estimates.kept} of the records are there afterwards]",
         },
@@ -102,7 +102,7 @@ PHRASING: Final = Phrasing(
             "them keep to it",
             "no period": "the spikes have no common period[ of {estimates.shortest} or longer]: "
             "{facts.agreeing_runs} of {facts.looked_at} runs agree[ on {estimates.period}]",
-            "too few spikes": "whether the spikes have a period is not said: {facts.reason}",
+            "too few spikes": "whether the spikes have a period is unknown: {facts.reason}",
         },
         "failed_benchmark": {
             "always fails": "{subject.experiment} {subject.configuration} ({subject.setting}) fails in all "
@@ -113,8 +113,8 @@ PHRASING: Final = Phrasing(
         "harness_floor": {
             "above the floor": f"{_FLOOR}, {_CHANGE}: {{estimates.cost}} of an operation are its own "
             "({estimates.cost:interval})",
-            "at the floor": f"{_FLOOR}, {_CHANGE}: its throughput is the harness's, and says nothing of "
-            "what it calls",
+            "at the floor": f"{_FLOOR}, {_CHANGE}: its throughput is that of the harness, and says "
+            "nothing about what it calls",
             "undecided": f"{_FLOOR}, {_CHANGE}: undecided[, {{facts.reason}}]",
         },
         "driver_lateness": {
@@ -130,13 +130,13 @@ PHRASING: Final = Phrasing(
             ANY_VERDICT: "{subject.experiment} {subject.configuration} {subject.setting}, repetition "
             "{subject.repetition}: {verdict}[: {facts.reason}]",
         },
-        "not_had": {ANY_VERDICT: "not to be had in some runs: {subject.what}"},
+        "not_had": {ANY_VERDICT: "unavailable in some runs: {subject.what}"},
         "a_a": {
-            "equivalent": "the same cell, executed twice ({subject.experiment} {subject.configuration} "
-            f"{{subject.setting}}): {_CHANGE}, as alike as it should be",
-            "different": "the same cell, executed twice ({subject.experiment} {subject.configuration} "
+            "equivalent": "the same cell, run twice ({subject.experiment} {subject.configuration} "
+            f"{{subject.setting}}): {_CHANGE}, equal, as they should be",
+            "different": "the same cell, run twice ({subject.experiment} {subject.configuration} "
             f"{{subject.setting}}): {_CHANGE}. Differences of this size mean nothing here",
-            "undecided": "the same cell, executed twice ({subject.experiment} {subject.configuration} "
+            "undecided": "the same cell, run twice ({subject.experiment} {subject.configuration} "
             f"{{subject.setting}}): {_CHANGE}, undecided[: {{facts.reason}}]",
         },
         "source_statement": {

@@ -56,7 +56,7 @@ _CELL_COLUMNS: Final = {
     "failed_share": "failed",
 }
 _CELL_NOTE: Final = (
-    "Intervals are 95 % over launches. The published rule takes every iteration or call for independent: "
+    "Intervals are 95 % over launches. The published rule treats every iteration or call as independent: "
     "99.9 % by JMH's rule in e1, 95 % normal elsewhere; wherever launches differ it is too narrow."
 )
 
@@ -217,7 +217,7 @@ def lateness_table(findings: FindingSet, experiment: str) -> Table | None:
     )
     note = (
         "Latency counts from when a request was due, so the driver's own lateness is in it. On time: both "
-        f"shares are surely below the margin; late: one is surely above. {DOUBT_NOTE}"
+        f"shares are certainly below the margin; late: one is certainly above. {DOUBT_NOTE}"
     )
     name, title = f"driver_lateness_{experiment}", "Was the driver on time?"
     spec = TableSpec(name, title, columns, note, file="driver_lateness")
@@ -239,7 +239,7 @@ def _keeping(finding: Finding) -> Finding | None:
 
 COSTS: Final = TableSpec(
     "costs",
-    "What watching costs per call",
+    "What monitoring costs per call",
     (
         text("what", _cost_of(subject("framework"), _our_recording)),
         text("probe", _cost_of(subject("probe"), lambda _: Value("every call"))),
@@ -319,12 +319,12 @@ def beside_table(findings: FindingSet, setting: str) -> Table | None:
         number("explained", estimate("explained"), "of the time of the spikes, beyond the events above"),
         text(_INTERVAL, limits("explained"), in_terminal=False),
         number("spikes beside", estimate("share"), "spikes during which such an event lies"),
-        number("by chance", _percent("by_chance_percent"), "the same if events came at other times"),
+        number("by chance", _percent("by_chance_percent"), "the same with the events at random other times"),
         number("events", fact("events"), in_terminal=False),
         number("significant in", fact("significant_runs"), in_terminal=False),
         number("of runs", fact("runs"), in_terminal=False),
     )
-    name, title = f"beside_spikes_{setting}", "What comes together with the spikes"
+    name, title = f"beside_spikes_{setting}", "What coincides with the spikes"
     spec = TableSpec(name, title, columns, file="beside_spikes")
     return spec.build(_about(findings, "beside_spikes", setting=setting))
 

@@ -60,7 +60,7 @@ def find_series(folder: Path, *, keep_warm_up: bool = False) -> list[list[CallSe
     elif (folder / MEASUREMENTS_NAME).is_file():
         series = _imported(folder)
     else:
-        message = f"`{folder}` holds no calls: neither `{CALLS_NAME}` nor `{MEASUREMENTS_NAME}` is there"
+        message = f"`{folder}` has no calls: neither `{CALLS_NAME}` nor `{MEASUREMENTS_NAME}` exists"
         raise DataError(message, hint=_HINT, code="peaks.no-calls")
     cells: dict[tuple[tuple[str, str], ...], list[CallSeries]] = defaultdict(list)
     for each in series:
@@ -97,7 +97,7 @@ def _read_calls(path: Path, skipped: int) -> Iterator[tuple[Whole, Whole]]:
                 if cut < batch.num_rows:
                     yield batch["start_ns"].to_numpy()[cut:], batch["duration_ns"].to_numpy()[cut:]
     except (OSError, KeyError, ValueError) as error:
-        message = f"`{path}` cannot be read: {error}"
+        message = f"cannot read `{path}`: {error}"
         raise DataError(
             message, hint="the file is damaged: repeat the run", code="experiment.table"
         ) from error

@@ -84,9 +84,9 @@ def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[No
         yield Notice("What to know about these cores", (text,), tone="absent")
     if cores is None:
         text = (
-            "The number of cores of the machine is not known: nothing is said of workers that share cores, "
-            "of bounds that hold up to the cores, or of ceilings. `steelyard import packets ... --cores N` "
-            "says it."
+            "The number of cores of the machine is not known: there are no findings about workers that "
+            "share cores, bounds that hold up to the cores, or ceilings. `steelyard import packets ... "
+            "--cores N` states it."
         )
         yield Notice("What is not known", (text,), tone="absent")
     if provenance is not None and provenance.notes:

@@ -104,7 +104,7 @@ def sections(findings: FindingSet, plan: Plan, provenance: Provenance | None) ->
         ),
         Section(
             "claims",
-            "Does the source say what its data say?",
+            "Do the numbers of the source follow from its data?",
             "Every number the text draws from these data, computed again; it agrees where the printed digits "
             "are the computed ones, rounded or cut off.",
             present(_contradictions(findings), _claims(findings)),

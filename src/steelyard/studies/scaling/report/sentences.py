@@ -28,7 +28,7 @@ PHRASING: Final = Phrasing(
         "speedup": {
             "descriptive": "with {facts.workers:workers} the speed-up is {estimates.speedup}, "
             "{estimates.shy} "
-            "shy of ideal; there are no trials to judge it by",
+            "shy of ideal; without trials there is no interval",
             "*": "with {facts.workers:workers} the speed-up is {estimates.speedup:rounded} "
             "({estimates.speedup:rounded_interval}), {estimates.shy:rounded} shy of {facts.workers}: "
             "{verdict}[; threads that share nothing reach {estimates.machine:rounded} here]",
@@ -66,8 +66,8 @@ PHRASING: Final = Phrasing(
             "{facts.point_set} (off by up to {facts.largest_error_percent:percent}): no serial share and no "
             "ceiling follow",
             "*": "by Amdahl's law (workers {facts.point_set}) the serial share is "
-            "{estimates.contention:rounded} ({estimates.contention:rounded_interval}); where the speed-up "
-            "ends, these points do not tell",
+            "{estimates.contention:rounded} ({estimates.contention:rounded_interval}); these points "
+            "do not show where the speed-up ends",
         },
         "usl": {
             "the limit is in reach of the points": "by the universal law (workers {facts.point_set}) "
@@ -76,8 +76,8 @@ PHRASING: Final = Phrasing(
             "the law does not describe the points": "the universal law does not describe workers "
             "{facts.point_set} (off by up to {facts.largest_error_percent:percent})",
             "*": "by the universal law (workers {facts.point_set}) contention is "
-            "{estimates.contention:rounded} and coherence {estimates.coherence:rounded}; where the speed-up "
-            "peaks, these points do not tell",
+            "{estimates.contention:rounded} and coherence {estimates.coherence:rounded}; these points "
+            "do not show where the speed-up peaks",
         },
         "no_law": {
             "*": "workers {facts.point_set} up to the cores are too few to tell a law: from "
@@ -131,7 +131,7 @@ PHRASING: Final = Phrasing(
             "*": "{subject.section}: {subject.text} is {facts.printed}, as printed",
         },
         "identical_cells": {
-            "*": "one cell executed twice, interleaved, as if it were two: {estimates.ratio:rounded_change}, "
+            "*": "one cell run twice, interleaved, as if it were two: {estimates.ratio:rounded_change}, "
             "{estimates.ratio:rounded_change_interval}: {verdict}",
         },
         "quiet_machine": {

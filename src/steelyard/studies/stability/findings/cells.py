@@ -221,7 +221,7 @@ def key_of(levels: dict[str, str]) -> CellKey:
             levels.get("input", ""),
         )
     except (KeyError, ValueError) as error:
-        message = f"the plan is none of the stability study: {error!r} in the levels {levels}"
+        message = f"the plan does not belong to the stability study: {error!r} in the levels {levels}"
         raise DataError(message, code="data.schema") from error
 
 

@@ -220,7 +220,7 @@ def _warnings(each: Comparison) -> list[str]:
     if each.test.is_descriptive:
         count = min(each.test.units)
         units = f"{count} independent unit{'s' * (count != 1)} (workers of a batch)"
-        return [f"{FEW_UNITS}: a side has {units}, a verdict needs {FEWEST_UNITS}; execute more blocks"]
+        return [f"{FEW_UNITS}: a side has {units}, a verdict needs {FEWEST_UNITS}; run more blocks"]
     if _shares_batches(each):
         units = f"workers of fewer than {FEWEST_UNITS} batches"
         return [f"{SHARED_BATCHES}: units are {units}; what disturbs a whole batch is not in the interval"]
@@ -255,12 +255,12 @@ def explain(published: PublishedClass, verdict: Verdict, compared: Comparison, m
         return _against_decided(published, verdict, compared, margin)
     if verdict in {Verdict.SLOWER, Verdict.FASTER}:
         return (
-            "intervals that overlap are no test of the difference: the interval of the ratio itself, from "
+            "overlapping intervals do not test the difference: the interval of the ratio itself, from "
             f"{_units(compared)}, excludes 1"
         )
     if published is PublishedClass.SAME and verdict is Verdict.INCONCLUSIVE:
         return (
-            "one interval inside the other does not show equality: the ratio may lie outside "
+            "an interval inside the other does not show equality: the ratio may lie outside "
             f"the margin of {_percent(margin.relative)}"
         )
     return None
@@ -276,7 +276,7 @@ def _against_decided(
     if verdict is Verdict.INCONCLUSIVE:
         return _clustering(compared)
     if compared.statistic in {Statistic.MEAN, Statistic.SD, Statistic.CV}:
-        return "a few extreme iterations rule the pooled statistic; the typical unit moves the other way"
+        return "a few extreme iterations dominate the pooled statistic; the typical unit moves the other way"
     return "the pooled values mix units of different level; the typical unit moves the other way"
 
 
@@ -285,10 +285,10 @@ def _clustering(compared: Comparison) -> str:
     share = compared.between_share
     if share is not None and share >= _CLUSTERED_SHARE:
         return (
-            f"the rule takes {pooled} iterations for independent, but they come from {_units(compared)}, "
+            f"the rule treats {pooled} iterations as independent, but they come from {_units(compared)}, "
             f"and {_percent(share)} of the variance lies between units"
         )
-    return f"the rule takes {pooled} iterations for independent, but they come from {_units(compared)}"
+    return f"the rule treats {pooled} iterations as independent, but they come from {_units(compared)}"
 
 
 def _units(compared: Comparison) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from steelyard.studies.stability.findings.cells import CellData, Recorded
 
 _METHOD: Final = "welch-log-ratio, geometric mean over cells"
-_FEW: Final = f"{FEW_UNITS}: a cell has fewer than 5 independent units; execute more blocks"
+_FEW: Final = f"{FEW_UNITS}: a cell has fewer than 5 independent units; run more blocks"
 
 NOT_MEASURED: Final = "not measured"
 _PINNING_VERDICTS: Final = {
@@ -123,7 +123,7 @@ def pinning_effects(recorded: Recorded, options: AnalysisOptions) -> Iterator[Fi
 
 
 def identical_cells(recorded: Recorded, options: AnalysisOptions) -> Iterator[Finding]:
-    """Compare the A/A pair: two cells with the same levels, executed like two different ones."""
+    """Compare the A/A pair: two cells with the same levels, run like two different ones."""
     if recorded.twins is None:
         return
     first, second = recorded.twins

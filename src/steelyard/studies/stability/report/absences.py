@@ -37,9 +37,8 @@ def _no_outside(subjects: Subjects) -> str | None:
         return None
     recorded = ", ".join(sorted(subjects.metrics)) or "none"
     return (
-        f"How far the outside {' and '.join(missing)} clock can be trusted: both the outside and the "
-        f"program's own "
-        f"value are needed; recorded metrics: {recorded}"
+        f"How far the outside {' and '.join(missing)} clock can be trusted: this needs both the outside "
+        f"and the program's own value; recorded metrics: {recorded}"
     )
 
 
@@ -69,7 +68,7 @@ def _no_neighbours(provenance: Provenance | None) -> str | None:
         return None
     return (
         f"Whether other guests of the hypervisor ({hypervisor}) shared a core or its caches: they slow a "
-        f"program without taking time that this machine could see; values in two groups look like that"
+        f"program without taking time that this machine could see; values then often form two groups"
     )
 
 

@@ -81,19 +81,19 @@ def _workers(findings: Sequence[Finding]) -> Statement | None:
     groups: dict[float | None, list[Finding]] = defaultdict(list)
     for finding in findings:
         groups[finding.estimates["workers"].value].append(finding)
-    carrying = sorted((count for count in groups if count), reverse=True)
-    pieces = [_carrying(groups[count]) for count in carrying]
+    supported = sorted((count for count in groups if count), reverse=True)
+    pieces = [_supporting(groups[count]) for count in supported]
     none = [finding for finding in findings if finding.verdict == "none"]
     if none:
-        pieces.append(_carrying_none(none, " carries none", " carry none"))
+        pieces.append(_supporting_none(none, " supports none", " support none"))
     undecided = [finding for finding in findings if finding.verdict == "undecided"]
     if undecided:
-        pieces.append(_carrying_none(undecided, " is undecided", " are undecided"))
+        pieces.append(_supporting_none(undecided, " is undecided", " are undecided"))
     return join(lead, *_separated(pieces), ".", *_next_steps(none), findings=findings)
 
 
-def _carrying(group: Sequence[Finding]) -> tuple[Part, ...]:
-    """Say how many workers isolations carry, with the least steady cell at that load."""
+def _supporting(group: Sequence[Finding]) -> tuple[Part, ...]:
+    """Say how many workers isolations support, with the least steady cell at that load."""
     most = [finding for finding in group if is_most_measured(finding)]
     note: tuple[Part, ...] = ()
     if most:
@@ -105,12 +105,12 @@ def _carrying(group: Sequence[Finding]) -> tuple[Part, ...]:
         "{estimates.worst:interval})]",
         worst,
     )
-    verb = Part(" carries " if len(group) == 1 else " carry ")
+    verb = Part(" supports " if len(group) == 1 else " support ")
     return (*_names(group), verb, *fill("{estimates.workers}", group[0]), *note, *steady)
 
 
-def _carrying_none(group: Sequence[Finding], one: str, several: str) -> tuple[Part, ...]:
-    """Say which isolations carry no number of workers for certain, and what stands against it most."""
+def _supporting_none(group: Sequence[Finding], one: str, several: str) -> tuple[Part, ...]:
+    """Say which isolations support no number of workers for certain, and what stands against it most."""
     worst = max(group, key=lambda finding: finding.estimates["limiting"].value or 0.0)
     verb = Part(one if len(group) == 1 else several)
     why = fill(
@@ -126,7 +126,7 @@ def _names(group: Sequence[Finding]) -> tuple[Part, ...]:
 
 
 def _next_steps(none: Sequence[Finding]) -> Iterable[tuple[Part, ...] | str]:
-    """Say what to do about isolations that carry no number of workers; the same advice once."""
+    """Say what to do about isolations that support no number of workers; the same advice once."""
     groups: dict[object, list[Finding]] = defaultdict(list)
     for finding in none:
         groups[finding.facts.get("next_step")].append(finding)
@@ -262,4 +262,4 @@ def _control(findings: Sequence[Finding]) -> Statement | None:
 
 def no_answer() -> Statement:
     """Give the sentence for data that allow none of the answers."""
-    return plain("These data do not allow an answer to the question; what they do show stands below.")
+    return plain("These data do not allow an answer to the question; what they do show follows below.")

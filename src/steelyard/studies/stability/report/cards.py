@@ -44,7 +44,7 @@ def cards(findings: FindingSet, subjects: Subjects) -> tuple[CardGroup, ...]:
             tuple(_worker_card(one, subjects) for one in findings.of("recommended_workers")),
         ),
         CardGroup(
-            "Can this report be believed?",
+            "Can this report be trusted?",
             (
                 *_quiet_cards(findings.of("quiet_machine")),
                 *_parallel_cards(findings),

@@ -32,7 +32,7 @@ SECONDS_DECIMALS: Final = 7
 """SOURCE: digits of the published tables."""
 
 HOMOGENOUS: Final = "parallel-homogenous,"
-"""Start of the label of a setup in which all workers execute the same workload, unbound."""
+"""Start of the label of a setup in which all workers run the same workload, unbound."""
 
 COARSE: Final = "coarse"
 

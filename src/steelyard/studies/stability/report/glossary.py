@@ -12,7 +12,7 @@ GLOSSARY: Final = Pairs(
         ("isolation", "the technology around a run: none (bare), a sandbox, a container, a virtual machine"),
         ("setup", "how many processes ran side by side, and what the others did"),
         ("single", "one worker alone on the machine"),
-        ("parallel-homogenous", "all workers execute the same workload"),
+        ("parallel-homogenous", "all workers run the same workload"),
         (
             "parallel-synth-cpu, -memcpy",
             "one measured worker beside processes that burn CPU time or copy memory",
@@ -24,7 +24,7 @@ GLOSSARY: Final = Pairs(
                 "per core"
             ),
         ),
-        ("worker", "a resident launcher that executes the runs of its batch one after the other"),
+        ("worker", "a resident launcher that starts the runs of its batch one after the other"),
         ("run", "one process launch"),
         ("iteration", "one timed section; in this study each iteration is a launch of its own"),
         ("cell", "one combination of isolation, setup, workload and input"),

@@ -51,8 +51,7 @@ def sections(recorded: Recorded, subjects: Subjects) -> tuple[Section, ...]:
         Section(
             "measured",
             "What was measured",
-            "The machine, the technologies and the combinations that were executed, and those that are "
-            "missing.",
+            "The machine, the technologies and the combinations that were run, and those that are missing.",
             present(
                 measured.machine(recorded),
                 measured.notes(recorded),
@@ -163,7 +162,7 @@ def _say(findings: FindingSet, claim: str) -> Block | None:
         return None
     statements = PHRASING.say_all(chosen[:SENTENCES_PER_CLAIM])
     rest = len(chosen) - len(statements)
-    more = (plain(f"{rest} more of this kind stand in the tables and in findings.json."),) if rest > 0 else ()
+    more = (plain(f"{rest} more of this kind are in the tables and in findings.json."),) if rest > 0 else ()
     return Prose((*statements, *more), is_list=True)
 
 

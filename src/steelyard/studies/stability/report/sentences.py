@@ -108,7 +108,7 @@ SENTENCES: Final[dict[str, dict[str, str]]] = {
         "load was not "
         "measured.",
         "no growth seen": "No growth of the dispersion of {subject.workload} in {subject.isolation} can be "
-        f"told from chance up to the largest load{_FROM_TO}.",
+        f"distinguished from chance up to the largest load{_FROM_TO}.",
         ANY_VERDICT: "The dispersion of {subject.workload} in {subject.isolation} starts to grow at "
         f"{{facts.starts_at:workers}}{_FROM_TO}.",
     },
@@ -154,12 +154,12 @@ SENTENCES: Final[dict[str, dict[str, str]]] = {
         "{estimates.cv} ({estimates.cv:interval}), {verdict} of {facts.tolerance_percent:percent}.",
     },
     "recommended_workers": {
-        "recommended": "{subject.isolation} carries at most {estimates.workers} for a dispersion of at most "
+        "recommended": "{subject.isolation} supports at most {estimates.workers} for a dispersion of at most "
         "{facts.tolerance_percent:percent}[: there {facts.worst_workload} is least steady, {estimates.worst} "
         "({estimates.worst:interval})][; with {facts.limiting_workers:workers} {facts.limiting_workload} "
         "scatters by {estimates.limiting} ({estimates.limiting:interval})]"
         "[; {facts.possible_workers:workers} are not excluded].",
-        "undecided": "How many workers {subject.isolation} carries at {facts.tolerance_percent:percent} is "
+        "undecided": "How many workers {subject.isolation} supports at {facts.tolerance_percent:percent} is "
         "undecided[: with {facts.limiting_workers:workers} {facts.limiting_workload} scatters by "
         "{estimates.limiting} ({estimates.limiting:interval})][, and up to {facts.possible_workers:workers} "
         "no interval lies beyond].",
@@ -171,16 +171,16 @@ SENTENCES: Final[dict[str, dict[str, str]]] = {
     },
     "quiet_machine": {
         "quiet": "The machine was quiet while measuring: none of {facts.batches:count} batches began beside "
-        "other load[, the hypervisor took {facts.stolen_percent:percent} of the run time]. What scatters in "
-        "this report is the technology and the program, not a neighbour, "
+        "other load[, the hypervisor took {facts.stolen_percent:percent} of the run time]. Scatter in "
+        "this report comes from the technology and the program, not from a neighbour, "
         f"{_BETWEEN}.",
         "mostly quiet": f"The machine was mostly quiet while measuring: {_AGAINST_OTHERS}. Blocks in random "
         "order spread that over all cells: comparisons stay fair, a single outlier may be a neighbour's. "
-        f"That is what was seen, {_BETWEEN}.",
+        f"This is what was seen, {_BETWEEN}.",
         "not quiet": f"The machine was not quiet while measuring: {_AGAINST_OTHERS}. Dispersions and errors "
-        "in this report are therefore upper bounds, and a `none` may be the neighbours' doing; comparisons "
-        "stay fair, since blocks are in random order, but less sharp. Measure again on a quiet machine "
-        "before acting on a `none`.",
+        "in this report are therefore upper bounds, and a `none` may be caused by the neighbours; "
+        "comparisons stay fair, since blocks are in random order, but less sharp. Measure again on a quiet "
+        "machine before acting on a `none`.",
         ANY_VERDICT: "Whether the machine was quiet was {verdict}"
         "[; the hypervisor took {facts.stolen_percent:percent} of the run time].",
     },
@@ -189,8 +189,8 @@ SENTENCES: Final[dict[str, dict[str, str]]] = {
         "as they must: "
         "{estimates.ratio:change} ({estimates.ratio:change_interval}).",
         ANY_VERDICT: "Two identical cells ({subject.workload}, {subject.setup}) seem to differ "
-        "({estimates.ratio:change}, {estimates.ratio:change_interval}): differences of this size in "
-        "this report are not to be believed.",
+        "({estimates.ratio:change}, {estimates.ratio:change_interval}): do not trust differences of "
+        "this size in this report.",
     },
     "contamination": {
         ANY_VERDICT: "{facts.flagged:count} of {facts.runs:count} runs in {subject.isolation} with "

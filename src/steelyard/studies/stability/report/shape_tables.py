@@ -41,7 +41,7 @@ def growth_table(findings: FindingSet) -> Table | None:
         "dispersion_growth",
         "Number of workers at which dispersion starts to grow",
         columns,
-        "no growth: none that is larger than the intervals allow to tell.",
+        "no growth: none that the intervals can show.",
         file=None,
     ).build(pivoted(chosen, ("workload",), lambda finding: finding.subject["isolation"]))
 
@@ -68,7 +68,7 @@ def steadiness_table(findings: FindingSet) -> Table | None:
         "least_steady",
         "The least steady program at each load: cv of its CPU time",
         columns,
-        f"Verdict: where the interval lies to the tolerance of {tolerance}.",
+        f"Verdict: how the interval lies relative to the tolerance of {tolerance}.",
         file=None,
     ).build(pivoted(chosen, ("isolation",), lambda finding: finding.subject["load"]))
 
@@ -162,7 +162,7 @@ CONTAMINATION: Final = TableSpec(
         number("of", _number("runs"), unit="runs"),
         number("share", _share, unit="%"),
     ),
-    "Flagged runs are kept: a flag is a label, nothing is removed because of one.",
+    "Flagged runs are kept: a flag is a label, no run is removed because of one.",
     file=None,
     summary=contamination_message,
 )

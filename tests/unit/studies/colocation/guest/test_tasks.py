@@ -57,16 +57,16 @@ def test_a_guest_that_stops_in_between_is_not_complete(tmp_path: Path) -> None:
     stream = TaskStream(path, tmp_path / "out")
     assert [name for name, outcome in stream.read() if outcome] == ["a"]
     assert not stream.is_complete
-    assert stream.state() == "1 tasks had ended, `b` was executed"
+    assert stream.state() == "1 tasks had ended, `b` was running"
 
 
 def test_what_a_guest_never_sends_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "stream"
     path.write_bytes(b"end a zero 3\n")
-    with pytest.raises(RunError, match="not understood: `end a zero 3`"):
+    with pytest.raises(RunError, match="unexpected message from the guest: `end a zero 3`"):
         list(TaskStream(path, tmp_path).read())
     path.write_bytes(b"end a 0 3\nxyz")
-    with pytest.raises(RunError, match="did not arrive whole"):
+    with pytest.raises(RunError, match="did not arrive complete"):
         list(TaskStream(path, tmp_path).read())
 
 

@@ -59,7 +59,7 @@ def test_the_python_function_is_the_model(model: CostModel) -> None:
 
 @pytest.mark.parametrize("size", [-1, float("nan"), float("inf")])
 def test_the_python_function_refuses_what_is_no_size(size: float) -> None:
-    with pytest.raises(ValueError, match="no number of bytes"):
+    with pytest.raises(ValueError, match="not a number of bytes"):
         python_function(MODEL)(size)
 
 

@@ -71,5 +71,5 @@ def test_the_readme_names_the_command_and_what_is_approximate() -> None:
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(DataError, match="cannot be written"):
+    with pytest.raises(DataError, match="cannot write"):
         write_simgrid(tmp_path / "file", SIMGRID)

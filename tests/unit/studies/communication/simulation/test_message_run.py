@@ -37,7 +37,7 @@ def only_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def processes_in(folder: Path) -> list[str]:
-    """Give what still executes in a folder, also in one that is gone."""
+    """Give what still runs in a folder, also in one that is gone."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):

@@ -126,4 +126,4 @@ def test_an_unknown_side_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     command = [sys.executable, "-I", link_agent.__file__, str(sides), "ssh", "10.0.0.9", "true"]
     said = subprocess.run(command, capture_output=True, text=True, check=False)
     assert said.returncode == link_agent.FAILED
-    assert said.stderr == "link agent: `10.0.0.9` is no side of this link; known: a, one, 10.0.0.1\n"
+    assert said.stderr == "link agent: `10.0.0.9` is not a side of this link; known: a, one, 10.0.0.1\n"

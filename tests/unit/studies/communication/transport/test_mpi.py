@@ -81,7 +81,7 @@ def test_a_starter_of_another_implementation_is_not_taken(
 
 def test_shared_memory_does_not_leave_a_host(monkeypatch: pytest.MonkeyPatch) -> None:
     transport = placed(OpenMpi("openmpi", crosses_hosts=False), monkeypatch)
-    with pytest.raises(DesignError, match="does not leave a host"):
+    with pytest.raises(DesignError, match="works within one host only"):
         command_at(transport, ON_A_LINK)
 
 
@@ -138,10 +138,18 @@ def test_the_network_of_two_addresses(first: str, second: str, network: str | No
 @pytest.mark.parametrize(
     ("said", "status", "meaning"),
     [
-        ("Open RTE was unable to open the hostfile:\n    /x/hosts\n", 2, "`/x/hosts` cannot be opened"),
-        ("unable to open host file: /x/hosts\n", 2, "`/x/hosts` cannot be opened"),
+        (
+            "Open RTE was unable to open the hostfile:\n    /x/hosts\n",
+            2,
+            "cannot open the hostfile `/x/hosts`",
+        ),
+        ("unable to open host file: /x/hosts\n", 2, "cannot open the hostfile `/x/hosts`"),
         ("There are not enough slots available in the system", 2, "not enough places"),
-        ("ssh: Could not resolve hostname n9: Name or service not known", 4, "reached: Could not resolve"),
+        (
+            "ssh: Could not resolve hostname n9: Name or service not known",
+            4,
+            "cannot reach a host: Could not resolve",
+        ),
         ("noticed that process rank 1 with PID 0 on node vm exited on signal 9 (Killed).", 3, "rank 1 was"),
         (
             "=   PID 41 RUNNING AT vm\n=   EXIT CODE: 9\nWITH THE EXIT STRING: Killed (signal 9)\n",
@@ -167,7 +175,7 @@ def test_a_missing_mpirun_names_the_repair() -> None:
     done = start("--", "/nonexistent/mpirun")
     assert done.returncode == 127
     assert done.stderr.splitlines() == [
-        "error: `/nonexistent/mpirun` cannot be started: No such file or directory",
+        "error: cannot start `/nonexistent/mpirun`: No such file or directory",
         "hint: make deps-communication",
     ]
 

@@ -90,5 +90,5 @@ def test_results_that_are_not_what_was_described_are_named(tmp_path: Path, text:
 
 def test_json_that_holds_no_objects_is_refused(tmp_path: Path) -> None:
     for text in ("[1]", "{", '"x"'):
-        with pytest.raises(DataError, match="cannot be read as json"):
+        with pytest.raises(DataError, match=r"cannot read the results .* as json"):
             _read(tmp_path, text, format="json")

@@ -141,7 +141,7 @@ def test_an_interrupted_run_removes_its_places(lay: Callable[..., Path]) -> None
 def test_an_experiment_that_is_not_installed_is_named(tmp_path: Path) -> None:
     path = tmp_path / "experiment.json"
     path.write_text(json.dumps({**ASKED, "experiment": "e8"}), encoding="utf-8")
-    with pytest.raises(DataError, match="no experiment `e8`; known: e1, e2"):
+    with pytest.raises(DataError, match="unknown experiment `e8`; known: e1, e2"):
         conduct(tmp_path)
 
 
@@ -156,8 +156,8 @@ def test_a_part_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (None, "cannot be read: No such file"),
-        ("{", "cannot be read: Expecting"),
+        (None, "experiment.json`: No such file"),
+        ("{", "experiment.json`: Expecting"),
         ("[]", "has the format `None`; known: `steelyard/experiment/1`"),
         (
             '{"format": "steelyard/experiment/1", "setting": {}}',

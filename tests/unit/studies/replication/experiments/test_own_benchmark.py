@@ -36,7 +36,7 @@ def test_every_key_is_in_the_guide() -> None:
         ({"command": []}, "`own_benchmark.command` is missing"),
         ({"roles": {"web": {"start": ["x"]}}}, "`own_benchmark.roles.web`: `start` and one of `ready_log`"),
         ({"roles": {"web": {"ready_log": "x"}}}, "belong together"),
-        ({"roles": {"web": {"start": ["x"], "ready_log": "("}}}, "is no regular expression"),
+        ({"roles": {"web": {"start": ["x"], "ready_log": "("}}}, "is not a regular expression"),
         ({"roles": {"web": {"start": ["x"], "ready_http": "https://a"}}}, "allowed: `http://HOST"),
         ({"roles": {"web": {"begin": ["x"]}}}, "`own_benchmark.roles.web.begin`"),
         ({"results": {"file": "x", "format": "xml"}}, "`own_benchmark.results.format`"),

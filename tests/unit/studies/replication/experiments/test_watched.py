@@ -62,7 +62,7 @@ def test_what_was_lost_and_not_allowed_is_said(tmp_path: Path) -> None:
 
 
 def test_a_killed_watcher_leaves_no_tables_and_a_reason(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="cannot read `"):
         keep_watched(tmp_path, tmp_path, missing=str)
     (tmp_path / "watch.json").write_text("{}")
     with pytest.raises(DataError, match="not of the format"):

@@ -92,7 +92,7 @@ def execute(
     clock: Clock | None = None,
     stop_after: int | None = None,
 ) -> list[Batch]:
-    """Execute what is wanted of what is not there yet; give it."""
+    """Run what is wanted of what is not there yet; give it."""
     clock = clock or Clock()
     result.mkdir(exist_ok=True)
     done: list[Batch] = []

@@ -53,7 +53,7 @@ def test_a_sure_difference_inside_of_the_margin_or_across_it_is_not_different() 
     assert (found.verdict, found.look.low > 1) == (Holding.EQUIVALENT, True)
     found = judge(across, design_of(MARGIN, 1))
     assert (found.verdict, found.look.low > 1) == (Holding.UNDECIDED, True)
-    assert "surely a difference, but the interval reaches over the margin; about" in found.reason
+    assert "certainly a difference, but the interval reaches across the margin; about" in found.reason
     found = judge(narrow, design_of(MARGIN, 1))
     assert (found.verdict, found.is_open) == (Holding.UNDECIDED, False)
     assert "the limit of the margin lies within it" in found.reason

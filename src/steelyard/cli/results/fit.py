@@ -13,6 +13,7 @@ from cyclopts import Parameter
 
 from steelyard.analyse.cost_curve.break_count import break_counts
 from steelyard.analyse.cost_curve.segments import default_options, fit_segments
+from steelyard.cli.streams import write_lines
 from steelyard.errors import UsageError
 from steelyard.record.columns import read_columns
 from steelyard.report.fit_text import FitView, fit_content, fit_lines
@@ -89,7 +90,7 @@ def fit(  # noqa: PLR0913 - options of a verb
     if as_json:
         sys.stdout.write(json.dumps(fit_content(view), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     else:
-        sys.stdout.writelines(f"{line}\n" for line in fit_lines(view))
+        write_lines(fit_lines(view))
 
 
 def _share(floor: str) -> float:

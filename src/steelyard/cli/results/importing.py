@@ -13,6 +13,7 @@ from cyclopts import Parameter
 
 from steelyard.cli.results.messages_facts import MESSAGES, NO_MESSAGES_FACTS, MessagesFacts
 from steelyard.cli.results.packets_facts import NO_PACKETS_FACTS, PacketsFacts
+from steelyard.cli.streams import write_lines
 from steelyard.errors import UsageError
 from steelyard.record.importers.foreign_importer import ForeignImporter
 from steelyard.record.importers.interface import ImportSummary, importer
@@ -154,7 +155,7 @@ def import_results(  # noqa: PLR0913 - the options of a command line
     if as_json:
         sys.stdout.write(json.dumps(asdict(summary), default=str) + "\n")
     else:
-        sys.stdout.write(_text(summary))
+        write_lines(_lines(summary))
 
 
 def _options(form: str, table: TableOptions, unit: str) -> ReadOptions:
@@ -203,13 +204,12 @@ def _stated(form: str, jobs_start_s: float | None, jobs_stop_s: float | None) ->
     return {"jobs_start_s": start, "jobs_stop_s": stop, "tolerance_percent": TOLERANCE_PERCENT}
 
 
-def _text(summary: ImportSummary) -> str:
+def _lines(summary: ImportSummary) -> list[str]:
     missing = f", {summary.missing_cells} missing" if summary.missing_cells else ""
     runs, cells = format_count(summary.runs, "run"), format_count(summary.cells, "cell")
     measurements = format_count(summary.measurements, "measurement")
-    lines = [
+    return [
         f"{summary.result}: {runs} with {measurements} in {cells}{missing}",
         *(f"note: {note}" for note in summary.notes),
         f"next: steelyard analyse {summary.result}",
     ]
-    return "\n".join(lines) + "\n"

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from steelyard.errors import DataError, UsageError
+from steelyard.errors import UsageError
+from steelyard.model.plain_file import read_plain_file
 from steelyard.record.importers.delimited import (
     column_place,
     contradicted,
@@ -23,7 +24,7 @@ from steelyard.record.importers.delimited import (
     split_heading,
     table_rows,
 )
-from steelyard.record.importers.foreign import DECIMAL_EXPONENTS, ForeignFile, Source
+from steelyard.record.importers.foreign import DECIMAL_EXPONENTS, ForeignFile, Source, unreadable
 from steelyard.record.importers.foreign_importer import Alternatives, ForeignImporter
 from steelyard.record.importers.problem_list import ProblemList
 from steelyard.studies.communication.importers import skampi, zoo
@@ -321,10 +322,9 @@ def _numbers(path: Path, names: Sequence[str], unit: str) -> tuple[Whole, str]:
     """
     expected = f"a table with the columns {', '.join(f'`{name}`' for name in names)}, as their recording"
     try:
-        content = path.read_bytes()
+        content = read_plain_file(path)
     except OSError as error:
-        message = f"`{path}` cannot be read: {error.strerror}"
-        raise DataError(message, hint=f"expected {expected}", code="data.absent") from error
+        raise unreadable(path, error, expected) from error
     source = Source(path, content, expected)
     found = list(rows(source, ",", "#"))
     split = [split_heading(name) for name in found[0][1]] if found else []

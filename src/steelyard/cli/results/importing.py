@@ -41,14 +41,14 @@ TOLERANCE_PERCENT: Final = 10.0
 @Parameter(name="*")
 @dataclass(frozen=True)
 class TableOptions:
-    """How a table is read: for csv, columns also for messages.
+    """How a table is read: for csv; columns and the sign of decimals also for messages.
 
     Parameters
     ----------
     column
         `ROLE=COLUMN`, repeated; roles: value, run, iteration, workload, phase, metric, block, exit_code; any
-        other role is a factor. Of messages: size, time, op, seq, start, end, start0, end0, start1, end1.
-        Columns by name, or by number from 1.
+        other role is a factor. Of messages: size, time, op, seq, repetitions, start, end, start0, end0,
+        start1, end1. Columns by name, or by number from 1.
     workload
         Name of the program where no column tells, `unnamed` unless given; `{file}` stands for the name of the
         file, which makes each file a program of its own.
@@ -159,11 +159,11 @@ def import_results(  # noqa: PLR0913 - the options of a command line
 
 
 def _options(form: str, table: TableOptions, unit: str) -> ReadOptions:
-    of_table = replace(table, column=()) if form == MESSAGES else table
+    of_table = replace(table, column=(), decimal=".") if form == MESSAGES else table
     if (of_table != _NO_TABLE and form != _TABLE) or (unit and form not in _WITHOUT_UNIT):
         message = (
-            "options of tables are for the format `csv`, `--column` also for `messages`, `--unit` for `csv`, "
-            f"`messages` and `plogp`; `{form}` tells them itself"
+            "options of tables are for the format `csv`, `--column` and `--decimal` also for `messages`, "
+            f"`--unit` for `csv`, `messages` and `plogp`; `{form}` tells them itself"
         )
         raise UsageError(message, hint=f"steelyard import {form} FILE... --out DIR")
     mapping: dict[str, str] = {}

@@ -68,31 +68,45 @@ def merged_pieces(
     """
     found = list(pieces)
     while len(found) > 1:
-        ends = [piece.high for piece in found[:-1]]
-        places = [0, *np.searchsorted(x, np.asarray(ends, dtype=np.float64), side="right").tolist(), x.size]
-        strays = np.concatenate(
-            [
-                _strays(x[begin:end], y[begin:end], piece)
-                for piece, (begin, end) in zip(found, pairwise(places), strict=True)
-            ]
-        )
-        scales = local_scales(strays)
-        worths = []
-        for at in range(len(found) - 1):
-            here = slice(places[at], places[at + 2])
-            one = _one_piece(x[here], y[here], scales[here], found[at : at + 2])
-            losses = [
-                float(np.sum((each + floor / 2) / scales[here]))
-                for each in (_strays(x[here], y[here], one), strays[here])
-            ]
-            count = here.stop - here.start
-            worth = 2 * count * math.log(losses[0] / losses[1]) if losses[1] > 0 else math.inf
-            worths.append((worth - price * math.log(max(count, 2)), at, one))
-        worth, at, one = min(worths, key=itemgetter(0))
+        worth, at, one = min(_worths(x, y, found, price, floor), key=itemgetter(0))
         if worth >= 0:
             break
         found[at : at + 2] = [one]
     return tuple(found)
+
+
+def boundary_worths(
+    x: Vector, y: Vector, pieces: Sequence[CostPiece], price: float, floor: float
+) -> list[float]:
+    """Give by how much each boundary is worth more than its price, as `merged_pieces` judges it."""
+    return [worth for worth, _, _ in _worths(x, y, pieces, price, floor)]
+
+
+def _worths(
+    x: Vector, y: Vector, pieces: Sequence[CostPiece], price: float, floor: float
+) -> list[tuple[float, int, CostPiece]]:
+    """Give what each boundary is worth beyond its price, its number, and the piece without it."""
+    ends = [piece.high for piece in pieces[:-1]]
+    places = [0, *np.searchsorted(x, np.asarray(ends, dtype=np.float64), side="right").tolist(), x.size]
+    strays = np.concatenate(
+        [
+            _strays(x[low:high], y[low:high], each)
+            for each, (low, high) in zip(pieces, pairwise(places), strict=True)
+        ]
+    )
+    scales = local_scales(strays)
+    found = []
+    for at in range(len(pieces) - 1):
+        here = slice(places[at], places[at + 2])
+        one = _one_piece(x[here], y[here], scales[here], pieces[at : at + 2])
+        joined, apart = (
+            float(np.sum((each + floor / 2) / scales[here]))
+            for each in (_strays(x[here], y[here], one), strays[here])
+        )
+        count = here.stop - here.start
+        worth = 2 * count * math.log(joined / apart) if apart > 0 else math.inf
+        found.append((worth - price * math.log(max(count, 2)), at, one))
+    return found
 
 
 def _strays(x: Vector, y: Vector, piece: CostPiece) -> Vector:

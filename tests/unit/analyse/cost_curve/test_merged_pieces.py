@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from steelyard.analyse.cost_curve.boundaries import Resampling, judge_boundaries
 from steelyard.analyse.cost_curve.curve import fit_curve
+from steelyard.analyse.cost_curve.piece_search import CurveOptions, sorted_costs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,3 +62,29 @@ def test_a_step_beside_a_noisy_stretch_is_kept(quiet: str) -> None:
         )
         found += any(500 < (piece.high or 0) < 2000 for piece in fit_curve(x, y))
     assert found >= 18
+
+
+@pytest.mark.parametrize("kind", ["22 doubling", "40 random"])
+@pytest.mark.parametrize("noise", [0.05, 0.1])
+@pytest.mark.parametrize("slope", [0.0, 1e-9])
+def test_a_place_is_claimed_only_where_the_values_tell_it(kind: str, noise: float, slope: float) -> None:
+    """A break at 1000 B with one value of each size, or a line alone above it."""
+    held = found = 0
+    for seed in range(60):
+        rng = np.random.default_rng([6, seed, int(100 * noise)])
+        x = (
+            2.0 ** np.arange(22)
+            if kind == "22 doubling"
+            else np.unique(np.round(10 ** rng.uniform(0, 6.5, 40)))
+        )
+        y = np.where(x < 1000, 3.9e-6, 5.3e-6) + slope * np.maximum(x - 1000, 0)
+        x, y = sorted_costs(x, y * np.maximum(1 + noise * rng.standard_normal(x.size), 0.3))
+        pieces = fit_curve(x, y)
+        groups = np.arange(x.size)
+        plan = Resampling(groups, np.zeros_like(groups), resamples=0, seed=seed)
+        boundaries = [each.boundary for each in judge_boundaries((x, y), pieces, plan, CurveOptions())]
+        if boundaries:
+            near = min(boundaries, key=lambda each: abs(np.log(each.at / 1000)))
+            found += 1
+            held += near.low < 1000 <= near.high
+    assert held >= 0.9 * found - 2, f"{held} of {found}"

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from typing import TYPE_CHECKING
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from steelyard.cli import execute
 from steelyard.record.importers.interface import IMPORTERS
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+PROGRAM = Path(sys.executable).with_name("steelyard")
 USAGE, DATA = 2, 5
 OPTIONS = {"csv": ["--unit", "us", "--column", "value=1"], "plogp": ["--unit", "us"]}
 BOTH_ENDS = "size,start0,end0,start1,end1\n8,10,20,15,25\n8,30,40,35,45\n8,50,60,55,65\n"
@@ -54,6 +55,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / ESCAPING).write_bytes(b"\x80")
     (tmp_path / "good.csv").write_text(BOTH_ENDS, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("steelyard.model.plain_file.PATIENCE_S", 0.05)
     return tmp_path
 
 
@@ -113,3 +115,12 @@ def test_data_that_memory_does_not_hold_are_no_bug(
     monkeypatch.setattr("steelyard.record.columns.np.array", refuse)
     assert execute(["fit", "good.csv", "--x", "size", "--y", "start0"]) == DATA
     assert "need more memory than this machine has free" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("source", ["<(cat good.csv)", "/dev/stdin", "/dev/stdin < good.csv"])
+def test_what_a_pipe_gives_is_imported_and_fitted_like_its_file(here: Path, source: str) -> None:
+    for verb in ("import messages {} --out r", "fit {} --x size --y start0"):
+        command = f"cat good.csv | {PROGRAM} {verb.format(source)}"
+        subprocess.run(["bash", "-c", command], check=True, stdout=subprocess.DEVNULL)
+    digest = hashlib.sha256((here / "good.csv").read_bytes()).hexdigest()
+    assert digest in (here / "r/provenance.json").read_text(encoding="utf-8")

@@ -67,7 +67,7 @@ def read_columns(path: Path, x: str, y: str, *, where: dict[str, str] | None = N
         If the file is missing, empty, or a value is no finite number; with the line.
     """
     try:
-        content = read_plain_file(path)
+        content = read_plain_file(path, may_be_pipe=True)
     except OSError as error:
         message = f"`{path}` cannot be read: {error.strerror}"
         raise DataError(message, hint="give a CSV or Parquet file", code="data.missing") from error

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import re
 import socket
+import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from steelyard.model import plain_file
 from steelyard.model.plain_file import read_plain_file
 
 if TYPE_CHECKING:
@@ -93,3 +96,48 @@ def test_a_file_that_is_written_to_meanwhile_is_refused(
     monkeypatch.setattr("steelyard.model.plain_file.os.fstat", look_again)
     with pytest.raises(OSError, match="it was written to while it was read"):
         read_plain_file(path)
+
+
+def written_to(path: Path, parts: list[bytes], pause_s: float) -> threading.Thread:
+    """Write parts to a pipe, with a pause before each."""
+
+    def write() -> None:
+        time.sleep(pause_s)
+        with path.open("wb", buffering=0) as file:
+            for part in parts:
+                time.sleep(pause_s)
+                file.write(part)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("parts", [[b"a,b\n", b"1,2\n"], [b"x" * 300_000], []])
+@pytest.mark.parametrize("pause_s", [0.0, 0.1])
+def test_a_pipe_is_read_until_its_writer_ends(tmp_path: Path, parts: list[bytes], pause_s: float) -> None:
+    pipe(tmp_path / "x")
+    thread = written_to(tmp_path / "x", parts, pause_s)
+    assert read_plain_file(tmp_path / "x", may_be_pipe=True) == b"".join(parts)
+    thread.join()
+
+
+def test_a_pipe_that_nobody_writes_to_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plain_file, "PATIENCE_S", 0.1)
+    pipe(tmp_path / "x")
+    with pytest.raises(OSError, match="it is a pipe that nobody writes to; start what writes to it first"):
+        read_plain_file(tmp_path / "x", may_be_pipe=True)
+
+
+def test_a_pipe_that_gives_more_than_memory_holds_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("steelyard.model.plain_file.os.sysconf", lambda _: 100)
+    pipe(tmp_path / "x")
+    writing = os.open(tmp_path / "x", os.O_RDWR)
+    try:
+        os.write(writing, b"x" * 20_000)
+        with pytest.raises(OSError, match="it is larger than the memory of this machine"):
+            read_plain_file(tmp_path / "x", may_be_pipe=True)
+    finally:
+        os.close(writing)

@@ -134,7 +134,7 @@ class ForeignImporter:
 
     def _read(self, block: int, path: Path, options: ReadOptions) -> ReadFile:
         try:
-            content = read_plain_file(path)
+            content = read_plain_file(path, may_be_pipe=True)
         except OSError as error:
             raise unreadable(path, error, self.expected) from error
         found = self.read(Source(path, content, self.expected), options)

@@ -281,12 +281,24 @@ def _show(error: SteelyardError, words: Sequence[str]) -> None:
     from steelyard.share.package.entry_names import visible  # noqa: PLC0415 - start-up time
 
     # What a foreign file holds may stand in a message, and must not command the terminal.
-    lines = [visible(line.expandtabs()) for line in error.message.splitlines() if line.strip()]
+    lines = [
+        visible(line.expandtabs()) for line in _in_line(error.message, words).splitlines() if line.strip()
+    ]
     split = find_verb(words)
     hint = error.hint or f"steelyard {'' if split is None else f'{split[0]} '}--help"
-    shown = "\n".join(visible(line.expandtabs()) for line in _next_step(hint, words).splitlines())
+    step = _in_line(_next_step(hint, words), words)
+    shown = "\n".join(visible(line.expandtabs()) for line in step.splitlines())
     sys.stderr.write("error: " + "\n".join(lines) + f"\n\nhint: {shown}\n")
     sys.stderr.flush()
+
+
+def _in_line(text: str, words: Sequence[str]) -> str:
+    """Keep names that the user gave in one line: a line of its own would look like another message."""
+    for word in words:
+        if len(word.splitlines()) > 1:
+            for name in (word, os.path.normpath(word)):
+                text = text.replace(name, "\\n".join(name.splitlines()))
+    return text
 
 
 def _next_step(hint: str, words: Sequence[str]) -> str:
@@ -311,9 +323,12 @@ def _fail_output(error: OutputError, words: Sequence[str]) -> int:
 
 
 def _of_system(error: BaseException) -> SteelyardError | None:
-    """Give the error of a file that the system does not let us use; ``None`` for anything else."""
+    """Give the error of a file, or of memory, that the system does not let us use; else ``None``."""
     from steelyard.errors import DataError, unwritable  # noqa: PLC0415 - start-up time
 
+    if isinstance(error, MemoryError):
+        message = "cannot hold the data: they need more memory than this machine has free"
+        return DataError(message, hint="give fewer or smaller files", code="data.too-large")
     if not isinstance(error, OSError):
         return None
     if error.filename is None:
@@ -327,6 +342,7 @@ def _of_system(error: BaseException) -> SteelyardError | None:
         errno.EISDIR,
         errno.ENOTDIR,
         errno.EIO,
+        errno.ELOOP,
         errno.ENAMETOOLONG,
     }:
         message = f"`{error.filename}` cannot be used: {error.strerror}"

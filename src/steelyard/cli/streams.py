@@ -8,6 +8,8 @@ import sys
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from _typeshed import ReadableBuffer as Buffer
 
 
@@ -92,6 +94,13 @@ def _text(
     return io.TextIOWrapper(
         io.BufferedWriter(raw), encoding=encoding, errors=errors, line_buffering=line_buffering
     )
+
+
+def write_lines(lines: Iterable[str]) -> None:
+    """Print lines in which no sign of a name is hidden, and no name makes a line of its own."""
+    from steelyard.report.shown_text import shown  # noqa: PLC0415 - start-up time
+
+    sys.stdout.writelines("{}\n".format(shown(line.replace("\n", r"\n"))) for line in lines)
 
 
 def require_streams() -> None:

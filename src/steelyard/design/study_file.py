@@ -13,6 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from steelyard.design.positions import KeyPath, locate_keys
 from steelyard.errors import StudyFileError
+from steelyard.model.plain_file import read_plain_file
 from steelyard.units import format_count
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def require_known(kind: str, name: str, info: ValidationInfo) -> str:
 
 def _read_text(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8")
+        return read_plain_file(path).decode("utf-8")
     except OSError as error:
         message = f"cannot read study file `{path}`: {error.strerror}"
         hint = "docs/reference/study-file.md holds an example to start from"

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from steelyard.errors import DataError
+from steelyard.model.plain_file import read_plain_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,7 +80,7 @@ def is_older_schema(found: str, schema: str) -> bool:
 
 def _content(path: Path, schema: str, *, absent: str, damaged: str) -> Any:
     try:
-        content = path.read_bytes()
+        content = read_plain_file(path)
         value = json.loads(content)
         if _HALF.search(content):
             json.dumps(value, ensure_ascii=False).encode()

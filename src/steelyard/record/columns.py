@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from steelyard.errors import DataError, UsageError
+from steelyard.model.plain_file import read_plain_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,17 +66,18 @@ def read_columns(path: Path, x: str, y: str, *, where: dict[str, str] | None = N
     DataError
         If the file is missing, empty, or a value is no finite number; with the line.
     """
-    if not path.is_file():
-        message = f"`{path}` is not a file"
-        raise DataError(message, hint="give a CSV or Parquet file", code="data.missing")
-    if path.suffix == ".parquet":
-        return _read_parquet(path, (x, y), where or {})
-    return _read_text(path, (x, y), where or {})
-
-
-def _read_text(path: Path, names: tuple[str, str], where: dict[str, str]) -> Columns:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        content = read_plain_file(path, may_be_pipe=True)
+    except OSError as error:
+        message = f"`{path}` cannot be read: {error.strerror}"
+        raise DataError(message, hint="give a CSV or Parquet file", code="data.missing") from error
+    read = _read_parquet if path.suffix == ".parquet" else _read_text
+    return read(path, content, (x, y), where or {})
+
+
+def _read_text(path: Path, content: bytes, names: tuple[str, str], where: dict[str, str]) -> Columns:
+    try:
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         message = f"`{path}` is not a text file: byte {error.start} is not UTF-8"
         raise DataError(message, hint="give a CSV or Parquet file", code="data.format") from error
@@ -147,7 +149,7 @@ def _position(path: Path, name: str, header: list[str] | None, width: int) -> in
         return header.index(name)
     if name.isascii() and name.isdecimal() and 1 <= int(name) <= width:
         return int(name) - 1
-    shown = ", ".join(f"`{cell}`" for cell in (header or [])[:_SHOWN])
+    shown = ", ".join(f"`{cell[:40]}`" for cell in (header or [])[:_SHOWN])
     known = f"columns: {shown}" if header is not None else f"it has no header; columns: 1 to {width}"
     message = f"`{path}` has no column `{name}`; {known}"
     raise UsageError(message, hint="name the columns with --x and --y, or give their numbers from 1")
@@ -183,15 +185,15 @@ def _take(  # noqa: PLR0913, PLR0917 - one row and what is asked of it
         values.append(number)
 
 
-def _read_parquet(path: Path, names: tuple[str, str], where: dict[str, str]) -> Columns:
+def _read_parquet(path: Path, content: bytes, names: tuple[str, str], where: dict[str, str]) -> Columns:
     import pyarrow as pa  # noqa: PLC0415 - only for Parquet files
     import pyarrow.compute as pc  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     try:
-        header = pq.read_schema(path).names
+        header = pq.read_schema(pa.BufferReader(content)).names
         positions = [_position(path, name, header, len(header)) for name in (*names, *where)]
-        table = pq.read_table(path, columns=[header[place] for place in positions])
+        table = pq.read_table(pa.BufferReader(content), columns=[header[place] for place in positions])
     except (pa.ArrowInvalid, OSError) as error:
         message = f"cannot read `{path}` as a Parquet file: {error}"
         raise DataError(message, hint="give a CSV or Parquet file", code="data.format") from error

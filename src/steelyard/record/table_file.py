@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from steelyard.errors import DataError, unwritable
+from steelyard.model.plain_file import read_plain_file
 from steelyard.record.schema import SCHEMA_KEY
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def read_table(path: Path, schema: str) -> pa.Table:
     with _named_damage(path, schema):
         # From bytes: a file that shrinks while being mapped would end the process.
         # In this thread: the library's own threads, still starting, abort a program that ends at once.
-        content = pa.BufferReader(path.read_bytes())
+        content = pa.BufferReader(read_plain_file(path))
         # Not `read_table`, which reads data sets of many files and imports what that takes, 0.06 s of CPU.
         with pq.ParquetFile(content, page_checksum_verification=True, pre_buffer=False) as file:
             table = file.read(use_threads=False)

@@ -80,7 +80,7 @@ def _tail_line(tail: ParetoTail) -> str:
     law = f"generalised Pareto with shape {_interval(tail.shape)}, scale {tail.scale.estimate:.4g}"
     if not tail.holds:
         return f"{where} no generalised Pareto law holds (p = {tail.p_value:.3g})"
-    weight = "heavier than exponential" if tail.is_heavy else "not surely heavier than exponential"
+    weight = "heavier than exponential" if tail.is_heavy else "not certainly heavier than exponential"
     return f"{where} {law} (p = {tail.p_value:.3g}): {weight}"
 
 

@@ -96,9 +96,14 @@ def left_alone(result: Path) -> Iterator[None]:
     Raises
     ------
     DataError
-        If a study is run in it at the moment.
+        If it is not a folder that can be read, or a study runs in it at the moment.
     """
-    descriptor = os.open(result, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        descriptor = os.open(result, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        message = f"`{result}` cannot be read: {error.strerror}"
+        hint = "give the folder that `steelyard run`, `steelyard compare` or `steelyard import` wrote"
+        raise DataError(message, hint=hint, code="data.absent") from error
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -6,8 +6,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+import polars as pl
 
 from steelyard.analyse.comparison.agreement import CellValues
 from steelyard.model.plan import read_plan
@@ -33,21 +32,21 @@ _IMPORT: Final = "import"
 _NS: Final = "ns"
 _PERCENTILES: Final = {"median": 50.0, "p99": 99.0}
 
-Value = tuple[str, str, float]
-"""Metric, unit, value of a run."""
+Value = tuple[str, str, "float | NDArray[np.float64]"]
+"""Metric, unit, value of a run, or those of its iterations."""
 
 Place = tuple[int, int]
 """Block and launch of a run."""
 
 Found = tuple[int, Place, Value]
-"""Number of the cell, place and one value of a run."""
+"""Number of the cell, place and what was measured of a run."""
 Unit = TypeVar("Unit", int, Place)
 
 
 def cell_values(result: Path) -> tuple[CellValues, ...]:
-    """Give what each cell of a result measured, one value for each repetition.
+    """Give what each cell of a result measured in each repetition.
 
-    Runs of one cell in one block share its disturbances: their mean is one value. Of imported files, the
+    Runs of one cell in one block share its disturbances: together they are one unit. Of imported files, the
     launches are given too. Warm-up, failed runs and the second cell of the A/A control are left out.
 
     Parameters
@@ -73,26 +72,28 @@ def cell_values(result: Path) -> tuple[CellValues, ...]:
 
 
 def gathered(plan: Plan, values: Iterable[Found]) -> Iterator[CellValues]:
-    """Give one value for each repetition of a cell from the values of its runs."""
-    found: dict[tuple[int, str, str], list[tuple[Place, float]]] = {}
+    """Give the values of each repetition of a cell from those of its runs."""
+    found: dict[tuple[int, str, str], list[tuple[Place, NDArray[np.float64]]]] = {}
     for cell, place, (metric, unit, value) in values:
-        if not plan.is_twin(cell) and np.isfinite(value):
-            found.setdefault((cell, metric, unit), []).append((place, value))
+        if not plan.is_twin(cell) and np.isfinite(value).all():
+            found.setdefault((cell, metric, unit), []).append((place, np.atleast_1d(value)))
     for (cell, metric, unit), placed in sorted(found.items(), key=lambda each: each[0][0]):
         levels, operations = comparable_levels(plan.study, plan.cells[cell].levels)
-        blocks = _means([(block, value) for (block, _), value in placed]) / operations
-        # Workers of one launch are run side by side.
-        launches = _means(placed) / operations if plan.options.get("mode") == _IMPORT else None
+        blocks = _units([(block, value) for (block, _), value in placed], operations)
+        # Workers of one launch run side by side.
+        launches = _units(placed, operations) if plan.options.get("mode") == _IMPORT else None
         shown = unit if operations == 1 else f"{unit} per operation"
         yield CellValues(levels, metric, shown, blocks, launches)
 
 
-def _means(values: Iterable[tuple[Unit, float]]) -> NDArray[np.float64]:
-    """Give the mean of each unit, in the order of the units."""
-    units: dict[Unit, list[float]] = {}
-    for unit, value in values:
-        units.setdefault(unit, []).append(value)
-    return np.array([np.mean(found) for _, found in sorted(units.items(), key=itemgetter(0))])
+def _units(
+    placed: Iterable[tuple[Unit, NDArray[np.float64]]], operations: int
+) -> tuple[NDArray[np.float64], ...]:
+    """Give the values of each unit per operation, in the order of the units."""
+    units: dict[Unit, list[NDArray[np.float64]]] = {}
+    for unit, values in placed:
+        units.setdefault(unit, []).append(values / operations)
+    return tuple(np.concatenate(found) for _, found in sorted(units.items(), key=itemgetter(0)))
 
 
 def completed_runs(result: Path, *, counts_all: bool = False) -> list[dict[str, int]]:
@@ -110,21 +111,20 @@ def place_of(row: Mapping[str, int]) -> Place:
 def measured_values(
     result: Path, runs: Iterable[Mapping[str, int]], families: Sequence[tuple[str, ...]]
 ) -> Iterator[Found]:
-    """Give the mean of each metric of each run; of the first family of metrics that is there."""
+    """Give the values of each metric of each run; of the first family of metrics that is there."""
     by_id = {str(row["run_id"]): row for row in runs}
-    table = read_measurements(result).select(["run_id", "phase", "metric", "value", "unit"])
-    table = table.filter(pc.equal(table["phase"], "measure"))
-    present = set(pc.unique(table["metric"]).to_pylist())
+    table = pl.DataFrame(read_measurements(result).select(["run_id", "phase", "metric", "value", "unit"]))
+    table = table.filter(pl.col("phase") == "measure")
+    present = set(table["metric"].unique())
     family = next((each for each in families if present & set(each)), ())
-    grouped = table.filter(pc.is_in(table["metric"], pa.array(family, pa.string()))).group_by(
-        ["run_id", "metric", "unit"], use_threads=False
-    )
-    for row in grouped.aggregate([("value", "mean")]).to_pylist():
-        run = by_id.get(row["run_id"])
+    keys = ["run_id", "metric", "unit"]
+    grouped = table.filter(pl.col("metric").is_in(family)).group_by(keys, maintain_order=True)
+    for (run_id, metric, unit), frame in grouped:
+        run = by_id.get(str(run_id))
         if run is not None:
-            is_seconds = row["unit"] == "s"
-            value = row["value_mean"] * (NS_PER_S if is_seconds else 1)
-            yield run["cell"], place_of(run), (row["metric"], _NS if is_seconds else row["unit"], value)
+            is_seconds = unit == "s"
+            values = frame["value"].to_numpy() * (NS_PER_S if is_seconds else 1)
+            yield run["cell"], place_of(run), (str(metric), _NS if is_seconds else str(unit), values)
 
 
 def values_of_files(result: Path, values_of: Callable[[Path], Iterable[Value]]) -> Iterator[Found]:

@@ -220,3 +220,23 @@ def test_an_answer_that_does_not_exist_is_refused(tmp_path: Path, capsys: pytest
     assert execute(["history", str(tmp_path), "--fail-on", "red"]) == 2
     said = capsys.readouterr().err
     assert all(each in said for each in ("slower", "undecided", "changed"))
+
+
+@pytest.mark.parametrize("sizes", [(2, 200), (200, 2)])
+def test_longer_runs_of_the_same_program_pass_and_what_counts_is_said(
+    tmp_path: Path, sizes: tuple[int, int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    sides = []
+    for name, size in zip("bn", sizes, strict=True):
+        values = np.random.default_rng([7, ord(name)]).exponential(1.0, (30, size))
+        rows = [f"{run},{value}" for run in range(30) for value in values[run].tolist()]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["run,value", *rows]))
+        sides.append(analysed(tmp_path, name, "csv", str(tmp_path / f"{name}.csv"), "--unit", "s"))
+    capsys.readouterr()
+    assert execute(["compare-results", *sides, "--margin", "2%"]) == 0
+    said = f"the launches hold {sizes[0]} against {sizes[1]} values"
+    assert said in capsys.readouterr().out
+    assert execute(["compare-results", *sides, "--margin", "2%", "--json"]) == 0
+    (cell,) = json.loads(capsys.readouterr().out)["cells"]
+    assert said in cell["remark"]
+    assert cell["ratio"]["low"] < 1 < cell["ratio"]["high"]

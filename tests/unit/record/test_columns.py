@@ -75,7 +75,7 @@ def test_damage_is_named_with_its_line(tmp_path: Path, text: str, words: str) ->
 
 
 def test_missing_things_are_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="is not a file"):
+    with pytest.raises(DataError, match="cannot be read: No such file"):
         read_columns(tmp_path / "absent.csv", "1", "2")
     file = tmp_path / "data.csv"
     file.write_bytes(b"\xff\xfe\x00")

@@ -6,16 +6,20 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from steelyard.analyse.comparison.equivalence import Margin, RatioTest, ratio_test
+import numpy as np
+
+from steelyard.analyse.comparison.equivalence import Margin, RatioTest
 from steelyard.analyse.comparison.multiplicity import benjamini_hochberg
 from steelyard.analyse.intervals.guarantee import FEWEST_UNITS
+from steelyard.analyse.intervals.run_length import ratio_test_of_runs
 from steelyard.units import is_rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
+
+    Units = NDArray[np.float64] | Sequence[NDArray[np.float64]]
 
 FEWEST_BLOCKS: Final = 3
 """Fewer repetitions on a side leave a cell undecided: own choice; the spread of two says next to nothing."""
@@ -24,6 +28,7 @@ FEWEST_BLOCKS: Final = 3
 ACROSS: Final = "the interval reaches across the margin"
 REPETITION: Final = "repetition"
 LAUNCH: Final = "launch"
+PLURALS: Final = {REPETITION: "repetitions", LAUNCH: "launches"}
 
 
 class Agreement(StrEnum):
@@ -51,18 +56,19 @@ class CellValues:
         Level of each factor.
     metric, unit : str
         What was measured.
-    values : ndarray
-        Shape (n_blocks,): one value for each repetition, which is what is independent.
-    launches : ndarray or None
-        Shape (n_launches,): one value for each launch, where launches inside a repetition are independent
-        of each other; they are what is compared where a side has too few repetitions.
+    values : sequence of ndarray
+        What each repetition measured, in the order of measurement: repetitions are what is independent. A
+        single array, shape (n_blocks,), holds one value of each.
+    launches : sequence of ndarray or None
+        The same of each launch, where launches inside a repetition are independent of each other; they are
+        what is compared where a side has too few repetitions.
     """
 
     levels: Mapping[str, str]
     metric: str
     unit: str
-    values: NDArray[np.float64]
-    launches: NDArray[np.float64] | None = None
+    values: Units
+    launches: Units | None = None
 
     @property
     def key(self) -> tuple[tuple[tuple[str, str], ...], str, str]:
@@ -108,6 +114,8 @@ class CellAgreement:
         Effects that turned round.
     reason : str
         Why it is undecided; empty otherwise.
+    remark : str
+        Which values of a unit count; empty where all do.
     level : str
         What the units of the ratio are: ``repetition`` or ``launch``.
     direction : int
@@ -121,6 +129,7 @@ class CellAgreement:
     ratio: RatioTest | None = None
     turned: tuple[Turned, ...] = ()
     reason: str = ""
+    remark: str = ""
     level: str = REPETITION
     direction: int = 0
 
@@ -195,20 +204,25 @@ def agreements(
 class _Pair:
     """The units of a cell in two results, and the test of their ratio."""
 
-    first: NDArray[np.float64]
-    second: NDArray[np.float64]
+    first: Sequence[NDArray[np.float64]]
+    second: Sequence[NDArray[np.float64]]
     level: str
     test: RatioTest
+    remark: str
 
     @classmethod
     def of(cls, first: CellValues, second: CellValues, margin: Margin) -> _Pair:
         """Take repetitions as units where both sides have enough of them, else launches if they may be."""
         level, sides = REPETITION, (first.values, second.values)
-        if min(side.size for side in sides) < FEWEST_BLOCKS:
+        if min(map(len, sides)) < FEWEST_BLOCKS:
             launches = (first.launches, second.launches)
             if launches[0] is not None and launches[1] is not None:
                 level, sides = LAUNCH, (launches[0], launches[1])
-        return cls(*sides, level, ratio_test(*sides, margin))
+        units = [[np.atleast_1d(unit) for unit in side] for side in sides]
+        test, remark = ratio_test_of_runs(units[0], units[1], margin)
+        return cls(
+            units[0], units[1], level, test, remark.replace("runs", PLURALS[level]).replace("run", level)
+        )
 
     @property
     def fewest(self) -> int:
@@ -223,12 +237,10 @@ class _Pair:
     @property
     def lack(self) -> str:
         """Why they are not enough."""
-        unusable = self.first.size + self.second.size - sum(self.test.units)
-        if min(self.first.size, self.second.size) >= self.fewest and unusable:
+        unusable = len(self.first) + len(self.second) - sum(self.test.units)
+        if min(len(self.first), len(self.second)) >= self.fewest and unusable:
             return f"{unusable} values are not positive, and have no ratio"
-        return (
-            f"fewer than {self.fewest} {'repetitions' if self.level == REPETITION else 'launches'} on a side"
-        )
+        return f"fewer than {self.fewest} {PLURALS[self.level]} on a side"
 
     def p_beyond(self, margin: Margin) -> float:
         """Give the p-value that the ratio is within the margin: of the test at its nearer limit.
@@ -239,7 +251,8 @@ class _Pair:
         if not self.test.ratio > 0 or 1 / bound <= self.test.ratio <= bound:
             return 1.0
         nearer = bound if self.test.ratio > bound else 1 / bound
-        return ratio_test(self.first * nearer, self.second, margin).p_different
+        moved, _ = ratio_test_of_runs([unit * nearer for unit in self.first], self.second, margin)
+        return moved.p_different
 
     def direction(self, margin: Margin) -> int:
         """Say which way the ratio surely goes by more than the margin: up 1, down -1, neither 0."""
@@ -269,6 +282,7 @@ def _answer(cell: CellValues, pair: _Pair, p_values: tuple[float, float], margin
         agreement,
         pair.test,
         reason=reason,
+        remark=pair.remark,
         level=pair.level,
         direction=direction,
     )

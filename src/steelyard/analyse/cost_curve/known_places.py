@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from steelyard.analyse.cost_curve.median_line import BIN, evaluate, medians_piece, predict
+from steelyard.analyse.cost_curve.merged_pieces import local_scales
 from steelyard.analyse.cost_curve.piece_search import (
     BINS,
     FEWEST,
     REACH,
-    SMOOTH,
     STRONG,
     best_place,
     search_pieces,
@@ -80,7 +80,7 @@ def with_known(
     best = search_pieces(x, y, options)
     if not known:
         return best
-    scales = _local_scales(np.abs(np.log(y / np.maximum(predict(best, x), y.min() / 10))))
+    scales = local_scales(np.abs(np.log(y / np.maximum(predict(best, x), y.min() / 10))))
     kept: list[float] = []
     score = _criterion((x, y, scales), best, 0.0)
     spared = 0.0
@@ -127,20 +127,6 @@ def _is_refuted(data: tuple[Vector, Vector], pieces: Sequence[CostPiece], end: f
 
 _SEARCHED: Final = 2.0
 _COEFFICIENTS: Final = {"constant": 1, "line": 2, "power": 2}
-_NEIGHBOURS: Final = 25
-
-
-def _local_scales(strays: Vector) -> Vector:
-    """Give the scale of the Laplace law of each value's neighbours in the order of size."""
-    bins = max(strays.size // _NEIGHBOURS, 1)
-    medians = np.array([np.median(part) for part in np.array_split(strays, bins)])
-    padded = np.pad(medians, SMOOTH // 2, mode="edge")
-    smooth = np.median(np.lib.stride_tricks.sliding_window_view(padded, SMOOTH), axis=1)
-    # The median of |residual| of a Laplace law is its scale times ln 2.
-    wide = np.interp(np.arange(strays.size), (np.arange(bins) + 0.5) * strays.size / bins, smooth) / math.log(
-        2
-    )
-    return np.asarray(np.maximum(wide, 1e-6))
 
 
 def _criterion(data: tuple[Vector, Vector, Vector], pieces: Sequence[CostPiece], spared: float) -> float:

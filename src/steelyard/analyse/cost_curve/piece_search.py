@@ -17,6 +17,7 @@ from steelyard.analyse.cost_curve.median_line import (
     median_piece,
     medians_piece,
 )
+from steelyard.analyse.cost_curve.merged_pieces import SMOOTH, merged_pieces
 from steelyard.analyse.cost_curve.segments import SegmentOptions
 from steelyard.errors import AnalysisError
 
@@ -49,9 +50,6 @@ _LINE: Final = 2
 
 REACH: Final = 3
 """Medians on either side between which a boundary is placed on raw values."""
-
-SMOOTH: Final = 9
-"""Neighbouring medians that a local scale is the median of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +129,7 @@ def search_pieces(x: Vector, y: Vector, options: CurveOptions) -> tuple[CostPiec
     for _ in range(_ROUNDS if ends else 0):
         ends = _placed(x, y, ends, pieces)
         pieces = fit_pieces(x, y, ends, kinds, is_quick=True)
-    return pieces
+    return merged_pieces(x, y, pieces, options.break_penalty + options.slope_penalty, options.floor)
 
 
 def _name(kind: str) -> PieceName:

@@ -141,7 +141,7 @@ def values_that_count(first: Runs, second: Runs, scale: Scale | None = None) -> 
     fewest = int(min(each.min() for each in sizes))
     if not all(np.isfinite(run).all() for side in sides for run in side):
         return fewest
-    moments = _within(sides, is_log=scale.is_log)
+    moments = _within(sides, fewest, is_log=scale.is_log)
     units = [np.array([scale.statistic(run) for run in side]) for side in sides]
     if scale.is_log:
         units = [np.log(each[each > 0]) for each in units]
@@ -152,9 +152,13 @@ def values_that_count(first: Runs, second: Runs, scale: Scale | None = None) -> 
     return fewest if shift > MOST_SHIFTED * error or lean > MOST_LEANING * error**3 else None
 
 
-def _within(sides: Sequence[Runs], *, is_log: bool) -> tuple[float, float]:
-    """Give variance and third moment inside the runs, relative to the mean of each side for logarithms."""
-    square = cube = squares = cubes = 0.0
+def _within(sides: Sequence[Runs], fewest: int, *, is_log: bool) -> tuple[float, float, float]:
+    """Give variance and third moment inside the runs, relative to the mean of each side for logarithms.
+
+    The last number is what the variance of values would be if the means of parts as long as the shortest
+    run had that of independent ones: neighbours may share what parts do not, as launches of one block.
+    """
+    square = cube = squares = cubes = parts = part_square = 0.0
     for runs in sides:
         sizes = np.array([run.size for run in runs])
         values, labels = np.concatenate(runs), np.repeat(np.arange(sizes.size), sizes)
@@ -165,20 +169,25 @@ def _within(sides: Sequence[Runs], *, is_log: bool) -> tuple[float, float]:
         cube += float(np.sum(deviations**3))
         squares += float(np.sum(sizes - 1))
         cubes += float(np.sum((sizes - 1) * (sizes - 2) / sizes))
-    return square / squares, cube / cubes if cubes > 0 else 0.0
+        for run in runs:
+            means_of_parts = run[: run.size // fewest * fewest].reshape(-1, fewest).mean(axis=1) / level
+            part_square += float(np.sum((means_of_parts - means_of_parts.mean()) ** 2))
+            parts += means_of_parts.size - 1
+    of_parts = fewest * part_square / parts if parts > 0 else 0.0
+    return square / squares, cube / cubes if cubes > 0 else 0.0, of_parts
 
 
 def _displaced(
-    sizes: Sequence[NDArray[np.float64]], moments: tuple[float, float], scale: Scale
+    sizes: Sequence[NDArray[np.float64]], moments: tuple[float, float, float], scale: Scale
 ) -> tuple[float, float]:
     """Give how far the difference is shifted, and half the third cumulant that it has too much."""
-    variance, third = moments
+    variance, third, of_parts = moments
     if variance <= 0:
         return 0.0, 0.0
     inverse, square = (abs(float(np.mean(sizes[0] ** -p) - np.mean(sizes[1] ** -p))) for p in (1, 2))
     if scale.is_log:  # the third moment of logarithms, to first order
         third -= 3 * variance**2
-    bend = variance / 2 if scale.is_log else 0.0
+    bend = max(variance, of_parts) / 2 if scale.is_log else 0.0
     if scale.statistic is not mean:
         bend = max(bend, abs(third) / (6 * variance))
     fewest = min(each.size for each in sizes)

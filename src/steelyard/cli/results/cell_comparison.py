@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from steelyard.analyse.comparison.agreement import ACROSS, LAUNCH, Agreement, agreements
+from steelyard.analyse.comparison.agreement import ACROSS, LAUNCH, PLURALS, Agreement, agreements
 from steelyard.analyse.comparison.equivalence import Margin
 from steelyard.cli.fail_on import Answer
 from steelyard.studies.run_values import cell_values
@@ -155,10 +155,12 @@ def _said(cell: CellAgreement) -> str:
     if cell.ratio is None:
         return ""
     units = cell.ratio.units
-    kind = "launches" if cell.level == LAUNCH else "repetitions"
     reason = f"; {cell.reason}" if cell.reason not in {"", ACROSS} else ""
+    reason += f"; {cell.remark}" if cell.remark else ""
     reason += "".join(f"; not guaranteed: {objection}" for objection in cell.ratio.objections)
-    return f": second over first {_ratio(cell.ratio)}, {units[0]} and {units[1]} {kind}{reason}"
+    return (
+        f": second over first {_ratio(cell.ratio)}, {units[0]} and {units[1]} {PLURALS[cell.level]}{reason}"
+    )
 
 
 def _ratio(test: RatioTest) -> str:
@@ -186,6 +188,7 @@ def _document(cell: CellAgreement) -> dict[str, Any]:
             for effect in cell.turned
         ],
         "reason": cell.reason or None,
+        "remark": cell.remark or None,
     }
 
 

@@ -15,6 +15,7 @@ from steelyard.analyse.series.flips import flipped_classes
 from steelyard.cli.amounts import parse_share
 from steelyard.cli.fail_on import Answer, FailOn, FailOnOption
 from steelyard.cli.results.cell_comparison import CellComparison
+from steelyard.cli.streams import write_lines
 from steelyard.errors import AnalysisError, UsageError
 from steelyard.model.finding import read_findings
 from steelyard.model.plan import read_plan
@@ -151,7 +152,7 @@ def lay_over(
     else:
         summary = f": {cells.summary}" if cells is not None else ""
         of_cells = () if cells is None else ("", *cells.lines(), "")
-        _print((f"{names[0]} -> {names[1]}{summary}", *of_cells, *_as_text(flipped, found)))
+        write_lines((f"{names[0]} -> {names[1]}{summary}", *of_cells, *_as_text(flipped, found)))
     return answer.exit_code(fail_on)
 
 
@@ -219,15 +220,8 @@ def _said(
         document = {**found.document(), **_exit_document(answer, fail_on)}
         sys.stdout.write(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     else:
-        _print((f"{names[0]} -> {names[1]}", *found.lines()))
+        write_lines((f"{names[0]} -> {names[1]}", *found.lines()))
     return answer.exit_code(fail_on)
-
-
-def _print(lines: Iterable[str]) -> None:
-    """Print lines in which no sign of a name is hidden."""
-    from steelyard.report.shown_text import shown  # noqa: PLC0415 - start-up time
-
-    sys.stdout.writelines(f"{shown(line)}\n" for line in lines)
 
 
 def _as_json(flipped: list[FlippedClass], found: Differences, extra: dict[str, object]) -> str:

@@ -13,6 +13,7 @@ from cyclopts import Parameter
 
 from steelyard.analyse.cost_curve.break_count import break_counts
 from steelyard.analyse.cost_curve.segments import default_options, fit_segments
+from steelyard.cli.streams import write_lines
 from steelyard.errors import UsageError
 from steelyard.record.columns import read_columns
 from steelyard.report.fit_text import FitView, fit_content, fit_lines
@@ -26,7 +27,7 @@ def fit(  # noqa: PLR0913 - options of a verb
     breaks: str = "",
     search: Annotated[bool, Parameter(negative="")] = False,
     log: Annotated[bool, Parameter(negative="")] = False,
-    floor: str = "10%",
+    floor: str | None = None,
     where: str = "",
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:
@@ -53,7 +54,7 @@ def fit(  # noqa: PLR0913 - options of a verb
         Fit log10 on log10 (power laws) in pieces that are given.
     floor
         Smallest difference that matters in a search, as a share of the time; a larger one gives fewer
-        breakpoints.
+        breakpoints. `10%` unless given; for times above 0.
     where
         Use only rows with this text in another column, as `COLUMN=TEXT`.
     as_json
@@ -72,6 +73,9 @@ def fit(  # noqa: PLR0913 - options of a verb
         other = "--breaks" if breaks else "--log"
         message = f"`--search` and `{other}` exclude each other: a search finds breaks and kinds itself"
         raise UsageError(message, hint=f"leave out --search or {other}")
+    if floor is not None and not search:
+        message = f"`--floor {floor}` is for a search, and nothing is searched"
+        raise UsageError(message, hint="add --search, or leave out --floor")
     if x == y:
         message = f"cannot fit column `{x}` to itself: `--x` and `--y` name one column"
         raise UsageError(message, hint="give the column of the sizes by --x, that of the times by --y")
@@ -79,7 +83,12 @@ def fit(  # noqa: PLR0913 - options of a verb
     columns = read_columns(file, x, y, where=_condition(where))
     names = (_name(x, "x"), _name(y, "y"))
     options = default_options(columns.x, columns.y)
-    if options.proportional:
+    if floor is not None:
+        if not options.proportional:
+            message = (
+                f"cannot take `--floor {floor}`, a share of the time: not all of column `{y}` is above 0"
+            )
+            raise UsageError(message, hint="leave out --floor, or those rows by --where")
         options = replace(options, floor=_share(floor))
     model = fit_segments(
         columns.x, columns.y, breaks=None if search else given, log=log, options=options, names=names
@@ -89,7 +98,7 @@ def fit(  # noqa: PLR0913 - options of a verb
     if as_json:
         sys.stdout.write(json.dumps(fit_content(view), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     else:
-        sys.stdout.writelines(f"{line}\n" for line in fit_lines(view))
+        write_lines(fit_lines(view))
 
 
 def _share(floor: str) -> float:

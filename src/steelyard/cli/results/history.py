@@ -14,6 +14,7 @@ from cyclopts import Parameter
 from steelyard.cli.fail_on import Answer, FailOn, FailOnOption
 from steelyard.cli.figure_note import note_missing_figures
 from steelyard.cli.results.acceptance import NO_ACCEPTANCE, Acceptance, accepted_levels, places_of
+from steelyard.cli.streams import write_lines
 from steelyard.errors import AnalysisError, UsageError
 from steelyard.report.history_page import Followed, direction_of, history_page, name_of
 
@@ -117,7 +118,7 @@ def history(  # noqa: PLR0913 - options of one verb
         }
         sys.stdout.write(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     else:
-        sys.stdout.writelines(f"{line}\n" for line in _as_text(followed, options, directories))
+        write_lines(_as_text(followed, options, directories))
         held = {each.series.labels[place] for each in followed for place in each.accepted}
         for each in accepted:
             if each.result in held:

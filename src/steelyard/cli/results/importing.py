@@ -13,6 +13,7 @@ from cyclopts import Parameter
 
 from steelyard.cli.results.messages_facts import MESSAGES, NO_MESSAGES_FACTS, MessagesFacts
 from steelyard.cli.results.packets_facts import NO_PACKETS_FACTS, PacketsFacts
+from steelyard.cli.streams import write_lines
 from steelyard.errors import UsageError
 from steelyard.record.importers.foreign_importer import ForeignImporter
 from steelyard.record.importers.interface import ImportSummary, importer
@@ -40,14 +41,14 @@ TOLERANCE_PERCENT: Final = 10.0
 @Parameter(name="*")
 @dataclass(frozen=True)
 class TableOptions:
-    """How a table is read: for csv, columns also for messages.
+    """How a table is read: for csv; columns and the sign of decimals also for messages.
 
     Parameters
     ----------
     column
         `ROLE=COLUMN`, repeated; roles: value, run, iteration, workload, phase, metric, block, exit_code; any
-        other role is a factor. Of messages: size, time, op, seq, start, end, start0, end0, start1, end1.
-        Columns by name, or by number from 1.
+        other role is a factor. Of messages: size, time, op, seq, repetitions, start, end, start0, end0,
+        start1, end1. Columns by name, or by number from 1.
     workload
         Name of the program where no column says so, `unnamed` by default; `{file}` stands for the name of the
         file, which makes each file a program of its own.
@@ -154,15 +155,15 @@ def import_results(  # noqa: PLR0913 - the options of a command line
     if as_json:
         sys.stdout.write(json.dumps(asdict(summary), default=str) + "\n")
     else:
-        sys.stdout.write(_text(summary))
+        write_lines(_lines(summary))
 
 
 def _options(form: str, table: TableOptions, unit: str) -> ReadOptions:
-    of_table = replace(table, column=()) if form == MESSAGES else table
+    of_table = replace(table, column=(), decimal=".") if form == MESSAGES else table
     if (of_table != _NO_TABLE and form != _TABLE) or (unit and form not in _WITHOUT_UNIT):
         message = (
-            "options of tables are for the format `csv`, `--column` also for `messages`, `--unit` for `csv`, "
-            f"`messages` and `plogp`; `{form}` files state these themselves"
+            "options of tables are for the format `csv`, `--column` and `--decimal` also for `messages`, "
+            f"`--unit` for `csv`, `messages` and `plogp`; `{form}` files state these themselves"
         )
         raise UsageError(message, hint=f"steelyard import {form} FILE... --out DIR")
     mapping: dict[str, str] = {}
@@ -203,13 +204,12 @@ def _stated(form: str, jobs_start_s: float | None, jobs_stop_s: float | None) ->
     return {"jobs_start_s": start, "jobs_stop_s": stop, "tolerance_percent": TOLERANCE_PERCENT}
 
 
-def _text(summary: ImportSummary) -> str:
+def _lines(summary: ImportSummary) -> list[str]:
     missing = f", {summary.missing_cells} missing" if summary.missing_cells else ""
     runs, cells = format_count(summary.runs, "run"), format_count(summary.cells, "cell")
     measurements = format_count(summary.measurements, "measurement")
-    lines = [
+    return [
         f"{summary.result}: {runs} with {measurements} in {cells}{missing}",
         *(f"note: {note}" for note in summary.notes),
         f"next: steelyard analyse {summary.result}",
     ]
-    return "\n".join(lines) + "\n"

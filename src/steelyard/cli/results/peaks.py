@@ -10,6 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from steelyard.analyse.peaks.peak_search import parse_threshold
+from steelyard.cli.streams import write_lines
 from steelyard.errors import UsageError
 
 
@@ -56,4 +57,4 @@ def peaks(
         content = peaks_content(cells, rule)
         sys.stdout.write(json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     else:
-        sys.stdout.writelines(f"{line}\n" for line in peaks_lines(cells, rule))
+        write_lines(peaks_lines(cells, rule))

@@ -12,6 +12,7 @@ import numpy as np
 from cyclopts import Parameter
 
 from steelyard.cli.amounts import parse_bytes
+from steelyard.cli.streams import write_lines
 from steelyard.model.cost_model import ROUND_TRIP
 from steelyard.studies.communication.export.recorded_models import recorded_model
 from steelyard.units import format_seconds
@@ -73,8 +74,7 @@ def predict(
         sys.stdout.write(json.dumps(content) + "\n")
         return
     about = f"{curve} ({cost.timed})" if curve == "delay" and cost.timed != ROUND_TRIP else curve
-    sys.stdout.write(f"{name}: {about}, while the host is in the state `{cost.state}`\n")
-    sys.stdout.writelines(f"{_text(row)}\n" for row in rows)
+    write_lines([f"{name}: {about}, while the host is in the state `{cost.state}`", *map(_text, rows)])
     if any(row["p5_seconds"] is not None for row in rows):
         sys.stdout.write(f"{BAND[:1].upper()}{BAND[1:]}.\n")
 

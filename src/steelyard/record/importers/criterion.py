@@ -8,6 +8,7 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from steelyard.model.plain_file import read_plain_file
 from steelyard.record.importers.delimited import column_place
 from steelyard.record.importers.foreign import (
     WORKLOAD,
@@ -16,6 +17,7 @@ from steelyard.record.importers.foreign import (
     Section,
     Source,
     is_plausible,
+    unreadable,
 )
 from steelyard.record.importers.foreign_importer import ForeignImporter
 from steelyard.record.importers.json_node import read_json
@@ -83,7 +85,11 @@ def _name(path: Path) -> str:
     """Give the full name from `benchmark.json` beside the sample, else from the folders."""
     described = path.with_name("benchmark.json")
     if described.is_file():
-        document = read_json(Source(described, described.read_bytes(), EXPECTED))
+        try:
+            content = read_plain_file(described)
+        except OSError as error:
+            raise unreadable(described, error, EXPECTED) from error
+        document = read_json(Source(described, content, EXPECTED))
         if (full := document.optional("full_id")) is not None:
             return full.text()
     folder = path.resolve().parent

@@ -169,7 +169,7 @@ class Source:
     def refuse(self, place: str, text: str) -> NoReturn:
         """Raise the error for something that is wrong at a place (line or JSON path)."""
         where = f", {place}" if place else ""
-        message = f"`{self.path}`{where}: {text}"
+        message = in_line(f"`{self.path}`{where}: {text}")
         raise DataError(message, hint=f"expected {self.expected}", code="data.import")
 
     def text(self) -> str:
@@ -186,6 +186,17 @@ class Source:
             line = self.content[: error.start].count(b"\n") + 1
             byte = f"byte {self.content[error.start]:#04x} is not UTF-8"
             self.refuse(f"line {line}", byte)
+
+
+def in_line(text: str) -> str:
+    """Give foreign text in one line: a line of its own would look like another message."""
+    return "\\n".join(text.splitlines())
+
+
+def unreadable(path: Path, error: OSError, expected: str) -> DataError:
+    """Give the error for a file that the system does not let us read, or that is none."""
+    message = in_line(f"`{path}` cannot be read: {error.strerror}")
+    return DataError(message, hint=f"expected {expected}", code="data.absent")
 
 
 def is_plausible(number: Decimal) -> bool:

@@ -9,7 +9,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from steelyard.errors import DataError, UsageError
-from steelyard.record.importers.foreign import Source
+from steelyard.model.plain_file import read_plain_file
+from steelyard.record.importers.foreign import Source, unreadable
 from steelyard.record.importers.foreign_result import STUDY, ForeignResult, ReadFile, write_foreign
 from steelyard.record.importers.reading import ReadOptions
 from steelyard.record.provenance import Origin
@@ -133,10 +134,9 @@ class ForeignImporter:
 
     def _read(self, block: int, path: Path, options: ReadOptions) -> ReadFile:
         try:
-            content = path.read_bytes()
+            content = read_plain_file(path, may_be_pipe=True)
         except OSError as error:
-            message = f"`{path}` cannot be read: {error.strerror}"
-            raise DataError(message, hint=f"expected {self.expected}", code="data.absent") from error
+            raise unreadable(path, error, self.expected) from error
         found = self.read(Source(path, content, self.expected), options)
         digest = hashlib.sha256(content).hexdigest()
         origin = Origin(self.name, found.form, path.name, digest, len(content), found.facts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import DataError
+from steelyard.record.importers.foreign import in_line
 from steelyard.units import format_count
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class ProblemList:
     def add(self, line: int, text: str) -> None:
         """Add a problem of a line, counted from 1."""
         self.count += 1
+        text = in_line(text)
         if text in self._lines or len(self._lines) < SHOWN:
             self._lines.setdefault(text, []).append(line)
             self._listed += 1
@@ -54,7 +56,7 @@ class ProblemList:
         count = format_count(self.count, "problem")
         shown = "\n".join(f"  {_places(lines)}: {text}" for text, lines in self._lines.items())
         rest = f"\n  and {self.count - self._listed} more" if self.count > self._listed else ""
-        message = f"`{self.path}` has {count}:\n{shown}{rest}"
+        message = f"`{in_line(str(self.path))}` has {count}:\n{shown}{rest}"
         raise DataError(message, hint=f"expected {self.expected}", code="data.import")
 
 

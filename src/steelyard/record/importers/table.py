@@ -70,6 +70,8 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
         message = "the unit of the values is not given; allowed: `ns`, `us`, `ms`, `s`, or any other word"
         raise UsageError(message, hint="add e.g. `--unit ms`", code="usage.unit")
     is_parquet = source.content.startswith(_PARQUET)
+    if is_parquet:
+        _refuse_text_options(source, options)
     heading, body = _parquet(source) if is_parquet else _delimited(source, options)
     columns = _Columns.of(source, heading, options)
     _refuse_contradictions(source, columns, options)
@@ -81,6 +83,13 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
     found.runs = [run.foreign() for run in reader.runs.values()]
     found.notes += reader.notes()
     return found
+
+
+def _refuse_text_options(source: Source, options: ReadOptions) -> None:
+    """Refuse options that say how lines of text are read, of a file that has none."""
+    given = {"--no-header": not options.has_header, "--comment": options.comment}
+    for option in (name for name, value in given.items() if value):
+        source.refuse("", f"cannot take `{option}`: a Parquet file has names of columns, and no lines")
 
 
 def _delimited(source: Source, options: ReadOptions) -> tuple[list[str], list[Row]]:
@@ -206,12 +215,14 @@ def _refuse_contradictions(source: Source, columns: _Columns, options: ReadOptio
                 source.refuse("line 1", contradicted(name, unit, options.unit))
     says = {"workload": options.workload, **({options.rows: options.rows} if options.rows else {})}
     for role, text in says.items():
+        option = "workload" if role == "workload" else "rows"
         if text and role in columns.places:
-            option = "workload" if role == "workload" else "rows"
             name = columns.heading[columns.places[role]]
             source.refuse(
                 "line 1", f"cannot take the {role} from `--{option} {text}`: column `{name[:40]}` tells it"
             )
+        if text and role == options.wide:
+            source.refuse("line 1", f"cannot take the {role} from `--{option} {text}`: the headings tell it")
 
 
 class _Reader:

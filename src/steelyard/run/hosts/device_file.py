@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.design.positions import KeyPath, locate_keys
 from steelyard.errors import StudyFileError
+from steelyard.model.plain_file import read_plain_file
 from steelyard.run.hosts.device import KINDS, MEMORY, Device
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def read_devices(path: Path) -> dict[str, Device]:
         All problems are listed, each with its line.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_plain_file(path).decode()
         document = tomllib.loads(text)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)

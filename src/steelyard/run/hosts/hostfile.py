@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import UsageError
+from steelyard.model.plain_file import read_plain_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,7 +57,7 @@ def read_hostfile(path: Path) -> tuple[Host, ...]:
         If it cannot be read, names no host, or has a line that is no host; with the line.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_plain_file(path).decode()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "no text"
         message = f"cannot read the hostfile `{path}`: {reason}"

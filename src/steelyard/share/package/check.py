@@ -67,7 +67,7 @@ def opened(place: Path) -> Iterator[Path]:
         yield place
         return
     if not place.is_file():
-        message = f"`{place}` does not exist"
+        message = f"`{place}` {'is neither a folder nor a file' if place.exists() else 'does not exist'}"
         hint = "give a result folder, or a package that `steelyard pack` wrote"
         raise DataError(message, hint=hint, code="data.absent")
     if not zipfile.is_zipfile(place):

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 IMPORTED: Final = "import"
 """Mode of a plan that was made from recordings of a foreign program."""
 
-METHOD_VERSION: Final = 5
+METHOD_VERSION: Final = 6
 """Raised whenever a change of the analysis alters numbers."""
 
 

@@ -26,5 +26,5 @@ def cell_values(result: Path, plan: Plan) -> Iterator[CellValues]:
     ]
     for sample in observed or samples:
         yield CellValues(
-            sample.levels, sample.metric, sample.unit, sample.means("block"), launches=sample.means("run")
+            sample.levels, sample.metric, sample.unit, sample.units("block"), launches=sample.units("run")
         )

@@ -84,6 +84,8 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
     for name in options.levels:
         if name in heading:
             source.refuse("line 1", f"`--{STATED[name]}` is given, but the column `{name}` states it")
+        if name not in left_out:
+            source.refuse("line 1", f"`--{STATED[name]}` is given, but the headings of {form} state it")
     reader = _Reader(source, form)
     for line, row in lines:
         reader.take(line, {**dict(zip(heading, row, strict=False)), **given}, len(row) - len(heading))

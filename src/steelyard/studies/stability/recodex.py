@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import DataError
 from steelyard.model import Affinity
+from steelyard.model.plain_file import read_plain_file
 from steelyard.record.importers.foreign_importer import refuse_twins, refused_together
 from steelyard.record.importers.imported_result import Design, ImportedRun, Levels, write_imported
 from steelyard.record.importers.problem_list import ProblemList
@@ -158,7 +159,7 @@ _PAIRED: Final = f"the header `{','.join(PAIRED_HEADER)}` and rows of these four
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_plain_file(path)
     except OSError as error:
         message = f"cannot read `{path}`: {error.strerror}"
         raise DataError(message, hint="give the path of a CSV file", code="data.absent") from error

@@ -124,3 +124,39 @@ def test_values_that_have_no_ratio_are_said() -> None:
     (found,) = agreements([zeros], [zeros], MARGIN)
     assert found.agreement is Agreement.UNDECIDED
     assert found.reason == "20 values are not positive, and have no ratio"
+
+
+@pytest.mark.parametrize("units", ["repetition", "launch"])
+@pytest.mark.parametrize("sizes", [(2, 200), (1, 50), (200, 2)])
+def test_the_same_program_has_rarely_moved_because_its_runs_are_longer(
+    sizes: tuple[int, int], units: str
+) -> None:
+    wrong = 0
+    for seed in range(60):  # 5 % are 3; more than 8 come in 0.4 % of cases
+        generator = np.random.default_rng([3, seed])
+        sides = []
+        for size in sizes:
+            runs = [generator.exponential(1.0, size) for _ in range(30)]
+            few = CellValues({}, "wall", "ns", runs[:1], launches=runs)
+            sides.append(few if units == "launch" else CellValues({}, "wall", "ns", runs))
+        (found,) = agreements(sides[:1], sides[1:], Margin(0.02))
+        assert found.ratio is not None
+        assert found.level == units
+        wrong += not found.ratio.low <= 1 <= found.ratio.high
+        assert found.agreement is not Agreement.MOVED or not found.ratio.low <= 1 <= found.ratio.high
+    assert wrong <= 8
+
+
+def test_which_values_count_is_said_of_the_units_that_are_compared() -> None:
+    generator = np.random.default_rng(1)
+    sides = [[generator.exponential(1.0, size) for _ in range(12)] for size in (2, 40)]
+    for level, cells in (
+        ("repetition", [CellValues({}, "wall", "ns", side) for side in sides]),
+        ("launch", [CellValues({}, "wall", "ns", side[:1], launches=side) for side in sides]),
+    ):
+        (found,) = agreements(cells[:1], cells[1:], MARGIN)
+        plural = "launches" if level == "launch" else "repetitions"
+        said = f"of every {level} only the first 2 values count: the {plural} hold 2 against 40 values"
+        assert found.remark == said
+    (equal,) = agreements(cells[:1], cells[:1], MARGIN)
+    assert not equal.remark

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import steelyard
+from steelyard.analyse.comparison.equivalence import ratio_test
 from steelyard.analyse.intervals.quantity import quantity_of
 from steelyard.analyse.intervals.run_length import Scale, means_of_one_kind, values_that_count
 
@@ -102,3 +103,22 @@ def test_single_values_beside_longer_runs_still_show_a_large_difference() -> Non
     first, second = rng.exponential(1.0, 40), 6 * rng.exponential(1.0, (40, 20))
     found = steelyard.compare(first, second.ravel(), clusters=(np.arange(40), np.repeat(np.arange(40), 20)))
     assert found.verdict == "slower"
+
+
+def test_what_neighbours_of_a_run_share_counts_once() -> None:
+    """Blocks of one launch against blocks of fifty: the values of a launch are nearly the same."""
+    wrong = 0
+    for seed in range(60):
+        rng = np.random.default_rng([8, seed])
+        sides = [
+            [
+                np.repeat(rng.lognormal(0, 0.47, count), 20) * rng.uniform(0.98, 1.02, 20 * count)
+                for _ in range(30)
+            ]
+            for count in (1, 50)
+        ]
+        assert values_that_count(sides[0], sides[1]) == 20
+        means = means_of_one_kind(sides[0], sides[1])
+        test = ratio_test(means[0], means[1])
+        wrong += not test.low <= 1 <= test.high
+    assert wrong <= 8, "5 % are 3; more than 8 come in 0.4 % of cases"

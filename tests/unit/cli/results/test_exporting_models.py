@@ -221,3 +221,17 @@ def test_a_damaged_model_is_an_error_of_the_data(result: Path, capsys: pytest.Ca
     path = result / "models" / "tcp-fast.json"
     path.write_text(path.read_text(encoding="utf-8")[:100], encoding="utf-8")
     assert f"`{path}` is not of schema" in error_of(["predict", str(result), "--size", "1"], 5, capsys)
+
+
+@pytest.mark.parametrize("words", [("predict", "--size", "1"), ("export", "model", "--format", "json")])
+def test_a_file_of_a_model_has_no_other_model(
+    result: Path, words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(result / "models/tcp-fast.json")
+    verbs = 2 if words[0] == "export" else 1
+    asked = [*words[:verbs], path, *words[verbs:]]
+    assert execute([*asked, "--model", "tcp-fast"]) == 0
+    capsys.readouterr()
+    error = error_of([*asked, "--model", "udp"], 2, capsys)
+    assert "`--model udp`" in error
+    assert "it holds: `tcp-fast`" in error

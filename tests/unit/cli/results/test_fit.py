@@ -47,6 +47,19 @@ def test_given_pieces_as_json(file: Path, capsys: pytest.CaptureFixture[str]) ->
     assert {rival["kind"] for rival in content["pieces"][0]["rivals"]} == {"constant", "line", "power"}
 
 
+def test_a_share_of_times_that_are_not_above_0_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "size,time\n" + "".join(f"{size},{size % 3}\n" for size in range(1, 20)), encoding="utf-8"
+    )
+    words = ["fit", str(path), "--x", "size", "--y", "time", "--search"]
+    assert execute(words) == 0
+    assert execute([*words, "--floor", "10%"]) == 2
+    assert "cannot take `--floor 10%`, a share of the time" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "message", "code"),
     [
@@ -55,6 +68,8 @@ def test_given_pieces_as_json(file: Path, capsys: pytest.CaptureFixture[str]) ->
         (["--where", "x"], "`--where x`: expected COLUMN=TEXT", 2),
         (["--search", "--floor", "many"], "`--floor many`: allowed: 0%", 2),
         (["--breaks", "1,2"], "no point lies between", 6),
+        (["--floor", "5%"], "is for a search, and nothing is searched", 2),
+        (["--breaks", "65000", "--floor", "10%"], "is for a search", 2),
     ],
 )
 def test_errors_say_what_to_do(

@@ -367,6 +367,8 @@ def test_a_table_without_unit_or_with_an_unknown_column_is_refused(tmp_path: Pat
         ("value,workload\n1,a\n", {"workload": "b"}, "cannot take the workload from `--workload b`"),
         ("value,run\n1,a\n", {"rows": "run"}, "cannot take the run from `--rows run`: column `run` tells it"),
         ("value,b\n1,a\n", {"columns": {"value": "1", "x": "1"}}, "for values and a role"),
+        ("a,b\n1,2\n", {"wide": "workload", "workload": "c"}, "`--workload c`: the headings tell it"),
+        ("a,b\n1,2\n", {"wide": "run", "rows": "run"}, "`--rows run`: the headings tell it"),
     ],
 )
 def test_a_table_that_contradicts_itself_or_its_options_is_refused(
@@ -376,6 +378,17 @@ def test_a_table_that_contradicts_itself_or_its_options_is_refused(
     with pytest.raises(DataError) as caught:
         importing("csv", [tmp_path / "x"], tmp_path / "r", ReadOptions(**{"unit": "ms", **options}))
     assert part in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("options", "option"), [({"has_header": False}, "--no-header"), ({"comment": "#"}, "--comment")]
+)
+def test_options_of_lines_are_refused_of_a_parquet_file(
+    tmp_path: Path, options: dict[str, Any], option: str
+) -> None:
+    pq.write_table(pa.table({"value": [1.0, 2.0]}), tmp_path / "x")
+    with pytest.raises(DataError, match=f"cannot take `{option}`: a Parquet file"):
+        importing("csv", [tmp_path / "x"], tmp_path / "r", ReadOptions(unit="ms", **options))
 
 
 def test_a_file_is_not_imported_twice(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 from steelyard.errors import DataError
 from steelyard.model.plan import read_plan
 from steelyard.record.importers.interface import importer
+from steelyard.record.importers.reading import ReadOptions
 from steelyard.record.published import read_published
 from steelyard.record.tables import read_measurements
 from steelyard.studies.scaling.packet_files import MEDIANS_ONLY, OVERHEAD_HEADING, SPEEDUP_HEADING
@@ -63,4 +64,15 @@ def test_damage_is_named_with_its_line(tmp_path: Path, text: str, place: str, fa
         importer("packets").import_file(path, tmp_path / "r")
     assert place in caught.value.message
     assert fault in caught.value.message
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_strategy_that_the_headings_say_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, "overhead.csv", OVERHEAD)
+    with pytest.raises(
+        DataError, match="`--strategy` is given, and the headings of idle lock overhead say it"
+    ):
+        importer("packets").import_files(  # type: ignore[attr-defined]
+            [path], tmp_path / "r", ReadOptions(levels={"S": "L"})
+        )
     assert not (tmp_path / "r").exists()

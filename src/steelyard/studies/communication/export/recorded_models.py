@@ -26,7 +26,7 @@ def recorded_model(place: Path, name: str = "") -> tuple[str, CostModel]:
     place : Path
         Result folder, or the file of a model.
     name : str
-        Which one, where the folder holds several.
+        Which one, where the folder holds several; a file has that of its own name.
 
     Returns
     -------
@@ -41,7 +41,11 @@ def recorded_model(place: Path, name: str = "") -> tuple[str, CostModel]:
         If there is none, or it cannot be used.
     """
     if place.is_file():
-        return place.stem, read_cost_model(place)
+        cost = read_cost_model(place)
+        if name and name != place.stem:
+            message = f"`--model {name}`: `{place}` is the file of one model; it holds: `{place.stem}`"
+            raise UsageError(message, hint="leave out `--model`, or give the result folder")
+        return place.stem, cost
     found = {path.stem: path for path in sorted((place / FOLDER).glob("*.json"))}
     if not found:
         missing = "does not exist" if not place.exists() else f"holds no cost model (`{FOLDER}/NAME.json`)"

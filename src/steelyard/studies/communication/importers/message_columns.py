@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -42,7 +42,7 @@ class MessageColumns:
     ----------
     columns : mapping
         Role to column: ``size``; ``start0``, ``end0`` and where both ends were timed ``start1``, ``end1``; or
-        ``start``, ``end``; or ``time`` with or without ``start``; ``op``, ``seq``.
+        ``start``, ``end``; or ``time`` with or without ``start``; ``op``, ``seq``, ``repetitions``.
     units : mapping
         Unit of each column of times, by its role.
     problems : ProblemList
@@ -61,8 +61,12 @@ class MessageColumns:
     def recording(self, transport: str) -> Recording:
         """Give the messages in the order of measuring; what is wrong is noted, and makes no sense then."""
         size = self.columns["size"].whole(self.problems)
-        op = self._operations(size.size)
         lines = np.asarray(self.columns["size"].lines)
+        recording = self._messages(transport, size, lines)
+        return replace(recording, repetitions=self._repetitions())
+
+    def _messages(self, transport: str, size: Whole, lines: Whole) -> Recording:
+        op = self._operations(size.size)
         if "start0" in self.columns:
             return self._stamped(transport, op, size, lines)
         begin, end = self._spans()
@@ -74,6 +78,17 @@ class MessageColumns:
         order = self._order(op, lines)
         first, second = durations(op[order], begin[order], end[order])
         return Recording(transport, op[order], size[order], first, second)
+
+    def _repetitions(self) -> tuple[int, int] | None:
+        """Give how many repetitions the times are means of; of one each they are single times."""
+        column = self.columns.get("repetitions")
+        if column is None:
+            return None
+        counts = column.whole(self.problems)
+        self._refuse(counts < 1, "repetitions", "expected a whole number from 1")
+        if not np.any(counts > 1):
+            return None
+        return int(counts.min()), int(counts.max())
 
     def _operations(self, count: int) -> Whole:
         column = self.columns.get("op")

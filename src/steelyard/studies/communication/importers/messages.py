@@ -8,11 +8,12 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import numpy as np
 
-from steelyard.errors import DataError, UsageError
+from steelyard.errors import UsageError
+from steelyard.model.plain_file import read_plain_file
 from steelyard.record.importers.delimited import (
     column_place,
     contradicted,
@@ -23,7 +24,7 @@ from steelyard.record.importers.delimited import (
     split_heading,
     table_rows,
 )
-from steelyard.record.importers.foreign import DECIMAL_EXPONENTS, ForeignFile, Source
+from steelyard.record.importers.foreign import DECIMAL_EXPONENTS, ForeignFile, Source, unreadable
 from steelyard.record.importers.foreign_importer import Alternatives, ForeignImporter
 from steelyard.record.importers.problem_list import ProblemList
 from steelyard.studies.communication.importers import skampi, zoo
@@ -56,6 +57,7 @@ ROLES: Final[dict[str, tuple[str, ...]]] = {
     "time": ("time", "duration", "latency", "elapsed", "t", "tavg", "avglatency", "meantime", "seconds"),
     "op": ("op", "operation", "call", "type"),
     "seq": ("seq", "sequence", "order", "index", "number"),
+    "repetitions": ("repetitions", "reps"),
     "start": ("start", "begin"),
     "end": ("end", "stop", "finish"),
     "start0": ("start0", "begin0"),
@@ -84,10 +86,13 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
     DataError
         Listing the first 20 lines that are wrong, or the columns there are.
     UsageError
-        If the unit of the times is not known.
+        If the unit of the times is not known, or an option would have no effect.
     """
     other = None if options.columns else _other_form(source)
     if other is not None:
+        _refuse_ignored(
+            source, options, "is SkaMPI output" if other is skampi else "holds stamps of two ranks"
+        )
         found: ForeignFile = other.read(replace(source, expected=other.EXPECTED), options)
         return found
     table = _table(source, options)
@@ -107,6 +112,8 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
             "`--operation pingpong` takes it for a round trip"
         )
     notes += messages.notes
+    if source.path in options.probes and not recording.has_second:
+        _without_effect("--probes", source, "holds stamps of one end")
     recording = replace(recording, is_one_clock=options.is_one_clock)
     if recording.has_second:
         unit = units["start0"]
@@ -128,6 +135,23 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
                 recording = replace(recording, waiting=numbers)
                 notes.append(f"{len(numbers)} marks of waiting for a CPU from `{path.name}`")
     return ForeignFile("table of messages", facts=facts, notes=notes, recordings=[recording])
+
+
+def _refuse_ignored(source: Source, options: ReadOptions, what: str) -> None:
+    """Refuse options of tables, and of two ends, that another form has no use for."""
+    given = {
+        "--unit": options.unit,
+        "--decimal": options.decimal != ".",
+        "--probes": source.path in options.probes,
+        "--one-clock": options.is_one_clock and "ranks" not in what,
+    }
+    for option in (name for name, value in given.items() if value):
+        _without_effect(option, source, what)
+
+
+def _without_effect(option: str, source: Source, what: str) -> NoReturn:
+    message = f"cannot use `{option}`: `{source.path}` {what}, where it would have no effect"
+    raise UsageError(message, hint=f"leave out `{option}`")
 
 
 def _other_form(source: Source) -> ModuleType | None:
@@ -243,7 +267,9 @@ def _chosen(source: Source, places: dict[str, int], there: str) -> dict[str, int
             "the size" if "size" not in places else "times (`time`, `start` and `end`, or `start0`, `end0`)"
         )
         source.refuse("line 1", f"no column of {lacking}; columns are: {there}")
-    return {role: place for role, place in places.items() if role in {"size", "op", "seq", *known}}
+    return {
+        role: place for role, place in places.items() if role in {"size", "op", "seq", "repetitions", *known}
+    }
 
 
 def _headed(source: Source, options: ReadOptions) -> tuple[list[str], list[tuple[int, list[str]]]]:
@@ -251,7 +277,10 @@ def _headed(source: Source, options: ReadOptions) -> tuple[list[str], list[tuple
     text = source.text()
     lines = [line for line in text.splitlines() if line.strip()]
     first = next((line for line in lines if not line.lstrip().startswith("#")), "")
-    found = table_rows(source, delimiter_of(first), "#")
+    is_comma = options.decimal == ","
+    found = table_rows(source, delimiter_of(first.replace(",", "") if is_comma else first), "#")
+    if is_comma:
+        found = [(line, [_pointed(source, line, field) for field in row]) for line, row in found]
     row = found[0][1]
     if any(number_of(field) is None for field in row[:1]) or not any(
         number_of(field) is not None for field in row
@@ -264,6 +293,14 @@ def _headed(source: Source, options: ReadOptions) -> tuple[list[str], list[tuple
     if len(row) == 2 and not options.columns:  # noqa: PLR2004 - a size and a time
         return ["size", "time"], found
     return [str(place) for place in range(1, len(row) + 1)], found
+
+
+def _pointed(source: Source, line: int, field: str) -> str:
+    """Write a number with a decimal comma as one with a point, which is none of its own."""
+    if "." in field and number_of(field) is not None:
+        source.refuse(f"line {line}", f"cannot read `{field[:40]}` with `--decimal ,`: it has a point")
+    pointed = field.replace(",", ".")
+    return pointed if number_of(pointed) is not None else field
 
 
 def _units(
@@ -321,10 +358,9 @@ def _numbers(path: Path, names: Sequence[str], unit: str) -> tuple[Whole, str]:
     """
     expected = f"a table with the columns {', '.join(f'`{name}`' for name in names)}, as their recording"
     try:
-        content = path.read_bytes()
+        content = read_plain_file(path)
     except OSError as error:
-        message = f"`{path}` cannot be read: {error.strerror}"
-        raise DataError(message, hint=f"expected {expected}", code="data.absent") from error
+        raise unreadable(path, error, expected) from error
     source = Source(path, content, expected)
     found = list(rows(source, ",", "#"))
     split = [split_heading(name) for name in found[0][1]] if found else []

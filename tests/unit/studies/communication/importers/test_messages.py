@@ -420,3 +420,63 @@ def test_many_messages_are_read_in_linear_time(tmp_path: Path) -> None:
     lines = [f"{at},send,{at % 977},{7 * at},{7 * at + 5},{7 * at},{7 * at + 6}" for at in numbers.tolist()]
     trace = read("\n".join(["seq,op,size,start0,end0,start1,end1", *lines]), tmp_path)
     assert len(trace.endpoints[1].operations) == 50_000
+
+
+SKAMPI_LINE = (
+    '# begin result "Pingpong"\ncount= 1  4  100.0  1.0  16  100.0  100.0\n# end result "Pingpong"\n'
+)
+ZOO_LINE = "1024 MPI_Send 0.5 0.51 MPI_Recv 0.49 0.52\n"
+ONE_END = "op,size,time_us\nsend,1,2\nsend,2,3\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "option", "given"),
+    [
+        (SKAMPI_LINE, "--unit", {"unit": "us"}),
+        (SKAMPI_LINE, "--one-clock", {"is_one_clock": True}),
+        (SKAMPI_LINE, "--decimal", {"decimal": ","}),
+        (SKAMPI_LINE, "--probes", {"probes": ...}),
+        (ZOO_LINE, "--unit", {"unit": "s"}),
+        (ZOO_LINE, "--probes", {"probes": ...}),
+        (ONE_END, "--probes", {"probes": ...}),
+    ],
+)
+def test_an_option_that_would_have_no_effect_is_refused(
+    tmp_path: Path, text: str, option: str, given: dict[str, Any]
+) -> None:
+    if "probes" in given:
+        given = {"probes": {tmp_path / "a.csv": tmp_path / "p.csv"}}
+    with pytest.raises(UsageError, match=f"^cannot use `{option}`: ") as refused:
+        read(text, tmp_path, **given)
+    assert refused.value.hint == f"leave out `{option}`"
+
+
+def test_both_ranks_may_read_one_clock(tmp_path: Path) -> None:
+    assert read(ZOO_LINE, tmp_path, is_one_clock=True).endpoints[0].header["is_one_clock"]
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"), [((1000, 40), (40, 1000)), ((16, 16), (16, 16)), ((1, 1), None)]
+)
+def test_a_column_of_repetitions_says_that_times_are_means(
+    tmp_path: Path, counts: tuple[int, int], expected: tuple[int, int] | None
+) -> None:
+    text = f"#bytes #repetitions t[usec]\n 1 {counts[0]} 2.5\n 2 {counts[1]} 2.6\n"
+    assert read(text, tmp_path).repetitions == expected
+
+
+def test_a_mean_of_no_repetition_is_damage(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="repetitions is `0`; expected a whole number from 1"):
+        read("size,repetitions,time_us\n1,0,2\n", tmp_path)
+
+
+@pytest.mark.parametrize("sign", [";", "\t", " "])
+def test_decimals_may_stand_behind_a_comma(tmp_path: Path, sign: str) -> None:
+    text = "\n".join(sign.join(row) for row in (("size", "time_us"), ("1024", "2,5"), ("2048", "3")))
+    found = rows(read(text, tmp_path, decimal=","))
+    assert [(row[1], row[4] - row[2]) for row in found] == [(1024, 2500), (2048, 3000)]
+
+
+def test_a_point_among_decimal_commas_is_damage(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"cannot read `2\.5` with `--decimal ,`: it has a point"):
+        read("size;time_us\n1;2,5\n2;2.5\n", tmp_path, decimal=",")

@@ -39,14 +39,26 @@ pub struct Checks {
     pub exit: bool,
 }
 
+/// How the work of requests of one kind is distributed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorkLaw {
+    /// All the same.
+    Constant,
+    /// Exponential, with the same mean.
+    Exponential,
+}
+
 /// The service and its clients.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Service {
     /// Worker threads.
     pub threads: u32,
-    /// Work of a usual request.
+    /// Work of a usual request, on average.
     pub work_ns: u64,
+    /// How the work of each request is drawn.
+    pub law: WorkLaw,
     /// Share of long requests, 0 to 1.
     pub long_share: f64,
     /// Work of a long request over that of a usual one, at least 1.
@@ -146,6 +158,7 @@ impl Default for Config {
             service: Service {
                 threads: 16,
                 work_ns: 6_000_000,
+                law: WorkLaw::Constant,
                 long_share: 0.0,
                 long_factor: 1.0,
                 rate_per_s: 0.85 * 4.0 / 0.006,

@@ -17,12 +17,13 @@ mod fair;
 mod machine;
 mod pick;
 mod placement;
+mod pool;
 mod random;
 mod record;
 mod simulation;
 mod state;
 mod timeline;
 
-pub use config::{BestEffort, Checks, Config, ConfigError, Costs, Phases, Policy, Service};
+pub use config::{BestEffort, Checks, Config, ConfigError, Costs, Phases, Policy, Service, WorkLaw};
 pub use record::{Conservation, Counters, Iteration, Request, Sample, Strictness};
 pub use simulation::Simulation;

@@ -6,6 +6,7 @@ use crate::config::{Config, Policy};
 use crate::constant::{GROUP_WEIGHT, IDLE_WEIGHT, NICE_0_WEIGHT, NICE_19_WEIGHT, WEIGHT_SHIFT};
 use crate::cpu_set::CpuSet;
 use crate::fair::{Entity, NONE, Queue};
+use crate::pool::Pool;
 use crate::record::{Counters, Iteration};
 use crate::state::{BEST_EFFORT, Cpu, Decay, Ledger, SERVICE, State, Thread};
 use crate::timeline::{NEVER, Timeline};
@@ -58,6 +59,7 @@ pub(crate) struct Machine {
     pub(crate) decay: Decay,
     pub(crate) counters: Counters,
     pub(crate) iterations: Vec<Iteration>,
+    pub(crate) pool: Pool,
     /// Scaled `cpu.weight` of each group.
     shares: [u64; 2],
     /// CPUs that a wake-up may look at, per cache.
@@ -129,6 +131,7 @@ impl Machine {
             decay: Decay::new(),
             counters: Counters::default(),
             iterations: Vec::new(),
+            pool: Pool::new(&config),
             shares: group_shares(&config),
             scan_limits: vec![domain; caches],
             cache_balance_ns: vec![u64::from(cores) * 1_000_000; caches],

@@ -163,6 +163,11 @@ impl Machine {
         let costs = self.config.costs;
         let now_ns = self.now_ns;
         let tick_ns = self.next_tick_ns();
+        let is_service = self.threads[next as usize].kind == SERVICE;
+        if is_service && self.threads[next as usize].task == NONE {
+            // Where another worker was faster it finds none, and sleeps as soon as it executes.
+            self.take_request(next);
+        }
         let thread = &mut self.threads[next as usize];
         let is_moved = thread.executed_on != cpu && thread.executed_on != NONE;
         if thread.executed_on != cpu {
@@ -172,7 +177,6 @@ impl Machine {
         thread.overhead_left_ns = thread.overhead_left_ns.max(cost_ns);
         thread.touched_ns = now_ns;
         let length_ns = thread.overhead_left_ns + thread.work_left_ns;
-        let is_service = thread.kind == SERVICE;
         let each = self.cpu(cpu);
         each.current = next;
         each.charged_ns = now_ns;

@@ -7,6 +7,8 @@ use serde::Serialize;
 pub struct Request {
     /// 0: usual, 1: long.
     pub kind: u32,
+    /// CPU time it asks for.
+    pub work_ns: u64,
     /// When it arrived.
     pub intended_ns: u64,
     /// When a worker began with it.

@@ -32,7 +32,7 @@ pub(crate) struct Thread {
     pub(crate) work_left_ns: u64,
     /// Until it works at all: switch and cold caches.
     pub(crate) overhead_left_ns: u64,
-    /// Request it serves; or number among the best-effort threads.
+    /// Request it serves, [`NONE`] until it takes one; or number among the best-effort threads.
     pub(crate) task: u32,
     /// When it last stopped executing.
     pub(crate) stopped_ns: u64,

@@ -38,16 +38,16 @@ fn recorded_digests_come_out_again() {
 }
 
 const RECORDED: [(Policy, bool, u64); 12] = [
-    (Policy::Nice, false, 0x1D3C_6968_76B3_8BB4),
-    (Policy::Nice, true, 0xFD77_D181_43C0_97B7),
-    (Policy::Weights, false, 0xECD8_3B13_2A9B_7397),
-    (Policy::Weights, true, 0x5FE5_02F3_7493_2759),
-    (Policy::Idle, false, 0x7CB1_3999_4DF0_2912),
-    (Policy::Idle, true, 0x9B97_46DC_D8DD_226C),
-    (Policy::CpuIdle, false, 0x5C2B_E073_E7C7_A5C7),
-    (Policy::CpuIdle, true, 0x5CE7_4996_6B8C_37CD),
-    (Policy::Be, false, 0xEBEA_13A1_FA9F_9B5A),
-    (Policy::Be, true, 0x6FBB_E379_DCF1_A1D7),
-    (Policy::Fifo, false, 0xC438_683B_77E8_C000),
-    (Policy::Fifo, true, 0x333C_B92B_8D8B_A881),
+    (Policy::Nice, false, 0x0519_5348_00BA_0BB4),
+    (Policy::Nice, true, 0xB7AE_DC82_ADB7_9405),
+    (Policy::Weights, false, 0xD0EA_5158_D354_AC96),
+    (Policy::Weights, true, 0xB599_BFB6_6150_5F11),
+    (Policy::Idle, false, 0x0DBB_F02B_76C2_C0C6),
+    (Policy::Idle, true, 0x7F40_6299_04D6_D630),
+    (Policy::CpuIdle, false, 0xCFA7_8325_633D_7E83),
+    (Policy::CpuIdle, true, 0x6603_8700_0B8A_F824),
+    (Policy::Be, false, 0xB86A_ADF9_E96F_12A3),
+    (Policy::Be, true, 0xAA55_6B3B_3969_4C32),
+    (Policy::Fifo, false, 0x7D27_5291_A39F_D3B3),
+    (Policy::Fifo, true, 0x4F29_C96A_DF84_6EF5),
 ];

@@ -14,30 +14,14 @@ impl Machine {
         self.enqueue(thread, cpu);
     }
 
-    /// Takes a waiting thread of the service from the CPU with most of them; nearest first among equals.
-    pub(crate) fn steal_service(&mut self, cpu: u32) -> Option<u32> {
-        let count = |from: u32| self.cpus[from as usize].threads[SERVICE];
-        let from = most(&self.sets.service_queued, self.cache_of(cpu), count)?;
-        self.charge(from);
-        let thread = self.oldest(from, |kind| kind == SERVICE, 0)?;
-        self.pull(thread, cpu);
-        Some(thread)
-    }
-
     /// Takes over a thread instead of going idle (`sched_balance_newidle`); says whether there was one.
     pub(crate) fn fill_idle(&mut self, cpu: u32) -> bool {
-        let is_strict = self.config.policy == Policy::Be;
-        if is_strict && self.steal_service(cpu).is_some() {
-            self.counters.idle_moves += 1;
-            return true;
-        }
         let is_by_class = self.layout == Layout::Classes;
         let count = |from: u32| self.cpus[from as usize].all_threads();
         let set = if is_by_class { &self.sets.best_effort_queued } else { &self.sets.crowded };
         let Some(from) = most(set, self.cache_of(cpu), count) else { return false };
         self.charge(from);
-        let hot_ns = if is_strict { 0 } else { HOT_NS };
-        let Some(thread) = self.oldest(from, |kind| !is_by_class || kind == BEST_EFFORT, hot_ns) else {
+        let Some(thread) = self.oldest(from, |kind| !is_by_class || kind == BEST_EFFORT) else {
             return false;
         };
         self.counters.idle_moves += 1;
@@ -46,7 +30,7 @@ impl Machine {
     }
 
     /// Waiting thread of a CPU that was queued or executed longest ago and is not hot (`detach_tasks`).
-    fn oldest(&self, cpu: u32, is_wanted: impl Fn(usize) -> bool, hot_ns: u64) -> Option<u32> {
+    fn oldest(&self, cpu: u32, is_wanted: impl Fn(usize) -> bool) -> Option<u32> {
         let root = 3 * cpu as usize;
         let threads = u32::try_from(self.threads.len()).unwrap_or(u32::MAX);
         let waiting = self.queues[root..root + 3].iter().flat_map(|queue| &queue.waiting).copied();
@@ -54,7 +38,7 @@ impl Machine {
             let thread = &self.threads[each as usize];
             // SOURCE: kernel/sched/fair.c, `task_hot`: `SCHED_IDLE` never is.
             let can_be = !(thread.kind == BEST_EFFORT && self.config.policy == Policy::Idle);
-            can_be && thread.stopped_ns + hot_ns > self.now_ns && thread.stopped_ns > 0 && hot_ns > 0
+            can_be && thread.stopped_ns + HOT_NS > self.now_ns && thread.stopped_ns > 0
         };
         waiting
             .filter(|&each| each < threads && self.threads[each as usize].state == State::Waiting)
@@ -67,12 +51,7 @@ impl Machine {
         if self.sets.crowded.has(cpu) {
             self.wake_balancer(cpu);
         }
-        if self.config.policy == Policy::Be && self.layout == Layout::Classes
-            || self.config.policy == Policy::Fifo
-        {
-            return;
-        }
-        if self.now_ns < self.cpus[cpu as usize].balance.next_ns {
+        if self.config.policy == Policy::Fifo || self.now_ns < self.cpus[cpu as usize].balance.next_ns {
             return;
         }
         self.counters.balance_runs += 1;
@@ -167,7 +146,7 @@ impl Machine {
         self.charge(from);
         let failures = self.cpus[cpu as usize].balance.failures;
         let loads = [SERVICE, BEST_EFFORT].map(|kind| self.load_of(from, kind) >> failures.min(31));
-        let found = self.oldest(from, |kind| loads[kind] <= imbalance, HOT_NS);
+        let found = self.oldest(from, |kind| loads[kind] <= imbalance);
         let Some(thread) = found else {
             self.cpu(cpu).balance.failures += 1;
             return false;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::constant::{SLICE_NS, TICK_NS};
+use crate::constant::{CLASS_SLICE_NS, SLICE_NS, TICK_NS};
 use crate::timeline::CPU_BITS;
 
 /// How best-effort jobs and the service are told apart.
@@ -138,6 +138,8 @@ pub struct Config {
     pub costs: Costs,
     /// Slice of a fair thread.
     pub slice_ns: u64,
+    /// Slice of the best-effort class.
+    pub class_slice_ns: u64,
     /// Time between timer ticks.
     pub tick_ns: u64,
 }
@@ -173,6 +175,7 @@ impl Default for Config {
             },
             costs: Costs { switch_ns: 2_000, migration_ns: 10_000, interrupt_ns: 1_000 },
             slice_ns: SLICE_NS,
+            class_slice_ns: CLASS_SLICE_NS,
             tick_ns: TICK_NS,
         }
     }
@@ -223,6 +226,7 @@ impl Config {
         let jobs = u64::from(self.best_effort.jobs) * u64::from(self.best_effort.threads);
         within("best-effort threads", jobs, (0, 1 << 20), "0 to 1048576")?;
         within("slice_ns", self.slice_ns, (10_000, 1 << 30), "10 us to 1 s")?;
+        within("class_slice_ns", self.class_slice_ns, (10_000, 1 << 40), "10 us to 18 min")?;
         within("tick_ns", self.tick_ns, (10_000, 1 << 30), "10 us to 1 s")?;
         within("limit_ns", self.phases.limit_ns, (1, LATEST_NS), "1 ns to 26 days")?;
         self.check_shares()

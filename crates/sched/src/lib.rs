@@ -10,6 +10,7 @@
 //! What is not modelled: caches beyond a fixed price of migration, hyper-threads, frequency, the network, interrupts, memory bandwidth.
 
 mod balance;
+mod class;
 mod config;
 pub mod constant;
 mod cpu_set;

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::class::Class;
 use crate::config::{Config, Policy};
 use crate::constant::{GROUP_WEIGHT, IDLE_WEIGHT, NICE_0_WEIGHT, NICE_19_WEIGHT, WEIGHT_SHIFT};
 use crate::cpu_set::CpuSet;
@@ -20,6 +21,8 @@ pub(crate) enum Layout {
     Groups,
     /// The service goes first.
     Classes,
+    /// Queues of the best-effort class, which are not of a CPU.
+    Caches,
 }
 
 /// CPUs by what they are doing, so that no search looks at each CPU.
@@ -60,6 +63,7 @@ pub(crate) struct Machine {
     pub(crate) counters: Counters,
     pub(crate) iterations: Vec<Iteration>,
     pub(crate) pool: Pool,
+    pub(crate) class: Class,
     /// Scaled `cpu.weight` of each group.
     shares: [u64; 2],
     /// CPUs that a wake-up may look at, per cache.
@@ -72,8 +76,8 @@ fn layout_of(config: &Config) -> Layout {
     match config.policy {
         Policy::Weights | Policy::CpuIdle => Layout::Groups,
         Policy::Fifo => Layout::Classes,
-        Policy::Be if config.checks.local => Layout::Classes,
-        Policy::Be | Policy::Idle | Policy::Nice | Policy::None => Layout::Flat,
+        Policy::Be => Layout::Caches,
+        Policy::Idle | Policy::Nice | Policy::None => Layout::Flat,
     }
 }
 
@@ -92,7 +96,7 @@ impl Machine {
         let jobs = config.best_effort.jobs * config.best_effort.threads;
         let best_effort_weight = match config.policy {
             Policy::Nice => NICE_19_WEIGHT,
-            Policy::Idle | Policy::Be => IDLE_WEIGHT,
+            Policy::Idle => IDLE_WEIGHT,
             _ => NICE_0_WEIGHT,
         };
         let service = (0..config.service.threads).map(|each| Thread::new(SERVICE, each % cores, NONE));
@@ -114,7 +118,7 @@ impl Machine {
         let interval_ns = u64::from(domain) * 1_000_000;
         Self {
             layout: layout_of(&config),
-            is_idle_class: matches!(config.policy, Policy::Idle | Policy::CpuIdle | Policy::Be),
+            is_idle_class: matches!(config.policy, Policy::Idle | Policy::CpuIdle),
             now_ns: 0,
             cpus: vec![Cpu::new(interval_ns); cores as usize],
             queues: vec![Queue::new(8); 3 * cores as usize],
@@ -132,6 +136,7 @@ impl Machine {
             counters: Counters::default(),
             iterations: Vec::new(),
             pool: Pool::new(&config),
+            class: Class::new(&config),
             shares: group_shares(&config),
             scan_limits: vec![domain; caches],
             cache_balance_ns: vec![u64::from(cores) * 1_000_000; caches],
@@ -179,7 +184,7 @@ impl Machine {
     pub(crate) fn queue_of(&self, cpu: u32, kind: usize) -> usize {
         let root = 3 * cpu as usize;
         match self.layout {
-            Layout::Flat => root,
+            Layout::Flat | Layout::Caches => root,
             Layout::Groups => root + 1 + kind,
             Layout::Classes => root + 2 * kind,
         }
@@ -286,16 +291,16 @@ impl Machine {
         }
         let passed = now_ns - since_ns;
         let kind = self.threads[thread as usize].kind;
-        if kind == SERVICE && self.config.policy == Policy::Fifo {
+        if self.layout == Layout::Caches {
+            self.charge_by_class(cpu, thread, passed);
+        } else if kind == SERVICE && self.config.policy == Policy::Fifo {
             each.real_time.used_ns += passed;
         } else {
             each.use_average.add(passed);
             let slice_ns = self.config.slice_ns;
             let mut is_over = self.entities[thread as usize].charge(passed, slice_ns);
             let queue = self.queue_of(cpu, kind);
-            // A best-effort thread that executes alone gives way to a new exit check, too.
-            let is_strict = kind == BEST_EFFORT && self.config.policy == Policy::Be;
-            is_over &= is_strict || !self.queues[queue].waiting.is_empty();
+            is_over &= !self.queues[queue].waiting.is_empty();
             if self.layout == Layout::Groups {
                 let group = self.group_entity(cpu, kind);
                 let is_group_over = self.entities[group as usize].charge(passed, slice_ns);

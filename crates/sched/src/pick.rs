@@ -16,7 +16,12 @@ impl Machine {
         let each = self.cpu(cpu);
         each.decide_ns = NEVER;
         each.is_slice_over = false;
-        let before = each.current;
+        if self.layout == Layout::Caches {
+            self.decide_by_class(cpu);
+            self.refresh(cpu);
+            return;
+        }
+        let before = self.cpus[cpu as usize].current;
         let mut next = self.choose(cpu);
         if next == NONE && self.fill_idle(cpu) {
             next = self.choose(cpu);
@@ -26,32 +31,6 @@ impl Machine {
             self.switch(cpu, before, next);
         }
         self.refresh(cpu);
-        if self.config.policy == Policy::Be {
-            self.call_others(cpu);
-        }
-    }
-
-    /// Calls a CPU that looked for threads while those that now wait here were on their way, and found none.
-    ///
-    /// Without this, two decisions in the same microsecond can miss each other; the best-effort class compares a
-    /// sequence number for the same purpose.
-    fn call_others(&mut self, cpu: u32) {
-        let is_service = self.sets.service_queued.has(cpu);
-        if !is_service && !self.sets.best_effort_queued.has(cpu) {
-            return;
-        }
-        let (cache, every) = (self.cache_of(cpu), self.every_cpu());
-        let idle = &self.sets.idle;
-        let mut found = idle.next_from(cpu, cache).or_else(|| idle.next_from(cpu, every));
-        if found.is_none() && is_service && self.config.checks.entry && self.config.checks.exit {
-            let free = &self.sets.without_service;
-            found = free.next_from(cpu, cache).or_else(|| free.next_from(cpu, every));
-        }
-        if let Some(other) = found {
-            self.counters.self_kicks += 1;
-            self.charge(other);
-            self.ask_to_decide(other, self.now_ns + self.config.costs.interrupt_ns);
-        }
     }
 
     fn count_pick(&mut self, cpu: u32, next: u32) {
@@ -65,19 +44,13 @@ impl Machine {
         }
     }
 
-    /// Chooses among what waits here, and for strict policies elsewhere.
+    /// Chooses among what waits here.
     fn choose(&mut self, cpu: u32) -> u32 {
-        let root = 3 * cpu as usize;
-        let next = match self.layout {
-            Layout::Flat => self.queues[root].choose(&self.entities),
+        match self.layout {
             Layout::Groups => self.choose_in_groups(cpu),
-            Layout::Classes => self.choose_by_class(cpu),
-        };
-        let is_best_effort = next != NONE && self.threads[next as usize].kind == BEST_EFFORT;
-        if is_best_effort && self.config.policy == Policy::Be && self.config.checks.exit {
-            return self.check_exit(cpu).unwrap_or(next);
+            Layout::Classes => self.choose_real_time(cpu),
+            Layout::Flat | Layout::Caches => self.queues[3 * cpu as usize].choose(&self.entities),
         }
-        next
     }
 
     fn choose_in_groups(&self, cpu: u32) -> u32 {
@@ -89,34 +62,22 @@ impl Machine {
         self.queues[self.queue_of(cpu, kind)].choose(&self.entities)
     }
 
-    fn choose_by_class(&mut self, cpu: u32) -> u32 {
+    /// Real-time threads first, in one order for all CPUs.
+    fn choose_real_time(&mut self, cpu: u32) -> u32 {
         let service = self.queue_of(cpu, SERVICE);
-        if self.config.policy == Policy::Fifo {
-            if self.cpus[cpu as usize].real_time.is_throttled {
-                self.return_to_line(cpu);
-            } else if self.queues[service].is_empty()
-                && let Some(first) = self.line.pop_front()
-            {
-                self.count_migration(first, cpu);
-                self.enqueue(first, cpu);
-            }
+        if self.cpus[cpu as usize].real_time.is_throttled {
+            self.return_to_line(cpu);
+        } else if self.queues[service].is_empty()
+            && let Some(first) = self.line.pop_front()
+        {
+            self.count_migration(first, cpu);
+            self.enqueue(first, cpu);
         }
         let next = self.queues[service].choose(&self.entities);
         if next != NONE {
             return next;
         }
         self.queues[self.queue_of(cpu, BEST_EFFORT)].choose(&self.entities)
-    }
-
-    /// The exit check: takes a waiting thread of the service from the CPU that has most of them.
-    fn check_exit(&mut self, cpu: u32) -> Option<u32> {
-        if self.cpus[cpu as usize].threads[SERVICE] > 0 {
-            return None;
-        }
-        self.counters.exit_runs += 1;
-        let thread = self.steal_service(cpu)?;
-        self.counters.exit_successes += 1;
-        Some(thread)
     }
 
     /// Lets the thread of the service on a throttled CPU wait at the head of the line.
@@ -137,7 +98,7 @@ impl Machine {
     }
 
     /// Lets the thread of a CPU wait, which keeps its place in the queue.
-    fn stop(&mut self, cpu: u32) {
+    pub(crate) fn stop(&mut self, cpu: u32) {
         let each = &mut self.cpus[cpu as usize];
         let thread = std::mem::replace(&mut each.current, NONE);
         each.complete_ns = NEVER;
@@ -160,6 +121,12 @@ impl Machine {
             return;
         }
         self.take(cpu, next);
+        self.execute(cpu, next);
+        self.note(cpu);
+    }
+
+    /// Lets a thread execute, at the price of a switch.
+    pub(crate) fn execute(&mut self, cpu: u32, next: u32) {
         let costs = self.config.costs;
         let now_ns = self.now_ns;
         let tick_ns = self.next_tick_ns();
@@ -185,7 +152,6 @@ impl Machine {
             each.tick_ns = tick_ns;
         }
         self.set_state(next, State::Running);
-        self.note(cpu);
     }
 
     fn put_back_all(&mut self, cpu: u32) {
@@ -214,6 +180,10 @@ impl Machine {
     pub(crate) fn tick(&mut self, cpu: u32) {
         self.counters.ticks += 1;
         self.cpu(cpu).tick_ns = self.now_ns + self.config.tick_ns;
+        if self.layout == Layout::Caches {
+            self.tick_by_class(cpu);
+            return;
+        }
         if self.layout == Layout::Groups {
             for kind in [SERVICE, BEST_EFFORT] {
                 if self.cpus[cpu as usize].threads[kind] > 0 {

@@ -3,7 +3,7 @@
 use crate::config::{Config, ConfigError, Policy};
 use crate::constant::SAMPLE_NS;
 use crate::fair::NONE;
-use crate::machine::Machine;
+use crate::machine::{Layout, Machine};
 use crate::record::{Conservation, Counters, Iteration, Request, Sample, Strictness};
 use crate::state::{BEST_EFFORT, SERVICE, State};
 use crate::timeline::NEVER;
@@ -100,6 +100,12 @@ impl Simulation {
         &self.machine.ledger.strictness
     }
 
+    /// Sum of the waits of jobs under the class that were so long that the job counts as parked.
+    #[must_use]
+    pub const fn parked_ns(&self) -> u64 {
+        self.machine.class.parked_ns
+    }
+
     /// How long threads waited while a CPU was idle.
     #[must_use]
     pub const fn conservation(&self) -> &Conservation {
@@ -192,8 +198,11 @@ impl Simulation {
         let machine = &mut self.machine;
         let cpu = machine.threads[thread as usize].cpu;
         machine.charge(cpu);
+        let is_running = machine.threads[thread as usize].state == State::Running;
         machine.block(thread);
-        machine.ask_to_decide(cpu, machine.now_ns);
+        if is_running || machine.layout != Layout::Caches {
+            machine.ask_to_decide(cpu, machine.now_ns);
+        }
     }
 }
 
@@ -260,7 +269,12 @@ impl Machine {
             each.complete_ns = NEVER;
             self.threads[thread as usize].stopped_ns = self.now_ns;
         }
+        let was = self.threads[thread as usize].state;
         self.set_state(thread, State::Blocked);
-        self.dequeue(thread);
+        match (self.layout, was) {
+            (Layout::Caches, State::Running) => self.stop_by_class(cpu),
+            (Layout::Caches, _) => self.remove_job(thread),
+            _ => self.dequeue(thread),
+        }
     }
 }

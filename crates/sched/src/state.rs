@@ -76,6 +76,8 @@ pub(crate) struct Cpu {
     pub(crate) decide_ns: u64,
     /// The slice of its thread is over.
     pub(crate) is_slice_over: bool,
+    /// When the slice that the class gave is over.
+    pub(crate) slice_end_ns: u64,
     /// Threads that can execute, waiting or executing, by kind.
     pub(crate) threads: [u32; 2],
     pub(crate) balance: Balance,
@@ -152,6 +154,7 @@ impl Cpu {
             tick_ns: NEVER,
             decide_ns: NEVER,
             is_slice_over: false,
+            slice_end_ns: NEVER,
             threads: [0; 2],
             balance: Balance { next_ns: interval_ns, interval_ns, failures: 0 },
             real_time: RealTime::default(),

@@ -46,8 +46,8 @@ const RECORDED: [(Policy, bool, u64); 12] = [
     (Policy::Idle, true, 0x7F40_6299_04D6_D630),
     (Policy::CpuIdle, false, 0xCFA7_8325_633D_7E83),
     (Policy::CpuIdle, true, 0x6603_8700_0B8A_F824),
-    (Policy::Be, false, 0xB86A_ADF9_E96F_12A3),
-    (Policy::Be, true, 0xAA55_6B3B_3969_4C32),
+    (Policy::Be, false, 0x1B4D_9B9F_E265_C572),
+    (Policy::Be, true, 0x12FC_88CE_9CA2_4B6C),
     (Policy::Fifo, false, 0x7D27_5291_A39F_D3B3),
     (Policy::Fifo, true, 0x4F29_C96A_DF84_6EF5),
 ];

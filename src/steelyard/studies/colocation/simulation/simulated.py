@@ -369,7 +369,7 @@ def _scheduler_of(options: SimulationOptions, simulation: ScheduleSimulation) ->
         "histograms_ns": {},
         "strictness": {**counted["strictness"], "events": counters["scheduling_events"]},
         "conservation": counted["conservation"],
-        "parked_ns": 0,
+        "parked_ns": counted["parked_ns"],
     }
 
 

@@ -109,7 +109,7 @@ class SimulationOptions:
     threads: int | None = None
     machine_cores: int | None = None
     long_share: float = 0.0
-    long_factor: float = 1.0
+    long_factor: float = 50.0
 
     @property
     def name(self) -> str:
@@ -205,6 +205,8 @@ def _require_ranges(options: SimulationOptions) -> None:
         ("--work", options.work_ns, 1000, NS_PER_S * 100, "1 us to 100 s"),
         ("--best-effort-jobs", options.jobs, 0, 1 << 16, "0 to 65536"),
         ("--threads", options.threads or 1, 1, 1 << 16, "1 to 65536"),
+        ("--long-share", options.long_share, 0.0, 1 - 1e-9, "0 to less than 1, as in `2%` or `0.02`"),
+        ("--long-factor", options.long_factor, 1.0, 10_000.0, "1 to 10000"),
         ("--seed", options.seed, 0, 2**63 - 1, "0 to 2^63 - 1"),
         ("--machine-cores", machine, options.cores, MOST_CORES, f"`--cores` to {MOST_CORES}"),
     )

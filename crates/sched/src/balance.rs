@@ -2,7 +2,6 @@
 
 use crate::config::Policy;
 use crate::constant::{BUSY_FACTOR, HOT_NS, IMBALANCE_PERCENT};
-use crate::cpu_set::CpuSet;
 use crate::machine::{Layout, Machine};
 use crate::state::{BEST_EFFORT, SERVICE, State};
 
@@ -17,9 +16,7 @@ impl Machine {
     /// Takes over a thread instead of going idle (`sched_balance_newidle`); says whether there was one.
     pub(crate) fn fill_idle(&mut self, cpu: u32) -> bool {
         let is_by_class = self.layout == Layout::Classes;
-        let count = |from: u32| self.cpus[from as usize].all_threads();
-        let set = if is_by_class { &self.sets.best_effort_queued } else { &self.sets.crowded };
-        let Some(from) = most(set, self.cache_of(cpu), count) else { return false };
+        let Some(from) = self.sets.crowded.most(self.cache_of(cpu)) else { return false };
         self.charge(from);
         let Some(thread) = self.oldest(from, |kind| !is_by_class || kind == BEST_EFFORT) else {
             return false;
@@ -165,31 +162,10 @@ impl Machine {
             return;
         }
         self.cache_balance_ns[cache] = self.now_ns + u64::from(self.config.cores) * 1_000_000 * BUSY_FACTOR;
-        let count = |from: u32| self.cpus[from as usize].all_threads();
-        let Some(from) = most(&self.sets.crowded, self.every_cpu(), count) else { return };
+        let Some(from) = self.sets.crowded.most(self.every_cpu()) else { return };
         let (theirs, mine) = (self.load(from), self.load(cpu));
         if theirs * 100 > mine * IMBALANCE_PERCENT {
             self.move_up_to(from, cpu, (theirs - mine) / 2);
         }
     }
-}
-
-/// Member with the highest count: inside the range if there is one, else anywhere; the lowest number among equals.
-fn most(set: &CpuSet, (low, high): (u32, u32), count: impl Fn(u32) -> u32) -> Option<u32> {
-    let mut near: Option<(u32, u32)> = None;
-    let mut at = low;
-    while let Some(cpu) = set.first_in(at, high) {
-        let found = count(cpu);
-        if near.is_none_or(|(best, _)| found > best) {
-            near = Some((found, cpu));
-        }
-        at = cpu + 1;
-    }
-    if let Some((_, cpu)) = near {
-        return Some(cpu);
-    }
-    set.iter()
-        .map(|cpu| (count(cpu), cpu))
-        .max_by_key(|&(found, cpu)| (found, std::cmp::Reverse(cpu)))
-        .map(|(_, cpu)| cpu)
 }

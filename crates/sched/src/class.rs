@@ -17,7 +17,6 @@ use crate::cpu_set::CpuSet;
 use crate::fair::NONE;
 use crate::machine::Machine;
 use crate::state::{BEST_EFFORT, SERVICE};
-use crate::timeline::NEVER;
 
 /// Order of the threads of the service that wait behind a cache.
 pub(crate) type ServiceOrder = FirstCome;
@@ -79,6 +78,8 @@ pub(crate) struct Class {
     caches: Vec<Cache>,
     locals: Vec<Local>,
     turns: Vec<Turn>,
+    /// When the slice of the thread that executes on a CPU is over.
+    slice_end_ns: Vec<u64>,
     /// CPUs that execute a job and were not claimed for the service.
     claimable: CpuSet,
     /// CPUs that a job rests at.
@@ -104,6 +105,7 @@ impl Class {
             caches: vec![Cache::default(); cpus.div_ceil(config.cache_cores) as usize],
             locals: vec![local; cpus as usize],
             turns: vec![Turn::default(); (config.best_effort.jobs * config.best_effort.threads) as usize],
+            slice_end_ns: vec![0; cpus as usize],
             claimable: CpuSet::new(cpus),
             rests: CpuSet::new(cpus),
             queued: [0; 2],
@@ -343,13 +345,15 @@ impl Machine {
     /// A tick: ends a slice, and a rest that services have kept a job in for long.
     pub(crate) fn tick_by_class(&mut self, cpu: u32) {
         let now_ns = self.now_ns;
-        let each = self.cpu(cpu);
-        each.is_slice_over |= now_ns >= each.slice_end_ns;
-        let local = &self.class.locals[cpu as usize];
-        if local.resting != NONE && now_ns - local.rest_start_ns >= MOST_REST_NS {
-            let resting = local.resting;
-            self.class.pop_rest(cpu);
+        if self.class.rests.has(cpu)
+            && now_ns - self.class.locals[cpu as usize].rest_start_ns >= MOST_REST_NS
+            && let Some(resting) = self.class.pop_rest(cpu)
+        {
             self.queue_job(resting, cpu);
+        }
+        if now_ns >= self.class.slice_end_ns[cpu as usize] {
+            self.charge(cpu);
+            self.decide(cpu);
         }
     }
 
@@ -390,7 +394,7 @@ impl Machine {
 
     fn idle_by_class(&mut self, cpu: u32) {
         self.sets.idle.put(cpu, true);
-        self.cpu(cpu).tick_ns = NEVER;
+        self.ticks.stop(cpu);
     }
 
     /// Whether a thread of the service waits that a CPU would take.
@@ -401,7 +405,7 @@ impl Machine {
     /// A thread executes on a CPU, for a slice or what is left of its turn.
     fn keep(&mut self, cpu: u32, thread: u32) {
         let (now_ns, slice_ns) = (self.now_ns, self.config.class_slice_ns);
-        self.cpu(cpu).slice_end_ns = now_ns + slice_ns;
+        self.class.slice_end_ns[cpu as usize] = now_ns + slice_ns;
         if self.threads[thread as usize].kind == SERVICE {
             return;
         }
@@ -414,7 +418,7 @@ impl Machine {
         let behind = &mut self.class.caches[cache].virtual_ns;
         *behind = (*behind).max(turn.virtual_ns);
         let left_ns = turn.left_ns(slice_ns).unwrap_or(slice_ns);
-        self.cpu(cpu).slice_end_ns = now_ns + left_ns;
+        self.class.slice_end_ns[cpu as usize] = now_ns + left_ns;
         self.class.claimable.put(cpu, true);
     }
 

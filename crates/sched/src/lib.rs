@@ -14,6 +14,7 @@ mod class;
 mod config;
 pub mod constant;
 mod cpu_set;
+mod crowd;
 mod fair;
 mod machine;
 mod pick;
@@ -23,6 +24,7 @@ mod random;
 mod record;
 mod simulation;
 mod state;
+mod ticks;
 mod timeline;
 
 pub use config::{BestEffort, Checks, Config, ConfigError, Costs, Phases, Policy, Service, WorkLaw};

@@ -6,10 +6,12 @@ use crate::class::Class;
 use crate::config::{Config, Policy};
 use crate::constant::{GROUP_WEIGHT, IDLE_WEIGHT, NICE_0_WEIGHT, NICE_19_WEIGHT, WEIGHT_SHIFT};
 use crate::cpu_set::CpuSet;
+use crate::crowd::Crowd;
 use crate::fair::{Entity, NONE, Queue};
 use crate::pool::Pool;
 use crate::record::{Counters, Iteration};
 use crate::state::{BEST_EFFORT, Cpu, Decay, Ledger, SERVICE, State, Thread};
+use crate::ticks::Ticks;
 use crate::timeline::{NEVER, Timeline};
 
 /// How threads of both kinds share the queues of a CPU.
@@ -32,12 +34,8 @@ pub(crate) struct Sets {
     pub(crate) idle: CpuSet,
     /// No thread of the service can execute there: idle or best-effort.
     pub(crate) without_service: CpuSet,
-    /// Executes the service, and more of its threads wait.
-    pub(crate) service_queued: CpuSet,
-    /// A best-effort thread waits behind another thread.
-    pub(crate) best_effort_queued: CpuSet,
-    /// Two or more threads.
-    pub(crate) crowded: CpuSet,
+    /// Two or more threads, one of which waits and may be moved.
+    pub(crate) crowded: Crowd,
 }
 
 /// Scheduler state and mechanism; policies are in `pick`, `placement` and `balance`.
@@ -58,6 +56,7 @@ pub(crate) struct Machine {
     pub(crate) line: VecDeque<u32>,
     pub(crate) sets: Sets,
     pub(crate) timeline: Timeline,
+    pub(crate) ticks: Ticks,
     pub(crate) ledger: Ledger,
     pub(crate) decay: Decay,
     pub(crate) counters: Counters,
@@ -123,14 +122,9 @@ impl Machine {
             cpus: vec![Cpu::new(interval_ns); cores as usize],
             queues: vec![Queue::new(8); 3 * cores as usize],
             line: VecDeque::with_capacity(config.service.threads as usize),
-            sets: Sets {
-                idle,
-                without_service,
-                service_queued: set(),
-                best_effort_queued: set(),
-                crowded: set(),
-            },
+            sets: Sets { idle, without_service, crowded: Crowd::new(cores) },
             timeline: Timeline::new(cores),
+            ticks: Ticks::new(cores, config.tick_ns),
             ledger: Ledger::default(),
             decay: Decay::new(),
             counters: Counters::default(),
@@ -216,15 +210,15 @@ impl Machine {
     pub(crate) fn note(&mut self, cpu: u32) {
         let each = &self.cpus[cpu as usize];
         let [service, best_effort] = each.threads;
-        let current =
-            if each.current == NONE { None } else { Some(self.threads[each.current as usize].kind) };
         let all = service + best_effort;
-        let behind = best_effort - u32::from(current == Some(BEST_EFFORT));
+        // Real-time threads wait in a line of their own, from which they go where they may.
+        let can_move = self.layout != Layout::Classes
+            || best_effort > 1
+            || best_effort == 1
+                && (each.current == NONE || self.threads[each.current as usize].kind == SERVICE);
         self.sets.idle.put(cpu, all == 0);
         self.sets.without_service.put(cpu, service == 0);
-        self.sets.service_queued.put(cpu, current == Some(SERVICE) && service >= 2);
-        self.sets.best_effort_queued.put(cpu, all >= 2 && behind > 0);
-        self.sets.crowded.put(cpu, all >= 2);
+        self.sets.crowded.set(cpu, if all >= 2 && can_move { all } else { 0 });
     }
 
     /// Lets a thread wait on a CPU.
@@ -346,13 +340,6 @@ impl Machine {
     #[inline]
     pub(crate) fn refresh(&mut self, cpu: u32) {
         self.timeline.set(cpu, self.cpus[cpu as usize].attention_ns());
-    }
-
-    /// Time of the next tick, strictly later; all CPUs tick together.
-    #[inline]
-    pub(crate) fn next_tick_ns(&self) -> u64 {
-        let tick_ns = self.config.tick_ns;
-        (self.now_ns / tick_ns + 1) * tick_ns
     }
 
     /// Whether a CPU has nothing planned.

@@ -29,6 +29,8 @@ impl Machine {
         self.count_pick(cpu, next);
         if next != before {
             self.switch(cpu, before, next);
+        } else if next == NONE {
+            self.ticks.stop(cpu);
         }
         self.refresh(cpu);
     }
@@ -115,8 +117,7 @@ impl Machine {
         }
         if next == NONE {
             self.put_back_all(cpu);
-            let each = self.cpu(cpu);
-            each.tick_ns = NEVER;
+            self.ticks.stop(cpu);
             self.note(cpu);
             return;
         }
@@ -129,7 +130,6 @@ impl Machine {
     pub(crate) fn execute(&mut self, cpu: u32, next: u32) {
         let costs = self.config.costs;
         let now_ns = self.now_ns;
-        let tick_ns = self.next_tick_ns();
         let is_service = self.threads[next as usize].kind == SERVICE;
         if is_service && self.threads[next as usize].task == NONE {
             // Where another worker was faster it finds none, and sleeps as soon as it executes.
@@ -148,9 +148,7 @@ impl Machine {
         each.current = next;
         each.charged_ns = now_ns;
         each.complete_ns = if is_service { now_ns + length_ns } else { NEVER };
-        if each.tick_ns >= NEVER {
-            each.tick_ns = tick_ns;
-        }
+        self.ticks.start(cpu, now_ns);
         self.set_state(next, State::Running);
     }
 
@@ -179,11 +177,11 @@ impl Machine {
     /// A timer tick (`sched_tick`).
     pub(crate) fn tick(&mut self, cpu: u32) {
         self.counters.ticks += 1;
-        self.cpu(cpu).tick_ns = self.now_ns + self.config.tick_ns;
         if self.layout == Layout::Caches {
             self.tick_by_class(cpu);
             return;
         }
+        self.charge(cpu);
         if self.layout == Layout::Groups {
             for kind in [SERVICE, BEST_EFFORT] {
                 if self.cpus[cpu as usize].threads[kind] > 0 {
@@ -195,6 +193,9 @@ impl Machine {
             self.watch_real_time(cpu);
         }
         self.balance_at_tick(cpu);
+        if self.cpus[cpu as usize].is_slice_over {
+            self.decide(cpu);
+        }
     }
 
     /// Throttles the service once it has used its share while best-effort threads wait (`sched_rt_runtime_exceeded`).

@@ -120,17 +120,24 @@ impl Simulation {
 
     fn step(&mut self) {
         let (cpu_ns, cpu) = self.machine.timeline.first();
+        let tick_ns = self.machine.ticks.next_ns();
         let jobs_ns = self.next_phase_ns();
         let global_ns = self.machine.pool.arrival_ns.min(self.sample_ns).min(jobs_ns);
-        let time_ns = cpu_ns.min(global_ns);
+        let time_ns = cpu_ns.min(global_ns).min(tick_ns);
         let limit_ns = self.machine.config.phases.limit_ns;
         if time_ns >= limit_ns || self.is_all_done() {
             self.end(time_ns.min(limit_ns));
             return;
         }
-        self.machine.counters.events += 1;
         self.machine.ledger.advance(time_ns, self.machine.config.cores);
         self.machine.now_ns = time_ns;
+        if time_ns < global_ns && time_ns < cpu_ns {
+            let Some(cpu) = self.machine.ticks.pop() else { return };
+            self.machine.counters.events += 1;
+            self.machine.tick(cpu);
+            return;
+        }
+        self.machine.counters.events += 1;
         if self.sample_ns == time_ns {
             self.sample();
         } else if jobs_ns == time_ns {
@@ -218,13 +225,8 @@ impl Machine {
     fn attend(&mut self, cpu: u32) {
         let now_ns = self.now_ns;
         self.charge(cpu);
-        let each = &self.cpus[cpu as usize];
-        let (is_complete, is_tick) = (each.complete_ns <= now_ns, each.tick_ns <= now_ns);
-        if is_complete {
+        if self.cpus[cpu as usize].complete_ns <= now_ns {
             self.complete(cpu);
-        }
-        if is_tick {
-            self.tick(cpu);
         }
         let each = &self.cpus[cpu as usize];
         if each.decide_ns <= now_ns || each.is_slice_over {

@@ -71,13 +71,10 @@ pub(crate) struct Cpu {
     pub(crate) charged_ns: u64,
     /// When its request is done.
     pub(crate) complete_ns: u64,
-    pub(crate) tick_ns: u64,
     /// When it is to decide anew.
     pub(crate) decide_ns: u64,
     /// The slice of its thread is over.
     pub(crate) is_slice_over: bool,
-    /// When the slice that the class gave is over.
-    pub(crate) slice_end_ns: u64,
     /// Threads that can execute, waiting or executing, by kind.
     pub(crate) threads: [u32; 2],
     pub(crate) balance: Balance,
@@ -151,10 +148,8 @@ impl Cpu {
             current: NONE,
             charged_ns: 0,
             complete_ns: NEVER,
-            tick_ns: NEVER,
             decide_ns: NEVER,
             is_slice_over: false,
-            slice_end_ns: NEVER,
             threads: [0; 2],
             balance: Balance { next_ns: interval_ns, interval_ns, failures: 0 },
             real_time: RealTime::default(),
@@ -164,7 +159,7 @@ impl Cpu {
 
     #[inline]
     pub(crate) fn attention_ns(&self) -> u64 {
-        self.complete_ns.min(self.tick_ns).min(self.decide_ns)
+        self.complete_ns.min(self.decide_ns)
     }
 
     #[inline]

@@ -63,11 +63,12 @@ fn jobs_share_what_is_left_in_equal_parts() {
 
 #[test]
 fn a_job_that_is_interrupted_goes_on_at_its_cpu() {
-    // Two jobs and a service that calls every 4 ms on two CPUs.
-    let simulation = finished(class(2, (2, 2), (1, 250.0), 4000));
-    let interrupted = simulation.counters().be_picks;
-    assert!(interrupted > 900, "{interrupted}");
-    assert!(simulation.counters().migrations < 20, "{:?}", simulation.counters());
+    // Two jobs and a service that calls 233 times per second on two CPUs.
+    let simulation = finished(class(2, (2, 2), (1, 233.0), 4000));
+    let counters = simulation.counters();
+    assert!(counters.be_picks > 900, "{counters:?}");
+    // Measured in a guest where services call as often (docs/decisions): 20 times in 4 s.
+    assert!(counters.migrations <= 40, "{counters:?}");
 }
 
 #[test]

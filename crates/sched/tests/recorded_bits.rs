@@ -38,16 +38,16 @@ fn recorded_digests_come_out_again() {
 }
 
 const RECORDED: [(Policy, bool, u64); 12] = [
-    (Policy::Nice, false, 0x0519_5348_00BA_0BB4),
-    (Policy::Nice, true, 0xB7AE_DC82_ADB7_9405),
-    (Policy::Weights, false, 0xD0EA_5158_D354_AC96),
-    (Policy::Weights, true, 0xB599_BFB6_6150_5F11),
-    (Policy::Idle, false, 0x0DBB_F02B_76C2_C0C6),
-    (Policy::Idle, true, 0x7F40_6299_04D6_D630),
-    (Policy::CpuIdle, false, 0xCFA7_8325_633D_7E83),
-    (Policy::CpuIdle, true, 0x6603_8700_0B8A_F824),
-    (Policy::Be, false, 0x1B4D_9B9F_E265_C572),
-    (Policy::Be, true, 0x12FC_88CE_9CA2_4B6C),
-    (Policy::Fifo, false, 0x7D27_5291_A39F_D3B3),
-    (Policy::Fifo, true, 0x4F29_C96A_DF84_6EF5),
+    (Policy::Nice, false, 0x486D_3033_9D1E_8FBB),
+    (Policy::Nice, true, 0xEAEA_4A97_34A4_E6A4),
+    (Policy::Weights, false, 0xB8D8_F5AA_195B_8B1B),
+    (Policy::Weights, true, 0xE228_2FC7_8970_231C),
+    (Policy::Idle, false, 0xD9E0_5644_5FB8_8F56),
+    (Policy::Idle, true, 0x6997_84B3_D529_188D),
+    (Policy::CpuIdle, false, 0x43CD_E55C_1449_5035),
+    (Policy::CpuIdle, true, 0x5D36_7E6F_161A_DC10),
+    (Policy::Be, false, 0x623C_A453_0D67_F5AA),
+    (Policy::Be, true, 0x2633_BF20_A112_D190),
+    (Policy::Fifo, false, 0x9BFF_7171_E753_F9C3),
+    (Policy::Fifo, true, 0x7859_041B_04C3_DAEE),
 ];

@@ -32,15 +32,15 @@ impl Machine {
         let threads = u32::try_from(self.threads.len()).unwrap_or(u32::MAX);
         let waiting = self.queues[root..root + 3].iter().flat_map(|queue| &queue.waiting).copied();
         let is_hot = |each: u32| {
-            let thread = &self.threads[each as usize];
+            let recency = &self.recency[each as usize];
             // SOURCE: kernel/sched/fair.c, `task_hot`: `SCHED_IDLE` never is.
-            let can_be = !(thread.kind == BEST_EFFORT && self.config.policy == Policy::Idle);
-            can_be && thread.stopped_ns + HOT_NS > self.now_ns && thread.stopped_ns > 0
+            let can_be = !(self.kind_of(each) == BEST_EFFORT && self.config.policy == Policy::Idle);
+            can_be && recency.stopped_ns + HOT_NS > self.now_ns && recency.stopped_ns > 0
         };
         waiting
             .filter(|&each| each < threads && self.threads[each as usize].state == State::Waiting)
-            .filter(|&each| is_wanted(self.threads[each as usize].kind) && !is_hot(each))
-            .min_by_key(|&each| (self.threads[each as usize].touched_ns, each))
+            .filter(|&each| is_wanted(self.kind_of(each)) && !is_hot(each))
+            .min_by_key(|&each| (self.recency[each as usize].touched_ns, each))
     }
 
     /// Balancing at a tick: on behalf of idle CPUs, and periodically for this one.
@@ -48,7 +48,7 @@ impl Machine {
         if self.sets.crowded.has(cpu) {
             self.wake_balancer(cpu);
         }
-        if self.config.policy == Policy::Fifo || self.now_ns < self.cpus[cpu as usize].balance.next_ns {
+        if self.config.policy == Policy::Fifo || self.now_ns < self.keepers[cpu as usize].balance.next_ns {
             return;
         }
         self.counters.balance_runs += 1;
@@ -57,7 +57,7 @@ impl Machine {
         let least_ns = u64::from(self.cache_size(cpu)) * 1_000_000;
         let is_busy = !(self.is_idle_class && self.cpus[cpu as usize].threads[SERVICE] == 0);
         let now_ns = self.now_ns;
-        let balance = &mut self.cpu(cpu).balance;
+        let balance = &mut self.keepers[cpu as usize].balance;
         // SOURCE: kernel/sched/fair.c, `sched_balance_rq`: doubled while balanced, up to twice the number of CPUs.
         balance.interval_ns = if is_moved { least_ns } else { (2 * balance.interval_ns).min(2 * least_ns) };
         balance.next_ns = now_ns + balance.interval_ns * if is_busy { BUSY_FACTOR } else { 1 };
@@ -110,10 +110,10 @@ impl Machine {
             return 0;
         }
         if self.layout == Layout::Groups {
-            return self.entities[self.group_entity(cpu, kind) as usize].weight / threads;
+            return u64::from(self.entities[self.group_entity(cpu, kind) as usize].weight) / threads;
         }
         let first = if kind == SERVICE { 0 } else { self.config.service.threads };
-        self.entities[first as usize].weight
+        self.entities[first as usize].weight.into()
     }
 
     /// Takes a thread from the busiest CPU behind the same cache if that evens the loads out (`sched_balance_rq`).
@@ -141,14 +141,14 @@ impl Machine {
     /// Moves a thread whose load is no more than the imbalance; each failure halves what it counts.
     fn move_up_to(&mut self, from: u32, cpu: u32, imbalance: u64) -> bool {
         self.charge(from);
-        let failures = self.cpus[cpu as usize].balance.failures;
+        let failures = self.keepers[cpu as usize].balance.failures;
         let loads = [SERVICE, BEST_EFFORT].map(|kind| self.load_of(from, kind) >> failures.min(31));
         let found = self.oldest(from, |kind| loads[kind] <= imbalance);
         let Some(thread) = found else {
-            self.cpu(cpu).balance.failures += 1;
+            self.keepers[cpu as usize].balance.failures += 1;
             return false;
         };
-        self.cpu(cpu).balance.failures = 0;
+        self.keepers[cpu as usize].balance.failures = 0;
         self.counters.balance_moves += 1;
         self.dequeue(thread);
         self.arrive(thread, cpu);

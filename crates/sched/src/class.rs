@@ -289,7 +289,7 @@ impl Machine {
 
     /// A thread leaves its CPU though it could go on.
     fn put_back(&mut self, thread: u32, cpu: u32) {
-        if self.threads[thread as usize].kind == SERVICE {
+        if self.kind_of(thread) == SERVICE {
             self.place_service(thread);
             return;
         }
@@ -311,7 +311,7 @@ impl Machine {
 
     /// Charges the thread of a CPU under the class; virtual time of jobs goes on.
     pub(crate) fn charge_by_class(&mut self, cpu: u32, thread: u32, passed_ns: u64) {
-        let kind = self.threads[thread as usize].kind;
+        let kind = self.kind_of(thread);
         if kind == BEST_EFFORT {
             let job = self.job_of(thread);
             let turn = &mut self.class.turns[job as usize];
@@ -386,7 +386,7 @@ impl Machine {
             self.class.locals[cpu as usize].run_start_ns = self.now_ns;
             self.keep(cpu, next);
         }
-        if sent != NONE && self.threads[sent as usize].kind == BEST_EFFORT && self.is_service_near(cpu) {
+        if sent != NONE && self.kind_of(sent) == BEST_EFFORT && self.is_service_near(cpu) {
             self.counters.self_kicks += 1;
             self.interrupt(cpu);
         }
@@ -406,7 +406,7 @@ impl Machine {
     fn keep(&mut self, cpu: u32, thread: u32) {
         let (now_ns, slice_ns) = (self.now_ns, self.config.class_slice_ns);
         self.class.slice_end_ns[cpu as usize] = now_ns + slice_ns;
-        if self.threads[thread as usize].kind == SERVICE {
+        if self.kind_of(thread) == SERVICE {
             return;
         }
         let (job, cache) = (self.job_of(thread), self.cache_number(cpu));
@@ -429,7 +429,7 @@ impl Machine {
 
     /// Chooses who is next on a CPU (`be_dispatch`); [`NONE`]: nobody.
     fn dispatch(&mut self, cpu: u32, before: u32) -> u32 {
-        let kind = (before != NONE).then(|| self.threads[before as usize].kind);
+        let kind = (before != NONE).then(|| self.kind_of(before));
         let job = if kind == Some(BEST_EFFORT) { before } else { NONE };
         let kind_ns = self.class.locals[cpu as usize].kind_ns;
         if !self.config.checks.local

@@ -125,9 +125,9 @@ pub struct Config {
     /// Checks of the best-effort class; ignored under other policies.
     pub checks: Checks,
     /// `cpu.weight` of the service's group, 1 to 10000; used by [`Policy::Weights`].
-    pub service_weight: u64,
+    pub service_weight: u32,
     /// `cpu.weight` of the jobs' group, 1 to 10000; used by [`Policy::Weights`].
-    pub best_effort_weight: u64,
+    pub best_effort_weight: u32,
     /// Service and clients.
     pub service: Service,
     /// Jobs.
@@ -218,8 +218,8 @@ impl Config {
         within("cores", self.cores.into(), (1, 1 << CPU_BITS), "1 to 4096")?;
         within("cache_cores", self.cache_cores.into(), (1, 1 << CPU_BITS), "1 to 4096")?;
         within("unused_cores", self.unused_cores.into(), (0, 1 << CPU_BITS), "0 to 4096")?;
-        within("service_weight", self.service_weight, (1, 10_000), "1 to 10000")?;
-        within("best_effort_weight", self.best_effort_weight, (1, 10_000), "1 to 10000")?;
+        within("service_weight", self.service_weight.into(), (1, 10_000), "1 to 10000")?;
+        within("best_effort_weight", self.best_effort_weight.into(), (1, 10_000), "1 to 10000")?;
         within("threads", self.service.threads.into(), (1, 1 << 20), "1 to 1048576")?;
         within("work_ns", self.service.work_ns, (1_000, 1 << 40), "1000 ns to 18 min")?;
         within("iteration_ns", self.best_effort.iteration_ns, (1_000, 1 << 40), "1000 ns to 18 min")?;

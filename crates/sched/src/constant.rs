@@ -11,15 +11,15 @@ pub const SLICE_NS: u64 = 2_800_000;
 
 /// Weight of nice 0; also the unit of virtual time.
 /// SOURCE: kernel/sched/core.c, `sched_prio_to_weight[20]`.
-pub const NICE_0_WEIGHT: u64 = 1024;
+pub const NICE_0_WEIGHT: u32 = 1024;
 
 /// Weight of nice 19.
 /// SOURCE: kernel/sched/core.c, `sched_prio_to_weight[39]`.
-pub const NICE_19_WEIGHT: u64 = 15;
+pub const NICE_19_WEIGHT: u32 = 15;
 
 /// Weight of a thread in `SCHED_IDLE`, and of a control group with `cpu.idle`.
 /// SOURCE: kernel/sched/sched.h, `WEIGHT_IDLEPRIO`.
-pub const IDLE_WEIGHT: u64 = 3;
+pub const IDLE_WEIGHT: u32 = 3;
 
 /// Bits a weight is scaled up by, so that a group's share of a CPU stays precise.
 /// SOURCE: include/linux/sched.h, `SCHED_FIXEDPOINT_SHIFT`.
@@ -27,11 +27,11 @@ pub const WEIGHT_SHIFT: u32 = 10;
 
 /// Smallest scaled weight of a group on a CPU.
 /// SOURCE: kernel/sched/sched.h, `MIN_SHARES`.
-pub const LEAST_SHARE: u64 = 2;
+pub const LEAST_SHARE: u32 = 2;
 
 /// `cpu.weight` of a control group that nobody changed.
 /// SOURCE: include/linux/cgroup-defs.h, `CGROUP_WEIGHT_DFL`.
-pub const GROUP_WEIGHT: u64 = 100;
+pub const GROUP_WEIGHT: u32 = 100;
 
 /// A thread that ran on its CPU less long ago is not moved by the balancer.
 /// SOURCE: kernel/sched/fair.c, `sysctl_sched_migration_cost` = 500 us.

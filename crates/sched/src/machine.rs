@@ -10,7 +10,7 @@ use crate::crowd::Crowd;
 use crate::fair::{Entity, NONE, Queue};
 use crate::pool::Pool;
 use crate::record::{Counters, Iteration};
-use crate::state::{BEST_EFFORT, Cpu, Decay, Ledger, SERVICE, State, Thread};
+use crate::state::{Cpu, Decay, Keeper, Ledger, Recency, SERVICE, State, Thread};
 use crate::ticks::Ticks;
 use crate::timeline::{NEVER, Timeline};
 
@@ -48,6 +48,9 @@ pub(crate) struct Machine {
     pub(crate) now_ns: u64,
     pub(crate) cpus: Vec<Cpu>,
     pub(crate) threads: Vec<Thread>,
+    pub(crate) recency: Vec<Recency>,
+    /// What Linux's schedulers keep for each CPU beyond its queues.
+    pub(crate) keepers: Vec<Keeper>,
     /// Threads first, then both groups of each CPU.
     pub(crate) entities: Vec<Entity>,
     /// Three per CPU: root, service, best-effort.
@@ -64,7 +67,7 @@ pub(crate) struct Machine {
     pub(crate) pool: Pool,
     pub(crate) class: Class,
     /// Scaled `cpu.weight` of each group.
-    shares: [u64; 2],
+    shares: [u32; 2],
     /// CPUs that a wake-up may look at, per cache.
     pub(crate) scan_limits: Vec<u32>,
     /// When CPUs that share a cache compare themselves with others, per cache.
@@ -80,9 +83,9 @@ fn layout_of(config: &Config) -> Layout {
     }
 }
 
-fn group_shares(config: &Config) -> [u64; 2] {
+fn group_shares(config: &Config) -> [u32; 2] {
     // SOURCE: kernel/sched/sched.h, `sched_weight_from_cgroup`: 100 is 1024.
-    let scaled = |weight: u64| (weight * NICE_0_WEIGHT / GROUP_WEIGHT) << WEIGHT_SHIFT;
+    let scaled = |weight: u32| (weight * NICE_0_WEIGHT / GROUP_WEIGHT) << WEIGHT_SHIFT;
     match config.policy {
         Policy::Weights => [scaled(config.service_weight), scaled(config.best_effort_weight)],
         _ => [scaled(GROUP_WEIGHT), IDLE_WEIGHT << WEIGHT_SHIFT],
@@ -98,12 +101,14 @@ impl Machine {
             Policy::Idle => IDLE_WEIGHT,
             _ => NICE_0_WEIGHT,
         };
-        let service = (0..config.service.threads).map(|each| Thread::new(SERVICE, each % cores, NONE));
-        let threads: Vec<Thread> =
-            service.chain((0..jobs).map(|each| Thread::new(BEST_EFFORT, each % cores, each))).collect();
+        let workers = config.service.threads;
+        let threads: Vec<Thread> = (0..workers)
+            .map(|each| Thread::new(each % cores, NONE))
+            .chain((0..jobs).map(|each| Thread::new(each % cores, each)))
+            .collect();
         let weight_of = |kind| if kind == SERVICE { NICE_0_WEIGHT } else { best_effort_weight };
         let mut entities: Vec<Entity> =
-            threads.iter().map(|each| Entity::new(weight_of(each.kind))).collect();
+            (0..workers + jobs).map(|each| Entity::new(weight_of(usize::from(each >= workers)))).collect();
         entities.resize(threads.len() + 2 * cores as usize, Entity::new(NICE_0_WEIGHT));
         let set = || CpuSet::new(cores);
         let (mut idle, mut without_service) = (set(), set());
@@ -119,7 +124,7 @@ impl Machine {
             layout: layout_of(&config),
             is_idle_class: matches!(config.policy, Policy::Idle | Policy::CpuIdle),
             now_ns: 0,
-            cpus: vec![Cpu::new(interval_ns); cores as usize],
+            cpus: vec![Cpu::default(); cores as usize],
             queues: vec![Queue::new(8); 3 * cores as usize],
             line: VecDeque::with_capacity(config.service.threads as usize),
             sets: Sets { idle, without_service, crowded: Crowd::new(cores) },
@@ -134,6 +139,8 @@ impl Machine {
             shares: group_shares(&config),
             scan_limits: vec![domain; caches],
             cache_balance_ns: vec![u64::from(cores) * 1_000_000; caches],
+            recency: vec![Recency::default(); threads.len()],
+            keepers: vec![Keeper::new(interval_ns); cores as usize],
             threads,
             entities,
             config,
@@ -184,23 +191,30 @@ impl Machine {
         }
     }
 
+    /// [`SERVICE`] or [`BEST_EFFORT`]: workers have the first numbers.
+    #[inline]
+    pub(crate) fn kind_of(&self, thread: u32) -> usize {
+        usize::from(thread >= self.config.service.threads)
+    }
+
     pub(crate) fn set_state(&mut self, thread: u32, state: State) {
+        let kind = self.kind_of(thread);
         let each = &mut self.threads[thread as usize];
         match each.state {
             State::Blocked => {}
             State::Waiting => {
-                self.ledger.waiting[each.kind] -= 1;
-                self.ledger.end_wait(each.kind, each.wait);
+                self.ledger.waiting[kind] -= 1;
+                self.ledger.end_wait(kind, each.wait);
             }
-            State::Running => self.ledger.running[each.kind] -= 1,
+            State::Running => self.ledger.running[kind] -= 1,
         }
         match state {
             State::Blocked => {}
             State::Waiting => {
-                self.ledger.waiting[each.kind] += 1;
+                self.ledger.waiting[kind] += 1;
                 each.wait = self.ledger.begin_wait();
             }
-            State::Running => self.ledger.running[each.kind] += 1,
+            State::Running => self.ledger.running[kind] += 1,
         }
         each.state = state;
     }
@@ -214,8 +228,7 @@ impl Machine {
         // Real-time threads wait in a line of their own, from which they go where they may.
         let can_move = self.layout != Layout::Classes
             || best_effort > 1
-            || best_effort == 1
-                && (each.current == NONE || self.threads[each.current as usize].kind == SERVICE);
+            || best_effort == 1 && (each.current == NONE || self.kind_of(each.current) == SERVICE);
         self.sets.idle.put(cpu, all == 0);
         self.sets.without_service.put(cpu, service == 0);
         self.sets.crowded.set(cpu, if all >= 2 && can_move { all } else { 0 });
@@ -223,7 +236,7 @@ impl Machine {
 
     /// Lets a thread wait on a CPU.
     pub(crate) fn enqueue(&mut self, thread: u32, cpu: u32) {
-        let (kind, slice_ns) = (self.threads[thread as usize].kind, self.config.slice_ns);
+        let (kind, slice_ns) = (self.kind_of(thread), self.config.slice_ns);
         let queue = self.queue_of(cpu, kind);
         let is_first = self.queues[queue].is_empty();
         self.queues[queue].add(thread, &mut self.entities, slice_ns);
@@ -238,13 +251,13 @@ impl Machine {
             }
         }
         self.threads[thread as usize].cpu = cpu;
-        self.threads[thread as usize].touched_ns = self.now_ns;
+        self.recency[thread as usize].touched_ns = self.now_ns;
         self.note(cpu);
     }
 
     /// Takes a thread off its CPU.
     pub(crate) fn dequeue(&mut self, thread: u32) {
-        let Thread { kind, cpu, .. } = self.threads[thread as usize];
+        let (kind, cpu) = (self.kind_of(thread), self.threads[thread as usize].cpu);
         // SOURCE: kernel/sched/fair.c, `update_entity_lag`.
         let limit_ns = (2 * self.config.slice_ns).max(self.config.tick_ns);
         let queue = self.queue_of(cpu, kind);
@@ -262,10 +275,13 @@ impl Machine {
     }
 
     /// Weight of a group on a CPU: its share by runnable threads (`calc_group_shares`, without averaging over time).
-    fn group_weight(&self, cpu: u32, kind: usize) -> u64 {
+    fn group_weight(&self, cpu: u32, kind: usize) -> u32 {
         let here = u64::from(self.cpus[cpu as usize].threads[kind]);
         let all = self.ledger.running[kind] + self.ledger.waiting[kind];
-        (self.shares[kind] * here / all.max(here).max(1)).max(crate::constant::LEAST_SHARE)
+        let share = u64::from(self.shares[kind]) * here / all.max(here).max(1);
+        #[expect(clippy::cast_possible_truncation, reason = "no more than the whole share")]
+        let weight = share as u32;
+        weight.max(crate::constant::LEAST_SHARE)
     }
 
     pub(crate) fn reweigh_group(&mut self, cpu: u32, kind: usize) {
@@ -284,13 +300,13 @@ impl Machine {
             return;
         }
         let passed = now_ns - since_ns;
-        let kind = self.threads[thread as usize].kind;
+        let kind = self.kind_of(thread);
         if self.layout == Layout::Caches {
             self.charge_by_class(cpu, thread, passed);
         } else if kind == SERVICE && self.config.policy == Policy::Fifo {
-            each.real_time.used_ns += passed;
+            self.keepers[cpu as usize].real_time.used_ns += passed;
         } else {
-            each.use_average.add(passed);
+            self.cpus[cpu as usize].use_average.add(passed);
             let slice_ns = self.config.slice_ns;
             let mut is_over = self.entities[thread as usize].charge(passed, slice_ns);
             let queue = self.queue_of(cpu, kind);
@@ -308,12 +324,13 @@ impl Machine {
     /// Lets a thread get on with its work for a time.
     fn work(&mut self, thread: u32, since_ns: u64, passed_ns: u64) {
         let iteration_ns = self.config.best_effort.iteration_ns;
+        let is_service = self.kind_of(thread) == SERVICE;
         let each = &mut self.threads[thread as usize];
         each.cpu_ns += passed_ns;
         let lost = each.overhead_left_ns.min(passed_ns);
         each.overhead_left_ns -= lost;
         let mut useful = passed_ns - lost;
-        if each.kind == SERVICE {
+        if is_service {
             each.work_left_ns -= useful.min(each.work_left_ns);
             return;
         }

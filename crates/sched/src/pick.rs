@@ -4,7 +4,7 @@ use crate::config::Policy;
 use crate::constant::{REAL_TIME_PERIOD_NS, REAL_TIME_RUNTIME_NS};
 use crate::fair::NONE;
 use crate::machine::{Layout, Machine};
-use crate::state::{BEST_EFFORT, SERVICE, State};
+use crate::state::{BEST_EFFORT, RealTime, SERVICE, State};
 use crate::timeline::NEVER;
 
 impl Machine {
@@ -40,7 +40,7 @@ impl Machine {
             return;
         }
         let behind = self.cpus[cpu as usize].threads[BEST_EFFORT];
-        match self.threads[next as usize].kind {
+        match self.kind_of(next) {
             SERVICE => self.counters.local_lc_picks += u64::from(behind > 0),
             _ => self.counters.be_picks += 1,
         }
@@ -67,7 +67,7 @@ impl Machine {
     /// Real-time threads first, in one order for all CPUs.
     fn choose_real_time(&mut self, cpu: u32) -> u32 {
         let service = self.queue_of(cpu, SERVICE);
-        if self.cpus[cpu as usize].real_time.is_throttled {
+        if self.keepers[cpu as usize].real_time.is_throttled {
             self.return_to_line(cpu);
         } else if self.queues[service].is_empty()
             && let Some(first) = self.line.pop_front()
@@ -104,7 +104,7 @@ impl Machine {
         let each = &mut self.cpus[cpu as usize];
         let thread = std::mem::replace(&mut each.current, NONE);
         each.complete_ns = NEVER;
-        self.threads[thread as usize].stopped_ns = self.now_ns;
+        self.recency[thread as usize].stopped_ns = self.now_ns;
         if self.threads[thread as usize].state == State::Running {
             self.set_state(thread, State::Waiting);
         }
@@ -122,6 +122,7 @@ impl Machine {
             return;
         }
         self.take(cpu, next);
+        self.recency[next as usize].touched_ns = self.now_ns;
         self.execute(cpu, next);
         self.note(cpu);
     }
@@ -130,7 +131,7 @@ impl Machine {
     pub(crate) fn execute(&mut self, cpu: u32, next: u32) {
         let costs = self.config.costs;
         let now_ns = self.now_ns;
-        let is_service = self.threads[next as usize].kind == SERVICE;
+        let is_service = self.kind_of(next) == SERVICE;
         if is_service && self.threads[next as usize].task == NONE {
             // Where another worker was faster it finds none, and sleeps as soon as it executes.
             self.take_request(next);
@@ -142,7 +143,6 @@ impl Machine {
         }
         let cost_ns = costs.switch_ns + if is_moved { costs.migration_ns } else { 0 };
         thread.overhead_left_ns = thread.overhead_left_ns.max(cost_ns);
-        thread.touched_ns = now_ns;
         let length_ns = thread.overhead_left_ns + thread.work_left_ns;
         let each = self.cpu(cpu);
         each.current = next;
@@ -161,7 +161,7 @@ impl Machine {
 
     /// Makes a thread, and its group, the one that executes in its queues.
     fn take(&mut self, cpu: u32, next: u32) {
-        let kind = self.threads[next as usize].kind;
+        let kind = self.kind_of(next);
         let queue = self.queue_of(cpu, kind);
         let other = self.queue_of(cpu, 1 - kind);
         if other != queue {
@@ -201,16 +201,16 @@ impl Machine {
     /// Throttles the service once it has used its share while best-effort threads wait (`sched_rt_runtime_exceeded`).
     fn watch_real_time(&mut self, cpu: u32) {
         let period = self.now_ns / REAL_TIME_PERIOD_NS;
-        let each = self.cpu(cpu);
-        if each.real_time.period != period {
-            let is_free_again = each.real_time.is_throttled;
-            each.real_time = crate::state::RealTime { period, ..Default::default() };
-            each.is_slice_over |= is_free_again;
+        let each = &mut self.cpus[cpu as usize];
+        let real_time = &mut self.keepers[cpu as usize].real_time;
+        if real_time.period != period {
+            each.is_slice_over |= real_time.is_throttled;
+            *real_time = RealTime { period, ..Default::default() };
             return;
         }
         let is_wanted = each.threads[BEST_EFFORT] > 0 && each.threads[SERVICE] > 0;
-        if is_wanted && !each.real_time.is_throttled && each.real_time.used_ns >= REAL_TIME_RUNTIME_NS {
-            each.real_time.is_throttled = true;
+        if is_wanted && !real_time.is_throttled && real_time.used_ns >= REAL_TIME_RUNTIME_NS {
+            real_time.is_throttled = true;
             each.is_slice_over = true;
             self.counters.throttled += 1;
         }

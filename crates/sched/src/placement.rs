@@ -50,7 +50,7 @@ impl Machine {
         if current == crate::fair::NONE {
             return true;
         }
-        let (mine, theirs) = (self.threads[thread as usize].kind, self.threads[current as usize].kind);
+        let (mine, theirs) = (self.kind_of(thread), self.kind_of(current));
         let is_strict = self.layout == Layout::Classes || self.is_idle_class;
         match (mine, theirs) {
             (SERVICE, BEST_EFFORT) if is_strict => true,
@@ -97,7 +97,7 @@ impl Machine {
     /// As Linux (`find_lowest_rq`): the CPU before, then others, that execute nothing of real-time priority.
     fn place_real_time(&self, before: u32) -> Option<u32> {
         let free = &self.sets.without_service;
-        let is_usable = |cpu: &u32| !self.cpus[*cpu as usize].real_time.is_throttled;
+        let is_usable = |cpu: &u32| !self.keepers[*cpu as usize].real_time.is_throttled;
         if free.has(before) && is_usable(&before) {
             return Some(before);
         }

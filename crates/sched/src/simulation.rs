@@ -269,7 +269,7 @@ impl Machine {
             let each = self.cpu(cpu);
             each.current = NONE;
             each.complete_ns = NEVER;
-            self.threads[thread as usize].stopped_ns = self.now_ns;
+            self.recency[thread as usize].stopped_ns = self.now_ns;
         }
         let was = self.threads[thread as usize].state;
         self.set_state(thread, State::Blocked);

@@ -52,9 +52,10 @@ impl Ticks {
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<u32> {
         let found = self.cpus.first_in(self.next, u32::MAX);
-        match found {
-            Some(cpu) => self.next = cpu + 1,
-            None => (self.round_ns, self.next) = (self.round_ns + self.period_ns, 0),
+        if let Some(cpu) = found {
+            self.next = cpu + 1;
+        } else {
+            (self.round_ns, self.next) = (self.round_ns + self.period_ns, 0);
         }
         found
     }

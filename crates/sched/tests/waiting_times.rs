@@ -6,12 +6,16 @@
 #![allow(clippy::expect_used, reason = "a test may panic")]
 #![allow(clippy::cast_precision_loss, reason = "counts and times below 2^52")]
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use rand_core::Rng;
 use rand_pcg::Pcg64;
 use steelyard_sched::{Config, Costs, Policy, Simulation, WorkLaw};
 
 const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
-const BATCHES: usize = 20;
+/// Queues that are drawn to see how far two of the same kind differ by chance.
+const DRAWN: u64 = 20;
 
 /// A queue: servers, load, law of the work, share of requests that are 50 times as long.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +27,7 @@ struct Shape {
 }
 
 const LONG_FACTOR: f64 = 50.0;
+const WORK_NS: f64 = 6e6;
 const CONSTANT: (WorkLaw, f64) = (WorkLaw::Constant, 0.0);
 const EXPONENTIAL: (WorkLaw, f64) = (WorkLaw::Exponential, 0.0);
 const LONG: (WorkLaw, f64) = (WorkLaw::Constant, 0.02);
@@ -32,16 +37,16 @@ impl Shape {
         Self { servers, load, law, long_share }
     }
 
-    /// Requests after which a queue has forgotten its past 4000 times, so that batches of a twentieth are independent.
+    /// Requests after which a queue has forgotten its past 2000 times.
     ///
-    /// SOURCE: Whitt 1989, "Planning queueing simulations", equation 24: relaxation takes some (1 + squared variation
-    /// of the work) / (1 - load)^2 requests.
+    /// SOURCE: Whitt 1989, "Planning queueing simulations", equation 24: relaxation takes some (1 + squared variation of the
+    /// work) / (1 - load)^2 requests.
     fn requests(self) -> f64 {
         let (once, squared) = (1.0 - self.long_share, LONG_FACTOR * LONG_FACTOR);
         let mean = once + self.long_share * LONG_FACTOR;
         let moment =
             (once + self.long_share * squared) * if self.law == WorkLaw::Exponential { 2.0 } else { 1.0 };
-        (4000.0 * moment / (mean * mean) / (1.0 - self.load).powi(2)).max(400_000.0)
+        (2000.0 * moment / (mean * mean) / (1.0 - self.load).powi(2)).max(300_000.0)
     }
 
     /// Mean distance of requests over the work of a usual one.
@@ -74,46 +79,42 @@ fn simulated(shape: Shape, policy: Policy, (cpus, workers): (u32, u32), requests
     simulation
 }
 
-/// When each request begins in a queue whose servers take the oldest first.
+/// When each request begins in a queue whose servers take the oldest first, from when it comes and its work.
 ///
 /// SOURCE: Kiefer and Wolfowitz 1955, "On the theory of queues with many servers": a request begins when it has come
 /// and the server that is free first is free.
-fn begins<T: Copy + PartialOrd + std::ops::Add<Output = T> + Default>(
-    requests: impl Iterator<Item = (T, T)>,
-    servers: u32,
-) -> Vec<T> {
-    let mut free = vec![T::default(); servers as usize];
-    requests
-        .map(|(come, work)| {
-            let first =
-                (1..free.len()).fold(0, |best, each| if free[each] < free[best] { each } else { best });
-            let begin = if free[first] > come { free[first] } else { come };
-            free[first] = begin + work;
-            begin
-        })
-        .collect()
+fn begins(requests: impl Iterator<Item = (u64, u64)>, servers: u32) -> impl Iterator<Item = u64> {
+    let mut free: BinaryHeap<Reverse<u64>> = (0..servers).map(|_| Reverse(0)).collect();
+    requests.map(move |(come, work)| {
+        let mut first = free.peek_mut().expect("at least one server");
+        let begin = first.0.max(come);
+        *first = Reverse(begin + work);
+        begin
+    })
 }
 
 /// Waiting times of a simulation over the work of a usual request.
 fn waits_of(simulation: &Simulation) -> Vec<f64> {
-    simulation.requests().iter().map(|each| (each.started_ns - each.intended_ns) as f64 / 6e6).collect()
+    simulation.requests().iter().map(|each| (each.started_ns - each.intended_ns) as f64 / WORK_NS).collect()
 }
 
 /// Waiting times, over the work of a usual request, of a queue that is drawn here.
-fn drawn(shape: Shape) -> Vec<f64> {
-    let mut random = Pcg64::new(0xCAFE_F00D_D15E_A5E5, 7);
+fn drawn(shape: Shape, seed: u64) -> Vec<f64> {
+    let mut random = Pcg64::new(0xCAFE_F00D_D15E_A5E5 ^ u128::from(seed) << 32, 7);
     let mut uniform = move || ((random.next_u64() >> 11) as f64 + 0.5) / 9_007_199_254_740_992.0;
     let mut come = 0.0;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some millions")]
-    let each: Vec<(f64, f64)> = (0..shape.requests() as usize)
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive and below 2^52")]
+    let whole_ns = |times: f64| (times * WORK_NS) as u64;
+    let each: Vec<(u64, u64)> = (0..whole_ns(shape.requests() / WORK_NS))
         .map(|_| {
             come -= shape.gap() * uniform().ln();
             let usual = if shape.law == WorkLaw::Exponential { -uniform().ln() } else { 1.0 };
-            (come, if uniform() < shape.long_share { usual * LONG_FACTOR } else { usual })
+            let work = if uniform() < shape.long_share { usual * LONG_FACTOR } else { usual };
+            (whole_ns(come), whole_ns(work))
         })
         .collect();
     let begins = begins(each.iter().copied(), shape.servers);
-    each.iter().zip(begins).map(|((come, _), begin)| begin - come).collect()
+    each.iter().zip(begins).map(|((come, _), begin)| (begin - come) as f64 / WORK_NS).collect()
 }
 
 fn quantile(values: &mut [f64], share: f64) -> f64 {
@@ -122,14 +123,9 @@ fn quantile(values: &mut [f64], share: f64) -> f64 {
     *values.select_nth_unstable_by(place, f64::total_cmp).1
 }
 
-/// Share of the requests that wait for longer than a time, and its standard error from batches of successive requests.
-fn share_beyond(waits: &[f64], time: f64) -> (f64, f64) {
-    let beyond =
-        |batch: &[f64]| batch.iter().filter(|wait| **wait > time).count() as f64 / batch.len() as f64;
-    let each: Vec<f64> = waits.chunks_exact(waits.len() / BATCHES).map(beyond).collect();
-    let mean = each.iter().sum::<f64>() / each.len() as f64;
-    let variance = each.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (each.len() - 1) as f64;
-    (mean, (variance / each.len() as f64).sqrt())
+/// Share of the requests that wait for longer than each of some times.
+fn shares_beyond(waits: &[f64], times: [f64; 3]) -> [f64; 3] {
+    times.map(|time| waits.iter().filter(|wait| **wait > time).count() as f64 / waits.len() as f64)
 }
 
 /// Stationary distribution of the number of requests in M/D/c.
@@ -210,24 +206,33 @@ fn the_theory_agrees_with_one_server_in_closed_form() {
     }
 }
 
-/// Beyond which difference, in standard errors, two shares differ: t with 19 degrees of freedom exceeds it with
-/// probability 1e-4.
+/// Beyond which difference, in standard deviations that are estimated from twenty values, a further value is of another
+/// kind: t with 19 degrees of freedom exceeds it with probability 1e-4.
 const SURELY: f64 = 4.9;
 
-/// Compares how many requests wait for longer than a quantile of what is expected.
-fn compare(queue: Shape, (share, time): (f64, f64), waits: &[f64], (expected, its_error): (f64, f64)) {
-    let (found, error) = share_beyond(waits, time);
-    // Where hardly any does, all batches may be the same.
-    let least = (expected * (1.0 - expected) / waits.len() as f64).sqrt();
-    let errors = error.max(least).hypot(its_error);
-    let text = format!(
-        "{queue:?}: {:.4} % wait for longer than p{:.1} = {time:.4} work times, expected {:.4} %, standard error {:.4} %",
-        100.0 * found,
-        100.0 * share,
-        100.0 * expected,
-        100.0 * errors
-    );
-    assert!((found - expected).abs() <= SURELY * errors, "{text}");
+/// Compares how many requests of a simulation wait for longer than some times with what is expected, or else with the mean
+/// of queues drawn here. What differs by chance alone is seen from these, since they are as long as the simulation.
+fn compare(queue: Shape, times: [f64; 3], expected: Option<[f64; 3]>) {
+    let simulation = simulated(queue, Policy::Fifo, (queue.servers, 4 * queue.servers), queue.requests());
+    let found = shares_beyond(&waits_of(&simulation), times);
+    let others: Vec<[f64; 3]> = (1..=DRAWN).map(|seed| shares_beyond(&drawn(queue, seed), times)).collect();
+    for place in 0..3 {
+        let each = others.iter().map(|shares| shares[place]);
+        let mean = each.clone().sum::<f64>() / DRAWN as f64;
+        let variance = each.map(|share| (share - mean).powi(2)).sum::<f64>() / (DRAWN - 1) as f64;
+        // Where hardly any request waits so long, all may be the same.
+        let variance = variance.max(mean / queue.requests());
+        let (right, more) = expected.map_or((mean, 1.0 / DRAWN as f64), |expected| (expected[place], 0.0));
+        let error = (variance * (1.0 + more)).sqrt();
+        let text = format!(
+            "{queue:?}: {:.4} % wait for longer than {:.4} work times, expected {:.4} %, standard error {:.4} %",
+            100.0 * found[place],
+            times[place],
+            100.0 * right,
+            100.0 * error
+        );
+        assert!((found[place] - right).abs() <= SURELY * error, "{text}");
+    }
 }
 
 const SERVERS: [u32; 5] = [1, 2, 4, 16, 64];
@@ -235,15 +240,11 @@ const LOADS: [f64; 3] = [0.5, 0.8, 0.95];
 
 #[test]
 fn waiting_times_are_those_of_crommelin_to_the_right_tail() {
-    for (servers, load) in SERVERS.into_iter().flat_map(|servers| LOADS.map(|load| (servers, load))) {
-        let shape = Shape::new(servers, load, CONSTANT);
-        let waits = waits_of(&simulated(shape, Policy::Fifo, (servers, 4 * servers), shape.requests()));
-        let numbers = numbers_in_system(servers, load);
-        for share in QUANTILES {
-            let time = quantile_in_theory(&numbers, (servers, load), share);
-            let expected = 1.0 - share_within(&numbers, (servers, load), time);
-            compare(shape, (share, time), &waits, (expected, 0.0));
-        }
+    for queue in SERVERS.into_iter().flat_map(|servers| LOADS.map(|load| (servers, load))) {
+        let numbers = numbers_in_system(queue.0, queue.1);
+        let times = QUANTILES.map(|share| quantile_in_theory(&numbers, queue, share));
+        let expected = times.map(|time| 1.0 - share_within(&numbers, queue, time));
+        compare(Shape::new(queue.0, queue.1, CONSTANT), times, Some(expected));
     }
 }
 
@@ -255,12 +256,8 @@ fn waiting_times_are_those_of_a_queue_drawn_elsewhere() {
         SERVERS.into_iter().flat_map(|servers| shapes.clone().map(move |shape| (servers, shape)))
     {
         let shape = Shape::new(servers, load, law);
-        let waits = waits_of(&simulated(shape, Policy::Fifo, (servers, 4 * servers), shape.requests()));
-        let others = drawn(shape);
-        for share in QUANTILES {
-            let time = quantile(&mut others.clone(), share);
-            compare(shape, (share, time), &waits, share_beyond(&others, time));
-        }
+        let mut waits = drawn(shape, 0);
+        compare(shape, QUANTILES.map(|share| quantile(&mut waits, share)), None);
     }
 }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -107,13 +108,17 @@ def beside_source() -> str:
     return table(head, rows)
 
 
+def without_and_with_jobs(name: str, options: SimulationOptions, metric: str) -> tuple[float, float]:
+    """The same requests under the same policy, without jobs and with them."""
+    alone = replace(options, jobs=0)
+    return latencies(simulated(name, alone), metric)[1], latencies(simulated(name, options), metric)[1]
+
+
 def mean_over_seeds(name: str, load: float, metric: str) -> tuple[float, float]:
     """The same requests without jobs and with them, mean over seeds."""
     options = [SimulationOptions(load=load, arrivals="poisson", seed=seed) for seed in SEEDS]
-    without, with_jobs = (
-        sum(latencies(simulated(each, option), metric)[1] for option in options) / len(SEEDS)
-        for each in ("none", name)
-    )
+    pairs = [without_and_with_jobs(name, option, metric) for option in options]
+    without, with_jobs = (sum(column) / len(SEEDS) for column in zip(*pairs, strict=True))
     return without, with_jobs
 
 
@@ -158,8 +163,7 @@ def what_if() -> str:
             options = SimulationOptions(
                 cores=cores, jobs=cores // 2, arrivals="poisson", duration_ns=4 * NS_PER_S
             )
-            without, with_jobs = (latencies(simulated(each, options), "mean")[1] for each in ("none", name))
-            cells.append(change(without, with_jobs))
+            cells.append(change(*without_and_with_jobs(name, options, "mean")))
         rows.append(cells)
     return table(("CPUs", *(f"{name}, mean ms" for name in WHAT_IF)), rows)
 
@@ -195,7 +199,7 @@ def _about_weights() -> str:
 def _about_idle() -> str:
     small, large = (simulated("idle", SimulationOptions(machine_cores=cores)).mean_ratio for cores in (4, 8))
     return (
-        "**SCHED_IDLE.** The order is that of the source, the factors are larger. They depend on how "
+        "**SCHED_IDLE.** The factors depend on how "
         "many CPUs a wake-up may look at, which Linux derives from how full the machine is, jobs "
         f"included: {large:.2f} at 85 % with 8 CPUs, of which 4 are used, {small:.2f} with 4 CPUs. The "
         "source does not say how large its machine is."

@@ -68,6 +68,8 @@ proptest! {
             prop_assert!(each.started_ns >= each.intended_ns);
             prop_assert!(each.finished_ns >= each.started_ns + own_ns);
         }
+        let begins = requests.iter().map(|each| each.started_ns);
+        prop_assert!(begins.is_sorted(), "a younger request was taken before an older one");
         let last = simulation.samples().last().expect("one at the end");
         let threads = simulation.thread_cpu_ns();
         let (service, jobs) = threads.split_at(config.service.threads as usize);

@@ -112,7 +112,7 @@ impl Machine {
         if self.layout == Layout::Groups {
             return u64::from(self.entities[self.group_entity(cpu, kind) as usize].weight) / threads;
         }
-        let first = if kind == SERVICE { 0 } else { self.config.service.threads };
+        let first = if kind == SERVICE { 0 } else { self.reader() + 1 };
         self.entities[first as usize].weight.into()
     }
 

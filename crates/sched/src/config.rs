@@ -55,6 +55,9 @@ pub enum WorkLaw {
 pub struct Service {
     /// Worker threads.
     pub threads: u32,
+    /// A thread of its own reads requests and wakes workers, as in the service of `crates/load`; else nobody does, and a
+    /// worker is woken as soon as a request arrives.
+    pub has_reader: bool,
     /// Work of a usual request, on average.
     pub work_ns: u64,
     /// How the work of each request is drawn.
@@ -105,6 +108,8 @@ pub struct Costs {
     pub migration_ns: u64,
     /// From the wish that another CPU decides anew until it does.
     pub interrupt_ns: u64,
+    /// For the service's reader to read a request and to wake a worker.
+    pub read_ns: u64,
 }
 
 /// A simulation.
@@ -159,6 +164,7 @@ impl Default for Config {
             best_effort_weight: 1,
             service: Service {
                 threads: 16,
+                has_reader: false,
                 work_ns: 6_000_000,
                 law: WorkLaw::Constant,
                 long_share: 0.0,
@@ -173,7 +179,7 @@ impl Default for Config {
                 client_end_ns: seconds(40),
                 limit_ns: seconds(70),
             },
-            costs: Costs { switch_ns: 2_000, migration_ns: 10_000, interrupt_ns: 1_000 },
+            costs: Costs { switch_ns: 2_000, migration_ns: 10_000, interrupt_ns: 1_000, read_ns: 5_000 },
             slice_ns: SLICE_NS,
             class_slice_ns: CLASS_SLICE_NS,
             tick_ns: TICK_NS,

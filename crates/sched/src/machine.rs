@@ -101,14 +101,14 @@ impl Machine {
             Policy::Idle => IDLE_WEIGHT,
             _ => NICE_0_WEIGHT,
         };
-        let workers = config.service.threads;
-        let threads: Vec<Thread> = (0..workers)
+        let service = config.service.threads + 1;
+        let threads: Vec<Thread> = (0..service)
             .map(|each| Thread::new(each % cores, NONE))
             .chain((0..jobs).map(|each| Thread::new(each % cores, each)))
             .collect();
         let weight_of = |kind| if kind == SERVICE { NICE_0_WEIGHT } else { best_effort_weight };
         let mut entities: Vec<Entity> =
-            (0..workers + jobs).map(|each| Entity::new(weight_of(usize::from(each >= workers)))).collect();
+            (0..service + jobs).map(|each| Entity::new(weight_of(usize::from(each >= service)))).collect();
         entities.resize(threads.len() + 2 * cores as usize, Entity::new(NICE_0_WEIGHT));
         let set = || CpuSet::new(cores);
         let (mut idle, mut without_service) = (set(), set());
@@ -191,10 +191,16 @@ impl Machine {
         }
     }
 
-    /// [`SERVICE`] or [`BEST_EFFORT`]: workers have the first numbers.
+    /// [`SERVICE`] or [`BEST_EFFORT`]: workers have the first numbers, then comes the reader.
     #[inline]
     pub(crate) fn kind_of(&self, thread: u32) -> usize {
-        usize::from(thread >= self.config.service.threads)
+        usize::from(thread > self.reader())
+    }
+
+    /// The thread of the service that reads requests and wakes workers.
+    #[inline]
+    pub(crate) fn reader(&self) -> u32 {
+        self.config.service.threads
     }
 
     pub(crate) fn set_state(&mut self, thread: u32, state: State) {

@@ -134,7 +134,7 @@ impl Machine {
         let is_service = self.kind_of(next) == SERVICE;
         if is_service && self.threads[next as usize].task == NONE {
             // Where another worker was faster it finds none, and sleeps as soon as it executes.
-            self.take_request(next);
+            self.take_task(next);
         }
         let thread = &mut self.threads[next as usize];
         let is_moved = thread.executed_on != cpu && thread.executed_on != NONE;

@@ -1,4 +1,5 @@
-//! The service: requests that arrive whether or not it is ready, and the workers that take them, the oldest first.
+//! The service: requests that arrive whether or not it is ready, a thread that reads them, and the workers that take them,
+//! the oldest first.
 
 use std::collections::VecDeque;
 
@@ -21,6 +22,9 @@ pub(crate) struct Pool {
     pub(crate) requests: Vec<Request>,
     /// The oldest request that nobody has taken.
     oldest: u32,
+    /// The oldest request that was not read, nor can be taken.
+    read: u32,
+    pub(crate) is_reader_asleep: bool,
     /// Workers that wait for a request, the one that has waited longest first.
     asleep: VecDeque<u32>,
     /// When the next request arrives.
@@ -38,6 +42,8 @@ impl Pool {
             gap_ns: 1e9 / config.service.rate_per_s,
             requests: Vec::new(),
             oldest: 0,
+            read: 0,
+            is_reader_asleep: true,
             asleep: (0..config.service.threads).collect(),
             arrival_ns: 0,
             finished: 0,
@@ -58,8 +64,8 @@ impl Pool {
         self.arrival_ns = if is_last { NEVER } else { at_ns };
     }
 
-    /// Lets a request arrive; gives the worker that is woken for it, if one sleeps.
-    pub(crate) fn arrive(&mut self, config: &Config) -> Option<u32> {
+    /// Lets a request arrive; says whether the reader is woken for it.
+    pub(crate) fn arrive(&mut self, config: &Config) -> bool {
         let service = &config.service;
         let is_long = service.long_share > 0.0 && self.kinds.uniform() < service.long_share;
         #[expect(clippy::cast_precision_loss, reason = "at most 2^40 ns")]
@@ -72,13 +78,31 @@ impl Pool {
         let intended_ns = self.arrival_ns;
         self.requests.push(Request { kind: u32::from(is_long), work_ns, intended_ns, ..Request::default() });
         self.plan_arrival(config);
+        std::mem::replace(&mut self.is_reader_asleep, false)
+    }
+
+    /// Requests that were not read.
+    #[inline]
+    pub(crate) fn unread(&self) -> u32 {
+        #[expect(clippy::cast_possible_truncation, reason = "no more requests are planned than fit")]
+        let come = self.requests.len() as u32;
+        come - self.read
+    }
+
+    /// The reader has read a request; gives the worker that is woken for it, if one sleeps.
+    #[inline]
+    pub(crate) fn read(&mut self) -> Option<u32> {
+        self.read += 1;
         self.asleep.pop_front()
     }
 
     /// A worker takes the oldest request; gives its number and work.
     #[inline]
     pub(crate) fn take(&mut self, now_ns: u64) -> Option<(u32, u64)> {
-        let request = self.requests.get_mut(self.oldest as usize)?;
+        if self.oldest == self.read {
+            return None;
+        }
+        let request = &mut self.requests[self.oldest as usize];
         request.started_ns = now_ns;
         self.oldest += 1;
         Some((self.oldest - 1, request.work_ns))

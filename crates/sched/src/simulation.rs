@@ -112,7 +112,7 @@ impl Simulation {
         &self.machine.ledger.conservation
     }
 
-    /// Time of each thread on a CPU [ns]: workers first.
+    /// Time of each thread on a CPU [ns]: workers first, then the reader, then jobs.
     #[must_use]
     pub fn thread_cpu_ns(&self) -> Vec<u64> {
         self.machine.threads.iter().map(|each| each.cpu_ns).collect()
@@ -190,7 +190,7 @@ impl Simulation {
         if self.machine.config.policy == Policy::None {
             return;
         }
-        let first = self.machine.config.service.threads;
+        let first = self.machine.reader() + 1;
         let jobs = self.machine.config.best_effort.jobs * self.machine.config.best_effort.threads;
         for thread in first..first + jobs {
             if self.jobs_phase == 1 {
@@ -216,8 +216,14 @@ impl Simulation {
 impl Machine {
     /// A request arrives.
     fn receive(&mut self) {
-        if let Some(worker) = self.pool.arrive(&self.config) {
-            self.wake(worker);
+        let is_reader_asleep = self.pool.arrive(&self.config);
+        let woken = if self.config.service.has_reader {
+            is_reader_asleep.then(|| self.reader())
+        } else {
+            self.pool.read()
+        };
+        if let Some(thread) = woken {
+            self.wake(thread);
         }
     }
 
@@ -236,29 +242,45 @@ impl Machine {
         }
     }
 
-    /// A worker has nothing left to do on its CPU: it takes the oldest request, or sleeps.
+    /// A thread of the service has done what it had on its CPU: it takes what is next, or sleeps.
     fn complete(&mut self, cpu: u32) {
         let now_ns = self.now_ns;
-        let worker = self.cpus[cpu as usize].current;
-        let number = std::mem::replace(&mut self.threads[worker as usize].task, NONE);
-        if number != NONE {
-            self.pool.answer(number, now_ns);
+        let thread = self.cpus[cpu as usize].current;
+        let done = std::mem::replace(&mut self.threads[thread as usize].task, NONE);
+        if thread == self.reader() {
+            for _ in 0..done {
+                if let Some(worker) = self.pool.read() {
+                    self.wake(worker);
+                }
+            }
+        } else if done != NONE {
+            self.pool.answer(done, now_ns);
         }
-        if self.take_request(worker) {
-            let work_ns = self.threads[worker as usize].work_left_ns;
+        if self.take_task(thread) {
+            let work_ns = self.threads[thread as usize].work_left_ns;
             self.cpu(cpu).complete_ns = now_ns + work_ns;
             return;
         }
-        self.pool.sleep(worker);
-        self.block(worker);
+        if thread == self.reader() {
+            self.pool.is_reader_asleep = true;
+        } else {
+            self.pool.sleep(thread);
+        }
+        self.block(thread);
         self.cpu(cpu).decide_ns = now_ns;
     }
 
-    /// Lets a worker without a request take the oldest; says whether there is one.
-    pub(crate) fn take_request(&mut self, worker: u32) -> bool {
-        let Some((number, work_ns)) = self.pool.take(self.now_ns) else { return false };
-        let thread = &mut self.threads[worker as usize];
-        (thread.task, thread.work_left_ns) = (number, work_ns);
+    /// Lets a worker take the oldest request that was read, or the reader those that were not; says whether there are.
+    pub(crate) fn take_task(&mut self, thread: u32) -> bool {
+        let task = if thread == self.reader() {
+            let unread = self.pool.unread();
+            (unread > 0).then(|| (unread, u64::from(unread) * self.config.costs.read_ns))
+        } else {
+            self.pool.take(self.now_ns)
+        };
+        let Some((task, work_ns)) = task else { return false };
+        let each = &mut self.threads[thread as usize];
+        (each.task, each.work_left_ns) = (task, work_ns);
         true
     }
 

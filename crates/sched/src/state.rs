@@ -32,7 +32,7 @@ pub(crate) struct Thread {
     pub(crate) work_left_ns: u64,
     /// Until it works at all: switch and cold caches.
     pub(crate) overhead_left_ns: u64,
-    /// Request it serves, [`NONE`] until it takes one; or number among the best-effort threads.
+    /// Request that a worker serves, or how many the reader reads, [`NONE`] for none; number among the best-effort threads.
     pub(crate) task: u32,
     /// Time on a CPU so far.
     pub(crate) cpu_ns: u64,

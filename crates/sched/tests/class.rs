@@ -15,7 +15,7 @@ fn class(
     length_ms: u64,
 ) -> Config {
     let mut config = Config { policy: Policy::Be, cores, cache_cores: cores, ..Config::default() };
-    config.costs = Costs { switch_ns: 0, migration_ns: 0, interrupt_ns: 0 };
+    config.costs = Costs { switch_ns: 0, migration_ns: 0, interrupt_ns: 0, read_ns: 0 };
     (config.service.threads, config.best_effort.jobs) = (workers, jobs);
     (config.service.work_ns, config.service.rate_per_s) = (work_ms * MS, rate_per_s);
     config.service.is_poisson = false;
@@ -34,23 +34,28 @@ fn finished(config: Config) -> Simulation {
 
 /// CPU time of each job [s].
 fn job_times(simulation: &Simulation) -> Vec<f64> {
-    let workers = simulation.config().service.threads as usize;
-    simulation.thread_cpu_ns()[workers..].iter().map(|&time_ns| time_ns as f64 / 1e9).collect()
+    let service = simulation.config().service.threads as usize + 1;
+    simulation.thread_cpu_ns()[service..].iter().map(|&time_ns| time_ns as f64 / 1e9).collect()
+}
+
+/// When three requests of 50 ms, due at 1, 2 and 3 ms, begin and end on one CPU [ms from the first].
+fn turns(has_reader: bool) -> [Vec<f64>; 2] {
+    let mut config = class(1, (3, 0), (50, 1000.0), 4);
+    config.service.has_reader = has_reader;
+    let simulation = finished(config);
+    assert_eq!(simulation.requests().len(), 3);
+    let since_ms = |time_ns: u64| time_ns as f64 / MS as f64 - 1.0;
+    let begins = simulation.requests().iter().map(|each| since_ms(each.started_ns)).collect();
+    [begins, simulation.requests().iter().map(|each| since_ms(each.finished_ns)).collect()]
 }
 
 #[test]
 fn threads_of_the_service_take_turns_of_20_ms_in_order_of_arrival() {
-    // Requests of 50 ms at 0, 1 and 2 ms on one CPU: each worker has 20, 20 and 10 ms, seen at ticks of 4 ms.
-    let simulation = finished(class(1, (3, 0), (50, 1000.0), 4));
-    let finished_ms: Vec<f64> =
-        simulation.requests().iter().map(|each| each.finished_ns as f64 / MS as f64 - 1.0).collect();
-    let begun_ms: Vec<f64> =
-        simulation.requests().iter().map(|each| each.started_ns as f64 / MS as f64 - 1.0).collect();
-    assert_eq!(simulation.requests().len(), 3);
-    // The slice that begins at 1 ms is seen to be over at the tick at 24 ms, the next ones at 44 and 64 ms.
-    assert_eq!(begun_ms, [0.0, 23.0, 43.0]);
-    // 23 + 20 + 20 ms of first turns, then what is left: 27, 30 and 30 ms, again in turns of 20 ms.
-    assert_eq!(finished_ms, [130.0, 140.0, 150.0]);
+    // The first slice is seen to be over at the tick at 24 ms, the next ones at 44 and 64 ms; left are 27, 30 and 30 ms.
+    assert_eq!(turns(false), [vec![0.0, 23.0, 43.0], vec![130.0, 140.0, 150.0]]);
+    // At 24 ms it is the reader's turn, which wakes two workers behind the first: that one has another slice, then both
+    // of them. 7 ms are left of the first; of the others' 30 ms each, 21 ms pass until the tick at 112 ms, 20 ms until 132 ms.
+    assert_eq!(turns(true), [vec![0.0, 43.0, 63.0], vec![90.0, 140.0, 150.0]]);
 }
 
 #[test]

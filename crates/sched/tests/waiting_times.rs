@@ -58,12 +58,13 @@ impl Shape {
 /// A simulated service of some workers on some CPUs.
 fn simulated(shape: Shape, policy: Policy, (cpus, workers): (u32, u32), requests: f64) -> Simulation {
     let mut config = Config { policy, cores: cpus, cache_cores: cpus.min(16), seed: 11, ..Config::default() };
-    config.costs = Costs { switch_ns: 0, migration_ns: 0, interrupt_ns: 0 };
+    config.costs = Costs { switch_ns: 0, migration_ns: 0, interrupt_ns: 0, read_ns: 0 };
     // The class lets each request run to its end only if its slice is that long.
     config.class_slice_ns = 1 << 40;
     config.best_effort.jobs = 0;
     config.service.threads = workers;
     config.service.law = shape.law;
+    config.service.has_reader = workers % 2 == 0;
     config.service.long_share = shape.long_share;
     config.service.long_factor = LONG_FACTOR;
     let gap_ns = shape.gap() * config.service.work_ns as f64;

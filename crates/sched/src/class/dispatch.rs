@@ -9,7 +9,7 @@ use crate::state::{BEST_EFFORT, SERVICE};
 impl Machine {
     /// Number of a job's thread among those.
     fn job_of(&self, thread: u32) -> u32 {
-        thread - self.config.service.threads
+        thread - self.reader() - 1
     }
 
     fn cache_number(&self, cpu: u32) -> usize {

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 Flag = Annotated[bool, Parameter(negative="")]
 ARRIVALS: Final = ("uniform", "poisson")
+INTAKES: Final = ("workers", "reader")
 
 
 @Parameter(name="*")
@@ -59,6 +60,8 @@ class Simulated:
         Work of a long request over that of another one.
     arrivals
         `uniform` (equal distances, as in `steelyard run colocation`) or `poisson`.
+    intake
+        Who reads requests: `workers`, or `reader`, a thread that wakes them, as in `steelyard run colocation`.
     threads
         Workers of the service's pool; four per CPU by default.
     machine_cores
@@ -79,15 +82,15 @@ class Simulated:
     long_share: str = "0%"
     long_factor: Whole = 50
     arrivals: str = "uniform"
+    intake: str = "workers"
     threads: WholeOrNone = None
     machine_cores: WholeOrNone = None
     seed: Whole = 1
 
     def options(self) -> list[SimulationOptions]:
         """Give one simulation per load and policy, loads first."""
-        if self.arrivals not in ARRIVALS:
-            message = f"`--arrivals {self.arrivals}`: allowed: {', '.join(f'`{each}`' for each in ARRIVALS)}"
-            raise UsageError(message)
+        _require("--arrivals", self.arrivals, ARRIVALS)
+        _require("--intake", self.intake, INTAKES)
         off = tuple(check for check in CHECKS if getattr(self, f"no_{check}"))
         names = [name.strip() for name in self.policy.split(",") if name.strip()]
         if not names:
@@ -101,6 +104,7 @@ class Simulated:
             jobs=self.best_effort_jobs,
             work_ns=parse_duration_ns(self.work, "--work"),
             arrivals=self.arrivals,
+            intake=self.intake,
             long_share=_share(self.long_share),
             long_factor=self.long_factor,
             threads=self.threads,
@@ -112,6 +116,12 @@ class Simulated:
             message = f"`--no-{off[0]}` switches off a check of `be`, which is not simulated"
             raise UsageError(message, hint="add `be` to `--policy`")
         return list(dict.fromkeys(each))
+
+
+def _require(option: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        message = f"`{option} {value}`: allowed: {', '.join(f'`{each}`' for each in allowed)}"
+        raise UsageError(message)
 
 
 def _load(word: str) -> float:

@@ -73,6 +73,7 @@ def test_what_is_written_is_a_result_like_any_other(
         ("--long-share 2% --long-factor 0", "1 to 10000"),
         ("--policy idle --no-exit", "is not simulated"),
         ("--arrivals daily", "`uniform`, `poisson`"),
+        ("--intake none", "`workers`, `reader`"),
         ("--machine-cores 2", "allowed: `--cores` to"),
         ("--policy idle-no-exit", "no policy"),
     ],

@@ -92,6 +92,8 @@ class SimulationOptions:
         Workers of the service's pool; four per CPU if not given.
     machine_cores : int or None
         CPUs of the machine, of which `cores` are used; at least 8 if not given.
+    intake : str
+        Who reads requests: ``workers``, each its own, or a ``reader``, one thread that wakes workers.
     long_share, long_factor : float
         Share of long requests, and their work over that of a usual one.
     """
@@ -108,6 +110,7 @@ class SimulationOptions:
     arrivals: str = "uniform"
     threads: int | None = None
     machine_cores: int | None = None
+    intake: str = "workers"
     long_share: float = 0.0
     long_factor: float = 50.0
 
@@ -182,6 +185,7 @@ def config_of(options: SimulationOptions) -> dict[str, Any]:
         "work_ns": options.work_ns,
         "rate_per_s": options.rate_per_s,
         "is_poisson": options.arrivals == "poisson",
+        "has_reader": options.intake == "reader",
         "long_share": options.long_share,
         "long_factor": options.long_factor,
     }

@@ -28,6 +28,9 @@ OVERLOAD: Final = ("none", "be", "idle", "weights", "fifo")
 SIZES: Final = (4, 16, 64, 256, 1024)
 WHAT_IF: Final = ("be", "idle", "weights", "fifo")
 WORK_MS: Final = 6
+GUEST: Final = {("idle", "be", "mean"): "1.89, 1.80", ("be", "fifo", "p99"): "1.07, 1.13"}
+"""SOURCE: ``steelyard run colocation --in-vm --policies none,idle,be,fifo --loads 70 --repetitions 2``: the first policy
+over the second, while the jobs execute, per repetition."""
 
 
 class SourceRow(NamedTuple):
@@ -168,6 +171,23 @@ def what_if() -> str:
     return table(("CPUs", *(f"{name}, mean ms" for name in WHAT_IF)), rows)
 
 
+def guest() -> str:
+    """What was measured in a guest beside what is simulated, by who reads requests."""
+    base = SimulationOptions(load=0.7, cores=2, machine_cores=2, threads=8, arrivals="poisson")
+    rows = []
+    for (policy, other, metric), measured in GUEST.items():
+        cells = [f"{metric} under {policy} over {other}", measured]
+        for intake in ("reader", "workers"):
+            options = [replace(base, intake=intake, seed=seed) for seed in SEEDS]
+            sums = [
+                sum(latencies(simulated(name, each), metric)[1] for each in options)
+                for name in (policy, other)
+            ]
+            cells.append(f"{sums[0] / sums[1]:.2f}")
+        rows.append(cells)
+    return table(("ratio", "measured", "simulated, `reader`", "simulated, `workers`"), rows)
+
+
 def explanations() -> str:
     """What differs, with every number from a simulation or from the source."""
     items = (_about_arrivals(), _about_weights(), _about_idle(), _about_price(), _about_events())
@@ -241,6 +261,7 @@ SECTIONS: Final = {
     "ablations": ablations,
     "overload": overload,
     "what-if": what_if,
+    "guest": guest,
     "explanations": explanations,
 }
 

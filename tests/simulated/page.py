@@ -29,8 +29,8 @@ SIZES: Final = (4, 16, 64, 256, 1024)
 WHAT_IF: Final = ("be", "idle", "weights", "fifo")
 WORK_MS: Final = 6
 GUEST: Final = {("idle", "be", "mean"): "1.89, 1.80", ("be", "fifo", "p99"): "1.07, 1.13"}
-"""SOURCE: ``steelyard run colocation --in-vm --policies none,idle,be,fifo --loads 70 --repetitions 2``: the first policy
-over the second, while the jobs execute, per repetition."""
+"""SOURCE: ``steelyard run colocation --in-vm --policies none,idle,be,fifo --loads 70 --repetitions 2``:
+the first policy over the second, while the jobs execute, per repetition."""
 
 
 class SourceRow(NamedTuple):

@@ -64,6 +64,7 @@ fn simulated(shape: Shape, policy: Policy, (cpus, workers): (u32, u32), requests
     config.best_effort.jobs = 0;
     config.service.threads = workers;
     config.service.law = shape.law;
+    // A reader that takes no time changes nothing.
     config.service.has_reader = workers % 2 == 0;
     config.service.long_share = shape.long_share;
     config.service.long_factor = LONG_FACTOR;

@@ -61,7 +61,7 @@ class Simulated:
     arrivals
         `uniform` (equal distances, as in `steelyard run colocation`) or `poisson`.
     intake
-        Who reads requests: `workers`, or `reader`, a thread that wakes them, as in `steelyard run colocation`.
+        Who reads requests: `workers`, or `reader`, a thread that wakes them (as `steelyard run` has).
     threads
         Workers of the service's pool; four per CPU by default.
     machine_cores

@@ -15,6 +15,7 @@ struct Counted<'a> {
     counters: &'a Counters,
     strictness: &'a Strictness,
     conservation: &'a Conservation,
+    parked_ns: u64,
 }
 
 fn columns<const WIDTH: usize>(
@@ -75,12 +76,13 @@ impl ScheduleSimulation {
         columns(py, self.0.samples().iter().map(row))
     }
 
-    /// Gives counters and the time in which the rule was broken, as JSON.
+    /// Gives counters, the time in which the rule was broken, and that in which jobs were parked, as JSON.
     fn counters(&self) -> PyResult<String> {
         let counted = Counted {
             counters: self.0.counters(),
             strictness: self.0.strictness(),
             conservation: self.0.conservation(),
+            parked_ns: self.0.parked_ns(),
         };
         serde_json::to_string(&counted).map_err(|error| PyValueError::new_err(error.to_string()))
     }

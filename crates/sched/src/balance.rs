@@ -2,7 +2,6 @@
 
 use crate::config::Policy;
 use crate::constant::{BUSY_FACTOR, HOT_NS, IMBALANCE_PERCENT};
-use crate::cpu_set::CpuSet;
 use crate::machine::{Layout, Machine};
 use crate::state::{BEST_EFFORT, SERVICE, State};
 
@@ -14,30 +13,12 @@ impl Machine {
         self.enqueue(thread, cpu);
     }
 
-    /// Takes a waiting thread of the service from the CPU with most of them; nearest first among equals.
-    pub(crate) fn steal_service(&mut self, cpu: u32) -> Option<u32> {
-        let count = |from: u32| self.cpus[from as usize].threads[SERVICE];
-        let from = most(&self.sets.service_queued, self.cache_of(cpu), count)?;
-        self.charge(from);
-        let thread = self.oldest(from, |kind| kind == SERVICE, 0)?;
-        self.pull(thread, cpu);
-        Some(thread)
-    }
-
     /// Takes over a thread instead of going idle (`sched_balance_newidle`); says whether there was one.
     pub(crate) fn fill_idle(&mut self, cpu: u32) -> bool {
-        let is_strict = self.config.policy == Policy::Be;
-        if is_strict && self.steal_service(cpu).is_some() {
-            self.counters.idle_moves += 1;
-            return true;
-        }
         let is_by_class = self.layout == Layout::Classes;
-        let count = |from: u32| self.cpus[from as usize].all_threads();
-        let set = if is_by_class { &self.sets.best_effort_queued } else { &self.sets.crowded };
-        let Some(from) = most(set, self.cache_of(cpu), count) else { return false };
+        let Some(from) = self.sets.crowded.most(self.cache_of(cpu)) else { return false };
         self.charge(from);
-        let hot_ns = if is_strict { 0 } else { HOT_NS };
-        let Some(thread) = self.oldest(from, |kind| !is_by_class || kind == BEST_EFFORT, hot_ns) else {
+        let Some(thread) = self.oldest(from, |kind| !is_by_class || kind == BEST_EFFORT) else {
             return false;
         };
         self.counters.idle_moves += 1;
@@ -46,20 +27,20 @@ impl Machine {
     }
 
     /// Waiting thread of a CPU that was queued or executed longest ago and is not hot (`detach_tasks`).
-    fn oldest(&self, cpu: u32, is_wanted: impl Fn(usize) -> bool, hot_ns: u64) -> Option<u32> {
+    fn oldest(&self, cpu: u32, is_wanted: impl Fn(usize) -> bool) -> Option<u32> {
         let root = 3 * cpu as usize;
         let threads = u32::try_from(self.threads.len()).unwrap_or(u32::MAX);
         let waiting = self.queues[root..root + 3].iter().flat_map(|queue| &queue.waiting).copied();
         let is_hot = |each: u32| {
-            let thread = &self.threads[each as usize];
+            let recency = &self.recency[each as usize];
             // SOURCE: kernel/sched/fair.c, `task_hot`: `SCHED_IDLE` never is.
-            let can_be = !(thread.kind == BEST_EFFORT && self.config.policy == Policy::Idle);
-            can_be && thread.stopped_ns + hot_ns > self.now_ns && thread.stopped_ns > 0 && hot_ns > 0
+            let can_be = !(self.kind_of(each) == BEST_EFFORT && self.config.policy == Policy::Idle);
+            can_be && recency.stopped_ns + HOT_NS > self.now_ns && recency.stopped_ns > 0
         };
         waiting
             .filter(|&each| each < threads && self.threads[each as usize].state == State::Waiting)
-            .filter(|&each| is_wanted(self.threads[each as usize].kind) && !is_hot(each))
-            .min_by_key(|&each| (self.threads[each as usize].touched_ns, each))
+            .filter(|&each| is_wanted(self.kind_of(each)) && !is_hot(each))
+            .min_by_key(|&each| (self.recency[each as usize].touched_ns, each))
     }
 
     /// Balancing at a tick: on behalf of idle CPUs, and periodically for this one.
@@ -67,12 +48,7 @@ impl Machine {
         if self.sets.crowded.has(cpu) {
             self.wake_balancer(cpu);
         }
-        if self.config.policy == Policy::Be && self.layout == Layout::Classes
-            || self.config.policy == Policy::Fifo
-        {
-            return;
-        }
-        if self.now_ns < self.cpus[cpu as usize].balance.next_ns {
+        if self.config.policy == Policy::Fifo || self.now_ns < self.keepers[cpu as usize].balance.next_ns {
             return;
         }
         self.counters.balance_runs += 1;
@@ -81,7 +57,7 @@ impl Machine {
         let least_ns = u64::from(self.cache_size(cpu)) * 1_000_000;
         let is_busy = !(self.is_idle_class && self.cpus[cpu as usize].threads[SERVICE] == 0);
         let now_ns = self.now_ns;
-        let balance = &mut self.cpu(cpu).balance;
+        let balance = &mut self.keepers[cpu as usize].balance;
         // SOURCE: kernel/sched/fair.c, `sched_balance_rq`: doubled while balanced, up to twice the number of CPUs.
         balance.interval_ns = if is_moved { least_ns } else { (2 * balance.interval_ns).min(2 * least_ns) };
         balance.next_ns = now_ns + balance.interval_ns * if is_busy { BUSY_FACTOR } else { 1 };
@@ -134,10 +110,10 @@ impl Machine {
             return 0;
         }
         if self.layout == Layout::Groups {
-            return self.entities[self.group_entity(cpu, kind) as usize].weight / threads;
+            return u64::from(self.entities[self.group_entity(cpu, kind) as usize].weight) / threads;
         }
-        let first = if kind == SERVICE { 0 } else { self.config.service.threads };
-        self.entities[first as usize].weight
+        let first = if kind == SERVICE { 0 } else { self.reader() + 1 };
+        self.entities[first as usize].weight.into()
     }
 
     /// Takes a thread from the busiest CPU behind the same cache if that evens the loads out (`sched_balance_rq`).
@@ -165,14 +141,14 @@ impl Machine {
     /// Moves a thread whose load is no more than the imbalance; each failure halves what it counts.
     fn move_up_to(&mut self, from: u32, cpu: u32, imbalance: u64) -> bool {
         self.charge(from);
-        let failures = self.cpus[cpu as usize].balance.failures;
+        let failures = self.keepers[cpu as usize].balance.failures;
         let loads = [SERVICE, BEST_EFFORT].map(|kind| self.load_of(from, kind) >> failures.min(31));
-        let found = self.oldest(from, |kind| loads[kind] <= imbalance, HOT_NS);
+        let found = self.oldest(from, |kind| loads[kind] <= imbalance);
         let Some(thread) = found else {
-            self.cpu(cpu).balance.failures += 1;
+            self.keepers[cpu as usize].balance.failures += 1;
             return false;
         };
-        self.cpu(cpu).balance.failures = 0;
+        self.keepers[cpu as usize].balance.failures = 0;
         self.counters.balance_moves += 1;
         self.dequeue(thread);
         self.arrive(thread, cpu);
@@ -186,31 +162,10 @@ impl Machine {
             return;
         }
         self.cache_balance_ns[cache] = self.now_ns + u64::from(self.config.cores) * 1_000_000 * BUSY_FACTOR;
-        let count = |from: u32| self.cpus[from as usize].all_threads();
-        let Some(from) = most(&self.sets.crowded, self.every_cpu(), count) else { return };
+        let Some(from) = self.sets.crowded.most(self.every_cpu()) else { return };
         let (theirs, mine) = (self.load(from), self.load(cpu));
         if theirs * 100 > mine * IMBALANCE_PERCENT {
             self.move_up_to(from, cpu, (theirs - mine) / 2);
         }
     }
-}
-
-/// Member with the highest count: inside the range if there is one, else anywhere; the lowest number among equals.
-fn most(set: &CpuSet, (low, high): (u32, u32), count: impl Fn(u32) -> u32) -> Option<u32> {
-    let mut near: Option<(u32, u32)> = None;
-    let mut at = low;
-    while let Some(cpu) = set.first_in(at, high) {
-        let found = count(cpu);
-        if near.is_none_or(|(best, _)| found > best) {
-            near = Some((found, cpu));
-        }
-        at = cpu + 1;
-    }
-    if let Some((_, cpu)) = near {
-        return Some(cpu);
-    }
-    set.iter()
-        .map(|cpu| (count(cpu), cpu))
-        .max_by_key(|&(found, cpu)| (found, std::cmp::Reverse(cpu)))
-        .map(|(_, cpu)| cpu)
 }

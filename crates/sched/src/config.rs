@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::constant::{SLICE_NS, TICK_NS};
+use crate::constant::{CLASS_SLICE_NS, SLICE_NS, TICK_NS};
 use crate::timeline::CPU_BITS;
 
 /// How best-effort jobs and the service are told apart.
@@ -39,14 +39,29 @@ pub struct Checks {
     pub exit: bool,
 }
 
+/// How the work of requests of one kind is distributed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorkLaw {
+    /// All the same.
+    Constant,
+    /// Exponential, with the same mean.
+    Exponential,
+}
+
 /// The service and its clients.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Service {
     /// Worker threads.
     pub threads: u32,
-    /// Work of a usual request.
+    /// A thread of its own reads requests and wakes workers, as in the service of `crates/load`; else nobody does, and a
+    /// worker is woken as soon as a request arrives.
+    pub has_reader: bool,
+    /// Work of a usual request, on average.
     pub work_ns: u64,
+    /// How the work of each request is drawn.
+    pub law: WorkLaw,
     /// Share of long requests, 0 to 1.
     pub long_share: f64,
     /// Work of a long request over that of a usual one, at least 1.
@@ -93,6 +108,8 @@ pub struct Costs {
     pub migration_ns: u64,
     /// From the wish that another CPU decides anew until it does.
     pub interrupt_ns: u64,
+    /// For the service's reader to read a request and to wake a worker.
+    pub read_ns: u64,
 }
 
 /// A simulation.
@@ -113,9 +130,9 @@ pub struct Config {
     /// Checks of the best-effort class; ignored under other policies.
     pub checks: Checks,
     /// `cpu.weight` of the service's group, 1 to 10000; used by [`Policy::Weights`].
-    pub service_weight: u64,
+    pub service_weight: u32,
     /// `cpu.weight` of the jobs' group, 1 to 10000; used by [`Policy::Weights`].
-    pub best_effort_weight: u64,
+    pub best_effort_weight: u32,
     /// Service and clients.
     pub service: Service,
     /// Jobs.
@@ -126,6 +143,8 @@ pub struct Config {
     pub costs: Costs,
     /// Slice of a fair thread.
     pub slice_ns: u64,
+    /// Slice of the best-effort class.
+    pub class_slice_ns: u64,
     /// Time between timer ticks.
     pub tick_ns: u64,
 }
@@ -145,7 +164,9 @@ impl Default for Config {
             best_effort_weight: 1,
             service: Service {
                 threads: 16,
+                has_reader: false,
                 work_ns: 6_000_000,
+                law: WorkLaw::Constant,
                 long_share: 0.0,
                 long_factor: 1.0,
                 rate_per_s: 0.85 * 4.0 / 0.006,
@@ -158,8 +179,9 @@ impl Default for Config {
                 client_end_ns: seconds(40),
                 limit_ns: seconds(70),
             },
-            costs: Costs { switch_ns: 2_000, migration_ns: 10_000, interrupt_ns: 1_000 },
+            costs: Costs { switch_ns: 2_000, migration_ns: 10_000, interrupt_ns: 1_000, read_ns: 5_000 },
             slice_ns: SLICE_NS,
+            class_slice_ns: CLASS_SLICE_NS,
             tick_ns: TICK_NS,
         }
     }
@@ -202,14 +224,15 @@ impl Config {
         within("cores", self.cores.into(), (1, 1 << CPU_BITS), "1 to 4096")?;
         within("cache_cores", self.cache_cores.into(), (1, 1 << CPU_BITS), "1 to 4096")?;
         within("unused_cores", self.unused_cores.into(), (0, 1 << CPU_BITS), "0 to 4096")?;
-        within("service_weight", self.service_weight, (1, 10_000), "1 to 10000")?;
-        within("best_effort_weight", self.best_effort_weight, (1, 10_000), "1 to 10000")?;
+        within("service_weight", self.service_weight.into(), (1, 10_000), "1 to 10000")?;
+        within("best_effort_weight", self.best_effort_weight.into(), (1, 10_000), "1 to 10000")?;
         within("threads", self.service.threads.into(), (1, 1 << 20), "1 to 1048576")?;
         within("work_ns", self.service.work_ns, (1_000, 1 << 40), "1000 ns to 18 min")?;
         within("iteration_ns", self.best_effort.iteration_ns, (1_000, 1 << 40), "1000 ns to 18 min")?;
         let jobs = u64::from(self.best_effort.jobs) * u64::from(self.best_effort.threads);
         within("best-effort threads", jobs, (0, 1 << 20), "0 to 1048576")?;
         within("slice_ns", self.slice_ns, (10_000, 1 << 30), "10 us to 1 s")?;
+        within("class_slice_ns", self.class_slice_ns, (10_000, 1 << 40), "10 us to 18 min")?;
         within("tick_ns", self.tick_ns, (10_000, 1 << 30), "10 us to 1 s")?;
         within("limit_ns", self.phases.limit_ns, (1, LATEST_NS), "1 ns to 26 days")?;
         self.check_shares()

@@ -11,15 +11,15 @@ pub const SLICE_NS: u64 = 2_800_000;
 
 /// Weight of nice 0; also the unit of virtual time.
 /// SOURCE: kernel/sched/core.c, `sched_prio_to_weight[20]`.
-pub const NICE_0_WEIGHT: u64 = 1024;
+pub const NICE_0_WEIGHT: u32 = 1024;
 
 /// Weight of nice 19.
 /// SOURCE: kernel/sched/core.c, `sched_prio_to_weight[39]`.
-pub const NICE_19_WEIGHT: u64 = 15;
+pub const NICE_19_WEIGHT: u32 = 15;
 
 /// Weight of a thread in `SCHED_IDLE`, and of a control group with `cpu.idle`.
 /// SOURCE: kernel/sched/sched.h, `WEIGHT_IDLEPRIO`.
-pub const IDLE_WEIGHT: u64 = 3;
+pub const IDLE_WEIGHT: u32 = 3;
 
 /// Bits a weight is scaled up by, so that a group's share of a CPU stays precise.
 /// SOURCE: include/linux/sched.h, `SCHED_FIXEDPOINT_SHIFT`.
@@ -27,11 +27,11 @@ pub const WEIGHT_SHIFT: u32 = 10;
 
 /// Smallest scaled weight of a group on a CPU.
 /// SOURCE: kernel/sched/sched.h, `MIN_SHARES`.
-pub const LEAST_SHARE: u64 = 2;
+pub const LEAST_SHARE: u32 = 2;
 
 /// `cpu.weight` of a control group that nobody changed.
 /// SOURCE: include/linux/cgroup-defs.h, `CGROUP_WEIGHT_DFL`.
-pub const GROUP_WEIGHT: u64 = 100;
+pub const GROUP_WEIGHT: u32 = 100;
 
 /// A thread that ran on its CPU less long ago is not moved by the balancer.
 /// SOURCE: kernel/sched/fair.c, `sysctl_sched_migration_cost` = 500 us.
@@ -65,6 +65,46 @@ pub const REAL_TIME_RUNTIME_NS: u64 = 950_000_000;
 /// Period of [`REAL_TIME_RUNTIME_NS`].
 /// SOURCE: kernel/sched/rt.c, `sysctl_sched_rt_period` = 1 s.
 pub const REAL_TIME_PERIOD_NS: u64 = 1_000_000_000;
+
+/// Slice of the best-effort class, of the service and of jobs.
+/// SOURCE: crates/sched/bpf/src/bpf/queue.bpf.h, `lc_slice_ns` and `be_slice_ns`.
+pub const CLASS_SLICE_NS: u64 = 20_000_000;
+
+/// A rest of a turn that is shorter is none.
+/// SOURCE: crates/sched/bpf/src/bpf/turn.bpf.h, `TURN_LEAST_NS`.
+pub const LEAST_TURN_NS: u64 = 1_000_000;
+
+/// Turns of a job in a row while another one waits.
+/// SOURCE: crates/sched/bpf/src/bpf/turn.bpf.h, `TURNS_MOST`.
+pub const MOST_TURNS: u64 = 4;
+
+/// From there on a job that rests may go on anywhere; seen at a tick here, by a timer every 10 ms there.
+/// SOURCE: crates/sched/bpf/src/bpf/turn.bpf.h, `REST_MOST_NS`.
+pub const MOST_REST_NS: u64 = 20_000_000;
+
+/// Time between two looks of a cache at the queues of others.
+/// SOURCE: crates/sched/bpf/src/bpf/queue.bpf.h, `LOOK_NS`.
+pub const LOOK_NS: u64 = 20_000_000;
+
+/// A queue that was given nothing for so long is helped by others.
+/// SOURCE: crates/sched/bpf/src/bpf/queue.bpf.h, `NEGLECTED_NS`.
+pub const NEGLECTED_NS: u64 = 100_000_000;
+
+/// Turns that a sleeper keeps the credit of.
+/// SOURCE: crates/sched/bpf/src/bpf/queue.bpf.h, `CREDIT_TURNS`.
+pub const CREDIT_TURNS: u64 = 5;
+
+/// Weight of nice 0 in the class.
+/// SOURCE: crates/sched/bpf/src/bpf/queue.bpf.h, `WEIGHT_USUAL`.
+pub const CLASS_USUAL_WEIGHT: u64 = 100;
+
+/// Weight of `SCHED_IDLE` in the class: 3 of 1024, on its scale of 1 to 10000.
+/// SOURCE: kernel/sched/sched.h, `sched_weight_to_cgroup`.
+pub const CLASS_JOB_WEIGHT: u64 = 1;
+
+/// A wait of a job counts as parked from there on.
+/// SOURCE: crates/sched/bpf/src/bpf/moment.bpf.h, `PARKED_AFTER_NS`.
+pub const PARKED_AFTER_NS: u64 = 1_000_000_000;
 
 /// Time between two samples of a trial.
 pub const SAMPLE_NS: u64 = 100_000_000;

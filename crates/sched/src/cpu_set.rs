@@ -1,15 +1,17 @@
 //! A set of CPUs as bits.
 
-/// CPUs from 0 to a fixed number.
+/// CPUs from 0 to a fixed number, 4096 at most.
 #[derive(Debug, Clone)]
 pub(crate) struct CpuSet {
     words: Vec<u64>,
+    /// A bit for each word that has any.
+    filled: u64,
     cpus: u32,
 }
 
 impl CpuSet {
     pub(crate) fn new(cpus: u32) -> Self {
-        Self { words: vec![0; cpus.div_ceil(64) as usize], cpus }
+        Self { words: vec![0; cpus.div_ceil(64) as usize], filled: 0, cpus }
     }
 
     #[inline]
@@ -17,6 +19,8 @@ impl CpuSet {
         let word = &mut self.words[(cpu / 64) as usize];
         let bit = 1_u64 << (cpu % 64);
         *word = if is_in { *word | bit } else { *word & !bit };
+        let place = 1_u64 << (cpu / 64);
+        self.filled = if *word == 0 { self.filled & !place } else { self.filled | place };
     }
 
     #[inline]
@@ -38,16 +42,23 @@ impl CpuSet {
     #[inline]
     pub(crate) fn first_in(&self, low: u32, high: u32) -> Option<u32> {
         let high = high.min(self.cpus);
-        let mut at = low;
-        while at < high {
-            let rest = self.words[(at / 64) as usize] >> (at % 64);
-            if rest != 0 {
-                let found = at + rest.trailing_zeros();
-                return (found < high).then_some(found);
-            }
-            at = (at / 64 + 1) * 64;
+        if low >= high {
+            return None;
         }
-        None
+        let place = low / 64;
+        let rest = self.words[place as usize] >> (low % 64);
+        if rest != 0 {
+            let found = low + rest.trailing_zeros();
+            return (found < high).then_some(found);
+        }
+        // All words above: none of them if this is the last that there can be.
+        let above = self.filled & (u64::MAX << place << 1);
+        if above == 0 {
+            return None;
+        }
+        let place = above.trailing_zeros();
+        let found = place * 64 + self.words[place as usize].trailing_zeros();
+        (found < high).then_some(found)
     }
 }
 
@@ -68,7 +79,25 @@ impl Iterator for Bits {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn the_first_member_of_a_range_is_found(
+            changes in prop::collection::vec((0_u32..4096, any::<bool>()), 1..60),
+            (low, high) in (0_u32..4100, 0_u32..4200),
+        ) {
+            let mut set = CpuSet::new(4096);
+            let mut plain = std::collections::BTreeSet::new();
+            for (cpu, is_in) in changes {
+                set.put(cpu, is_in);
+                if is_in { plain.insert(cpu); } else { plain.remove(&cpu); }
+                prop_assert_eq!(set.first_in(low, high), plain.iter().copied().find(|cpu| (low..high).contains(cpu)));
+            }
+        }
+    }
 
     #[test]
     fn search_wraps_around_inside_its_range() {

@@ -20,35 +20,36 @@ pub(crate) struct Entity {
     /// Virtual time that was owed when it left a queue.
     pub(crate) lag: i64,
     /// Scaled up by [`WEIGHT_SHIFT`].
-    pub(crate) weight: u64,
-    /// Deadline it had when it was picked: until that moves, it is not preempted while eligible.
-    pub(crate) picked_deadline: Option<i64>,
+    pub(crate) weight: u32,
+    /// It was picked, and its deadline has not moved since: it is not preempted while eligible.
+    pub(crate) is_protected: bool,
 }
 
 impl Entity {
     /// `weight` is not scaled.
-    pub(crate) fn new(weight: u64) -> Self {
+    pub(crate) fn new(weight: u32) -> Self {
         Self { weight: weight << WEIGHT_SHIFT, ..Self::default() }
     }
 
     /// Gives the virtual time that a time is for this entity (`calc_delta_fair`).
     #[inline]
     pub(crate) fn virtual_time(&self, time_ns: u64) -> i64 {
-        const UNIT: u64 = NICE_0_WEIGHT << WEIGHT_SHIFT;
-        if self.weight == UNIT {
+        const UNIT: u64 = (NICE_0_WEIGHT << WEIGHT_SHIFT) as u64;
+        let weight = u64::from(self.weight);
+        if weight == UNIT {
             return time_ns.cast_signed();
         }
         if let Some(product) = time_ns.checked_mul(UNIT) {
-            return (product / self.weight).cast_signed();
+            return (product / weight).cast_signed();
         }
-        let wide = u128::from(time_ns) * u128::from(UNIT) / u128::from(self.weight);
+        let wide = u128::from(time_ns) * u128::from(UNIT) / u128::from(weight);
         i64::try_from(wide).unwrap_or(i64::MAX / 4)
     }
 
     /// Weight in averages (`scale_load_down`).
     #[inline]
     fn scale(&self) -> i64 {
-        (self.weight >> WEIGHT_SHIFT).max(2).cast_signed()
+        i64::from((self.weight >> WEIGHT_SHIFT).max(2))
     }
 
     /// Charges time on a CPU; says whether the slice is over.
@@ -59,6 +60,7 @@ impl Entity {
             return false;
         }
         self.deadline = self.vruntime + self.virtual_time(slice_ns);
+        self.is_protected = false;
         true
     }
 }
@@ -145,7 +147,7 @@ impl Queue {
             self.floor
         };
         entity.deadline = entity.vruntime + entity.virtual_time(slice_ns);
-        entity.picked_deadline = None;
+        entity.is_protected = false;
         self.waiting.push(each);
     }
 
@@ -153,7 +155,7 @@ impl Queue {
     pub(crate) fn remove(&mut self, each: u32, entities: &mut [Entity], longest_lag_ns: u64) {
         if self.current == each && self.waiting.is_empty() {
             let entity = &mut entities[each as usize];
-            (entity.lag, entity.picked_deadline) = (0, None);
+            (entity.lag, entity.is_protected) = (0, false);
             (self.floor, self.current) = (entity.vruntime, NONE);
             return;
         }
@@ -161,7 +163,7 @@ impl Queue {
         let entity = &mut entities[each as usize];
         let limit = entity.virtual_time(longest_lag_ns);
         entity.lag = (average - entity.vruntime).clamp(-limit, limit);
-        entity.picked_deadline = None;
+        entity.is_protected = false;
         if self.current == each {
             self.current = NONE;
         } else {
@@ -173,21 +175,19 @@ impl Queue {
     }
 
     /// Changes the weight of a member and keeps what it is owed (`reweight_entity`).
-    pub(crate) fn reweigh(&mut self, each: u32, weight: u64, entities: &mut [Entity]) {
+    pub(crate) fn reweigh(&mut self, each: u32, weight: u32, entities: &mut [Entity]) {
         let old = entities[each as usize].weight;
         if old == weight {
             return;
         }
         let average = self.sums(entities).average();
         let entity = &mut entities[each as usize];
-        let rescaled = |value: i64| scaled(value, old.cast_signed(), weight.max(1).cast_signed());
+        let rescaled = |value: i64| scaled(value, old.into(), weight.max(1).into());
         let lag = rescaled(average - entity.vruntime);
         let deadline = rescaled(entity.deadline - entity.vruntime);
-        let is_protected = entity.picked_deadline == Some(entity.deadline);
         entity.weight = weight;
         entity.vruntime = average - lag;
         entity.deadline = entity.vruntime + deadline;
-        entity.picked_deadline = is_protected.then_some(entity.deadline);
     }
 
     /// Chooses who executes next (`pick_eevdf`).
@@ -205,7 +205,7 @@ impl Queue {
         if self.current != NONE {
             let entity = &entities[self.current as usize];
             if sums.is_eligible(entity) {
-                if entity.picked_deadline == Some(entity.deadline) {
+                if entity.is_protected {
                     return self.current;
                 }
                 (best, earliest) = (self.current, entity.deadline);
@@ -236,8 +236,7 @@ impl Queue {
                 self.waiting.remove(place);
             }
             self.current = each;
-            let entity = &mut entities[each as usize];
-            entity.picked_deadline = Some(entity.deadline);
+            entities[each as usize].is_protected = true;
         }
     }
 

@@ -10,19 +10,23 @@
 //! What is not modelled: caches beyond a fixed price of migration, hyper-threads, frequency, the network, interrupts, memory bandwidth.
 
 mod balance;
+mod class;
 mod config;
 pub mod constant;
 mod cpu_set;
+mod crowd;
 mod fair;
 mod machine;
 mod pick;
 mod placement;
+mod pool;
 mod random;
 mod record;
 mod simulation;
 mod state;
+mod ticks;
 mod timeline;
 
-pub use config::{BestEffort, Checks, Config, ConfigError, Costs, Phases, Policy, Service};
+pub use config::{BestEffort, Checks, Config, ConfigError, Costs, Phases, Policy, Service, WorkLaw};
 pub use record::{Conservation, Counters, Iteration, Request, Sample, Strictness};
 pub use simulation::Simulation;

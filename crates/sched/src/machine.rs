@@ -2,12 +2,16 @@
 
 use std::collections::VecDeque;
 
+use crate::class::Class;
 use crate::config::{Config, Policy};
 use crate::constant::{GROUP_WEIGHT, IDLE_WEIGHT, NICE_0_WEIGHT, NICE_19_WEIGHT, WEIGHT_SHIFT};
 use crate::cpu_set::CpuSet;
+use crate::crowd::Crowd;
 use crate::fair::{Entity, NONE, Queue};
+use crate::pool::Pool;
 use crate::record::{Counters, Iteration};
-use crate::state::{BEST_EFFORT, Cpu, Decay, Ledger, SERVICE, State, Thread};
+use crate::state::{Cpu, Decay, Keeper, Ledger, Recency, SERVICE, State, Thread};
+use crate::ticks::Ticks;
 use crate::timeline::{NEVER, Timeline};
 
 /// How threads of both kinds share the queues of a CPU.
@@ -19,6 +23,8 @@ pub(crate) enum Layout {
     Groups,
     /// The service goes first.
     Classes,
+    /// Queues of the best-effort class, which are not of a CPU.
+    Caches,
 }
 
 /// CPUs by what they are doing, so that no search looks at each CPU.
@@ -28,12 +34,8 @@ pub(crate) struct Sets {
     pub(crate) idle: CpuSet,
     /// No thread of the service can execute there: idle or best-effort.
     pub(crate) without_service: CpuSet,
-    /// Executes the service, and more of its threads wait.
-    pub(crate) service_queued: CpuSet,
-    /// A best-effort thread waits behind another thread.
-    pub(crate) best_effort_queued: CpuSet,
-    /// Two or more threads.
-    pub(crate) crowded: CpuSet,
+    /// Two or more threads, one of which waits and may be moved.
+    pub(crate) crowded: Crowd,
 }
 
 /// Scheduler state and mechanism; policies are in `pick`, `placement` and `balance`.
@@ -46,6 +48,9 @@ pub(crate) struct Machine {
     pub(crate) now_ns: u64,
     pub(crate) cpus: Vec<Cpu>,
     pub(crate) threads: Vec<Thread>,
+    pub(crate) recency: Vec<Recency>,
+    /// What Linux's schedulers keep for each CPU beyond its queues.
+    pub(crate) keepers: Vec<Keeper>,
     /// Threads first, then both groups of each CPU.
     pub(crate) entities: Vec<Entity>,
     /// Three per CPU: root, service, best-effort.
@@ -54,12 +59,15 @@ pub(crate) struct Machine {
     pub(crate) line: VecDeque<u32>,
     pub(crate) sets: Sets,
     pub(crate) timeline: Timeline,
+    pub(crate) ticks: Ticks,
     pub(crate) ledger: Ledger,
     pub(crate) decay: Decay,
     pub(crate) counters: Counters,
     pub(crate) iterations: Vec<Iteration>,
+    pub(crate) pool: Pool,
+    pub(crate) class: Class,
     /// Scaled `cpu.weight` of each group.
-    shares: [u64; 2],
+    shares: [u32; 2],
     /// CPUs that a wake-up may look at, per cache.
     pub(crate) scan_limits: Vec<u32>,
     /// When CPUs that share a cache compare themselves with others, per cache.
@@ -70,14 +78,14 @@ fn layout_of(config: &Config) -> Layout {
     match config.policy {
         Policy::Weights | Policy::CpuIdle => Layout::Groups,
         Policy::Fifo => Layout::Classes,
-        Policy::Be if config.checks.local => Layout::Classes,
-        Policy::Be | Policy::Idle | Policy::Nice | Policy::None => Layout::Flat,
+        Policy::Be => Layout::Caches,
+        Policy::Idle | Policy::Nice | Policy::None => Layout::Flat,
     }
 }
 
-fn group_shares(config: &Config) -> [u64; 2] {
+fn group_shares(config: &Config) -> [u32; 2] {
     // SOURCE: kernel/sched/sched.h, `sched_weight_from_cgroup`: 100 is 1024.
-    let scaled = |weight: u64| (weight * NICE_0_WEIGHT / GROUP_WEIGHT) << WEIGHT_SHIFT;
+    let scaled = |weight: u32| (weight * NICE_0_WEIGHT / GROUP_WEIGHT) << WEIGHT_SHIFT;
     match config.policy {
         Policy::Weights => [scaled(config.service_weight), scaled(config.best_effort_weight)],
         _ => [scaled(GROUP_WEIGHT), IDLE_WEIGHT << WEIGHT_SHIFT],
@@ -90,15 +98,17 @@ impl Machine {
         let jobs = config.best_effort.jobs * config.best_effort.threads;
         let best_effort_weight = match config.policy {
             Policy::Nice => NICE_19_WEIGHT,
-            Policy::Idle | Policy::Be => IDLE_WEIGHT,
+            Policy::Idle => IDLE_WEIGHT,
             _ => NICE_0_WEIGHT,
         };
-        let service = (0..config.service.threads).map(|each| Thread::new(SERVICE, each % cores, NONE));
-        let threads: Vec<Thread> =
-            service.chain((0..jobs).map(|each| Thread::new(BEST_EFFORT, each % cores, each))).collect();
+        let service = config.service.threads + 1;
+        let threads: Vec<Thread> = (0..service)
+            .map(|each| Thread::new(each % cores, NONE))
+            .chain((0..jobs).map(|each| Thread::new(each % cores, each)))
+            .collect();
         let weight_of = |kind| if kind == SERVICE { NICE_0_WEIGHT } else { best_effort_weight };
         let mut entities: Vec<Entity> =
-            threads.iter().map(|each| Entity::new(weight_of(each.kind))).collect();
+            (0..service + jobs).map(|each| Entity::new(weight_of(usize::from(each >= service)))).collect();
         entities.resize(threads.len() + 2 * cores as usize, Entity::new(NICE_0_WEIGHT));
         let set = || CpuSet::new(cores);
         let (mut idle, mut without_service) = (set(), set());
@@ -112,26 +122,25 @@ impl Machine {
         let interval_ns = u64::from(domain) * 1_000_000;
         Self {
             layout: layout_of(&config),
-            is_idle_class: matches!(config.policy, Policy::Idle | Policy::CpuIdle | Policy::Be),
+            is_idle_class: matches!(config.policy, Policy::Idle | Policy::CpuIdle),
             now_ns: 0,
-            cpus: vec![Cpu::new(interval_ns); cores as usize],
+            cpus: vec![Cpu::default(); cores as usize],
             queues: vec![Queue::new(8); 3 * cores as usize],
             line: VecDeque::with_capacity(config.service.threads as usize),
-            sets: Sets {
-                idle,
-                without_service,
-                service_queued: set(),
-                best_effort_queued: set(),
-                crowded: set(),
-            },
+            sets: Sets { idle, without_service, crowded: Crowd::new(cores) },
             timeline: Timeline::new(cores),
+            ticks: Ticks::new(cores, config.tick_ns),
             ledger: Ledger::default(),
             decay: Decay::new(),
             counters: Counters::default(),
             iterations: Vec::new(),
+            pool: Pool::new(&config),
+            class: Class::new(&config),
             shares: group_shares(&config),
             scan_limits: vec![domain; caches],
             cache_balance_ns: vec![u64::from(cores) * 1_000_000; caches],
+            recency: vec![Recency::default(); threads.len()],
+            keepers: vec![Keeper::new(interval_ns); cores as usize],
             threads,
             entities,
             config,
@@ -176,29 +185,42 @@ impl Machine {
     pub(crate) fn queue_of(&self, cpu: u32, kind: usize) -> usize {
         let root = 3 * cpu as usize;
         match self.layout {
-            Layout::Flat => root,
+            Layout::Flat | Layout::Caches => root,
             Layout::Groups => root + 1 + kind,
             Layout::Classes => root + 2 * kind,
         }
     }
 
+    /// [`SERVICE`] or [`BEST_EFFORT`]: workers have the first numbers, then comes the reader.
+    #[inline]
+    pub(crate) fn kind_of(&self, thread: u32) -> usize {
+        usize::from(thread > self.reader())
+    }
+
+    /// The thread of the service that reads requests and wakes workers.
+    #[inline]
+    pub(crate) fn reader(&self) -> u32 {
+        self.config.service.threads
+    }
+
     pub(crate) fn set_state(&mut self, thread: u32, state: State) {
+        let kind = self.kind_of(thread);
         let each = &mut self.threads[thread as usize];
         match each.state {
             State::Blocked => {}
             State::Waiting => {
-                self.ledger.waiting[each.kind] -= 1;
-                self.ledger.end_wait(each.kind, each.wait);
+                self.ledger.waiting[kind] -= 1;
+                self.ledger.end_wait(kind, each.wait);
             }
-            State::Running => self.ledger.running[each.kind] -= 1,
+            State::Running => self.ledger.running[kind] -= 1,
         }
         match state {
             State::Blocked => {}
             State::Waiting => {
-                self.ledger.waiting[each.kind] += 1;
+                self.ledger.waiting[kind] += 1;
                 each.wait = self.ledger.begin_wait();
             }
-            State::Running => self.ledger.running[each.kind] += 1,
+            State::Running => self.ledger.running[kind] += 1,
         }
         each.state = state;
     }
@@ -208,20 +230,19 @@ impl Machine {
     pub(crate) fn note(&mut self, cpu: u32) {
         let each = &self.cpus[cpu as usize];
         let [service, best_effort] = each.threads;
-        let current =
-            if each.current == NONE { None } else { Some(self.threads[each.current as usize].kind) };
         let all = service + best_effort;
-        let behind = best_effort - u32::from(current == Some(BEST_EFFORT));
+        // Real-time threads wait in a line of their own, from which they go where they may.
+        let can_move = self.layout != Layout::Classes
+            || best_effort > 1
+            || best_effort == 1 && (each.current == NONE || self.kind_of(each.current) == SERVICE);
         self.sets.idle.put(cpu, all == 0);
         self.sets.without_service.put(cpu, service == 0);
-        self.sets.service_queued.put(cpu, current == Some(SERVICE) && service >= 2);
-        self.sets.best_effort_queued.put(cpu, all >= 2 && behind > 0);
-        self.sets.crowded.put(cpu, all >= 2);
+        self.sets.crowded.set(cpu, if all >= 2 && can_move { all } else { 0 });
     }
 
     /// Lets a thread wait on a CPU.
     pub(crate) fn enqueue(&mut self, thread: u32, cpu: u32) {
-        let (kind, slice_ns) = (self.threads[thread as usize].kind, self.config.slice_ns);
+        let (kind, slice_ns) = (self.kind_of(thread), self.config.slice_ns);
         let queue = self.queue_of(cpu, kind);
         let is_first = self.queues[queue].is_empty();
         self.queues[queue].add(thread, &mut self.entities, slice_ns);
@@ -236,13 +257,13 @@ impl Machine {
             }
         }
         self.threads[thread as usize].cpu = cpu;
-        self.threads[thread as usize].touched_ns = self.now_ns;
+        self.recency[thread as usize].touched_ns = self.now_ns;
         self.note(cpu);
     }
 
     /// Takes a thread off its CPU.
     pub(crate) fn dequeue(&mut self, thread: u32) {
-        let Thread { kind, cpu, .. } = self.threads[thread as usize];
+        let (kind, cpu) = (self.kind_of(thread), self.threads[thread as usize].cpu);
         // SOURCE: kernel/sched/fair.c, `update_entity_lag`.
         let limit_ns = (2 * self.config.slice_ns).max(self.config.tick_ns);
         let queue = self.queue_of(cpu, kind);
@@ -260,10 +281,13 @@ impl Machine {
     }
 
     /// Weight of a group on a CPU: its share by runnable threads (`calc_group_shares`, without averaging over time).
-    fn group_weight(&self, cpu: u32, kind: usize) -> u64 {
+    fn group_weight(&self, cpu: u32, kind: usize) -> u32 {
         let here = u64::from(self.cpus[cpu as usize].threads[kind]);
         let all = self.ledger.running[kind] + self.ledger.waiting[kind];
-        (self.shares[kind] * here / all.max(here).max(1)).max(crate::constant::LEAST_SHARE)
+        let share = u64::from(self.shares[kind]) * here / all.max(here).max(1);
+        #[expect(clippy::cast_possible_truncation, reason = "no more than the whole share")]
+        let weight = share as u32;
+        weight.max(crate::constant::LEAST_SHARE)
     }
 
     pub(crate) fn reweigh_group(&mut self, cpu: u32, kind: usize) {
@@ -282,17 +306,17 @@ impl Machine {
             return;
         }
         let passed = now_ns - since_ns;
-        let kind = self.threads[thread as usize].kind;
-        if kind == SERVICE && self.config.policy == Policy::Fifo {
-            each.real_time.used_ns += passed;
+        let kind = self.kind_of(thread);
+        if self.layout == Layout::Caches {
+            self.charge_by_class(cpu, thread, passed);
+        } else if kind == SERVICE && self.config.policy == Policy::Fifo {
+            self.keepers[cpu as usize].real_time.used_ns += passed;
         } else {
-            each.use_average.add(passed);
+            self.cpus[cpu as usize].use_average.add(passed);
             let slice_ns = self.config.slice_ns;
             let mut is_over = self.entities[thread as usize].charge(passed, slice_ns);
             let queue = self.queue_of(cpu, kind);
-            // A best-effort thread that executes alone gives way to a new exit check, too.
-            let is_strict = kind == BEST_EFFORT && self.config.policy == Policy::Be;
-            is_over &= is_strict || !self.queues[queue].waiting.is_empty();
+            is_over &= !self.queues[queue].waiting.is_empty();
             if self.layout == Layout::Groups {
                 let group = self.group_entity(cpu, kind);
                 let is_group_over = self.entities[group as usize].charge(passed, slice_ns);
@@ -306,12 +330,13 @@ impl Machine {
     /// Lets a thread get on with its work for a time.
     fn work(&mut self, thread: u32, since_ns: u64, passed_ns: u64) {
         let iteration_ns = self.config.best_effort.iteration_ns;
+        let is_service = self.kind_of(thread) == SERVICE;
         let each = &mut self.threads[thread as usize];
         each.cpu_ns += passed_ns;
         let lost = each.overhead_left_ns.min(passed_ns);
         each.overhead_left_ns -= lost;
         let mut useful = passed_ns - lost;
-        if each.kind == SERVICE {
+        if is_service {
             each.work_left_ns -= useful.min(each.work_left_ns);
             return;
         }
@@ -338,13 +363,6 @@ impl Machine {
     #[inline]
     pub(crate) fn refresh(&mut self, cpu: u32) {
         self.timeline.set(cpu, self.cpus[cpu as usize].attention_ns());
-    }
-
-    /// Time of the next tick, strictly later; all CPUs tick together.
-    #[inline]
-    pub(crate) fn next_tick_ns(&self) -> u64 {
-        let tick_ns = self.config.tick_ns;
-        (self.now_ns / tick_ns + 1) * tick_ns
     }
 
     /// Whether a CPU has nothing planned.

@@ -4,7 +4,7 @@ use crate::config::Policy;
 use crate::constant::{REAL_TIME_PERIOD_NS, REAL_TIME_RUNTIME_NS};
 use crate::fair::NONE;
 use crate::machine::{Layout, Machine};
-use crate::state::{BEST_EFFORT, SERVICE, State};
+use crate::state::{BEST_EFFORT, RealTime, SERVICE, State};
 use crate::timeline::NEVER;
 
 impl Machine {
@@ -16,7 +16,12 @@ impl Machine {
         let each = self.cpu(cpu);
         each.decide_ns = NEVER;
         each.is_slice_over = false;
-        let before = each.current;
+        if self.layout == Layout::Caches {
+            self.decide_by_class(cpu);
+            self.refresh(cpu);
+            return;
+        }
+        let before = self.cpus[cpu as usize].current;
         let mut next = self.choose(cpu);
         if next == NONE && self.fill_idle(cpu) {
             next = self.choose(cpu);
@@ -24,34 +29,10 @@ impl Machine {
         self.count_pick(cpu, next);
         if next != before {
             self.switch(cpu, before, next);
+        } else if next == NONE {
+            self.ticks.stop(cpu);
         }
         self.refresh(cpu);
-        if self.config.policy == Policy::Be {
-            self.call_others(cpu);
-        }
-    }
-
-    /// Calls a CPU that looked for threads while those that now wait here were on their way, and found none.
-    ///
-    /// Without this, two decisions in the same microsecond can miss each other; the best-effort class compares a
-    /// sequence number for the same purpose.
-    fn call_others(&mut self, cpu: u32) {
-        let is_service = self.sets.service_queued.has(cpu);
-        if !is_service && !self.sets.best_effort_queued.has(cpu) {
-            return;
-        }
-        let (cache, every) = (self.cache_of(cpu), self.every_cpu());
-        let idle = &self.sets.idle;
-        let mut found = idle.next_from(cpu, cache).or_else(|| idle.next_from(cpu, every));
-        if found.is_none() && is_service && self.config.checks.entry && self.config.checks.exit {
-            let free = &self.sets.without_service;
-            found = free.next_from(cpu, cache).or_else(|| free.next_from(cpu, every));
-        }
-        if let Some(other) = found {
-            self.counters.self_kicks += 1;
-            self.charge(other);
-            self.ask_to_decide(other, self.now_ns + self.config.costs.interrupt_ns);
-        }
     }
 
     fn count_pick(&mut self, cpu: u32, next: u32) {
@@ -59,25 +40,19 @@ impl Machine {
             return;
         }
         let behind = self.cpus[cpu as usize].threads[BEST_EFFORT];
-        match self.threads[next as usize].kind {
+        match self.kind_of(next) {
             SERVICE => self.counters.local_lc_picks += u64::from(behind > 0),
             _ => self.counters.be_picks += 1,
         }
     }
 
-    /// Chooses among what waits here, and for strict policies elsewhere.
+    /// Chooses among what waits here.
     fn choose(&mut self, cpu: u32) -> u32 {
-        let root = 3 * cpu as usize;
-        let next = match self.layout {
-            Layout::Flat => self.queues[root].choose(&self.entities),
+        match self.layout {
             Layout::Groups => self.choose_in_groups(cpu),
-            Layout::Classes => self.choose_by_class(cpu),
-        };
-        let is_best_effort = next != NONE && self.threads[next as usize].kind == BEST_EFFORT;
-        if is_best_effort && self.config.policy == Policy::Be && self.config.checks.exit {
-            return self.check_exit(cpu).unwrap_or(next);
+            Layout::Classes => self.choose_real_time(cpu),
+            Layout::Flat | Layout::Caches => self.queues[3 * cpu as usize].choose(&self.entities),
         }
-        next
     }
 
     fn choose_in_groups(&self, cpu: u32) -> u32 {
@@ -89,34 +64,22 @@ impl Machine {
         self.queues[self.queue_of(cpu, kind)].choose(&self.entities)
     }
 
-    fn choose_by_class(&mut self, cpu: u32) -> u32 {
+    /// Real-time threads first, in one order for all CPUs.
+    fn choose_real_time(&mut self, cpu: u32) -> u32 {
         let service = self.queue_of(cpu, SERVICE);
-        if self.config.policy == Policy::Fifo {
-            if self.cpus[cpu as usize].real_time.is_throttled {
-                self.return_to_line(cpu);
-            } else if self.queues[service].is_empty()
-                && let Some(first) = self.line.pop_front()
-            {
-                self.count_migration(first, cpu);
-                self.enqueue(first, cpu);
-            }
+        if self.keepers[cpu as usize].real_time.is_throttled {
+            self.return_to_line(cpu);
+        } else if self.queues[service].is_empty()
+            && let Some(first) = self.line.pop_front()
+        {
+            self.count_migration(first, cpu);
+            self.enqueue(first, cpu);
         }
         let next = self.queues[service].choose(&self.entities);
         if next != NONE {
             return next;
         }
         self.queues[self.queue_of(cpu, BEST_EFFORT)].choose(&self.entities)
-    }
-
-    /// The exit check: takes a waiting thread of the service from the CPU that has most of them.
-    fn check_exit(&mut self, cpu: u32) -> Option<u32> {
-        if self.cpus[cpu as usize].threads[SERVICE] > 0 {
-            return None;
-        }
-        self.counters.exit_runs += 1;
-        let thread = self.steal_service(cpu)?;
-        self.counters.exit_successes += 1;
-        Some(thread)
     }
 
     /// Lets the thread of the service on a throttled CPU wait at the head of the line.
@@ -137,11 +100,11 @@ impl Machine {
     }
 
     /// Lets the thread of a CPU wait, which keeps its place in the queue.
-    fn stop(&mut self, cpu: u32) {
+    pub(crate) fn stop(&mut self, cpu: u32) {
         let each = &mut self.cpus[cpu as usize];
         let thread = std::mem::replace(&mut each.current, NONE);
         each.complete_ns = NEVER;
-        self.threads[thread as usize].stopped_ns = self.now_ns;
+        self.recency[thread as usize].stopped_ns = self.now_ns;
         if self.threads[thread as usize].state == State::Running {
             self.set_state(thread, State::Waiting);
         }
@@ -154,15 +117,25 @@ impl Machine {
         }
         if next == NONE {
             self.put_back_all(cpu);
-            let each = self.cpu(cpu);
-            each.tick_ns = NEVER;
+            self.ticks.stop(cpu);
             self.note(cpu);
             return;
         }
         self.take(cpu, next);
+        self.recency[next as usize].touched_ns = self.now_ns;
+        self.execute(cpu, next);
+        self.note(cpu);
+    }
+
+    /// Lets a thread execute, at the price of a switch.
+    pub(crate) fn execute(&mut self, cpu: u32, next: u32) {
         let costs = self.config.costs;
         let now_ns = self.now_ns;
-        let tick_ns = self.next_tick_ns();
+        let is_service = self.kind_of(next) == SERVICE;
+        if is_service && self.threads[next as usize].task == NONE {
+            // Where another worker was faster it finds none, and sleeps as soon as it executes.
+            self.take_task(next);
+        }
         let thread = &mut self.threads[next as usize];
         let is_moved = thread.executed_on != cpu && thread.executed_on != NONE;
         if thread.executed_on != cpu {
@@ -170,18 +143,13 @@ impl Machine {
         }
         let cost_ns = costs.switch_ns + if is_moved { costs.migration_ns } else { 0 };
         thread.overhead_left_ns = thread.overhead_left_ns.max(cost_ns);
-        thread.touched_ns = now_ns;
         let length_ns = thread.overhead_left_ns + thread.work_left_ns;
-        let is_service = thread.kind == SERVICE;
         let each = self.cpu(cpu);
         each.current = next;
         each.charged_ns = now_ns;
         each.complete_ns = if is_service { now_ns + length_ns } else { NEVER };
-        if each.tick_ns >= NEVER {
-            each.tick_ns = tick_ns;
-        }
+        self.ticks.start(cpu, now_ns);
         self.set_state(next, State::Running);
-        self.note(cpu);
     }
 
     fn put_back_all(&mut self, cpu: u32) {
@@ -193,7 +161,7 @@ impl Machine {
 
     /// Makes a thread, and its group, the one that executes in its queues.
     fn take(&mut self, cpu: u32, next: u32) {
-        let kind = self.threads[next as usize].kind;
+        let kind = self.kind_of(next);
         let queue = self.queue_of(cpu, kind);
         let other = self.queue_of(cpu, 1 - kind);
         if other != queue {
@@ -209,7 +177,11 @@ impl Machine {
     /// A timer tick (`sched_tick`).
     pub(crate) fn tick(&mut self, cpu: u32) {
         self.counters.ticks += 1;
-        self.cpu(cpu).tick_ns = self.now_ns + self.config.tick_ns;
+        if self.layout == Layout::Caches {
+            self.tick_by_class(cpu);
+            return;
+        }
+        self.charge(cpu);
         if self.layout == Layout::Groups {
             for kind in [SERVICE, BEST_EFFORT] {
                 if self.cpus[cpu as usize].threads[kind] > 0 {
@@ -221,21 +193,24 @@ impl Machine {
             self.watch_real_time(cpu);
         }
         self.balance_at_tick(cpu);
+        if self.cpus[cpu as usize].is_slice_over {
+            self.decide(cpu);
+        }
     }
 
     /// Throttles the service once it has used its share while best-effort threads wait (`sched_rt_runtime_exceeded`).
     fn watch_real_time(&mut self, cpu: u32) {
         let period = self.now_ns / REAL_TIME_PERIOD_NS;
-        let each = self.cpu(cpu);
-        if each.real_time.period != period {
-            let is_free_again = each.real_time.is_throttled;
-            each.real_time = crate::state::RealTime { period, ..Default::default() };
-            each.is_slice_over |= is_free_again;
+        let each = &mut self.cpus[cpu as usize];
+        let real_time = &mut self.keepers[cpu as usize].real_time;
+        if real_time.period != period {
+            each.is_slice_over |= real_time.is_throttled;
+            *real_time = RealTime { period, ..Default::default() };
             return;
         }
         let is_wanted = each.threads[BEST_EFFORT] > 0 && each.threads[SERVICE] > 0;
-        if is_wanted && !each.real_time.is_throttled && each.real_time.used_ns >= REAL_TIME_RUNTIME_NS {
-            each.real_time.is_throttled = true;
+        if is_wanted && !real_time.is_throttled && real_time.used_ns >= REAL_TIME_RUNTIME_NS {
+            real_time.is_throttled = true;
             each.is_slice_over = true;
             self.counters.throttled += 1;
         }

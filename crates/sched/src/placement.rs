@@ -9,6 +9,10 @@ impl Machine {
     pub(crate) fn wake(&mut self, thread: u32) {
         self.counters.wake_ups += 1;
         self.set_state(thread, State::Waiting);
+        if self.layout == Layout::Caches {
+            self.place_service(thread);
+            return;
+        }
         let Some(cpu) = self.place(thread) else {
             self.line.push_back(thread);
             return;
@@ -19,12 +23,15 @@ impl Machine {
     /// Starts a best-effort thread on an idle CPU, else on the one with fewest threads (`sched_balance_find_dst_cpu`).
     pub(crate) fn start(&mut self, thread: u32) {
         self.set_state(thread, State::Waiting);
+        self.threads[thread as usize].work_left_ns = self.config.best_effort.iteration_ns;
+        if self.layout == Layout::Caches {
+            self.place_job(thread);
+            return;
+        }
         let idle = self.sets.idle.first_in(0, self.config.cores);
         let fewest =
             || (0_u32..).zip(&self.cpus).min_by_key(|(_, each)| each.all_threads()).map_or(0, |(cpu, _)| cpu);
-        let cpu = idle.unwrap_or_else(fewest);
-        self.threads[thread as usize].work_left_ns = self.config.best_effort.iteration_ns;
-        self.arrive(thread, cpu);
+        self.arrive(thread, idle.unwrap_or_else(fewest));
     }
 
     /// Queues a thread on a CPU and interrupts that if the thread goes first (`wakeup_preempt`).
@@ -43,14 +50,14 @@ impl Machine {
         if current == crate::fair::NONE {
             return true;
         }
-        let (mine, theirs) = (self.threads[thread as usize].kind, self.threads[current as usize].kind);
+        let (mine, theirs) = (self.kind_of(thread), self.kind_of(current));
         let is_strict = self.layout == Layout::Classes || self.is_idle_class;
         match (mine, theirs) {
             (SERVICE, BEST_EFFORT) if is_strict => true,
             (BEST_EFFORT, SERVICE) if is_strict => false,
             (SERVICE, SERVICE) if self.config.policy == Policy::Fifo => false,
             // SOURCE: kernel/sched/fair.c, `check_preempt_wakeup_fair`: batch and idle threads do not preempt.
-            (BEST_EFFORT, BEST_EFFORT) if matches!(self.config.policy, Policy::Idle | Policy::Be) => false,
+            (BEST_EFFORT, BEST_EFFORT) if self.config.policy == Policy::Idle => false,
             _ if self.layout == Layout::Groups && mine != theirs => {
                 let group = self.group_entity(cpu, mine);
                 self.queues[3 * cpu as usize].choose(&self.entities) == group
@@ -60,11 +67,10 @@ impl Machine {
     }
 
     /// Chooses a CPU for a thread of the service; `None` if it is to wait in the line for any.
-    fn place(&mut self, thread: u32) -> Option<u32> {
+    fn place(&self, thread: u32) -> Option<u32> {
         let before = self.threads[thread as usize].cpu;
         match self.config.policy {
             Policy::Fifo => self.place_real_time(before),
-            Policy::Be => Some(self.place_strict(before)),
             _ => Some(self.place_fair(thread, before)),
         }
     }
@@ -88,31 +94,10 @@ impl Machine {
         if distance <= limit { found } else { before }
     }
 
-    /// The best-effort class: an idle CPU wherever it is, else by the entry check one that executes best-effort work.
-    fn place_strict(&mut self, before: u32) -> u32 {
-        let idle = &self.sets.idle;
-        if idle.has(before) {
-            return before;
-        }
-        let (cache, every) = (self.cache_of(before), self.every_cpu());
-        let found = idle.next_from(before, cache).or_else(|| idle.next_from(before, every));
-        if let Some(cpu) = found {
-            return cpu;
-        }
-        if !self.config.checks.entry {
-            return before;
-        }
-        self.counters.entry_runs += 1;
-        let free = &self.sets.without_service;
-        let found = free.next_from(before, cache).or_else(|| free.next_from(before, every));
-        self.counters.entry_successes += u64::from(found.is_some());
-        found.unwrap_or(before)
-    }
-
     /// As Linux (`find_lowest_rq`): the CPU before, then others, that execute nothing of real-time priority.
     fn place_real_time(&self, before: u32) -> Option<u32> {
         let free = &self.sets.without_service;
-        let is_usable = |cpu: &u32| !self.cpus[*cpu as usize].real_time.is_throttled;
+        let is_usable = |cpu: &u32| !self.keepers[*cpu as usize].real_time.is_throttled;
         if free.has(before) && is_usable(&before) {
             return Some(before);
         }

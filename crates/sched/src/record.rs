@@ -7,6 +7,8 @@ use serde::Serialize;
 pub struct Request {
     /// 0: usual, 1: long.
     pub kind: u32,
+    /// CPU time it asks for.
+    pub work_ns: u64,
     /// When it arrived.
     pub intended_ns: u64,
     /// When a worker began with it.
@@ -70,7 +72,8 @@ pub struct Counters {
     pub exit_runs: u64,
     /// Exit checks that found one.
     pub exit_successes: u64,
-    /// Decisions for a thread of the service while a best-effort thread waited on the same CPU.
+    /// Decisions for a thread of the service while a best-effort thread waited on the same CPU; under the class, for one
+    /// that had waited for this CPU.
     pub local_lc_picks: u64,
     /// Decisions for a best-effort thread.
     pub be_picks: u64,

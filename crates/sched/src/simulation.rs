@@ -1,12 +1,9 @@
 //! A trial: clients, the service's pool of workers, best-effort jobs, phases; and the loop over events.
 
-use std::collections::VecDeque;
-
 use crate::config::{Config, ConfigError, Policy};
 use crate::constant::SAMPLE_NS;
 use crate::fair::NONE;
-use crate::machine::Machine;
-use crate::random::Random;
+use crate::machine::{Layout, Machine};
 use crate::record::{Conservation, Counters, Iteration, Request, Sample, Strictness};
 use crate::state::{BEST_EFFORT, SERVICE, State};
 use crate::timeline::NEVER;
@@ -27,21 +24,10 @@ use crate::timeline::NEVER;
 #[derive(Debug)]
 pub struct Simulation {
     machine: Machine,
-    gaps: Random,
-    kinds: Random,
-    /// Mean distance of requests.
-    gap_ns: f64,
-    requests: Vec<Request>,
-    /// Requests that no worker has taken.
-    backlog: VecDeque<u32>,
-    /// Workers that wait for a request, the one that has waited longest first.
-    free: VecDeque<u32>,
     samples: Vec<Sample>,
-    arrival_ns: u64,
     sample_ns: u64,
     /// Next phase of the jobs: 0 not started, 1 running, 2 stopped.
     jobs_phase: usize,
-    finished: usize,
     is_over: bool,
 }
 
@@ -52,23 +38,13 @@ impl Simulation {
     /// If a value is out of its range.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         config.check()?;
-        let mut simulation = Self {
-            gaps: Random::new(config.seed, 1),
-            kinds: Random::new(config.seed, 2),
-            gap_ns: 1e9 / config.service.rate_per_s,
-            requests: Vec::new(),
-            backlog: VecDeque::new(),
-            free: (0..config.service.threads).collect(),
+        Ok(Self {
+            machine: Machine::new(config),
             samples: Vec::new(),
-            arrival_ns: 0,
             sample_ns: 0,
             jobs_phase: 0,
-            finished: 0,
             is_over: false,
-            machine: Machine::new(config),
-        };
-        simulation.plan_arrival();
-        Ok(simulation)
+        })
     }
 
     /// What is simulated.
@@ -97,7 +73,7 @@ impl Simulation {
     /// Requests in order of arrival.
     #[must_use]
     pub fn requests(&self) -> &[Request] {
-        &self.requests
+        &self.machine.pool.requests
     }
 
     /// Iterations of best-effort jobs, in the order in which the simulation came by them.
@@ -124,57 +100,57 @@ impl Simulation {
         &self.machine.ledger.strictness
     }
 
+    /// Sum of the waits of jobs under the class that were so long that the job counts as parked.
+    #[must_use]
+    pub const fn parked_ns(&self) -> u64 {
+        self.machine.class.parked_ns
+    }
+
     /// How long threads waited while a CPU was idle.
     #[must_use]
     pub const fn conservation(&self) -> &Conservation {
         &self.machine.ledger.conservation
     }
 
-    /// Time of each thread on a CPU [ns]: workers first.
+    /// Time of each thread on a CPU [ns]: workers first, then the reader, then jobs.
     #[must_use]
     pub fn thread_cpu_ns(&self) -> Vec<u64> {
         self.machine.threads.iter().map(|each| each.cpu_ns).collect()
     }
 
-    fn plan_arrival(&mut self) {
-        let is_poisson = self.machine.config.service.is_poisson;
-        let gap = if is_poisson { self.gaps.exponential() } else { 1.0 };
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "positive and below 2^52"
-        )]
-        let gap_ns = (gap * self.gap_ns + 0.5) as u64;
-        let at_ns = self.arrival_ns + gap_ns;
-        self.arrival_ns = if at_ns < self.machine.config.phases.client_end_ns { at_ns } else { NEVER };
-    }
-
     fn step(&mut self) {
         let (cpu_ns, cpu) = self.machine.timeline.first();
+        let tick_ns = self.machine.ticks.next_ns();
         let jobs_ns = self.next_phase_ns();
-        let global_ns = self.arrival_ns.min(self.sample_ns).min(jobs_ns);
-        let time_ns = cpu_ns.min(global_ns);
+        let global_ns = self.machine.pool.arrival_ns.min(self.sample_ns).min(jobs_ns);
+        let time_ns = cpu_ns.min(global_ns).min(tick_ns);
         let limit_ns = self.machine.config.phases.limit_ns;
         if time_ns >= limit_ns || self.is_all_done() {
             self.end(time_ns.min(limit_ns));
             return;
         }
-        self.machine.counters.events += 1;
         self.machine.ledger.advance(time_ns, self.machine.config.cores);
         self.machine.now_ns = time_ns;
+        if time_ns < global_ns && time_ns < cpu_ns {
+            let Some(cpu) = self.machine.ticks.pop() else { return };
+            self.machine.counters.events += 1;
+            self.machine.tick(cpu);
+            return;
+        }
+        self.machine.counters.events += 1;
         if self.sample_ns == time_ns {
             self.sample();
         } else if jobs_ns == time_ns {
             self.change_phase();
-        } else if self.arrival_ns == time_ns {
-            self.arrive();
+        } else if self.machine.pool.arrival_ns == time_ns {
+            self.machine.receive();
         } else {
-            self.attend(cpu);
+            self.machine.attend(cpu);
         }
     }
 
     fn is_all_done(&self) -> bool {
-        self.arrival_ns >= NEVER && self.jobs_phase >= 2 && self.finished == self.requests.len()
+        self.jobs_phase >= 2 && self.machine.pool.is_done()
     }
 
     fn end(&mut self, time_ns: u64) {
@@ -214,7 +190,7 @@ impl Simulation {
         if self.machine.config.policy == Policy::None {
             return;
         }
-        let first = self.machine.config.service.threads;
+        let first = self.machine.reader() + 1;
         let jobs = self.machine.config.best_effort.jobs * self.machine.config.best_effort.threads;
         for thread in first..first + jobs {
             if self.jobs_phase == 1 {
@@ -229,101 +205,85 @@ impl Simulation {
         let machine = &mut self.machine;
         let cpu = machine.threads[thread as usize].cpu;
         machine.charge(cpu);
+        let is_running = machine.threads[thread as usize].state == State::Running;
         machine.block(thread);
-        machine.ask_to_decide(cpu, machine.now_ns);
-    }
-
-    fn arrive(&mut self) {
-        let Ok(number) = u32::try_from(self.requests.len()) else {
-            self.arrival_ns = NEVER;
-            return;
-        };
-        let service = &self.machine.config.service;
-        let is_long = service.long_share > 0.0 && self.kinds.uniform() < service.long_share;
-        self.requests.push(Request {
-            kind: u32::from(is_long),
-            intended_ns: self.arrival_ns,
-            ..Request::default()
-        });
-        self.plan_arrival();
-        if let Some(worker) = self.free.pop_front() {
-            self.give(worker, number);
-            self.machine.wake(worker);
-        } else {
-            self.backlog.push_back(number);
+        if is_running || machine.layout != Layout::Caches {
+            machine.ask_to_decide(cpu, machine.now_ns);
         }
-    }
-
-    /// Gives a worker its next request.
-    fn give(&mut self, worker: u32, number: u32) {
-        let service = &self.machine.config.service;
-        let is_long = self.requests[number as usize].kind == 1;
-        #[expect(clippy::cast_precision_loss, reason = "at most 2^40 ns")]
-        let work = service.work_ns as f64 * if is_long { service.long_factor } else { 1.0 };
-        let thread = &mut self.machine.threads[worker as usize];
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "positive and below 2^54"
-        )]
-        let work_ns = work.round() as u64;
-        (thread.task, thread.work_left_ns) = (number, work_ns);
-    }
-
-    /// Gives a CPU what it wanted attention for.
-    fn attend(&mut self, cpu: u32) {
-        let now_ns = self.machine.now_ns;
-        self.machine.charge(cpu);
-        let each = &self.machine.cpus[cpu as usize];
-        let (is_complete, is_tick) = (each.complete_ns <= now_ns, each.tick_ns <= now_ns);
-        if is_complete {
-            self.complete(cpu);
-        }
-        if is_tick {
-            self.machine.tick(cpu);
-        }
-        let each = &self.machine.cpus[cpu as usize];
-        if each.decide_ns <= now_ns || each.is_slice_over {
-            self.note_starts(cpu);
-        } else {
-            self.machine.refresh(cpu);
-        }
-    }
-
-    /// Lets a CPU decide, and stamps the request that a worker begins with.
-    fn note_starts(&mut self, cpu: u32) {
-        self.machine.decide(cpu);
-        let current = self.machine.cpus[cpu as usize].current;
-        if current == NONE || self.machine.threads[current as usize].kind != SERVICE {
-            return;
-        }
-        let request = &mut self.requests[self.machine.threads[current as usize].task as usize];
-        if request.started_ns == 0 {
-            request.started_ns = self.machine.now_ns;
-        }
-    }
-
-    /// A worker is done with its request: it takes the next one, or blocks.
-    fn complete(&mut self, cpu: u32) {
-        let now_ns = self.machine.now_ns;
-        let worker = self.machine.cpus[cpu as usize].current;
-        let number = self.machine.threads[worker as usize].task;
-        self.requests[number as usize].finished_ns = now_ns;
-        self.finished += 1;
-        if let Some(next) = self.backlog.pop_front() {
-            self.give(worker, next);
-            self.requests[next as usize].started_ns = now_ns;
-            let work_ns = self.machine.threads[worker as usize].work_left_ns;
-            self.machine.cpu(cpu).complete_ns = now_ns + work_ns;
-            return;
-        }
-        self.free.push_back(worker);
-        self.machine.block(worker);
-        self.machine.cpu(cpu).decide_ns = now_ns;
     }
 }
 
 impl Machine {
+    /// A request arrives.
+    fn receive(&mut self) {
+        let is_reader_asleep = self.pool.arrive(&self.config);
+        let woken = if self.config.service.has_reader {
+            is_reader_asleep.then(|| self.reader())
+        } else {
+            self.pool.read()
+        };
+        if let Some(thread) = woken {
+            self.wake(thread);
+        }
+    }
+
+    /// Gives a CPU what it wanted attention for.
+    fn attend(&mut self, cpu: u32) {
+        let now_ns = self.now_ns;
+        self.charge(cpu);
+        if self.cpus[cpu as usize].complete_ns <= now_ns {
+            self.complete(cpu);
+        }
+        let each = &self.cpus[cpu as usize];
+        if each.decide_ns <= now_ns || each.is_slice_over {
+            self.decide(cpu);
+        } else {
+            self.refresh(cpu);
+        }
+    }
+
+    /// A thread of the service has done what it had on its CPU: it takes what is next, or sleeps.
+    fn complete(&mut self, cpu: u32) {
+        let now_ns = self.now_ns;
+        let thread = self.cpus[cpu as usize].current;
+        let done = std::mem::replace(&mut self.threads[thread as usize].task, NONE);
+        if thread == self.reader() {
+            for _ in 0..done {
+                if let Some(worker) = self.pool.read() {
+                    self.wake(worker);
+                }
+            }
+        } else if done != NONE {
+            self.pool.answer(done, now_ns);
+        }
+        if self.take_task(thread) {
+            let work_ns = self.threads[thread as usize].work_left_ns;
+            self.cpu(cpu).complete_ns = now_ns + work_ns;
+            return;
+        }
+        if thread == self.reader() {
+            self.pool.is_reader_asleep = true;
+        } else {
+            self.pool.sleep(thread);
+        }
+        self.block(thread);
+        self.cpu(cpu).decide_ns = now_ns;
+    }
+
+    /// Lets a worker take the oldest request that was read, or the reader those that were not; says whether there are.
+    pub(crate) fn take_task(&mut self, thread: u32) -> bool {
+        let task = if thread == self.reader() {
+            let unread = self.pool.unread();
+            (unread > 0).then(|| (unread, u64::from(unread) * self.config.costs.read_ns))
+        } else {
+            self.pool.take(self.now_ns)
+        };
+        let Some((task, work_ns)) = task else { return false };
+        let each = &mut self.threads[thread as usize];
+        (each.task, each.work_left_ns) = (task, work_ns);
+        true
+    }
+
     /// Lets a thread wait for something that is no CPU.
     pub(crate) fn block(&mut self, thread: u32) {
         let cpu = self.threads[thread as usize].cpu;
@@ -331,9 +291,14 @@ impl Machine {
             let each = self.cpu(cpu);
             each.current = NONE;
             each.complete_ns = NEVER;
-            self.threads[thread as usize].stopped_ns = self.now_ns;
+            self.recency[thread as usize].stopped_ns = self.now_ns;
         }
+        let was = self.threads[thread as usize].state;
         self.set_state(thread, State::Blocked);
-        self.dequeue(thread);
+        match (self.layout, was) {
+            (Layout::Caches, State::Running) => self.stop_by_class(cpu),
+            (Layout::Caches, _) => self.remove_job(thread),
+            _ => self.dequeue(thread),
+        }
     }
 }

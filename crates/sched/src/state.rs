@@ -17,10 +17,10 @@ pub(crate) enum State {
     Running,
 }
 
+/// One line of a cache: what every event of a thread needs.
 #[derive(Debug, Clone)]
+#[repr(align(64))]
 pub(crate) struct Thread {
-    /// [`SERVICE`] or [`BEST_EFFORT`].
-    pub(crate) kind: usize,
     pub(crate) state: State,
     /// Where it is queued, or was last.
     pub(crate) cpu: u32,
@@ -32,12 +32,8 @@ pub(crate) struct Thread {
     pub(crate) work_left_ns: u64,
     /// Until it works at all: switch and cold caches.
     pub(crate) overhead_left_ns: u64,
-    /// Request it serves; or number among the best-effort threads.
+    /// Request that a worker serves, or how many the reader reads, [`NONE`] for none; number among the best-effort threads.
     pub(crate) task: u32,
-    /// When it last stopped executing.
-    pub(crate) stopped_ns: u64,
-    /// Order in which the balancer looks at threads: when it was queued or picked last.
-    pub(crate) touched_ns: u64,
     /// Time on a CPU so far.
     pub(crate) cpu_ns: u64,
     /// Since when it waits, if it does.
@@ -45,9 +41,8 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    pub(crate) fn new(kind: usize, cpu: u32, task: u32) -> Self {
+    pub(crate) fn new(cpu: u32, task: u32) -> Self {
         Self {
-            kind,
             state: State::Blocked,
             cpu,
             executed_on: NONE,
@@ -55,15 +50,24 @@ impl Thread {
             work_left_ns: 0,
             overhead_left_ns: 0,
             task,
-            stopped_ns: 0,
-            touched_ns: 0,
             cpu_ns: 0,
             wait: WaitBegin::default(),
         }
     }
 }
 
+/// What Linux's balancer wants to know of a thread.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Recency {
+    /// When it last stopped executing.
+    pub(crate) stopped_ns: u64,
+    /// Order in which the balancer looks at threads: when it was queued or picked last.
+    pub(crate) touched_ns: u64,
+}
+
+/// One line of a cache: what every event of a CPU needs.
 #[derive(Debug, Clone)]
+#[repr(align(64))]
 pub(crate) struct Cpu {
     /// Thread that executes, or [`NONE`].
     pub(crate) current: u32,
@@ -71,16 +75,27 @@ pub(crate) struct Cpu {
     pub(crate) charged_ns: u64,
     /// When its request is done.
     pub(crate) complete_ns: u64,
-    pub(crate) tick_ns: u64,
     /// When it is to decide anew.
     pub(crate) decide_ns: u64,
     /// The slice of its thread is over.
     pub(crate) is_slice_over: bool,
     /// Threads that can execute, waiting or executing, by kind.
     pub(crate) threads: [u32; 2],
+    pub(crate) use_average: UseAverage,
+}
+
+/// State of balancing and of the real-time share of a CPU.
+#[derive(Debug, Clone)]
+pub(crate) struct Keeper {
     pub(crate) balance: Balance,
     pub(crate) real_time: RealTime,
-    pub(crate) use_average: UseAverage,
+}
+
+impl Keeper {
+    pub(crate) fn new(interval_ns: u64) -> Self {
+        let balance = Balance { next_ns: interval_ns, interval_ns, failures: 0 };
+        Self { balance, real_time: RealTime::default() }
+    }
 }
 
 /// State of the periodic balancer.
@@ -143,25 +158,24 @@ impl Decay {
     }
 }
 
-impl Cpu {
-    pub(crate) fn new(interval_ns: u64) -> Self {
+impl Default for Cpu {
+    fn default() -> Self {
         Self {
             current: NONE,
             charged_ns: 0,
             complete_ns: NEVER,
-            tick_ns: NEVER,
             decide_ns: NEVER,
             is_slice_over: false,
             threads: [0; 2],
-            balance: Balance { next_ns: interval_ns, interval_ns, failures: 0 },
-            real_time: RealTime::default(),
             use_average: UseAverage::default(),
         }
     }
+}
 
+impl Cpu {
     #[inline]
     pub(crate) fn attention_ns(&self) -> u64 {
-        self.complete_ns.min(self.tick_ns).min(self.decide_ns)
+        self.complete_ns.min(self.decide_ns)
     }
 
     #[inline]

@@ -36,7 +36,7 @@ prop_compose! {
         bits in 0_u8..8,
         jobs in 0_u32..30,
         threads in 1_u32..60,
-        is_poisson in any::<bool>(),
+        (is_poisson, has_reader) in any::<(bool, bool)>(),
         long_share in prop::sample::select(vec![0.0, 0.02, 0.3]),
     ) -> Config {
         let mut config = short(seed, cores, cache_cores, load);
@@ -44,7 +44,7 @@ prop_compose! {
         config.checks = Checks { local: bits & 1 > 0, entry: bits & 2 > 0, exit: bits & 4 > 0 };
         config.best_effort.jobs = jobs;
         config.service.threads = threads;
-        config.service.is_poisson = is_poisson;
+        (config.service.is_poisson, config.service.has_reader) = (is_poisson, has_reader);
         config.service.long_share = long_share;
         config.service.long_factor = 5.0;
         // One thread may have to do what twenty CPUs are asked for: 46 s and what is drawn beyond it.
@@ -68,16 +68,19 @@ proptest! {
             prop_assert!(each.started_ns >= each.intended_ns);
             prop_assert!(each.finished_ns >= each.started_ns + own_ns);
         }
+        let begins = requests.iter().map(|each| each.started_ns);
+        prop_assert!(begins.is_sorted(), "a younger request was taken before an older one");
         let last = simulation.samples().last().expect("one at the end");
         let threads = simulation.thread_cpu_ns();
-        let (service, jobs) = threads.split_at(config.service.threads as usize);
+        let (service, jobs) = threads.split_at(config.service.threads as usize + 1);
         prop_assert_eq!(service.iter().sum::<u64>(), last.service_cpu_ns);
         prop_assert_eq!(jobs.iter().sum::<u64>(), last.best_effort_cpu_ns);
         let total_ns = last.service_cpu_ns + last.best_effort_cpu_ns;
         prop_assert!(total_ns <= u64::from(config.cores) * simulation.now_ns());
-        // Beyond its work, the service uses what switches and migrations cost.
+        // Beyond its work, the service uses what switches, migrations and reading cost.
         let lost_ns = last.service_cpu_ns - work_ns;
-        let most_ns = simulation.counters().switches * (config.costs.switch_ns + config.costs.migration_ns);
+        let most_ns = simulation.counters().switches * (config.costs.switch_ns + config.costs.migration_ns)
+            + requests.len() as u64 * config.costs.read_ns;
         prop_assert!(lost_ns <= most_ns, "{lost_ns} ns lost, at most {most_ns}");
         let done_ns = simulation.iterations().len() as u64 * config.best_effort.iteration_ns;
         prop_assert!(done_ns <= last.best_effort_cpu_ns);

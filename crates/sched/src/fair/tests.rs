@@ -7,12 +7,12 @@ use crate::constant::SLICE_NS;
 
 const LAG_NS: u64 = 2 * SLICE_NS;
 
-fn entities(weights: &[u64]) -> Vec<Entity> {
+fn entities(weights: &[u32]) -> Vec<Entity> {
     weights.iter().map(|&weight| Entity::new(weight)).collect()
 }
 
 /// Lets whoever is chosen execute for a tick at a time; gives the time of each.
-fn shares(weights: &[u64], ticks: u64) -> Vec<u64> {
+fn shares(weights: &[u32], ticks: u64) -> Vec<u64> {
     let mut entities = entities(weights);
     let mut queue = Queue::new(4);
     for each in 0..u32::try_from(weights.len()).unwrap() {
@@ -30,11 +30,11 @@ fn shares(weights: &[u64], ticks: u64) -> Vec<u64> {
 
 proptest! {
     #[test]
-    fn time_is_shared_by_weight(weights in prop::collection::vec(15_u64..2000, 1..6)) {
-        let total: u64 = weights.iter().sum();
+    fn time_is_shared_by_weight(weights in prop::collection::vec(15_u32..2000, 1..6)) {
+        let total: u32 = weights.iter().sum();
         let ticks = 20_000;
         for (used, weight) in shares(&weights, ticks).into_iter().zip(&weights) {
-            let (found, fair) = (used as f64, (ticks * weight) as f64 / total as f64);
+            let (found, fair) = (used as f64, ticks as f64 * f64::from(*weight) / f64::from(total));
             // EEVDF: nobody is more than a slice, here a tick, from its fair share, times the number of others.
             prop_assert!((found - fair).abs() <= 2.0 * weights.len() as f64, "{found} ticks, fair are {fair}");
         }

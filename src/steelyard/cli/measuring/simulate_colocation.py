@@ -13,19 +13,20 @@ from cyclopts import Parameter
 from steelyard.cli.amounts import Whole, WholeOrNone, parse_duration_ns
 from steelyard.cli.interruption import interruptible
 from steelyard.cli.measuring.simulation_progress import follow
-from steelyard.errors import InterruptedByUser, UsageError, unwritable
+from steelyard.errors import InterruptedByUser, UsageError
+from steelyard.studies.colocation.options import read_share
 from steelyard.studies.colocation.simulation.simulated import CHECKS, SimulationOptions, simulate, with_policy
+from steelyard.studies.colocation.simulation.simulated_result import SimulatedResult
 from steelyard.studies.colocation.simulation.simulated_table import outcome_of, table_of, who_suffers
-from steelyard.studies.colocation.trial import write_trial
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from steelyard.studies.colocation.simulation.simulated_table import Outcome
-    from steelyard.studies.colocation.trial import Trial
 
 Flag = Annotated[bool, Parameter(negative="")]
 ARRIVALS: Final = ("uniform", "poisson")
+INTAKES: Final = ("workers", "reader")
 
 
 @Parameter(name="*")
@@ -52,9 +53,15 @@ class Simulated:
     best_effort_jobs
         Jobs that use all CPU time they get.
     work
-        Work of one request.
+        Work of one request that is not long.
+    long_share
+        Share of requests that are long, as in `2%`.
+    long_factor
+        Work of a long request over that of another one.
     arrivals
         `uniform` (equal distances, as in `steelyard run colocation`) or `poisson`.
+    intake
+        Who reads requests: `workers`, or `reader`, a thread that wakes them (as `steelyard run` has).
     threads
         Workers of the service's pool; four per CPU by default.
     machine_cores
@@ -72,16 +79,18 @@ class Simulated:
     duration: str = "40s"
     best_effort_jobs: Whole = 2
     work: str = "6ms"
+    long_share: str = "0%"
+    long_factor: Whole = 50
     arrivals: str = "uniform"
+    intake: str = "workers"
     threads: WholeOrNone = None
     machine_cores: WholeOrNone = None
     seed: Whole = 1
 
     def options(self) -> list[SimulationOptions]:
         """Give one simulation per load and policy, loads first."""
-        if self.arrivals not in ARRIVALS:
-            message = f"`--arrivals {self.arrivals}`: allowed: {', '.join(f'`{each}`' for each in ARRIVALS)}"
-            raise UsageError(message)
+        _require("--arrivals", self.arrivals, ARRIVALS)
+        _require("--intake", self.intake, INTAKES)
         off = tuple(check for check in CHECKS if getattr(self, f"no_{check}"))
         names = [name.strip() for name in self.policy.split(",") if name.strip()]
         if not names:
@@ -95,6 +104,9 @@ class Simulated:
             jobs=self.best_effort_jobs,
             work_ns=parse_duration_ns(self.work, "--work"),
             arrivals=self.arrivals,
+            intake=self.intake,
+            long_share=_share(self.long_share),
+            long_factor=self.long_factor,
             threads=self.threads,
             machine_cores=self.machine_cores,
         )
@@ -106,11 +118,25 @@ class Simulated:
         return list(dict.fromkeys(each))
 
 
+def _require(option: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        message = f"`{option} {value}`: allowed: {', '.join(f'`{each}`' for each in allowed)}"
+        raise UsageError(message)
+
+
 def _load(word: str) -> float:
     try:
         return float(word)
     except ValueError as error:
         message = f"`--load {word}`: not a number; allowed: above 0, up to 10, as in `0.85`"
+        raise UsageError(message) from error
+
+
+def _share(word: str) -> float:
+    try:
+        return read_share(word)
+    except ValueError as error:
+        message = f"`--long-share {word}`: not a share; allowed: 0 to less than 1, as in `2%` or `0.02`"
         raise UsageError(message) from error
 
 
@@ -138,7 +164,7 @@ def simulate_colocation(
     as_json
         Print JSON.
     out
-        Folder to write the trials to, one folder per load and policy, in the format of measured ones.
+        Folder to write a result to, which `steelyard analyse`, `report` and `compare-results` read.
 
     Examples
     --------
@@ -146,32 +172,37 @@ def simulate_colocation(
 
     steelyard simulate colocation --cores 4 --load 0.95 --policy be --no-exit
 
+    steelyard simulate colocation --long-share 2% --arrivals poisson --policy be,fifo --out simulated
+
     steelyard simulate colocation --cores 1024 --best-effort-jobs 512 --policy be,idle --duration 10s
     """
     wanted = simulated.options()
     outcomes: list[Outcome] = []
+    result = SimulatedResult(out, wanted, ("steelyard", *sys.argv[1:])) if out is not None else None
     try:
         with interruptible(), follow(len(wanted)) as tell:
             for options in wanted:
                 tell.begin(f"{options.name} at {options.load:g}")
                 trial = simulate(options, tell.advance)
                 outcomes.append(outcome_of(trial, options.load))
-                if out is not None:
-                    _write(out / f"{options.name}-{options.load:g}", trial)
+                if result is not None:
+                    result.add(trial)
     except KeyboardInterrupt as error:
+        if result is not None:
+            result.close()
         _show(simulated, outcomes, as_json=as_json)
         message = f"interrupted after {len(outcomes)} of {len(wanted)} simulations"
         raise InterruptedByUser(message, hint="simulate less: `--duration 10s`") from error
     _show(simulated, outcomes, as_json=as_json)
-    if out is not None:
-        sys.stderr.write(f"trials: {out}\n")
+    if result is not None:
+        result.close()
+        sys.stderr.write(f"result: {out}\n")
 
 
-def _write(folder: Path, trial: Trial) -> None:
-    try:
-        write_trial(folder, trial)
-    except OSError as error:
-        raise unwritable(folder, error, "give another folder with `--out`") from error
+def _work(simulated: Simulated) -> str:
+    share = _share(simulated.long_share)
+    long = f" ({100 * share:g} % of them {simulated.long_factor} times as long)" if share else ""
+    return f"{simulated.work}{long}"
 
 
 def _show(simulated: Simulated, outcomes: Sequence[Outcome], *, as_json: bool) -> None:
@@ -184,7 +215,7 @@ def _show(simulated: Simulated, outcomes: Sequence[Outcome], *, as_json: bool) -
         at_load = [each for each in outcomes if each.load == load]
         sys.stdout.write(
             f"simulated: {simulated.cores} CPUs at load {load:g}, {simulated.arrivals} arrivals of "
-            f"{simulated.work}, {simulated.best_effort_jobs} best-effort jobs; before -> while they run\n\n"
+            f"{_work(simulated)}, {simulated.best_effort_jobs} best-effort jobs; before -> while they run\n\n"
         )
         sys.stdout.write(table_of(at_load) + "\n")
         sys.stdout.writelines(f"{line}\n" for line in who_suffers(at_load))

@@ -103,7 +103,8 @@ def _claims(
     yield from _availability(plan)
     yield from _ended(failed)
     # The time of a guest is counted in instructions: what else this machine does is nothing to it.
-    if plan.options.get("mode") != "import" and plan.options.get("in_vm") is not True:
+    is_foreign = plan.options.get("mode") == "import" or plan.options.get("origin") == "simulated"
+    if not is_foreign and plan.options.get("in_vm") is not True:
         yield from quiet_machine(result, pl.DataFrame(read_runs(result).select(["steal_ns", "wall_ns"])))
     phases = trials[0].phases
     yield finding(

@@ -66,12 +66,12 @@ def _cpu_range(word: str) -> tuple[int, ...]:
     return tuple(range(int(first), int(last or first) + 1))
 
 
-def _share(word: str) -> float:
+def read_share(word: str) -> float:
     """Read a share, as a percentage or as a number.
 
     Examples
     --------
-    >>> _share("2%"), _share("0.02")
+    >>> read_share("2%"), read_share("0.02")
     (0.02, 0.02)
     """
     return float(word.removesuffix("%")) / 100 if word.endswith("%") else float(word)
@@ -149,7 +149,7 @@ class ColocationOptions(BaseModel):
     threads: int | None = Field(default=None, ge=1, le=MOST_CPUS)
     work_us: int = Field(default=6000, ge=10, le=1_000_000)
     long_share: Annotated[
-        float, Flag(read=_share, allowed="a percentage, e.g. `2%`, or a number from 0 to 1")
+        float, Flag(read=read_share, allowed="a percentage, e.g. `2%`, or a number from 0 to 1")
     ] = Field(
         default=0.0,
         ge=0,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from steelyard.cli import execute
-from steelyard.errors import UsageError
+from steelyard.errors import DataError, UsageError
 from steelyard.studies.colocation.trial import read_trial
 
 if TYPE_CHECKING:
@@ -32,11 +33,31 @@ def test_the_verb_prints_and_writes_what_it_simulated(
     assert execute([*words, str(tmp_path)]) == 0
     outcomes = json.loads(capsys.readouterr().out)["outcomes"]
     assert [each["policy"] for each in outcomes] == ["be-no-exit", "idle"]
-    assert read_trial(tmp_path / "be-no-exit-0.85").scheduler["switches"]["exit"] is False
+    assert read_trial(tmp_path / "traces" / "000000.01").scheduler["switches"]["exit"] is False
     assert execute(["simulate", "colocation", "--duration", "4s", "--policy", "be,idle"]) == 0
     shown = capsys.readouterr().out
     assert "simulated: 4 CPUs at load 0.85" in shown
     assert "idle: the service's mean latency grows by a factor of" in shown
+
+
+def test_what_is_written_is_a_result_like_any_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["simulate", "colocation", "--duration", "4s", "--policy", "none,be", "--load", "0.7,0.85"]
+    for name, seed in (("first", "1"), ("second", "2")):
+        long = ["--arrivals", "poisson", "--long-share", "2%", "--long-factor", "10", "--seed", seed]
+        assert execute([*words, *long, "--out", str(tmp_path / name)]) == 0
+        assert execute(["analyse", str(tmp_path / name)]) == 0
+        assert execute(["verify", str(tmp_path / name)]) == 0
+    assert execute(["report", str(tmp_path / "first"), "--format", "text"]) == 0
+    assert "be (70 %, simulated): mean latency" in " ".join(capsys.readouterr().out.split())
+    assert execute(["compare-results", str(tmp_path / "first"), str(tmp_path / "second")]) == 0
+    compared = capsys.readouterr().out
+    assert "in one alone: 0 and 0" in compared
+    share = np.mean(read_trial(tmp_path / "first" / "traces" / "000003.01").requests["kind"] == 1)
+    assert 0.005 < share < 0.04
+    with pytest.raises(DataError, match="holds another result"):
+        execute_words(f"--duration 4s --seed 3 --out {tmp_path / 'first'}")
 
 
 @pytest.mark.parametrize(
@@ -46,8 +67,13 @@ def test_the_verb_prints_and_writes_what_it_simulated(
         ("--cores 0", "allowed: 1 to 4096"),
         ("--load many", "not a number"),
         ("--load 0", "above 0"),
+        ("--load 0.855 --out never", "no whole percentage"),
+        ("--long-share some", "not a share"),
+        ("--long-share 100%", "0 to less than 1"),
+        ("--long-share 2% --long-factor 0", "1 to 10000"),
         ("--policy idle --no-exit", "is not simulated"),
         ("--arrivals daily", "`uniform`, `poisson`"),
+        ("--intake none", "`workers`, `reader`"),
         ("--machine-cores 2", "allowed: `--cores` to"),
         ("--policy idle-no-exit", "cannot simulate a policy `idle-no-exit`"),
     ],

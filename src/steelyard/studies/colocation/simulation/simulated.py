@@ -92,6 +92,8 @@ class SimulationOptions:
         Workers of the service's pool; four per CPU if not given.
     machine_cores : int or None
         CPUs of the machine, of which `cores` are used; at least 8 if not given.
+    intake : str
+        Who reads requests: ``workers``, each its own, or a ``reader``, one thread that wakes workers.
     long_share, long_factor : float
         Share of long requests, and their work over that of a usual one.
     """
@@ -108,8 +110,9 @@ class SimulationOptions:
     arrivals: str = "uniform"
     threads: int | None = None
     machine_cores: int | None = None
+    intake: str = "workers"
     long_share: float = 0.0
-    long_factor: float = 1.0
+    long_factor: float = 50.0
 
     @property
     def name(self) -> str:
@@ -182,6 +185,7 @@ def config_of(options: SimulationOptions) -> dict[str, Any]:
         "work_ns": options.work_ns,
         "rate_per_s": options.rate_per_s,
         "is_poisson": options.arrivals == "poisson",
+        "has_reader": options.intake == "reader",
         "long_share": options.long_share,
         "long_factor": options.long_factor,
     }
@@ -205,6 +209,8 @@ def _require_ranges(options: SimulationOptions) -> None:
         ("--work", options.work_ns, 1000, NS_PER_S * 100, "1 us to 100 s"),
         ("--best-effort-jobs", options.jobs, 0, 1 << 16, "0 to 65536"),
         ("--threads", options.threads or 1, 1, 1 << 16, "1 to 65536"),
+        ("--long-share", options.long_share, 0.0, 1 - 1e-9, "0 to less than 1, as in `2%` or `0.02`"),
+        ("--long-factor", options.long_factor, 1.0, 10_000.0, "1 to 10000"),
         ("--seed", options.seed, 0, 2**63 - 1, "0 to 2^63 - 1"),
         ("--machine-cores", machine, options.cores, MOST_CORES, f"`--cores` to {MOST_CORES}"),
     )
@@ -369,7 +375,7 @@ def _scheduler_of(options: SimulationOptions, simulation: ScheduleSimulation) ->
         "histograms_ns": {},
         "strictness": {**counted["strictness"], "events": counters["scheduling_events"]},
         "conservation": counted["conservation"],
-        "parked_ns": 0,
+        "parked_ns": counted["parked_ns"],
     }
 
 

@@ -46,25 +46,30 @@ pub(super) struct Fit {
 }
 
 impl Fit {
-    /// Takes what the runs inside say for nothing.
-    pub(super) fn of(
-        autocorrelation: f64,
-        log_determinant: f64,
-        residual: f64,
-        count: usize,
-        effects: Vec<f64>,
-        information: Vec<f64>,
-    ) -> Self {
+    /// Fits results by the inverse of their correlations; what the runs inside say is left out.
+    pub(super) fn of(values: &[f64], inverse: &Inverse, autocorrelation: f64) -> Self {
+        let count = values.len();
+        let information = inverse.ones.iter().sum::<f64>();
+        let level = inverse.data.iter().sum::<f64>() / information;
+        let (mut effects, mut details) = (vec![0.0; count], vec![0.0; count]);
+        let (mut effect, mut shared) = (0.0, 0.0);
+        for place in (1..count).rev() {
+            effect += inverse.data[place] - level * inverse.ones[place];
+            shared += inverse.ones[place];
+            effects[place] = effect;
+            details[place] = inverse.tails[place] - shared * shared / information;
+        }
+        let squares = values.iter().zip(&inverse.data).map(|(value, weighted)| value * weighted).sum::<f64>();
         Self {
             autocorrelation,
             between: 1.0,
             is_allowed: true,
             prior: 0.0,
-            base: -0.5 * log_determinant,
-            residual: residual.max(TINY),
+            base: -0.5 * (inverse.log_determinant + libm::log(information)),
+            residual: (squares - level * level * information).max(TINY),
             freedom: real(count - 1),
             effects,
-            information,
+            information: details,
         }
     }
 
@@ -201,7 +206,6 @@ impl Within {
 
 /// Fits a history of mean 0.
 fn fit(values: &[f64], within: &Within, rho: f64, between: f64, is_allowed: bool) -> Fit {
-    let count = values.len();
     let inverse = if between >= 1.0 {
         Inverse::autoregressive(values, rho)
     } else if between <= 0.0 {
@@ -209,39 +213,22 @@ fn fit(values: &[f64], within: &Within, rho: f64, between: f64, is_allowed: bool
     } else {
         Inverse::mixed(values, &within.shares, rho, between)
     };
-    let information = inverse.ones.iter().sum::<f64>();
-    let level = inverse.data.iter().sum::<f64>() / information;
-    let (mut effects, mut details) = (vec![0.0; count], vec![0.0; count]);
-    let (mut effect, mut shared) = (0.0, 0.0);
-    for place in (1..count).rev() {
-        effect += inverse.data[place] - level * inverse.ones[place];
-        shared += inverse.ones[place];
-        effects[place] = effect;
-        details[place] = inverse.tails[place] - shared * shared / information;
+    let mut fit = Fit { between, is_allowed, ..Fit::of(values, &inverse, rho) };
+    fit.freedom += within.freedom;
+    if between < 1.0 {
+        fit.base -= 0.5 * within.freedom * libm::log1p(-between);
+        fit.residual += within.sum / (1.0 - between);
     }
-    let squares = values.iter().zip(&inverse.data).map(|(value, weighted)| value * weighted).sum::<f64>();
-    let within_weight = if between < 1.0 { libm::log1p(-between) } else { 0.0 };
-    let within_sum = if between < 1.0 { within.sum / (1.0 - between) } else { 0.0 };
-    Fit {
-        autocorrelation: rho,
-        between,
-        is_allowed,
-        prior: 0.0,
-        base: -0.5 * (inverse.log_determinant + libm::log(information) + within.freedom * within_weight),
-        residual: (squares - level * level * information + within_sum).max(TINY),
-        freedom: real(count - 1) + within.freedom,
-        effects,
-        information: details,
-    }
+    fit
 }
 
 /// Products with the inverse of the correlations.
-struct Inverse {
-    log_determinant: f64,
-    ones: Vec<f64>,
-    data: Vec<f64>,
+pub(super) struct Inverse {
+    pub(super) log_determinant: f64,
+    pub(super) ones: Vec<f64>,
+    pub(super) data: Vec<f64>,
     /// Of a step at each place with itself.
-    tails: Vec<f64>,
+    pub(super) tails: Vec<f64>,
 }
 
 impl Inverse {

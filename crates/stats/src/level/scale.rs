@@ -1,6 +1,6 @@
 //! Noise that grows or shrinks, as another cause of values that look like a new level.
 
-use super::covariance::Fit;
+use super::covariance::{Fit, Inverse};
 use crate::sample::real;
 
 /// Standard deviation on the noisier side of a place over the other one, and its weight: large ones are rarer.
@@ -130,7 +130,8 @@ fn scaled(values: &[f64], rho: f64, cut: usize, factor: f64) -> Fit {
     let count = values.len();
     let mean = values.iter().sum::<f64>() / real(count);
     let ones: Vec<f64> = (0..count).map(|place| if place < cut { 1.0 } else { 1.0 / factor }).collect();
-    let data: Vec<f64> = values.iter().zip(&ones).map(|(value, one)| (value - mean) * one).collect();
+    let centred: Vec<f64> = values.iter().map(|value| value - mean).collect();
+    let data: Vec<f64> = centred.iter().zip(&ones).map(|(value, one)| value * one).collect();
     let free = 1.0 - rho * rho;
     let inner = |place: usize| if place == 0 || place + 1 == count { 1.0 } else { 1.0 + rho * rho };
     let times = |vector: &[f64], place: usize| {
@@ -138,28 +139,18 @@ fn scaled(values: &[f64], rho: f64, cut: usize, factor: f64) -> Fit {
         let after = if place + 1 < count { vector[place + 1] } else { 0.0 };
         (inner(place) * vector[place] - rho * (before + after)) / free
     };
-    let of_ones: Vec<f64> = (0..count).map(|place| ones[place] * times(&ones, place)).collect();
-    let of_data: Vec<f64> = (0..count).map(|place| ones[place] * times(&data, place)).collect();
-    let information = of_ones.iter().sum::<f64>();
-    let level = of_data.iter().sum::<f64>() / information;
-    let (mut effects, mut details) = (vec![0.0; count], vec![0.0; count]);
-    let (mut effect, mut shared, mut tail) = (0.0, 0.0, 0.0);
+    let mut tails = vec![0.0; count];
+    let mut tail = 0.0;
     for place in (1..count).rev() {
-        effect += of_data[place] - level * of_ones[place];
-        shared += of_ones[place];
         let beside = if place + 1 < count { 2.0 * rho * ones[place] * ones[place + 1] } else { 0.0 };
         tail += (inner(place) * ones[place] * ones[place] - beside) / free;
-        effects[place] = effect;
-        details[place] = tail - shared * shared / information;
+        tails[place] = tail;
     }
-    let squares = (0..count).map(|place| data[place] * times(&data, place)).sum::<f64>();
-    let determinant = real(count - 1) * libm::log(free) + 2.0 * real(count - cut) * libm::log(factor);
-    Fit::of(
-        rho,
-        determinant + libm::log(information),
-        squares - level * level * information,
-        count,
-        effects,
-        details,
-    )
+    let inverse = Inverse {
+        log_determinant: real(count - 1) * libm::log(free) + 2.0 * real(count - cut) * libm::log(factor),
+        ones: (0..count).map(|place| ones[place] * times(&ones, place)).collect(),
+        data: (0..count).map(|place| ones[place] * times(&data, place)).collect(),
+        tails,
+    };
+    Fit::of(&centred, &inverse, rho)
 }

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from steelyard.analyse.comparison.equivalence import Margin, RatioTest
 from steelyard.analyse.comparison.multiplicity import benjamini_hochberg
 from steelyard.analyse.intervals.guarantee import FEWEST_UNITS
 from steelyard.analyse.intervals.run_length import ratio_test_of_runs
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
+
+    from steelyard.analyse.comparison.equivalence import Margin, RatioTest
 
     Units = NDArray[np.float64] | Sequence[NDArray[np.float64]]
 

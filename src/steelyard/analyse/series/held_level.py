@@ -1,4 +1,4 @@
-"""How much slower the newest level of a history is than the one it is compared with, and whether it is new."""
+"""How much slower the newest level of a history is than the one it is compared with, and if it is new."""
 
 from __future__ import annotations
 

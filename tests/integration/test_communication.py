@@ -217,7 +217,7 @@ def test_a_study_over_a_link_knows_its_truth_and_leaves_no_namespace(tmp_path: P
         (["--sizes", "random"], USAGE, "`doubling`, `uniform`, `log-uniform`"),
         (["--smallest", "10", "--largest", "9"], USAGE, "is above"),
         (["--link", "rate=fast"], USAGE, "rate"),
-        (["--transport", "pipe", "--link", "rate=1gbit"], USAGE, "does not leave a host"),
+        (["--transport", "pipe", "--link", "rate=1gbit"], USAGE, "works within one host only"),
         (["--operations", "1"], USAGE, "--operations"),
         (["--hostfile", "absent-hosts", "--transport", "tcp"], USAGE, "absent-hosts"),
     ],

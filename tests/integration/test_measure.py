@@ -329,7 +329,7 @@ def test_what_a_machine_cannot_see_is_refused(tmp_path: Path, capfd: pytest.Capt
     if not probed.available:
         pytest.skip(f"vm does not work here: {probed.reason}")
     assert execute(["measure", "--isolation", "vm", "--show", str(tmp_path), "--", "true"]) == 2
-    assert "inside `vm` there are none" in capfd.readouterr().err
+    assert "which `vm` does not show" in capfd.readouterr().err
     assert execute(["measure", "--isolation", "vm", "--", "true"]) == 4
     assert "hint: `vm` holds Steelyard's own programs alone" in capfd.readouterr().err
 

@@ -436,7 +436,7 @@ def test_only_tcp_crosses_hosts(tmp_path: Path) -> None:
     assert first.command[:2] == ("in", "A")
     assert second.command[:2] == ("in", "B")
     assert "--plan" not in second.command
-    with pytest.raises(DesignError, match="cannot join endpoints"):
+    with pytest.raises(DesignError, match="cannot connect endpoints"):
         SHM.invocations(tmp_path, tmp_path, TraceOptions(), place)
 
 

@@ -246,7 +246,7 @@ def test_what_is_not_described_is_named(tmp_path: Path) -> None:
         place_of(asked, "app")
     asked["setting"]["roles"]["app"] |= {"storage": None, "container": "jail"}
     with (
-        pytest.raises(CapabilityError, match="no container technology `jail` for roles; known: docker"),
+        pytest.raises(CapabilityError, match="`jail` is not a container technology for roles; known: docker"),
         place_of(asked, "app"),
     ):
         pass

@@ -137,7 +137,7 @@ def test_more_points_than_a_search_holds_are_refused_with_what_to_do(monkeypatch
     assert len(steelyard.fit_segments(x, x, breaks=[50.0]).pieces) == 2
 
 
-@pytest.mark.parametrize(("scale", "words"), [(1e200, "no finite numbers"), (1e-200, "vanish")])
+@pytest.mark.parametrize(("scale", "words"), [(1e200, "not finite numbers"), (1e-200, "vanish")])
 def test_values_whose_powers_are_lost_are_refused(scale: float, words: str) -> None:
     with pytest.raises(AnalysisError, match=words):
         steelyard.interval(np.array([1.0, 2.0, 4.0]) * scale, statistic="sd")

@@ -242,7 +242,7 @@ def test_a_model_holds_in_the_state_it_is_asked_for():
     large = [predict(fit_curve(each.half.size, each.half.half_s), [1e6])[0] for each in (slow, fast)]
     assert large[1] == pytest.approx(TCP.curve(np.array([1e6]))[0], rel=0.03)
     assert large[0] / large[1] == pytest.approx(1.4 ** (1 / 7) * 2.9 ** (6 / 7), rel=0.05)
-    with pytest.raises(AnalysisError, match="there is: slow, fast"):
+    with pytest.raises(AnalysisError, match="measured: slow, fast"):
         measured([trace], FitOptions(state="medium"))
 
 

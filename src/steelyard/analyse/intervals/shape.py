@@ -84,7 +84,9 @@ class Shape:
         if self.shown >= MANY_VALUES or self.has_two_heaps:
             return False
         is_seen = abs(self.skewness) > ERRORS * math.sqrt(6 / self.shown)
-        return (is_seen and not self.is_mild) or asymmetry(self.values) > _LEANING
+        # The flanks of a few runs are those of single runs.
+        is_skewed = not self.is_few and asymmetry(self.values) > _LEANING
+        return (is_seen and not self.is_mild) or is_skewed
 
     @property
     def leans_too_far(self) -> bool:

@@ -46,10 +46,12 @@ _FEW_PARTS: Final = 5
 
 _MOST_CORRELATION: Final = 0.9
 
-_NEAR: Final = 0.4
+_UNSURE: Final = 0.4
+"""Part of the error that a limit keeps beside values that lean, and of runs too few to show that they do."""
+
 _FAR: Final = 0.05
-"""Parts of the error that the two limits of values that lean keep, on the side to which they lean the smaller
-one: far values that did not come would all have been there (simulated with Pareto and lognormal values)."""
+"""The same on the side to which values lean: far values that did not come would all have been there (both
+simulated with Pareto, gamma and lognormal values)."""
 
 
 def by_wider(question: Question, sides: Sequence[Side], resampling: Resampling) -> Found:
@@ -115,8 +117,9 @@ def _of_mean(
         return
     stretch = _allowance(units, level) if is_series and units.size >= FEWEST_VALUES else 1.0
     shape = shape_of(side.values, units, side.shown)
-    near = _NEAR if shape.leans else 1.0
-    far = _FAR if shape.leans or (shape.is_few and not shape.has_two_heaps) else 1.0
+    near, far = (_UNSURE, _FAR) if shape.leans else (1.0, 1.0)
+    if far == 1.0 and shape.is_few and not shape.has_two_heaps:
+        far = _UNSURE
     low, high = _drawn(units, level, (far, near) if shape.skewness < 0 else (near, far), resampling)
     yield _reachable(units, (centre + stretch * (low - centre), centre + stretch * (high - centre)))
     if not is_series and shape.is_few and float(units.min()) > 0:

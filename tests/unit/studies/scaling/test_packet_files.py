@@ -70,7 +70,7 @@ def test_damage_is_named_with_its_line(tmp_path: Path, text: str, place: str, fa
 def test_a_strategy_that_the_headings_say_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "overhead.csv", OVERHEAD)
     with pytest.raises(
-        DataError, match="`--strategy` is given, and the headings of idle lock overhead say it"
+        DataError, match="`--strategy` is given, but the headings of idle lock overhead state it"
     ):
         importer("packets").import_files(  # type: ignore[attr-defined]
             [path], tmp_path / "r", ReadOptions(levels={"S": "L"})

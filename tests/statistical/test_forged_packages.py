@@ -104,7 +104,7 @@ def test_an_untouched_package_is_confirmed_and_says_what_only_its_author_can(
     said = json.loads(capsys.readouterr().out)
     assert (said["problems"], said["not_compared"]) == ([], [])
     assert any("authors" in each for each in said["said"])
-    assert any("steelyard-0.1.0-cp311" in each and "executes" in each for each in said["said"])
+    assert any("steelyard-0.1.0-cp311" in each and "runs" in each for each in said["said"])
     assert not (forged / "result" / "notes.html").exists()
 
 

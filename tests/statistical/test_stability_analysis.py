@@ -212,7 +212,7 @@ def test_a_disagreement_says_why(make_result: Make) -> None:
     ]
     assert reasons
     assert all(
-        "takes 240 iterations for independent" in reason and "6 and 6 blocks" in reason for reason in reasons
+        "treats 240 iterations as independent" in reason and "6 and 6 blocks" in reason for reason in reasons
     )
 
 

@@ -53,7 +53,7 @@ def test_what_is_written_is_a_result_like_any_other(
     assert "be (70 %, simulated): mean latency" in " ".join(capsys.readouterr().out.split())
     assert execute(["compare-results", str(tmp_path / "first"), str(tmp_path / "second")]) == 0
     compared = capsys.readouterr().out
-    assert "in one alone: 0 and 0" in compared
+    assert "only in one: 0 and 0" in compared
     share = np.mean(read_trial(tmp_path / "first" / "traces" / "000003.01").requests["kind"] == 1)
     assert 0.005 < share < 0.04
     with pytest.raises(DataError, match="holds another result"):

@@ -331,7 +331,7 @@ def test_what_a_machine_cannot_see_is_refused(tmp_path: Path, capfd: pytest.Capt
     assert execute(["measure", "--isolation", "vm", "--show", str(tmp_path), "--", "true"]) == 2
     assert "which `vm` does not show" in capfd.readouterr().err
     assert execute(["measure", "--isolation", "vm", "--", "true"]) == 4
-    assert "hint: `vm` holds Steelyard's own programs alone" in capfd.readouterr().err
+    assert "hint: `vm` contains only Steelyard's own programs" in capfd.readouterr().err
 
 
 def test_a_program_cannot_replace_what_is_measured_from_outside(measured: Measure) -> None:

@@ -1,30 +1,59 @@
-"""The best-effort class without jobs: what services have of it."""
+"""The best-effort class without jobs: services have among themselves what the kernel's own class gives."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
-from integration.guest_services import quota
+from integration.guest_services import PARTS, PROGRAM, among, quota
 from steelyard.errors import CapabilityError
 from steelyard.run.programs import PACKAGE
 from steelyard.studies.colocation.guest.sched_ext import find_emulator, find_sched_ext_kernel
 from steelyard.studies.colocation.guest.task_init import LOG
-from steelyard.studies.colocation.guest.tasks import Guest, execute_tasks
+from steelyard.studies.colocation.guest.tasks import Guest, GuestTask, execute_tasks
 from steelyard.studies.colocation.guest.trials import SCHEDULER
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [pytest.mark.needs_sched_ext_guest, pytest.mark.slow, pytest.mark.timeout(900)]
 
 CPUS = 2
+TOOLS = ("chrt", "taskset")
+NICE_5, NICE_0 = 335, 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a task noted."""
+
+    folder: Path
+    texts: dict[str, str]
+
+    def late_us(self, name: str) -> tuple[float, float, float, float]:
+        """Mean, median, 99th percentile and largest."""
+        mean, median, p99, largest = (float(word) for word in self.texts[name].split())
+        return mean, median, p99, largest
+
+    def used_ns(self, name: str) -> list[int]:
+        """CPU time that each process had between two measurements."""
+        before, after = (
+            [int(word) for word in self.texts[f"{name}_{end}"].split()] for end in ("before", "after")
+        )
+        return [last - first for first, last in zip(before, after, strict=True)]
+
+    def ratio(self, name: str) -> float:
+        """CPU time of the first half of the processes, over that of the second."""
+        used = self.used_ns(name)
+        half = len(used) // 2
+        return sum(used[:half]) / sum(used[half:])
 
 
 @pytest.fixture(scope="module")
-def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the folder of what the task left."""
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Facts]:
+    """Give what the tasks noted that ran with the class, and without it."""
     scheduler = PACKAGE / "_bin" / SCHEDULER
     if not scheduler.exists():
         pytest.skip(f"needs `{SCHEDULER}`: `make scheduler`")
@@ -33,32 +62,75 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
         find_sched_ext_kernel()
     except CapabilityError as error:
         pytest.skip(f"{error.message}: `{error.hint}`")
-    out = tmp_path_factory.mktemp("services")
-    execute_tasks([quota()], out, Guest({SCHEDULER: scheduler}, cpus=CPUS))
-    return out / "quota"
+    tools = {name: Path(path) for name in TOOLS if (path := shutil.which(name))}
+    compiler = shutil.which("cc")
+    if len(tools) < len(TOOLS) or compiler is None:
+        pytest.skip(f"needs {', '.join(TOOLS)} of util-linux, and a C compiler, `cc`")
+    out = tmp_path_factory.mktemp("among")
+    program = out / "services"
+    words = [compiler, "-O1", "-static", "-x", "c", "-", "-o", str(program), "-lm", "-lpthread"]
+    subprocess.run(words, input=PROGRAM, text=True, check=True)
+    guest = Guest({SCHEDULER: scheduler, "services": program} | tools, cpus=CPUS)
+    plans = {
+        "class": [*(among(part, part, with_class=True) for part in PARTS), quota()],
+        "kernel": [among(part, part, with_class=False) for part in PARTS],
+    }
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda name: execute_tasks(plans[name], out / name, guest), plans))
+    return {name: _facts(out / name, tasks) for name, tasks in plans.items()}
 
 
-def _texts(left: Path) -> dict[str, str]:
-    """Give what the task noted."""
-    lines = (left / "facts").read_text(encoding="utf-8").splitlines()
-    texts = dict(line.split("=", 1) for line in lines)
-    assert texts.get("ended") == "yes", (left / LOG).read_text(encoding="utf-8")
-    return texts
+def _facts(folder: Path, tasks: list[GuestTask]) -> Facts:
+    """Give what all tasks of a guest noted."""
+    texts: dict[str, str] = {}
+    for task in tasks:
+        lines = (folder / task.name / "facts").read_text(encoding="utf-8").splitlines()
+        noted = dict(line.split("=", 1) for line in lines)
+        assert noted.get("ended") == "yes", (folder / task.name / LOG).read_text(encoding="utf-8")
+        texts |= noted
+    return Facts(folder, texts)
 
 
-def test_the_class_refuses_a_quota_and_names_its_group(left: Path) -> None:
-    texts = _texts(left)
-    assert (texts["refused"], texts["state_refused"]) == ("3", "disabled")
-    said = (left / "refused.txt").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["wake_beside_hogs", "wake_beside_group", "wake_in_group"])
+def test_who_wakes_beside_threads_that_always_run_waits_as_in_the_kernels_class(
+    found: dict[str, Facts], name: str
+) -> None:
+    _, median, _, largest = found["class"].late_us(name)
+    _, usual_median, _, usual_largest = found["kernel"].late_us(name)
+    assert median <= 2 * usual_median
+    assert largest <= 2 * usual_largest
+
+
+@pytest.mark.parametrize(("name", "expected"), [("equal", 1), ("weights", 100), ("three", 3)])
+def test_groups_share_the_cpus_by_their_weights(found: dict[str, Facts], name: str, expected: float) -> None:
+    assert found["class"].ratio(name) == pytest.approx(expected, rel=0.05)
+
+
+def test_tasks_of_a_group_share_by_their_nice_levels(found: dict[str, Facts]) -> None:
+    assert found["class"].ratio("nice") == pytest.approx(NICE_0 / NICE_5, rel=0.05)
+
+
+@pytest.mark.parametrize("name", ["pool", "mixed", "pool_a", "pool_b"])
+def test_requests_of_a_pool_wait_no_longer_than_in_the_kernels_class(
+    found: dict[str, Facts], name: str
+) -> None:
+    assert found["class"].late_us(name)[2] <= 1.05 * found["kernel"].late_us(name)[2]
+
+
+def test_the_class_refuses_a_quota_and_names_its_group(found: dict[str, Facts]) -> None:
+    facts = found["class"]
+    assert (facts.texts["refused"], facts.texts["state_refused"]) == ("3", "disabled")
+    said = (facts.folder / "quota" / "refused.txt").read_text(encoding="utf-8")
     assert "cannot keep the quota `20000 100000` of `/sys/fs/cgroup/trials/a/cpu.max`" in said
     assert "hint: " in said
 
 
-def test_the_class_stands_back_where_a_quota_is_set_later(left: Path) -> None:
-    texts = _texts(left)
-    assert texts["loader_status"] == "3"
-    assert float(texts["detached_after"]) < 10
-    assert "trials/a/cpu.max" in (left / "loader.txt").read_text(encoding="utf-8")
-    before, after = (int(texts[f"limited_{end}"]) for end in ("before", "after"))
+def test_the_class_stands_back_where_a_quota_is_set_later(found: dict[str, Facts]) -> None:
+    facts = found["class"]
+    assert facts.texts["loader_status"] == "3"
+    assert float(facts.texts["detached_after"]) < 10
+    said = (facts.folder / "quota" / "loader.txt").read_text(encoding="utf-8")
+    assert "trials/a/cpu.max" in said
+    before, after = (int(facts.texts[f"limited_{end}"]) for end in ("before", "after"))
     # A fifth of 3 s, in ticks of 10 ms.
     assert after - before == pytest.approx(60, abs=6)

@@ -23,7 +23,8 @@ start:
   --no-entry              without the entry check
   --no-exit               without the exit check
   --heartbeat-ms N        age at which a starved task gets a moment, 100 to 20000 (20000)
-  --lc-slice-ms N         how long an LC task runs while others wait, 1 to 1000 (20)
+  --lc-slice-ms N         how long an LC task that woke goes before those of its group that woke later,
+                          1 to 1000 (20)
   --be-slice-ms N         the same among BE tasks, 1 to 1000 (20)
   --freeze-after-s N      freeze control groups starved for longer, 0: never (60)
   --counters FILE         write the counters there every second and at the end
@@ -90,7 +91,7 @@ pub struct StartOptions {
     pub switches: Switches,
     /// Age at which a starved task gets a moment.
     pub heartbeat: Duration,
-    /// How long an LC task runs while others wait.
+    /// How long an LC task that woke goes before those of its group that woke later.
     pub lc_slice: Duration,
     /// How long a BE task runs while other BE tasks wait.
     pub be_slice: Duration,

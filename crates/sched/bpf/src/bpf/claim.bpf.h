@@ -7,7 +7,7 @@
 #ifndef STEELYARD_CLAIM_BPF_H
 #define STEELYARD_CLAIM_BPF_H
 
-#include "queue.bpf.h"
+#include "unit.bpf.h"
 
 #define WORD_BITS 64
 #define WORDS_MOST (MAX_CPUS / WORD_BITS)

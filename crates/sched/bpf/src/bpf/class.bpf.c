@@ -3,8 +3,8 @@
  * The best-effort class: no best-effort (BE) task runs while a latency-critical (LC) one waits for a CPU that it
  * may use. What each piece is for stands in docs/decisions.
  *
- * Queues: LC tasks wait in one queue per last-level cache, ordered by virtual time; those bound to one CPU wait
- * in a queue of that CPU. BE tasks have a queue per last-level cache, too.
+ * Queues: LC tasks wait in one queue per last-level cache, ordered by virtual time (unit.bpf.h); those bound to one
+ * CPU wait in a queue of that CPU. BE tasks have a queue per last-level cache, too.
  */
 #include "on_cpu.bpf.h"
 #define ON_SWITCH_FROM_BE note_parking
@@ -25,7 +25,7 @@ s32 BPF_PROG(be_select_cpu, struct task_struct *p, s32 previous, u64 wake_flags)
 	s32 cpu = scx_bpf_select_cpu_dfl(p, previous, wake_flags, &is_idle);
 
 	if (is_idle)
-		scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL), is_be ? be_slice_ns : lc_slice_of(p), 0);
+		scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL), is_be ? be_slice_ns : lc_slice_ns, 0);
 	else if (check_local && !is_be)
 		return claim_for(p, cpu);
 	return cpu;
@@ -40,6 +40,7 @@ static __always_inline void enqueue_be(struct task_struct *p, s32 home, u64 flag
 	s32 idle;
 
 	if (t) {
+		t->place = 0;
 		t->is_blink = 0;
 		t->is_lent = 0;
 		/* What it waited before it slept is over, also where it was LC when it went to sleep. */
@@ -95,8 +96,9 @@ void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 	u16 trampolines = flags & VALUE(scx_enq_flags, SCX_ENQ_REENQ) ? 2 : 1;
 	bool is_bound = p->nr_cpus_allowed == 1 || is_migration_disabled_beyond(p, trampolines);
 	bool is_shared = !is_bound && check_exit;
+	struct task_state *t = task_state(p);
 	const struct cpumask *allowed;
-	u64 arrival;
+	u64 place;
 	u32 llc;
 
 	count(COUNT_SCHEDULING_EVENTS);
@@ -108,14 +110,14 @@ void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 	if (!(flags & VALUE(scx_enq_flags, SCX_ENQ_WAKEUP)))
 		forget_wait(p);
 	if (is_bound && (p->flags & PF_KTHREAD)) {
-		scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL), lc_slice_of(p),
+		scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL), lc_slice_of(t),
 				   VALUE(scx_enq_flags, SCX_ENQ_PREEMPT));
 		return;
 	}
 	/* Here, under the lock of this run queue, it is certain that BE has the CPU: no queue, and no look into one. */
 	if (check_local && cpu_state(home)->be_running) {
 		retract(cpu_state(home), home);
-		scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL), lc_slice_of(p),
+		scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL), lc_slice_of(t),
 				   VALUE(scx_enq_flags, SCX_ENQ_PREEMPT));
 		return;
 	}
@@ -127,7 +129,7 @@ void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 		if (target >= 0) {
 			if (is_shared)
 				note_departure();
-			scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL_ON) | target, lc_slice_of(p), 0);
+			scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL_ON) | target, lc_slice_of(t), 0);
 			scx_bpf_kick_cpu(target, VALUE(scx_kick_flags, SCX_KICK_IDLE));
 			return;
 		}
@@ -136,14 +138,18 @@ void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 		target = home;
 	else if (!is_bound && check_entry)
 		target = claim_be_cpu(allowed, home);
-	llc = llc_of_cpu(target >= 0 ? target : home);
 	if (is_bound)
 		cpu_state(home)->has_bound = 1;
-	arrival = arrival_at(home, bpf_ktime_get_ns());
+	place = place_from(home, t ? set_place(t) : lc_clock);
+	if (target < 0 && t && !t->goes_on)
+		target = interrupt_for(allowed, home, place, !is_shared);
+	if (t)
+		t->is_queued = 1;
+	llc = llc_of_cpu(target >= 0 ? target : home);
 	if (!is_shared)
-		scx_bpf_dsq_insert_vtime(p, PINNED_QUEUE + (target >= 0 ? target : home), lc_slice_of(p), arrival, 0);
+		scx_bpf_dsq_insert_vtime(p, PINNED_QUEUE + (target >= 0 ? target : home), lc_slice_of(t), place, 0);
 	else
-		insert_shared(p, KIND_LC, llc, lc_slice_of(p), arrival);
+		insert_shared(p, KIND_LC, llc, lc_slice_of(t), place);
 	/* The kick is delivered after this CPU has let go of its run queue, hence after the insertion. */
 	if (target >= 0)
 		scx_bpf_kick_cpu(target, VALUE(scx_kick_flags, SCX_KICK_PREEMPT));
@@ -156,6 +162,26 @@ static __always_inline void note_pick(struct cpu_state *c, u32 llc, bool prev_is
 {
 	c->pick_ns = bpf_ktime_get_ns() - start_ns;
 	c->pick = prev_is_be || c->resting || scx_bpf_dsq_nr_queued(BE_QUEUE + llc) > 0 ? 2 : 1;
+}
+
+/* The LC task that has the CPU keeps it, where nobody who waits stands before it. */
+static __always_inline bool is_next(struct cpu_state *c, s32 cpu, u32 llc, struct task_struct *prev, u64 now)
+{
+	struct task_state *t = task_state(prev);
+	u64 first;
+
+	if (!t || !(prev->scx.flags & VALUE(scx_ent_flags, SCX_TASK_QUEUED)))
+		return false;
+	charge(c, t, now);
+	set_place(t);
+	first = first_waiting(c, cpu, llc);
+	if (first && is_before(first, t->place))
+		return false;
+	if (first)
+		note_chosen(t);
+	c->place = t->place;
+	set_slice(prev, lc_slice_of(t));
+	return true;
 }
 
 SEC("struct_ops/be_dispatch")
@@ -177,13 +203,19 @@ void BPF_PROG(be_dispatch, s32 cpu, struct task_struct *prev)
 		count(COUNT_BE_PICKS);
 		return;
 	}
-	if ((check_exit && is_any_waiting(c->seen_arrivals) && take_elsewhere(KIND_LC, llc, now)) ||
-	    take_lc(c, cpu, llc, now)) {
+	if (check_exit && is_any_waiting(c->seen_arrivals) && take_elsewhere(KIND_LC, llc, now)) {
+		note_pick(c, llc, prev_is_be, start_ns);
+		return;
+	}
+	if (prev && !prev_is_be && !c->has_yielded && is_next(c, cpu, llc, prev, now))
+		return;
+	if (take_lc(c, cpu, llc, now)) {
 		note_pick(c, llc, prev_is_be, start_ns);
 		return;
 	}
 	if (prev && !prev_is_be && (prev->scx.flags & VALUE(scx_ent_flags, SCX_TASK_QUEUED))) {
-		set_slice(prev, lc_slice_of(prev));
+		c->has_yielded = 0;
+		set_slice(prev, LC_TURN_NS);
 		return;
 	}
 	if (check_exit && is_any_waiting(c->seen_arrivals) && steal_lc(llc, now)) {
@@ -210,15 +242,19 @@ void BPF_PROG(be_running, struct task_struct *p)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_state *c = cpu_state(cpu);
+	struct task_state *t = task_state(p);
+	u64 now = bpf_ktime_get_ns();
 
 	c->is_blink = 0;
 	c->has_yielded = 0;
 	if (is_best_effort(p)) {
-		c->run_start_ns = bpf_ktime_get_ns();
-		note_be_start(c, cpu, task_state(p), c->run_start_ns);
+		c->run_start_ns = now;
+		note_be_start(c, cpu, t, now);
 		return;
 	}
-	c->run_start_ns = check_local ? 0 : bpf_ktime_get_ns();
+	c->run_start_ns = check_local ? 0 : now;
+	if (t)
+		note_turn(c, t, p, now);
 	note_lc_start(c, cpu, p);
 }
 
@@ -228,12 +264,23 @@ void BPF_PROG(be_stopping, struct task_struct *p, bool runnable)
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_state *c = cpu_state(cpu);
 	bool is_be = is_best_effort(p);
-	u64 used_ns;
+	struct task_state *t = task_state(p);
+	u64 now = bpf_ktime_get_ns(), used_ns;
 
 	retract(c, cpu);
+	c->place = 0;
+	if (t && !is_be) {
+		charge(c, t, now);
+		if (!runnable) {
+			t->place = 0;
+			t->goes_on = 0;
+			t->lc_turn_ns = 0;
+		}
+	}
+	c->lc_start_ns = 0;
 	if (check_local && !is_be)
 		return;
-	used_ns = run_ns(c, bpf_ktime_get_ns());
+	used_ns = run_ns(c, now);
 	if (is_be)
 		note_be_stop(p, c, runnable, used_ns);
 	if (!check_local) {
@@ -252,11 +299,31 @@ bool BPF_PROG(be_yield, struct task_struct *from, struct task_struct *to)
 
 	if (to)
 		return false;
-	if (t)
+	if (t) {
 		t->turn_ns = be_slice_ns;
+		t->lc_turn_ns = lc_slice_ns;
+	}
 	cpu_state(scx_bpf_task_cpu(from))->has_yielded = 1;
 	set_slice(from, 0);
 	return true;
+}
+
+SEC("struct_ops/be_runnable")
+void BPF_PROG(be_runnable, struct task_struct *p, u64 flags)
+{
+	struct task_state *t = task_state(p);
+
+	if (t)
+		join_unit(p, t);
+}
+
+SEC("struct_ops/be_quiescent")
+void BPF_PROG(be_quiescent, struct task_struct *p, u64 flags)
+{
+	struct task_state *t = task_state(p);
+
+	if (t)
+		leave_unit(t);
 }
 
 /* What the handshake could not close, because a virtual CPU was stopped in the middle of it, ends here. */
@@ -349,6 +416,8 @@ struct sched_ext_ops steelyard_be = {
 	.enqueue = (void *)be_enqueue,
 	.dispatch = (void *)be_dispatch,
 	.tick = (void *)be_tick,
+	.runnable = (void *)be_runnable,
+	.quiescent = (void *)be_quiescent,
 	.yield = (void *)be_yield,
 	.running = (void *)be_running,
 	.stopping = (void *)be_stopping,

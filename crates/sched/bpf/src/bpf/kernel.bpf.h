@@ -78,6 +78,7 @@ struct signal_struct {
 };
 struct task_group {
 	int idle;
+	unsigned long shares;
 	struct task_group *parent;
 };
 struct sched_ext_entity {
@@ -139,6 +140,8 @@ struct sched_ext_ops {
 	void (*enqueue)(struct task_struct *, u64);
 	void (*dispatch)(s32, struct task_struct *);
 	void (*tick)(struct task_struct *);
+	void (*runnable)(struct task_struct *, u64);
+	void (*quiescent)(struct task_struct *, u64);
 	void (*running)(struct task_struct *);
 	void (*stopping)(struct task_struct *, bool);
 	bool (*yield)(struct task_struct *, struct task_struct *);

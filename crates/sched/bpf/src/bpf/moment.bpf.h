@@ -126,8 +126,8 @@ static __always_inline int give_moments(u32 llc, s32 allowed, u64 now, bool is_f
 			continue;
 		if (!is_best_effort(p)) {
 			/* Killed or relabelled: it goes where LC tasks wait, and CPUs that run BE see it at a tick. */
-			scx_bpf_dsq_move_set_slice(&___it, lc_slice_of(p));
-			scx_bpf_dsq_move_set_vtime(&___it, arrival_at(home, now));
+			scx_bpf_dsq_move_set_slice(&___it, lc_slice_of(t));
+			scx_bpf_dsq_move_set_vtime(&___it, place_from(home, lc_clock));
 			note_arrival(true);
 			if (!scx_bpf_dsq_move_vtime(&___it, p, LC_QUEUE + llc, 0)) {
 				note_departure();

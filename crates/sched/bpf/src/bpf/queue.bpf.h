@@ -21,7 +21,6 @@
  */
 #define CREDIT_TURNS 5
 #define SLICE_LEAST_NS 1000000ULL
-#define SLICE_MOST 10 /* times the usual */
 #define WEIGHT_USUAL 100 /* SCX_TASK weight of nice 0 */
 
 const volatile u32 nr_cpus = 1;
@@ -113,28 +112,10 @@ static __always_inline struct task_state *task_state(struct task_struct *p)
 	return bpf_task_storage_get(&tasks, p, NULL, 0);
 }
 
-/*
- * LC tasks take turns in order of arrival, each for a slice in proportion to its weight. Virtual time for each thread,
- * as BE tasks have it, makes the requests of one service overtake each other: measured in docs/decisions.
- */
-static __always_inline u64 lc_slice_of(const struct task_struct *p)
+/* The lowest bits of an LC task's place in a queue. */
+static __always_inline s32 home_of(u64 place)
 {
-	u64 slice_ns = lc_slice_ns * p->scx.weight / WEIGHT_USUAL;
-
-	if (slice_ns < SLICE_LEAST_NS)
-		return SLICE_LEAST_NS;
-	return slice_ns < SLICE_MOST * lc_slice_ns ? slice_ns : SLICE_MOST * lc_slice_ns;
-}
-
-/* The place of an LC task in its queue: when it came, but for the lowest bits, which say from which CPU. */
-static __always_inline u64 arrival_at(s32 home, u64 now)
-{
-	return (now & ~(u64)(MAX_CPUS - 1)) | ((u32)home & (MAX_CPUS - 1));
-}
-
-static __always_inline s32 home_of(u64 arrival)
-{
-	return arrival & (MAX_CPUS - 1);
+	return place & (MAX_CPUS - 1);
 }
 
 static __always_inline u64 vtime_of_use(const struct task_struct *p, u64 used_ns)
@@ -234,22 +215,6 @@ static __always_inline bool take_bound(struct cpu_state *c, s32 cpu)
 		return false;
 	c->has_bound = 1;
 	return true;
-}
-
-/* The LC tasks of this CPU and of its cache; bound ones and others take turns. */
-static __always_inline bool take_lc(struct cpu_state *c, s32 cpu, u32 llc, u64 now)
-{
-	bool bound_first = c->last_was_shared;
-
-	if (bound_first && take_bound(c, cpu)) {
-		c->last_was_shared = 0;
-		return true;
-	}
-	if (is_any_waiting(c->seen_arrivals) && take_from(KIND_LC, llc, now)) {
-		c->last_was_shared = 1;
-		return true;
-	}
-	return !bound_first && take_bound(c, cpu);
 }
 
 /* Exit check beyond this CPU's cache: an LC task that waits elsewhere, near ones first. */

@@ -41,6 +41,9 @@ struct cpu_state {
 	u64 kind_ns[2];
 	/* How often this CPU still looks again for LC work that is on its way. */
 	u32 retries;
+	/* Since when the LC task here was not charged, and where it stood in its queue; 0: nobody is to interrupt it. */
+	u64 lc_start_ns;
+	u64 place;
 	/* The LC task on its way here was taken from a queue; 2: while BE was ready; and what the search took. */
 	u32 pick;
 	u64 pick_ns;
@@ -51,8 +54,6 @@ struct cpu_state {
 	/* Its queue for moments, and that of LC tasks bound to it, may hold one: to look into an empty queue costs. */
 	u32 has_moment;
 	u32 has_bound;
-	/* The last LC task taken came from the queue of the cache, not from the CPU's own. */
-	u32 last_was_shared;
 	/* The task that runs here gives its CPU to others of its kind. */
 	u32 has_yielded;
 	/* The BE task that rests here in the middle of its turn, the CPUs that it may use, and since when; 0: none does. */
@@ -92,6 +93,20 @@ struct task_state {
 	u32 is_sure_wait;
 	u32 lock_epoch;
 	u64 awaited_lock;
+	/*
+	 * LC: its virtual time, where it stands or stood in the queue (0: it slept), how much of its turn it had, and how
+	 * many turns in a row before it.
+	 */
+	u64 lc_vtime;
+	u64 place;
+	u64 lc_turn_ns;
+	u32 lc_turns;
+	u64 unit_key;
+	/* Its unit, the weight with which it counts there (0: it is not ready). */
+	u32 unit;
+	u32 load;
+	u32 is_queued;
+	u32 goes_on;
 };
 
 struct {

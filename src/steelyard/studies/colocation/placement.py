@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from steelyard.errors import RunError
 from steelyard.run.executor.run_files import PLACE
+from steelyard.run.isolation.attempt import attempt
 from steelyard.run.programs import load_program
-from steelyard.studies.colocation.load_program import calibrated_iterations
 from steelyard.studies.colocation.scheduling import read_scheduling
 from steelyard.studies.colocation.trial_plan import TRIAL_FILE
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from steelyard.studies.colocation.scheduling import Scheduling
 
 HOST: Final = "host"
+
+_CALIBRATION_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ def own_host(options: ColocationOptions, place: Place) -> Ground:
         If the work cannot be measured.
     """
     program = load_program()
-    iterations = calibrated_iterations(program, options.work_us, place.cpus[0])
+    iterations = _calibrated_iterations(program, options.work_us, place.cpus[0])
     return Ground(place, read_scheduling(), conducting(program), iterations, {"ground": HOST})
 
 
@@ -72,3 +76,39 @@ def conducting(program: Path) -> tuple[str, ...]:
     ('/bin/steelyard-load', 'trial', '--plan', '{files}/trial.json', '--out', '{files}')
     """
     return (str(program), "trial", "--plan", f"{PLACE}/{TRIAL_FILE}", "--out", PLACE)
+
+
+def _calibrated_iterations(program: Path, work_us: int, cpu: int) -> int:
+    """Measure once how many iterations of its loop take a given time on a CPU.
+
+    Parameters
+    ----------
+    program : Path
+        The load program.
+    work_us : int
+        Time of one request's work [us].
+    cpu : int
+        CPU it is measured on.
+
+    Raises
+    ------
+    RunError
+        If the program does not say it.
+    """
+    command: list[str | Path] = [
+        "taskset",
+        "--cpu-list",
+        str(cpu),
+        program,
+        "calibrate",
+        "--work-us",
+        str(work_us),
+    ]
+    answer = attempt(command, timeout_s=_CALIBRATION_S)
+    try:
+        return int(json.loads(answer.output)["iterations"])
+    except (ValueError, KeyError, TypeError) as error:
+        message = f"cannot measure the work of a request: {answer.last_words}"
+        raise RunError(
+            message, hint=f"try `{program} calibrate --work-us {work_us}`", code="run.work"
+        ) from error

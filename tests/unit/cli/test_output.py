@@ -22,7 +22,7 @@ from steelyard.share.package.check import opened
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-PROGRAM = (sys.executable, "-c", "from steelyard.entry import main; main()")
+PROGRAM = (sys.executable, "-m", "steelyard")
 FULL = Path("/dev/full")
 
 

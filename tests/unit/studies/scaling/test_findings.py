@@ -184,10 +184,10 @@ def test_without_known_cores_nothing_is_chosen_by_its_outcome_or_claimed_of_them
     assert not claims & {"imbalance", "dispatcher"}
 
 
-def program_cell(workers: int, wall_ms: float, cpu_ms: float) -> CellTrials:
+def program_cell(workers: int, wall_ms: float, cpu_ms: float, noise: float = 0.01) -> CellTrials:
     """Give runs of a user's program: one over their wall time is the rate."""
     stream = np.random.default_rng(workers)
-    wall = 1e6 * wall_ms * stream.lognormal(0, 0.01, TRIALS)
+    wall = 1e6 * wall_ms * stream.lognormal(0, noise, TRIALS)
     metrics = {"outside-wall": wall, "outside-cpu": wall * cpu_ms / wall_ms}
     levels = {"program": "program", "workers": str(workers)}
     return CellTrials(workers, levels, workers, 1e9 / wall, "1/s", metrics, {})
@@ -223,6 +223,12 @@ def test_a_program_that_ignores_its_workers_is_told_from_one_that_does_not_scale
     assert found.verdict == verdict
     laws = {each.claim for each in fit_findings(curves(data), data, MARGIN)} & {"amdahl", "usl"}
     assert bool(laws) is (verdict != "more workers use no more cores")
+
+
+def test_a_program_that_ignores_its_workers_is_named_beside_other_load() -> None:
+    data = started(*(program_cell(workers, 100.0, 100.0, noise=0.3) for workers in (1, 2, 4)))
+    (found,) = [each for each in program_findings(curves(data), data) if each.claim == "thread_count"]
+    assert found.verdict == "more workers use no more cores"
 
 
 def test_runs_that_starting_dominates_are_named_and_not_fitted() -> None:

@@ -69,7 +69,7 @@ def cores_used(cell: CellTrials) -> NDArray[np.float64] | None:
 
 
 def ignores_workers(curve: Curve, recorded: Recorded) -> bool:
-    """Whether more workers use no more cores and do no more, both certainly."""
+    """Whether more workers certainly use no more cores, and do not certainly more."""
     growth = _growth(curve, recorded)
     return growth is not None and _judge(curve, growth, recorded) == IGNORED
 
@@ -103,8 +103,9 @@ def _judge(curve: Curve, growth: Estimate, recorded: Recorded) -> str:
         return UNDECIDED
     if growth.low > SMALL_GROWTH:
         return USED
+    # Beside other load the rate is unsteady, and the cores used are not: they decide.
     gain = within_cores(curve, recorded)[-1].ratio
-    return IGNORED if growth.high < SMALL_GROWTH and gain.high < SMALL_GROWTH else UNDECIDED
+    return IGNORED if growth.high < SMALL_GROWTH and gain.low < SMALL_GROWTH else UNDECIDED
 
 
 def _thread_count(curve: Curve, growth: Estimate, recorded: Recorded) -> Finding:

@@ -27,17 +27,16 @@ PHRASING: Final = Phrasing(
         },
         "speedup": {
             "descriptive": "with {facts.workers:workers} the speed-up is {estimates.speedup}, "
-            "{estimates.shy} "
-            "shy of ideal; without trials there is no interval",
+            "{estimates.shy} below ideal; without trials there is no interval",
             "*": "with {facts.workers:workers} the speed-up is {estimates.speedup:rounded} "
-            "({estimates.speedup:rounded_interval}), {estimates.shy:rounded} shy of {facts.workers}: "
-            "{verdict}[; threads that share nothing reach {estimates.machine:rounded} here]",
+            "({estimates.speedup:rounded_interval}): {verdict}"
+            "[; threads that share nothing reach {estimates.machine:rounded} here]",
         },
         "thread_count": {
-            "more workers use no more cores": "the program uses {estimates.most:rounded} with "
-            "{facts.most_workers:workers} and {estimates.fewest:rounded} with {facts.fewest_workers}: "
-            "either it ignores the number of workers, or its workers wait for each other all the time; no "
-            "law is fitted",
+            "more workers use no more cores": "with {facts.most_workers:workers} the program uses no more "
+            "cores than with {facts.fewest_workers} ({estimates.most:rounded} against "
+            "{estimates.fewest:rounded}): either it ignores the number of workers, or its workers wait "
+            "nearly all the time; no law is fitted",
             "*": "the program uses {estimates.most:rounded} with {facts.most_workers:workers} "
             "and {estimates.fewest:rounded} with {facts.fewest_workers}: {verdict}",
         },
@@ -47,8 +46,8 @@ PHRASING: Final = Phrasing(
             "{facts.start_percent:percent}; give the program more to do",
         },
         "peak": {
-            "*": "the largest speed-up, {estimates.speedup:rounded}, comes with {estimates.workers} "
-            "of up to {facts.of_workers}",
+            "*": "the largest speed-up, {estimates.speedup:rounded} ({estimates.speedup:rounded_interval}), "
+            "comes with {estimates.workers} of up to {facts.of_workers}",
         },
         "oversubscription": {
             "descriptive": "[{facts.who}]with {facts.workers:workers} on {facts.cores} cores "

@@ -113,13 +113,14 @@ def rounded_column(role: str, heading: str, explanation: str = "") -> ColumnSpec
     return number(heading, estimate(role, "rounded"), explanation)
 
 
-def _where_known(role: str, heading: str, explanation: str) -> Columns:
+def _where_known(role: str, heading: str, explanation: str, *, in_terminal: bool = True) -> Columns:
     """Give an estimate that not every result has."""
 
     def is_shown(chosen: Sequence[Finding]) -> bool:
         return any(role in each.estimates and each.estimates[role].value is not None for each in chosen)
 
-    return shown_where(is_shown, rounded_column(role, heading, explanation))
+    fill = estimate(role, "rounded")
+    return shown_where(is_shown, number(heading, fill, explanation, in_terminal=in_terminal))
 
 
 def interval(role: str) -> ColumnSpec[Finding]:
@@ -145,10 +146,18 @@ SPEEDUP: Final = judged_table(
         interval("speedup"),
         rounded_column("shy", "shy", "how far the speed-up stays below the number of workers"),
         *_where_known("cores_used", "cores used", "CPU time over wall time"),
-        *_where_known("machine", "machine", "speed-up of as many threads that share nothing"),
-        *_where_known("serial_fraction", "serial fraction", "of this point alone, by Karp and Flatt"),
+        *_where_known(
+            "machine", "machine", "speed-up of as many threads that share nothing", in_terminal=False
+        ),
+        *_where_known(
+            "serial_fraction", "serial fraction", "of this point alone, by Karp and Flatt", in_terminal=False
+        ),
         *_where_known("rate", "rate", "median of the trials"),
-        text("crowd", lambda each: Value("more than cores" if each.facts["oversubscribed"] else "")),
+        text(
+            "crowd",
+            lambda each: Value("more than cores" if each.facts["oversubscribed"] else ""),
+            in_terminal=False,
+        ),
         JUDGED,
     ),
     file="speedup_by_workers",

@@ -1,0 +1,5 @@
+"""Run the command line as ``python -m steelyard``."""
+
+from steelyard.entry import main
+
+main()

@@ -24,12 +24,12 @@ PLUG_INS = {"steelyard/run/isolation", "steelyard/record/importers"}
 KINDS = {"charts", "findings", "importers"}
 """Names of folders with a file for each chart, kind of finding or format: a file may be small."""
 SMALL = 60
-"""A file of fewer lines that only one file imports belongs to it..."""
+"""A file of fewer lines that only one file imports belongs to it, unless that is an `__init__.py`, which
+hands on what others define..."""
 MERGED_CAP = 450
-"""...unless both together have more lines than this."""
+"""...or both together have more lines than this."""
 STAYS_SMALL = {
     "steelyard/entry.py": "the entry point of the installed program",
-    "steelyard/cli/missing_package.py": "loaded after an error only: it would slow every start",
     "steelyard/studies/replication/values/micro_values.py": "a file for each kind of experiment",
 }
 """Small files with one importer that stay, and why."""
@@ -86,7 +86,7 @@ def small_files(source: Path, stays: Mapping[str, str]) -> list[str]:
             continue
         if place.parent.as_posix() in PLUG_INS or place.parent.name in KINDS:
             continue
-        if lines + texts[importers[0]].count("\n") > MERGED_CAP:
+        if paths[importers[0]].name == "__init__.py" or lines + texts[importers[0]].count("\n") > MERGED_CAP:
             continue
         if place.as_posix() in stays:
             excused.add(place.as_posix())

@@ -219,13 +219,7 @@ def _with_values(words: Sequence[str], *, takes_command: bool) -> list[str]:
 
 
 def _named_study(words: Sequence[str]) -> Study | None:
-    """Give the study that a command line names.
-
-    Raises
-    ------
-    UsageError
-        If its first word is none.
-    """
+    """Give the study that a command line names."""
     from steelyard.study import studies, study  # noqa: PLC0415 - start-up time
 
     known = studies()
@@ -234,15 +228,7 @@ def _named_study(words: Sequence[str]) -> Study | None:
 
 
 def _require_separator(app: App, name: str, words: Sequence[str]) -> None:
-    """Refuse a command line in which nobody can tell whose an option is, or a misspelt one is the program.
-
-    Raises
-    ------
-    CycloptsError
-        If what stands before the program is not an option of the verb.
-    UsageError
-        If nothing separates the options from the program.
-    """
+    """Refuse a command line in which nobody can tell whose an option is, or a misspelt one is the program."""
     if not set(HELP_FLAGS).isdisjoint(words[: _separator(words)]):
         return
     from cyclopts import MissingArgumentError  # noqa: PLC0415 - start-up time

@@ -146,13 +146,7 @@ def _names(folder: Path, page: Page, drawn: Drawn, again: str) -> Iterator[str]:
 
 
 class _Drawing(HTMLParser):
-    """The words and colours of an SVG, without where they stand; why it is no drawing of a chart, if so.
-
-    Parameters
-    ----------
-    text : str
-        The file.
-    """
+    """The words and colours of an SVG, without where they stand; why it is no drawing of a chart, if so."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

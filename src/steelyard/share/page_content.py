@@ -167,13 +167,7 @@ class _Block:
 
 
 class _Content(HTMLParser):
-    """The texts of a page by element, its data, and what could be executed or lead elsewhere.
-
-    Parameters
-    ----------
-    text : str
-        The page.
-    """
+    """The texts of a page by element, its data, and what could be executed or lead elsewhere."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -48,13 +48,6 @@ _NOT_IN_PLAN: Final = (
 def require_repeatable(result: Path, plan: Plan) -> None:
     """Check that a result can be repeated here at all, before anybody is asked.
 
-    Parameters
-    ----------
-    result : Path
-        Result folder.
-    plan : Plan
-        Its plan.
-
     Raises
     ------
     UsageError
@@ -109,20 +102,7 @@ def _options(plan: Plan, files: Mapping[str, str] | None = None) -> BaseModel:
 def repeat(
     theirs: Plan, result: Path, progress: Progress, command_line: tuple[str, ...], places: Places
 ) -> None:
-    """Run the study of a plan here, analyse it and write its report.
-
-    Parameters
-    ----------
-    theirs : Plan
-        What is repeated; checked by `require_repeatable`.
-    result : Path
-        New result folder.
-    progress : Progress
-        Told how far it is, and what is missing here.
-    command_line : tuple of str
-        For the provenance.
-    places : Places
-        Devices or hosts on which it is run; see `places_of`.
+    """Run the study of a plan that `require_repeatable` accepted here, analyse it and write its report.
 
     Raises
     ------

@@ -46,6 +46,7 @@ def test_a_small_file_with_one_importer_is_named(layout: dict[str, Any], tmp_pat
         pytest.param(
             {"small": 'name = 1\n\nif __name__ == "__main__":\n    run()\n', "user": USE}, id="program"
         ),
+        pytest.param({"small": "name = 1\n", "inner/__init__": USE}, id="handed on by a package"),
         pytest.param({"findings/small": "", "user": "from package.findings import small\n"}, id="kind"),
     ],
 )

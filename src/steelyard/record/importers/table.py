@@ -136,17 +136,7 @@ def _parquet(source: Source) -> tuple[list[str], list[Row]]:
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """Which column is what.
-
-    Parameters
-    ----------
-    heading : list of str
-        All columns.
-    places : dict
-        Position of the column of each role but the values.
-    values : list of int
-        Positions of the columns of values: one, or all others of a wide table.
-    """
+    """Which column is what: positions by role, and those of the values (in a wide table, all others)."""
 
     heading: list[str]
     places: dict[str, int]
@@ -316,13 +306,7 @@ class _Reader:
         run.sections.append(Section(metric, "ns" if is_time else unit, value, iteration, phase, text))
 
     def raise_if_any(self) -> None:
-        """Raise every problem, with the options that may be meant.
-
-        Raises
-        ------
-        DataError
-            If there is any.
-        """
+        """Raise every problem, with the options that may be meant."""
         self._problems.expected = "; ".join((EXPECTED, *list(self._hints)[:_SHOWN_HINTS]))
         self._problems.raise_if_any()
 

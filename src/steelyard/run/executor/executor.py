@@ -342,15 +342,7 @@ def _away_from(cpu_sets: Sequence[Sequence[int] | None]) -> Iterator[None]:
 
 @contextmanager
 def _barrier_file(folder: Path, name: str) -> Iterator[Path]:
-    """Give the zeroed file in which a batch's workers meet, and remove it afterwards.
-
-    Parameters
-    ----------
-    folder : Path
-        On a memory file system all workers see.
-    name : str
-        Unique among the batches in flight.
-    """
+    """Give the zeroed file on a memory file system in which a batch's workers meet; remove it at the end."""
     path = folder / name
     path.write_bytes(bytes(_BARRIER_BYTES))
     path.chmod(0o666)

@@ -69,20 +69,7 @@ def plan_here(options: BaseModel, technologies: Mapping[str, Technology]) -> Pla
 
 
 def plan(options: ColocationOptions, ground: Ground) -> Plan:
-    """Design a colocation study.
-
-    Parameters
-    ----------
-    options : ColocationOptions
-        Settled.
-    ground : Ground
-        Where it is run.
-
-    Returns
-    -------
-    Plan
-        Frozen.
-    """
+    """Design a colocation study."""
     _require_time(options)
     names = [name for name in POLICIES if name in given(options.policies)]
     loads = sorted(given(options.loads))

@@ -79,22 +79,7 @@ def conducting(program: Path) -> tuple[str, ...]:
 
 
 def _calibrated_iterations(program: Path, work_us: int, cpu: int) -> int:
-    """Measure once how many iterations of its loop take a given time on a CPU.
-
-    Parameters
-    ----------
-    program : Path
-        The load program.
-    work_us : int
-        Time of one request's work [us].
-    cpu : int
-        CPU it is measured on.
-
-    Raises
-    ------
-    RunError
-        If the program does not say it.
-    """
+    """Measure once how many iterations of the load program's loop take a given time [us] on a CPU."""
     command: list[str | Path] = [
         "taskset",
         "--cpu-list",

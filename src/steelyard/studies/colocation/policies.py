@@ -133,19 +133,7 @@ class Place:
 
 
 def absence(policy: Policy, load_percent: int, place: Place, host: Scheduling) -> str | None:
-    """Say why a policy cannot be run at a load, with what repairs it; ``None`` if it can.
-
-    Parameters
-    ----------
-    policy : Policy
-        The policy.
-    load_percent : int
-        Load of the cell.
-    place : Place
-        Where it would be run.
-    host : Scheduling
-        What that host offers.
-    """
+    """Say why a policy cannot be run at a load, with what repairs it; ``None`` if it can."""
     for need in policy.needs:
         found = _offer(need, host)
         if not found.available:
@@ -169,15 +157,7 @@ def _offer(need: Need, host: Scheduling) -> Availability:
 
 
 def settings_of(policy: Policy, programs: Mapping[str, str]) -> dict[str, Any]:
-    """Give the object ``policy`` of a trial, with the path of the scheduler's program filled in.
-
-    Parameters
-    ----------
-    policy : Policy
-        The policy.
-    programs : mapping
-        Path by name of the program; a program that is not in it stays as it is named.
-    """
+    """Give the object ``policy`` of a trial, with the path of the scheduler's program where one is known."""
     settings: dict[str, Any] = {"name": policy.name, **policy.settings}
     command: Sequence[str] | None = policy.settings.get("scheduler")
     if command is not None:

@@ -56,13 +56,7 @@ class Scheduling:
 
 
 def read_scheduling(root: Path = Path("/")) -> Scheduling:
-    """Try what this host offers.
-
-    Parameters
-    ----------
-    root : Path
-        Folder under which ``/proc`` and ``/sys`` lie.
-    """
+    """Try what this host offers; ``/proc`` and ``/sys`` lie below `root`."""
     groups = cpu_controller(root)
     program = scheduler_program()
     return Scheduling(

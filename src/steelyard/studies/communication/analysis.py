@@ -96,20 +96,6 @@ def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
     """Compute models and findings of a result folder.
 
     Writes ``models/*.json``, ``findings.json`` and ``tables/*.csv``.
-
-    Parameters
-    ----------
-    result : Path
-        Result folder that ``steelyard run communication`` wrote.
-    options : AnalysisOptions or None
-        Settings to use and keep beside the result; ``None`` uses those kept there, else those of the plan.
-
-    Raises
-    ------
-    DataError
-        If the tables are absent, damaged or of another study.
-    AnalysisError
-        If no run left a trace that a model can be fitted to.
     """
     plan = plan_to_analyse(result, "communication", options)
     runs = read_recorded(result, plan)

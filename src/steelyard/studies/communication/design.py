@@ -97,24 +97,7 @@ def plan(
     links: tuple[str, ...],
     cpus: tuple[int, int] | None,
 ) -> Plan:
-    """Design a communication study.
-
-    Parameters
-    ----------
-    options : CommunicationOptions
-        Settled.
-    known : mapping
-        Transports by name; those that are considered are probed.
-    links : tuple of str
-        What lies between the endpoints; `NO_LINK`: both are on this host.
-    cpus : (int, int) or None
-        CPUs of the two endpoints.
-
-    Returns
-    -------
-    Plan
-        Frozen.
-    """
+    """Design a communication study."""
     names = _considered(options, known, links)
     absent = _absent(names, known)
     if options.transport is not None or len(absent) == len(names):

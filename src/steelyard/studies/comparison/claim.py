@@ -244,19 +244,7 @@ _THINGS: Final = {"cpu": "CPU time", "memory": "memory"}
 
 
 def claim_of_look(look: Look | None, design: Design, names: tuple[str, str], metric: str) -> Claim:
-    """Give the claim of the last look at a comparison.
-
-    Parameters
-    ----------
-    look : Look or None
-        ``None`` where nobody looked: no block was complete.
-    design : Design
-        What was promised.
-    names : tuple of str
-        Baseline and contender.
-    metric : str
-        What was measured.
-    """
+    """Give the claim of the last look at a comparison; nobody looked where no block was complete."""
     return Claim(
         *names,
         metric,

@@ -36,22 +36,7 @@ TABLES: Final = {"cell": "cells", "comparison": "comparisons", "published_value"
 
 
 def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
-    """Compute the findings of an imported result; write ``findings.json`` and ``tables/*.csv``.
-
-    Parameters
-    ----------
-    result : Path
-        Result folder that ``steelyard import`` wrote.
-    options : AnalysisOptions or None
-        Settings to use and keep beside the result; ``None`` uses those kept there, else those of the plan.
-
-    Raises
-    ------
-    DataError
-        If the tables are absent, damaged or of another study.
-    AnalysisError
-        If there is nothing to analyse.
-    """
+    """Compute the findings of an imported result; write ``findings.json`` and ``tables/*.csv``."""
     plan = plan_of_study(result, "imported", "not an imported one")
     if options is not None:
         write_options(result, plan, options)

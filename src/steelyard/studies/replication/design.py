@@ -57,18 +57,6 @@ def plan_here(options: BaseModel, technologies: Mapping[str, Technology]) -> Pla
 def plan(options: ReplicationOptions, host: Host) -> Plan:
     """Design a replication study.
 
-    Parameters
-    ----------
-    options : ReplicationOptions
-        Settled.
-    host : Host
-        What decides which cells there are.
-
-    Returns
-    -------
-    Plan
-        Frozen.
-
     Raises
     ------
     UsageError

@@ -54,13 +54,7 @@ def _uses_containers(plan: Plan) -> bool:
 
 
 class _Documents:
-    """Writes what a run is asked for.
-
-    Parameters
-    ----------
-    plan : Plan
-        The plan.
-    """
+    """Writes what a run is asked for."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan

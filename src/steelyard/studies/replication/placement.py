@@ -63,15 +63,7 @@ def _devices(options: ReplicationOptions) -> tuple[dict[str, Device], str]:
 
 
 def container_here(choice: str, technologies: Mapping[str, Technology]) -> tuple[str | None, str | None]:
-    """Give the container technology to use, or ``None`` and why there is none.
-
-    Parameters
-    ----------
-    choice : str
-        ``auto`` takes the first that works, ``none`` takes none.
-    technologies : mapping
-        Availability by name; each is tried when it is asked for.
-    """
+    """Give the container technology chosen (``auto``: the first that works), or ``None`` and the reason."""
     if choice == "none":
         return None, NO_CONTAINER
     reasons = []

@@ -76,21 +76,8 @@ def plan(
 ) -> Plan:
     """Design a stability study.
 
-    Parameters
-    ----------
-    options : StabilityOptions
-        From a study file or the command line; what is open is filled in.
-    host : HostFacts
-        Host it is run on.
-    technologies : mapping
-        Isolation technologies by name; only those in the design are asked whether they work.
-    workloads : sequence of WorkloadInput
-        Inputs of each workload; the first of a workload is the one all setups run.
-
-    Returns
-    -------
-    Plan
-        Frozen.
+    Only technologies in the design are asked whether they work; the first input of a workload is the one that
+    all setups run.
 
     Raises
     ------

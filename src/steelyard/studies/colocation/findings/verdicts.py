@@ -71,12 +71,7 @@ def tail_verdict(estimate: Estimate, tolerance: float, lost: int) -> str:
 def contest_verdict(estimate: Estimate, tolerance: float) -> str:
     """Judge the latency under one policy over that under another one.
 
-    Parameters
-    ----------
-    estimate : Estimate
-        Ratio with its limits.
-    tolerance : float
-        Largest relative increase that does not count; above 0.
+    `tolerance` is the largest relative increase that does not count; above 0.
 
     Examples
     --------
@@ -114,12 +109,7 @@ def steadiness(low: float | None, high: float | None, tolerance: float) -> str:
 def price_verdict(estimate: Estimate, margin: float) -> str:
     """Judge the work of the jobs over that under the reference: less, as much, more or inconclusive.
 
-    Parameters
-    ----------
-    estimate : Estimate
-        Ratio with its limits.
-    margin : float
-        Largest relative difference that does not count; in (0, 1).
+    `margin` is the largest relative difference that does not count; in (0, 1).
 
     Examples
     --------

@@ -168,19 +168,7 @@ def _other_form(source: Source) -> ModuleType | None:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A table with its columns found.
-
-    Parameters
-    ----------
-    heading : list of str
-        Names of the columns.
-    units : list of str
-        Units that they state; empty where they do not.
-    body : list of (int, list of str)
-        Rows with their lines.
-    places : dict
-        Position of the column of each role.
-    """
+    """A table with the position of the column of each role, and the units that headings state or not."""
 
     heading: list[str]
     units: list[str]
@@ -306,15 +294,7 @@ def _pointed(source: Source, line: int, field: str) -> str:
 def _units(
     source: Source, table: _Table, columns: Mapping[str, Column], options: ReadOptions
 ) -> tuple[dict[str, str], str]:
-    """Give the unit of each column of times, and say where it comes from.
-
-    Raises
-    ------
-    DataError
-        If a heading states another unit than the option.
-    UsageError
-        If neither heading nor option tells, and the times are no whole numbers of nanoseconds.
-    """
+    """Give the unit of each column of times, from heading or option, and say where it comes from."""
     found = {}
     guessed = False
     for role in [role for role in columns if role in TIMES]:
@@ -349,13 +329,7 @@ def _beside(path: Path, suffix: str, options: ReadOptions) -> Path | None:
 
 
 def _numbers(path: Path, names: Sequence[str], unit: str) -> tuple[Whole, str]:
-    """Read columns of times, and of numbers of operations, in the order of the names.
-
-    Returns
-    -------
-    ndarray of int, str
-        Shape (n, columns), times in ns; the hash of the file.
-    """
+    """Give columns of times [ns] and numbers of operations, shape (n, columns), and the file's hash."""
     expected = f"a table with the columns {', '.join(f'`{name}`' for name in names)}, as their recording"
     try:
         content = read_plain_file(path)

@@ -190,15 +190,7 @@ class Link:
         return str(ipaddress.IPv4Interface(f"{self._sides[0].address}/{PREFIX_BITS}").network)
 
     def command(self, rank: int, words: Sequence[str]) -> tuple[str, ...]:
-        """Give the command that runs words on a side, without a shell.
-
-        Parameters
-        ----------
-        rank : int
-            0 or 1.
-        words : sequence of str
-            Program and arguments.
-        """
+        """Give the command that runs words on a side, without a shell."""
         return (*self._enter(rank), *words)
 
     def place(self) -> Place:

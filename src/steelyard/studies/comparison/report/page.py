@@ -38,18 +38,7 @@ _CARD_TONES: Final = {"faster": "good", "equivalent": "good"}
 
 
 def build(folder: Path) -> Page:
-    """Give the report of a comparison.
-
-    Parameters
-    ----------
-    folder : Path
-        With ``findings.json``, as ``steelyard compare`` or ``steelyard analyse`` leaves it, and the runs.
-
-    Raises
-    ------
-    DataError
-        If findings, plan or runs are absent or damaged.
-    """
+    """Give the report of a comparison."""
     findings = read_findings(folder / "findings.json")
     plan = read_plan(folder / "plan.json")
     provenance = read_provenance(folder) if (folder / PROVENANCE_NAME).exists() else None

@@ -281,15 +281,7 @@ def _below(folder: str, name: str) -> str:
 
 
 def _device_facts(device: Device, ground: Ground) -> dict[str, Any]:
-    """Give host, kernel, processor, memory, storage and what was stated of a device.
-
-    Parameters
-    ----------
-    device : Device
-        As the device file states it.
-    ground : Ground
-        Open.
-    """
+    """Give host, kernel, processor, memory, storage and what was stated of a device."""
     pairs = (line.partition("=") for line in ground.look(_ASK).splitlines())
     found: dict[str, Any] = {key: value for key, _, value in pairs if value}
     for key in ("cpus", "memory_kib", "storage_free_kib"):

@@ -74,16 +74,7 @@ class Measured:
 
 
 def read_results(path: Path, results: Results, seconds: float) -> Measured:
-    """Read the results of a benchmark.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    results : Results
-        What is in it.
-    seconds : float
-        How long the load command lived; throughput of requests without begins counts over it [s].
+    """Read the results of a benchmark; throughput of requests without begins counts over `seconds`.
 
     Raises
     ------

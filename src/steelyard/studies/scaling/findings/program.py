@@ -41,15 +41,7 @@ TOO_SHORT: Final = "too short to judge"
 
 
 def program_findings(found: list[Curve], recorded: Recorded) -> Iterator[Finding]:
-    """Say of each curve whether more workers use more cores, and which runs are too short.
-
-    Parameters
-    ----------
-    found : list of Curve
-        All curves.
-    recorded : Recorded
-        The result.
-    """
+    """Say of each curve whether more workers use more cores, and which runs are too short."""
     for curve in found:
         growth = _growth(curve, recorded)
         if growth is not None:

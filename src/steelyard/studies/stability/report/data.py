@@ -152,15 +152,7 @@ def labelled(finding: Finding) -> Finding:
 
 
 def series_of(recorded: Recorded, metric: str) -> list[Series]:
-    """Give one series per cell of a metric.
-
-    Parameters
-    ----------
-    recorded : Recorded
-        Tables.
-    metric : str
-        Name in the measurements.
-    """
+    """Give one series per cell of a metric."""
     measured = recorded.measurements
     chosen = measured.filter(
         pc.and_(pc.equal(measured["metric"], metric), pc.equal(measured["phase"], "measure"))

@@ -25,18 +25,7 @@ QUESTION: Final = (
 
 
 def build(folder: Path) -> Page:
-    """Give the report of a result folder.
-
-    Parameters
-    ----------
-    folder : Path
-        With ``findings.json``, ``runs.parquet`` and ``measurements/``.
-
-    Raises
-    ------
-    DataError
-        If findings or tables are absent or damaged.
-    """
+    """Give the report of a result folder."""
     recorded = read_recorded(folder)
     subjects = subjects_of(recorded)
     findings = recorded.findings

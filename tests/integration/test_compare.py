@@ -150,7 +150,7 @@ def test_results_get_folders_of_their_own_and_none_is_written_over(
     assert len(folders) == 2
     assert all((here / folder / "findings.json").is_file() for folder in folders)
     assert execute(["compare", "--out", folders.pop(), FAST, SLOW]) == 2
-    assert "holds a result already" in capfd.readouterr().err
+    assert "already contains a result" in capfd.readouterr().err
     compared("--no-record", FAST, SLOW, code=1)
     assert len(list((here / "steelyard-results").iterdir())) == 2
 

@@ -147,7 +147,7 @@ def test_a_study_is_resumed_only_by_the_request_it_was_begun_with(
     plan = (result / "plan.json").read_bytes()
     begun_again = execute(words, env)
     assert begun_again.returncode == 2
-    assert f"`{result}` already holds a study" in begun_again.stderr
+    assert f"`{result}` already contains a study" in begun_again.stderr
     for change, reason in (
         (["--seed", 8], "`seed` was 7 and is 8"),
         ([], "`seed` was 7 and is 1"),

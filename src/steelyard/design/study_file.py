@@ -122,7 +122,7 @@ def _read_text(path: Path) -> str:
         return read_plain_file(path).decode("utf-8")
     except OSError as error:
         message = f"cannot read study file `{path}`: {error.strerror}"
-        hint = "docs/reference/study-file.md holds an example to start from"
+        hint = "docs/reference/study-file.md contains an example to start from"
         raise StudyFileError(message, hint=hint, code="study-file.absent") from error
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1

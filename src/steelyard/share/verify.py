@@ -176,7 +176,7 @@ def _differing_findings(stored: FindingSet, fresh: FindingSet) -> Iterator[str]:
     before = {finding.id: finding for finding in stored.findings}
     after = {finding.id: finding for finding in fresh.findings}
     if len(before) != len(stored.findings):
-        yield "`findings.json` holds two findings with the same id"
+        yield "`findings.json` contains two findings with the same id"
     for name in before:
         if name not in after:
             yield f"finding `{name}` does not follow from the tables"

@@ -28,7 +28,7 @@ def plan_of_study(result: Path, study: str, otherwise: str | None = None) -> Pla
     plan = read_plan(result / "plan.json")
     if plan.study != study:
         lacking = otherwise if otherwise is not None else f"not of `{study}`"
-        message = f"`{result}` holds a result of the study `{plan.study}`, {lacking}"
+        message = f"`{result}` contains a result of the study `{plan.study}`, {lacking}"
         raise DataError(message, code="data.study")
     return plan
 

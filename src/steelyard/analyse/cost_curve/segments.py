@@ -137,7 +137,7 @@ def fit_segments(  # noqa: PLR0913 - keyword-only options
         wanted = PieceKind.POWER if log else PieceKind.LINE
         return _given((places, values), sorted(breaks), names, wanted)
     if places.size > MOST_POINTS:
-        message = f"{places.size} points are given; a search for breaks holds at most {MOST_POINTS}"
+        message = f"{places.size} points are given; a search for breaks takes at most {MOST_POINTS}"
         hint = "give one median of y per x, or a random part of the points, or the breaks themselves"
         raise AnalysisError(message, hint=hint, code="analysis.too-many")
     seen_x, seen_y, on_medians = seen_points(places, values, Replicates(replicates))

@@ -46,7 +46,7 @@ def fit(  # noqa: PLR0913 - options of a verb
     y
         Column of the times.
     breaks
-        Given breakpoints, separated by commas; a piece holds low <= x < high.
+        Given breakpoints, separated by commas; a piece contains low <= x < high.
     search
         Search for the number and the places of the breakpoints, and whether each piece is constant, a line
         or a power law.

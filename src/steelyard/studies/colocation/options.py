@@ -129,7 +129,7 @@ class ColocationOptions(BaseModel):
         le=64,
         description=(
             "Time that an instruction takes on each of them while all are busy [ns]; default and "
-            "least: their number. Slower ones are simulated sooner, and the kernel's own work weighs "
+            "minimum: their number. Slower ones are simulated faster, and the kernel's own work weighs "
             "more there."
         ),
     )
@@ -139,7 +139,7 @@ class ColocationOptions(BaseModel):
     ] = Field(
         default=None,
         min_length=1,
-        description="CPUs that service and best-effort jobs share, separated by commas, as `0-2,5`.",
+        description="CPUs that service and best-effort jobs share, separated by commas, such as `0-2,5`.",
     )
     client_cpus: tuple[CpuNumber, ...] | None = Field(default=None, min_length=1)
     kind: ServiceKind = Field(
@@ -154,7 +154,7 @@ class ColocationOptions(BaseModel):
         default=0.0,
         ge=0,
         lt=1,
-        description="Share of requests that are long, as `2%`.",
+        description="Share of requests that are long, such as `2%`.",
     )
     long_factor: int = Field(default=50, ge=2, le=10_000)
     arrivals: ArrivalKind | None = None

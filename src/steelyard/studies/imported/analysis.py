@@ -43,7 +43,7 @@ def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
     findings = tuple(with_unique_ids(_claims(result, plan, read_options(result, plan))))
     if not findings:
         message = f"`{result}` has no measured value of a launch that completed"
-        raise AnalysisError(message, hint="import files that also hold measured values of completed launches")
+        raise AnalysisError(message, hint="import files that contain measured values of completed launches")
     found = FindingSet(plan.study, plan.id, METHOD_VERSION, hash_tables(result), findings)
     write_claim_tables(result, found, TABLES)
     found.write(result / "findings.json")

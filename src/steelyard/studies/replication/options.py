@@ -139,7 +139,7 @@ class ReplicationOptions(BaseModel):
         default=None,
         min_length=1,
         description=(
-            "Configurations of them to measure, separated by commas; `steelyard plan replication` lists them."
+            "Configurations to measure, separated by commas; `steelyard plan replication` lists them."
         ),
     )
     settings: Words | None = Field(default=None, min_length=1)

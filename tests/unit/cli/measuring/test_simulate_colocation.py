@@ -56,7 +56,7 @@ def test_what_is_written_is_a_result_like_any_other(
     assert "only in one: 0 and 0" in compared
     share = np.mean(read_trial(tmp_path / "first" / "traces" / "000003.01").requests["kind"] == 1)
     assert 0.005 < share < 0.04
-    with pytest.raises(DataError, match="holds another result"):
+    with pytest.raises(DataError, match="contains another result"):
         execute_words(f"--duration 4s --seed 3 --out {tmp_path / 'first'}")
 
 

@@ -91,7 +91,7 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
     other = None if options.columns else _other_form(source)
     if other is not None:
         _refuse_ignored(
-            source, options, "is SkaMPI output" if other is skampi else "holds stamps of two ranks"
+            source, options, "is SkaMPI output" if other is skampi else "contains stamps of two ranks"
         )
         found: ForeignFile = other.read(replace(source, expected=other.EXPECTED), options)
         return found
@@ -113,7 +113,7 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
         )
     notes += messages.notes
     if source.path in options.probes and not recording.has_second:
-        _without_effect("--probes", source, "holds stamps of one end")
+        _without_effect("--probes", source, "contains stamps of one end")
     recording = replace(recording, is_one_clock=options.is_one_clock)
     if recording.has_second:
         unit = units["start0"]
@@ -198,7 +198,7 @@ def _table(source: Source, options: ReadOptions) -> _Table:
     companions = {"clock probes": PROBE_COLUMNS, "marks of waiting": WAITING_COLUMNS}
     for what, needed in companions.items():
         if {split_heading(name)[0] for name in needed} <= set(plain):
-            text = f"holds {what}, which are read with the recording that they lie beside: leave it out"
+            text = f"contains {what}, which are read with the recording that they lie beside: leave it out"
             source.refuse("line 1", text)
     there = ", ".join(f"`{name[:40]}`" for name in heading[:30])
     places: dict[str, int] = {}

@@ -110,7 +110,7 @@ def _imported(folder: Path) -> list[CallSeries]:
             CallSeries({**cell, "metric": metric}, name, partial(_once, durations), is_stamped=False)
         )
     if not found:
-        message = f"`{folder}` holds no times"
+        message = f"`{folder}` contains no times"
         raise DataError(message, hint=_HINT, code="peaks.no-calls")
     return found
 

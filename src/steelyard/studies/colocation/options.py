@@ -9,14 +9,7 @@ from pydantic import BaseModel, Field
 
 from steelyard.errors import UsageError
 from steelyard.run.guest.virtual_time import instruction_ns
-from steelyard.studies.option_types import (
-    CLOSED,
-    MOST_RETRIES,
-    Flag,
-    GatePolicy,
-    LimitOptions,
-    TuningName,
-)
+from steelyard.studies.option_types import Flag, StudyOptions
 
 if TYPE_CHECKING:
     from steelyard.model import Plan
@@ -77,17 +70,13 @@ def read_share(word: str) -> float:
     return float(word.removesuffix("%")) / 100 if word.endswith("%") else float(word)
 
 
-class ColocationOptions(BaseModel):
+class ColocationOptions(StudyOptions):
     """Everything a study file may say; what it does not say depends on `quick` and on `in_vm`.
 
     The meaning, range and default of each key stand in ``docs/reference/study-file.md``.
     """
 
-    model_config = CLOSED
-
     study: Literal["colocation"] = "colocation"
-    seed: int = Field(default=1, ge=0, le=2**63 - 1)
-    quick: bool = False
     policies: tuple[PolicyName, ...] | None = Field(
         default=None,
         min_length=1,
@@ -169,11 +158,6 @@ class ColocationOptions(BaseModel):
     recovery_ms: Milliseconds | None = None
     drain_limit_ms: Milliseconds | None = None
     tolerance_percent: float = Field(default=10.0, gt=0, le=100)
-    limits: LimitOptions = LimitOptions()
-    gate: GatePolicy = "record"
-    gate_retries: int | None = Field(default=None, ge=0, le=MOST_RETRIES)
-    tuning: tuple[TuningName, ...] = ()
-    out: str | None = Field(default=None, min_length=1)
 
 
 _FULL: Final[dict[str, Any]] = {

@@ -24,6 +24,20 @@ SLOW_FIRST: Final = 1.5
 OUTLIER_MADS: Final = 10
 """A run beyond so many median absolute deviations above the median is labelled, and stays."""
 
+RUN_COLUMNS: Final = (
+    "block",
+    "position",
+    "phase",
+    "status",
+    "exit_code",
+    "wall_ns",
+    "cpu_ns",
+    "cpu_user_ns",
+    "cpu_system_ns",
+    "peak_memory_bytes",
+)
+"""What the table of runs and a run here have under the same name."""
+
 
 @dataclass(slots=True)
 class Run:

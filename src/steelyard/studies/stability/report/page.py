@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from steelyard.studies.stability.report.data import Recorded
+    from steelyard.studies.stability.report.data import RecordedTables
 
 QUESTION: Final = (
     "Which isolation technology, and how many parallel workers, before timings stop being trustworthy?"
@@ -43,7 +43,7 @@ def build(folder: Path) -> Page:
     )
 
 
-def _about(recorded: Recorded) -> Iterable[tuple[str, str]]:
+def _about(recorded: RecordedTables) -> Iterable[tuple[str, str]]:
     if (provenance := recorded.provenance) is not None:
         name = provenance.host.get("hostname") or provenance.host_id
         if name:

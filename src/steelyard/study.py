@@ -204,10 +204,10 @@ class Study:
 
     def inputs_of_runs(self, plan: Plan) -> AbstractContextManager[Callable[[Batch, Path], None]]:
         """Make what the runs need around them, and give what lays files into the folder of a batch."""
-        from steelyard.run.executor.run_files import furnish_nothing  # noqa: PLC0415 - start-up time
+        from steelyard.run.executor.run_files import write_no_inputs  # noqa: PLC0415 - start-up time
 
         if self.run_inputs is None:
-            return nullcontext(furnish_nothing)
+            return nullcontext(write_no_inputs)
         made: AbstractContextManager[Callable[[Batch, Path], None]] = self._named(self.run_inputs)(plan)
         return made
 

@@ -138,7 +138,7 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
         line, column = (int(where[1]), int(where[2])) if where else (text.count("\n") + 1, 1)
         reason = re.sub(r" \(at .*\)$", "", str(error))
         message = f"study file `{path}`, line {line}, column {column}: not TOML: {reason}"
-        hint = 'texts stand in double quotes, lists in brackets: isolation = ["bare", "sandbox"]'
+        hint = 'write texts in double quotes, lists in brackets: isolation = ["bare", "sandbox"]'
         raise StudyFileError(message, hint=hint, code="study-file.syntax") from error
 
 

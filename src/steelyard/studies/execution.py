@@ -155,7 +155,7 @@ def _execute_claimed(assignment: Assignment, progress: Progress) -> ExecutionSum
     shown = folders_needed(needed)
     resume = f"`{resume_command(assignment.study.name, assignment.result)}` continues it"
     with (
-        assignment.study.inputs_of_runs(plan) as furnish,
+        assignment.study.inputs_of_runs(plan) as write_inputs,
         machine_prepared(_wishes(plan), progress=progress.calibrated) as machine,
         Ledger(assignment.result / LEDGER_NAME, plan.id, when_full=resume) as ledger,
         assignment.study.selecting(plan, assignment.result) as selection,
@@ -173,7 +173,7 @@ def _execute_claimed(assignment: Assignment, progress: Progress) -> ExecutionSum
             disturbances=machine.gate.close,
             retries=int(plan.options.get("gate_retries") or 0),
             progress=progress,
-            files=RunFiles(assignment.result / TRACES_NAME, furnish),
+            files=RunFiles(assignment.result / TRACES_NAME, write_inputs),
             selection=selection,
         )
         try:

@@ -61,7 +61,7 @@ def require_repeatable(result: Path, plan: Plan) -> None:
         _require_plain_comparison(result, plan)
     elif plan.options.get("request") is None:
         message = f"cannot repeat the result of `{plan.study}`: it was imported, not measured by Steelyard"
-        hint = "`steelyard compare-results` compares it with a result of yours"
+        hint = "`steelyard compare-results` compares it with your own result"
         raise UsageError(message, hint=hint, code="usage.not-repeatable")
     else:
         _options(plan)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from steelyard.analyse.comparison.input_sample import Side, side_of
+from steelyard.analyse.comparison.input_sample import InputSample, input_sample_of
 from steelyard.analyse.intervals.automatic import Choice, choose
 from steelyard.analyse.intervals.bootstrap import Resampling
 from steelyard.analyse.intervals.guarantee import unseen_share
@@ -214,7 +214,9 @@ def interval(  # noqa: PLR0913 - one call for every interval, all but the sample
     )
 
 
-def _of_one_kind(question: Question, sides: list[Side], method: Method) -> tuple[list[Side], str]:
+def _of_one_kind(
+    question: Question, sides: list[InputSample], method: Method
+) -> tuple[list[InputSample], str]:
     """Leave of every cluster as many values as are compared, and say so."""
     is_of_units = (
         method in {Method.WIDER, Method.T, Method.EFFECTIVE_T} or question.quantity.kind is Kind.SHIFT
@@ -255,13 +257,13 @@ def _resampling(resamples: int, seed: int, level: float) -> Resampling:
 
 def _sides(
     sample: object, other: object, clusters: object, strata: object, block: int | str | None
-) -> list[Side]:
+) -> list[InputSample]:
     if other is None:
-        return [side_of(sample, "sample", clusters=clusters, strata=strata, block=block)]
+        return [input_sample_of(sample, "sample", clusters=clusters, strata=strata, block=block)]
     pairs = [_pair(labels, name) for labels, name in ((clusters, "clusters"), (strata, "strata"))]
     names = (("sample", sample), ("other", other))
     return [
-        side_of(values, name, clusters=pairs[0][place], strata=pairs[1][place], block=block)
+        input_sample_of(values, name, clusters=pairs[0][place], strata=pairs[1][place], block=block)
         for place, (name, values) in enumerate(names)
     ]
 
@@ -275,7 +277,7 @@ def _pair(labels: object, name: str) -> tuple[object, object]:
     raise UsageError(message, hint=f"give a pair: `{name}=(labels_of_sample, labels_of_other)`")
 
 
-def _choice(method: str, question: Question, sides: Sequence[Side]) -> Choice:
+def _choice(method: str, question: Question, sides: Sequence[InputSample]) -> Choice:
     if method not in set(Method):
         allowed = ", ".join(f'"{each}"' for each in Method)
         message = f"there is no method {method!r}; allowed: {allowed}"
@@ -288,7 +290,7 @@ def _choice(method: str, question: Question, sides: Sequence[Side]) -> Choice:
     return choose(question, sides)
 
 
-def _check_labels(sides: Sequence[Side], method: Method) -> None:
+def _check_labels(sides: Sequence[InputSample], method: Method) -> None:
     """Refuse blocks and strata where a method would ignore them."""
     if method.is_bootstrap:
         return
@@ -301,7 +303,7 @@ def _check_labels(sides: Sequence[Side], method: Method) -> None:
             raise UsageError(message, hint='choose the method "percentile", "basic" or "bca", or "auto"')
 
 
-def _check_ratio(question: Question, sides: Sequence[Side]) -> None:
+def _check_ratio(question: Question, sides: Sequence[InputSample]) -> None:
     """Refuse a ratio of statistics that are not positive: it says nothing."""
     if question.contrast is not Contrast.RATIO or question.quantity.kind is Kind.SHIFT:
         return
@@ -312,7 +314,9 @@ def _check_ratio(question: Question, sides: Sequence[Side]) -> None:
             raise AnalysisError(message, hint='ask for contrast="difference"', code="analysis.not-positive")
 
 
-def _execute(question: Question, sides: Sequence[Side], method: Method, resampling: Resampling) -> Found:
+def _execute(
+    question: Question, sides: Sequence[InputSample], method: Method, resampling: Resampling
+) -> Found:
     for side in sides:
         _check_size(question, side, method)
     if method.is_bootstrap:
@@ -327,7 +331,7 @@ def _execute(question: Question, sides: Sequence[Side], method: Method, resampli
     return found if not math.isnan(found.low) else Found(found.estimate, -math.inf, math.inf)
 
 
-def _check_size(question: Question, side: Side, method: Method) -> None:
+def _check_size(question: Question, side: InputSample, method: Method) -> None:
     quantity = question.quantity
     needs_spread = quantity.is_moment or not (method.is_bootstrap or method is Method.EXACT)
     is_clustered = side.clusters is not None
@@ -341,7 +345,7 @@ def _check_size(question: Question, side: Side, method: Method) -> None:
         raise AnalysisError(message, hint="measure more", code="analysis.too-few")
 
 
-def _check_work(question: Question, side: Side, resamples: int) -> None:
+def _check_work(question: Question, side: InputSample, resamples: int) -> None:
     is_plain = side.clusters is None and side.strata is None and side.block is None
     if is_plain and question.quantity.kernel in {"quantile", "range", "quantile_ratio"}:
         return  # nothing is drawn but ranks
@@ -350,7 +354,7 @@ def _check_work(question: Question, side: Side, resamples: int) -> None:
         raise AnalysisError(message, hint="give fewer `resamples`, or choose another method")
 
 
-def _described(choice: Choice, sides: Sequence[Side]) -> str:
+def _described(choice: Choice, sides: Sequence[InputSample]) -> str:
     lengths = [side.block for side in sides]
     if choice.method.is_bootstrap and any(lengths):
         return f"{choice.method} of blocks of {' and '.join(str(length) for length in lengths)}"

@@ -140,7 +140,7 @@ class CommandOptions:
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class SurroundingOptions:
+class EnvironmentOptions:
     """Where the commands run.
 
     Parameters
@@ -201,7 +201,7 @@ class KeepOptions:
 
 
 _CLAIM, _EXTENT, _COMMANDS = ClaimOptions(), ExtentOptions(), CommandOptions()
-_SURROUNDINGS, _KEEP = SurroundingOptions(), KeepOptions()
+_SURROUNDINGS, _KEEP = EnvironmentOptions(), KeepOptions()
 
 
 def compare(
@@ -209,7 +209,7 @@ def compare(
     claim: ClaimOptions = _CLAIM,
     extent: ExtentOptions = _EXTENT,
     around: CommandOptions = _COMMANDS,
-    place: SurroundingOptions = _SURROUNDINGS,
+    place: EnvironmentOptions = _SURROUNDINGS,
     keep: KeepOptions = _KEEP,
 ) -> int:
     """Compare commands: which is slower, faster or equally fast, and how certain that is.
@@ -289,7 +289,7 @@ def _answer(found: Comparison) -> Answer:
 
 
 def _terms(
-    claim: ClaimOptions, extent: ExtentOptions, place: SurroundingOptions, *, ignores_failure: bool
+    claim: ClaimOptions, extent: ExtentOptions, place: EnvironmentOptions, *, ignores_failure: bool
 ) -> Terms:
     budget_s = _BUDGET_S
     if extent.budget is not None:

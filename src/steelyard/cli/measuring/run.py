@@ -51,7 +51,7 @@ def run(  # noqa: PLR0913 - the options of a command line
     and writes its report. The last line names the report.
 
     Ctrl-C (or SIGTERM) cancels what is running and stops; everything finished is kept, and `--resume`
-    continues. A second Ctrl-C leaves at once.
+    continues. A second Ctrl-C stops at once.
 
     Parameters
     ----------

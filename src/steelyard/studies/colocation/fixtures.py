@@ -58,7 +58,7 @@ def _controller_needed(plan: Plan) -> CpuController | None:
 
 
 def _furnish(plan: Plan, options: ColocationOptions, site: Site) -> Callable[[Batch, Path], None]:
-    def furnish(batch: Batch, folder: Path) -> None:
+    def write_inputs(batch: Batch, folder: Path) -> None:
         levels = plan.cell_of(batch).levels
         seed = seed_of(plan.seed, batch.block)
         policy = POLICIES[levels["policy"]]
@@ -69,7 +69,7 @@ def _furnish(plan: Plan, options: ColocationOptions, site: Site) -> Callable[[Ba
             group = site.groups if divides_real_time(site.groups) else None
             (folder / BOUND_FILE).write_text(bounded_script(command, group), encoding="utf-8")
 
-    return furnish
+    return write_inputs
 
 
 def _site(plan: Plan, groups: Path | None = None, version: int = 2) -> Site:

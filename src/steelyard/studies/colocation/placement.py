@@ -1,4 +1,4 @@
-"""Where the trials are executed: what that offers, and how long a request works there."""
+"""Where the trials run: what that offers, and how long a request works there."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CALIBRATION_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class Placement:
     """Where a study is run.
 
     Parameters
@@ -41,7 +41,7 @@ class Ground:
     work_iterations : int
         Loop length of one usual request.
     facts : mapping
-        Further options of the plan: what is known of the ground.
+        Further options of the plan: what is known about the placement.
     """
 
     place: Place
@@ -51,7 +51,7 @@ class Ground:
     facts: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
 
 
-def own_host(options: ColocationOptions, place: Place) -> Ground:
+def own_host(options: ColocationOptions, place: Place) -> Placement:
     """Give this machine, with the work of a request measured on it once.
 
     Raises
@@ -63,7 +63,7 @@ def own_host(options: ColocationOptions, place: Place) -> Ground:
     """
     program = load_program()
     iterations = _calibrated_iterations(program, options.work_us, place.cpus[0])
-    return Ground(place, read_scheduling(), conducting(program), iterations, {"ground": HOST})
+    return Placement(place, read_scheduling(), conducting(program), iterations, {"ground": HOST})
 
 
 def conducting(program: Path) -> tuple[str, ...]:

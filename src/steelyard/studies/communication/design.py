@@ -107,13 +107,13 @@ def plan(
         for number, (link, name) in enumerate(product(links, names))
     )
     blocks = given(options.replications)
-    executed = [cell.number for cell in cells if cell.missing is None]
+    runnable = [cell.number for cell in cells if cell.missing is None]
     return Plan(
         study="communication",
         seed=options.seed,
         factors={"transport": tuple(names), "link": links},
         cells=cells,
-        batches=draw_batches(executed, blocks=blocks, seed=options.seed),
+        batches=draw_batches(runnable, blocks=blocks, seed=options.seed),
         blocks=blocks,
         options={
             "mode": "quick" if options.quick else "full",

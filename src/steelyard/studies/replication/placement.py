@@ -1,4 +1,4 @@
-"""Where the experiments are executed: devices of a file, or this host, and a container technology."""
+"""Where the experiments run: devices of a file, or this host, and a container technology."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from steelyard.run.hosts.device import Device
 from steelyard.run.hosts.device_file import default_devices, read_devices
 from steelyard.studies.replication.cells import Host
 from steelyard.studies.replication.programs import find_programs
-from steelyard.studies.replication.settings import HERE, Ground
+from steelyard.studies.replication.settings import HERE, StudyDevices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +49,7 @@ def host_here(options: ReplicationOptions, technologies: Mapping[str, Technology
     return Host(
         devices={name: device.document() for name, device in devices.items()},
         note=note,
-        ground=Ground(storages, programs, named, container, reason, options.placement, local[0]),
+        ground=StudyDevices(storages, programs, named, container, reason, options.placement, local[0]),
         programs=find_programs(),
         cpus=tuple(sorted(os.sched_getaffinity(0))),
         may_raise_priority=os.geteuid() == 0,

@@ -19,7 +19,7 @@ from steelyard.studies.colocation.options import (
     options_of,
     settle,
 )
-from steelyard.studies.colocation.placement import Ground, conducting
+from steelyard.studies.colocation.placement import Placement, conducting
 from steelyard.studies.colocation.policies import POLICIES, Place, absence
 from steelyard.studies.colocation.scheduling import Scheduling
 from steelyard.studies.colocation.trial import FORMAT
@@ -42,7 +42,7 @@ def offering(folder: Path | None, *, loadable: Availability = WORKS) -> Scheduli
 
 def designed(tmp_path: Path, place: Place = ROOMY, **options: Any) -> Plan:
     settled = settle(ColocationOptions.model_validate(options))
-    ground = Ground(
+    ground = Placement(
         place,
         offering(tmp_path, loadable=Availability.no("no sched_ext", "a newer kernel")),
         conducting(tmp_path / "steelyard-load"),
@@ -154,11 +154,11 @@ def test_long_requests_count_for_the_load() -> None:
 def test_all_trials_of_a_block_have_the_same_arrivals_and_blocks_differ(tmp_path: Path) -> None:
     made = designed(tmp_path, policies=("none", "nice"), loads=(85,), repetitions=2)
     seeds: dict[int, set[int]] = {0: set(), 1: set()}
-    with run_inputs(made) as furnish:
+    with run_inputs(made) as write_inputs:
         for batch in made.batches:
             folder = tmp_path / str(batch.number)
             folder.mkdir()
-            furnish(batch, folder)
+            write_inputs(batch, folder)
             asked = json.loads((folder / "trial.json").read_text(encoding="utf-8"))
             seeds[batch.block].add(asked["seed"])
             assert asked["service"]["work_iterations"] == 1000

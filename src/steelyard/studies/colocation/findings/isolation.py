@@ -157,7 +157,7 @@ def isolation_finding(cell: CellTrials, *, tolerance: float, seed: int) -> Findi
     ]
     growing = [sum(pair[place].is_growing for pair in trends) for place in (0, 1)]
     lost = [_lost(cell, place) for place in (0, 1)]
-    verdict, beyond, warnings = _judged(cell, found, tolerance, sum(lost))
+    verdict, words, warnings = _judged(cell, found, tolerance, sum(lost))
     before = mean_over_trials([each.before for each in ratios], "s", "mean of the latencies")
     work_ms = None if cell.is_in_guest else _work_ms(cell)
     if 2 * growing[0] > len(trends):
@@ -183,7 +183,10 @@ def isolation_finding(cell: CellTrials, *, tolerance: float, seed: int) -> Findi
         facts={
             "trials": len(cell.trials),
             "tolerance_percent": 100 * tolerance,
-            "beyond": beyond,
+            **{
+                role: words.get(of, "")
+                for role, of in (("beyond", Isolation.NOT_ISOLATED), ("within", Isolation.ISOLATED))
+            },
             "smallest_ratio": min(each.ratio for each in ratios),
             "largest_ratio": max(each.ratio for each in ratios),
             "requests_before": sum(each.sizes[0] for each in ratios),
@@ -258,22 +261,25 @@ def _ratios(cell: CellTrials, statistic: str, seed: int) -> list[Ratio]:
 
 def _judged(
     cell: CellTrials, found: Mapping[str, Sequence[Ratio]], tolerance: float, lost: int
-) -> tuple[str, str, tuple[str, ...]]:
-    """Give the verdict, the statistics that are beyond the tolerance, in words, and warnings."""
+) -> tuple[str, Mapping[Isolation, str], tuple[str, ...]]:
+    """Give the verdict, the statistics with each verdict of their own, in words, and warnings."""
     count = len(found[MEAN])
     few = f"{FEW_UNITS}: {count} trials, {ENOUGH_TRIALS} are needed for a guaranteed interval"
     warnings = (ONE_TRIAL,) if count == 1 else () if count >= ENOUGH_TRIALS else (few,)
     if not cell.is_loaded:
         ratio = combined(found[MEAN])
-        return steadiness(ratio.low, ratio.high, tolerance), "", warnings
+        return steadiness(ratio.low, ratio.high, tolerance), {}, warnings
     if cell.is_best:
-        return Isolation.BEST.value, "", ()
+        return Isolation.BEST.value, {}, ()
     if cell.is_in_guest and cell.best is None:
-        return Isolation.INCONCLUSIVE.value, "", (*warnings, NO_RIVAL)
+        return Isolation.INCONCLUSIVE.value, {}, (*warnings, NO_RIVAL)
     verdicts = {name: _judged_by(each, tolerance, lost) for name, each in found.items() if each}
-    beyond = [name for name, verdict in verdicts.items() if verdict is Isolation.NOT_ISOLATED]
-    words = " and ".join(filter(None, (", ".join(beyond[:-1]), *beyond[-1:])))
+    words = {of: _listed([name for name in verdicts if verdicts[name] is of]) for of in verdicts.values()}
     return overall(verdicts.values()).value, words, warnings
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def _judged_by(ratios: Sequence[Ratio], tolerance: float, lost: int) -> Isolation:

@@ -26,7 +26,8 @@ PHRASING: Final = Phrasing(
             "isolated": f"isolated within {{facts.tolerance_percent:percent}}: {_FROM_TO}",
             "not isolated": f"not isolated by {{facts.beyond}}: {_FROM_TO}"
             "[; a queue grows {facts.growth}, so the mean depends on how long one looks]",
-            "inconclusive": f"not decided within {{facts.tolerance_percent:percent}}: {_FROM_TO}"
+            "inconclusive": "not decided within {facts.tolerance_percent:percent}"
+            f"[ (isolated by {{facts.within}})]: {_FROM_TO}"
             "[; a queue grows {facts.growth}]",
             "steady": f"steady without any jobs: {_FROM_TO}",
             "drifted": f"the service drifts without any jobs: {_FROM_TO}",

@@ -16,8 +16,21 @@ use crate::attack::MARK;
 const STORMS: [&str; 7] =
     ["fork", "fork-and-end", "clone-parent", "clone-parent-all", "vfork", "threads", "loops"];
 
+/// Trees whose processes end as fast as they are made, so that nothing but a group sees all of their CPU time.
+const ENDLESS: [&str; 6] = [
+    "endless-fork",
+    "endless-vfork",
+    "endless-sessions",
+    "endless-sleepers",
+    "endless-workers",
+    "endless-threads",
+];
+
 /// One of each is for every day, but for memory, which takes a second to be eaten.
-pub(crate) const CASES: &[(&str, Case)] = &[("limits_beside_load", || rounds(1, &["fork"]))];
+pub(crate) const CASES: &[(&str, Case)] = &[
+    ("limits_beside_load", || rounds(1, &["fork"])),
+    ("cpu_time_of_trees_without_end", cpu_time_of_trees_without_end),
+];
 /// The number that is promised: takes half an hour.
 pub(crate) const FULL: &[(&str, Case)] = &[("limits_beside_load_in_200_runs", || rounds(200, &STORMS))];
 
@@ -84,7 +97,7 @@ fn rounds(count: u32, eaters: &[&str]) {
             for most_processes in [Some(64), None] {
                 worst_ns[0] = worst_ns[0].max(wall_time(&mut launcher, storm, most_processes));
             }
-            worst_ns[1] = worst_ns[1].max(cpu_time(&mut launcher, storm));
+            worst_ns[1] = worst_ns[1].max(cpu_time(&mut launcher, storm, 50_000_000));
             if eaters.contains(&storm) {
                 memory(&mut launcher, storm);
             }
@@ -126,14 +139,24 @@ fn wall_time(launcher: &mut Launcher, storm: &str, process_count: Option<u64>) -
     wall_ns - LIMIT_NS
 }
 
-fn cpu_time(launcher: &mut Launcher, storm: &str) -> u64 {
-    const LIMIT_NS: u64 = 50_000_000;
-    let limits = Limits { cpu_time_ns: Some(LIMIT_NS), process_count: Some(64), ..Limits::default() };
+fn cpu_time(launcher: &mut Launcher, storm: &str, limit_ns: u64) -> u64 {
+    let limits = Limits { cpu_time_ns: Some(limit_ns), process_count: Some(64), ..Limits::default() };
     let outcome = execute(launcher, &[storm], limits);
     must_be_ended(&outcome, RunStatus::CpuTimeout, LimitKind::CpuTime);
     let cpu_ns = outcome.value(Metric::CpuNs).unwrap();
-    must_be_kept(cpu_ns, LIMIT_NS);
-    cpu_ns - LIMIT_NS
+    must_be_kept(cpu_ns, limit_ns);
+    cpu_ns - limit_ns
+}
+
+/// However little of a tree is seen of each process, and however much of its CPU time is left.
+fn cpu_time_of_trees_without_end() {
+    let options = LauncherOptions { worker: WORKER, ..LauncherOptions::default() };
+    let mut launcher = Launcher::start(&options).unwrap();
+    for storm in ENDLESS {
+        for limit_ns in [50_000_000, 400_000_000] {
+            cpu_time(&mut launcher, storm, limit_ns);
+        }
+    }
 }
 
 fn memory(launcher: &mut Launcher, storm: &str) {

@@ -9,7 +9,9 @@ use steelyard_launch::{Launcher, LauncherOptions};
 use steelyard_model::{LimitKind, Limits, Metric, RunOutcome, RunStatus};
 
 use super::Case;
-use super::bench::{MIB, USER, WORKER, attack, execute_with, leaves_nothing, processes_of, traces};
+use super::bench::{
+    MIB, USER, WORKER, attack, execute_with, leaves_nothing, must_not_exceed, processes_of, traces,
+};
 use crate::attack::MARK;
 
 /// Trees that multiply as fast as they can.
@@ -169,6 +171,5 @@ fn memory(launcher: &mut Launcher, storm: &str) {
     };
     let outcome = execute(launcher, &[storm, "memory"], limits);
     must_be_ended(&outcome, RunStatus::OutOfMemory, LimitKind::Memory);
-    let peak = outcome.value(Metric::PeakMemoryBytes).unwrap();
-    assert!(peak <= LIMIT + 2 * MIB, "{peak}");
+    must_not_exceed(outcome.value(Metric::PeakMemoryBytes).unwrap(), LIMIT);
 }

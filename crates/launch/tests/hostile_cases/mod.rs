@@ -15,6 +15,6 @@ pub(crate) fn cases() -> Vec<(&'static str, Case)> {
 }
 
 /// Cases that take too long for every day.
-pub(crate) fn long_cases() -> Vec<(&'static str, Case)> {
-    beside_load::FULL.to_vec()
-}
+pub(crate) use beside_load::long_cases;
+
+pub(crate) type LongCase = Box<dyn FnOnce() + Send>;

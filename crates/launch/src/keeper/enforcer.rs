@@ -44,7 +44,7 @@ const MOST_WORK_OF_A_LAUNCH_NS: u64 = 5_000_000;
 /// A run is ended so long after its limit, lest it is charged with less: its record takes off what the kernel
 /// needed to take it down [ns].
 const CPU_GRAIN_NS: u64 = 300_000;
-/// By so much, and one part in so many of the limit, the two meters of CPU time may be apart [ns].
+/// By so much, and one part in so many of the limit, the two meters of one thread's CPU time may be apart [ns].
 const MOST_APART_NS: u64 = 5_000_000;
 const MOST_APART_RATIO: u64 = 200;
 /// SOURCE: `CONFIG_HZ` is 100 or more in every kernel that is distributed.
@@ -196,7 +196,7 @@ impl Shared {
 impl Charge {
     fn first_look(&self) -> Option<Duration> {
         let wall = self.limits.wall_time_ns.map(Duration::from_nanos);
-        let cpu = next_look(&self.limits, 0, self.cpus.len());
+        let cpu = self.limits.cpu_time_ns.map(|limit_ns| next_look(limit_ns, self.cpus.len()));
         [wall, cpu, self.watch_memory()].into_iter().flatten().min()
     }
 
@@ -209,13 +209,13 @@ impl Charge {
             return Some(self.strike());
         }
         let now_ns = monotonic_ns();
-        let stamped_ns = match self.start.try_ns(&self.page) {
+        let beginning = match self.start.try_read(&self.page) {
             Err(BeingRead) if !self.is_beyond(now_ns, MOST_PATIENCE_NS) => return Some(BUSY),
-            stamped_ns => stamped_ns.ok().flatten(),
+            beginning => beginning.unwrap_or_default(),
         };
         let is_past = |called_ns: &u64| now_ns.saturating_sub(*called_ns) > MOST_PATIENCE_NS;
         let called_ns = self.page.exec_ns().filter(is_past).filter(|_| self.start.may_be_missed());
-        let start_ns = stamped_ns.or(called_ns);
+        let start_ns = beginning.start_ns.or(called_ns);
         let wall = self.limits.wall_time_ns.map(|limit_ns| match start_ns {
             Some(start_ns) => limit_ns.saturating_sub(now_ns.saturating_sub(start_ns)),
             // The program has not begun, so its time has not either.
@@ -229,12 +229,13 @@ impl Charge {
             return Some(self.strike());
         }
         let wall = wall.map(Duration::from_nanos);
-        let cpu = self.limits.cpu_time_ns.and_then(|limit_ns| {
-            let used_ns = start_ns.map_or(0, |start_ns| self.cpu_time_ns(start_ns, limit_ns));
-            if used_ns >= limit_ns + CPU_GRAIN_NS {
+        let cpu = self.limits.cpu_time_ns.map(|limit_ns| {
+            let rest_of = |start_ns| self.cpu_rest_ns(start_ns, beginning.is_alone, limit_ns);
+            let rest_ns = start_ns.map_or(limit_ns, rest_of);
+            if rest_ns == 0 {
                 self.cause = Some(Cause::CpuTime);
             }
-            next_look(&self.limits, used_ns, self.cpus.len())
+            next_look(rest_ns, self.cpus.len())
         });
         let memory = self.watch_memory();
         if memory == Some(Duration::ZERO) {
@@ -269,31 +270,36 @@ impl Charge {
         now_ns.saturating_sub(begin_ns) > limit_ns.saturating_add(by_ns)
     }
 
-    /// CPU time of the tree since its start [ns], and never more than what the record will say: what the launch
-    /// may have used is taken off, and the smaller meter counts.
-    fn cpu_time_ns(&self, start_ns: u64, limit_ns: u64) -> u64 {
+    /// CPU time that the tree may use at least until its record says that the limit is reached [ns]; 0 if it is.
+    fn cpu_rest_ns(&self, start_ns: u64, is_alone: bool, limit_ns: u64) -> u64 {
+        // What the launch may have used is taken off.
         let call_ns = self.page.call_ns(Some(start_ns)).unwrap_or(0).min(MOST_WORK_OF_A_LAUNCH_NS);
         let set_up = self.page.usage();
         let launch_ns = set_up.cpu_at_call_ns.saturating_sub(set_up.cpu_at_gate_ns) + call_ns;
+        let end_ns = limit_ns + CPU_GRAIN_NS;
         let by_group_ns = || {
             let total_ns = self.grip.usage_ns()?;
             Some(total_ns.saturating_sub(self.usage_before_ns + launch_ns))
         };
         let by_counter_ns = || self.counter.read().map(|counted_ns| counted_ns.saturating_sub(call_ns));
-        let Some(mut used_ns) = by_group_ns() else {
-            return by_counter_ns().or_else(|| self.process_clock_ns()).unwrap_or(0);
+        let Some(used_ns) = by_group_ns() else {
+            let used_ns = by_counter_ns().or_else(|| self.process_clock_ns()).unwrap_or(0);
+            return end_ns.saturating_sub(used_ns);
         };
-        let end_ns = limit_ns + CPU_GRAIN_NS;
-        if used_ns < end_ns && used_ns + LONGEST_TICK_NS * self.cpus.len() as u64 >= limit_ns {
-            visit(&self.cpus);
-            used_ns = by_group_ns().unwrap_or(used_ns);
+        // What runs now is charged at its CPU's next tick.
+        let uncharged_ns = LONGEST_TICK_NS * self.cpus.len() as u64;
+        if used_ns + uncharged_ns < limit_ns {
+            return limit_ns - used_ns - uncharged_ns;
         }
-        // The counter misses a little of each fork. To read it takes a lock that a dying process may hold, so
-        // that is done last, and it does not count without end.
-        if (end_ns..end_ns + MOST_APART_NS + limit_ns / MOST_APART_RATIO).contains(&used_ns) {
-            used_ns = used_ns.min(by_counter_ns().unwrap_or(used_ns));
+        visit(&self.cpus);
+        let used_ns = by_group_ns().unwrap_or(used_ns);
+        let rest_ns = end_ns.saturating_sub(used_ns);
+        let most_ns = (end_ns + MOST_APART_NS + limit_ns / MOST_APART_RATIO).saturating_sub(used_ns);
+        if rest_ns > 0 || most_ns == 0 || !is_alone {
+            return rest_ns;
         }
-        used_ns
+        // To read the counter takes a lock that a dying process may hold, so that is done last.
+        by_counter_ns().map_or(0, |counted_ns| end_ns.saturating_sub(counted_ns).min(most_ns))
     }
 
     /// CPU time of the first process alone, where nothing counts the tree.

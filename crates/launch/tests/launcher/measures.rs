@@ -12,6 +12,7 @@ pub(crate) const CASES: &[Case] = &[
     ("measure::stamp_sources_agree_with_the_program", stamp_sources_agree),
     ("measure::a_program_ends_with_its_last_thread", a_program_ends_with_its_last_thread),
     ("measure::cpu_time_counts_the_tree", cpu_time_counts_the_tree),
+    ("measure::cpu_time_counts_every_fork", cpu_time_counts_every_fork),
     ("measure::memory_is_that_of_the_tree", memory_is_that_of_the_tree),
     ("measure::memory_does_not_depend_on_the_caller", memory_does_not_depend_on_the_caller),
     ("measure::counters_are_counted_or_say_why_not", counters_are_counted),
@@ -140,6 +141,19 @@ fn cpu_time_counts_the_tree(layout: Layout) {
             assert!((other as f64 - used).abs() < 8e6 * scale, "{metric:?}: {other} against {used}");
         }
     }
+}
+
+/// Against the kernel's own account of a tree whose processes are all waited for, which misses the last steps of
+/// each.
+#[expect(clippy::cast_precision_loss, reason = "milliseconds are compared")]
+fn cpu_time_counts_every_fork(layout: Layout) {
+    let mut spec = spec(&["fork-often", "400"]);
+    spec.own_metrics = true;
+    let outcome = Serve::start(layout).run(&spec);
+    let (used, truth) = (outcome.value(Metric::CpuNs).unwrap() as f64, own(&outcome, "cpu"));
+    let grain = 2e6 * f64::from(time_scale());
+    assert!((0.95 * truth - grain..1.2 * truth + grain).contains(&used), "{used} against {truth}");
+    assert!(!outcome.flags.contains(&Flag::CpuSourcesDisagree), "{outcome:?}");
 }
 
 /// Identities that hold of every run, also beside twice as much load as there are CPUs.

@@ -8,7 +8,9 @@ use std::process::exit;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{Signal, raise};
+use nix::sys::time::TimeValLike as _;
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{ForkResult, fork, setsid};
 
@@ -39,6 +41,7 @@ pub(crate) fn become_program_if_asked() {
         "print-forever" => print(u64::MAX),
         "daemon" => daemon(),
         "tree" => tree(number(3)),
+        "fork-often" => fork_often(number(3)),
         "environment" => environment(),
         "descriptors" => descriptors(),
         "status" => {
@@ -167,6 +170,25 @@ fn tree(duration_ms: u64) {
     }
     burn(duration_ms / 2);
     nix::sys::wait::wait().unwrap();
+}
+
+/// Forks that often, one after the other, and reports the CPU time of all where a descriptor is offered.
+fn fork_often(count: u64) {
+    for _ in 0..count {
+        // SAFETY: one thread; the child only ends.
+        match unsafe { fork() }.unwrap() {
+            // SAFETY: ends the child without what the parent would do again.
+            ForkResult::Child => unsafe { libc::_exit(0) },
+            ForkResult::Parent { child } => drop(nix::sys::wait::waitpid(child, None).unwrap()),
+        }
+    }
+    let of = |whose| {
+        let usage = getrusage(whose).unwrap();
+        let part = |time: nix::sys::time::TimeVal| time.num_nanoseconds();
+        part(usage.user_time()) + part(usage.system_time())
+    };
+    let cpu = of(UsageWho::RUSAGE_SELF) + of(UsageWho::RUSAGE_CHILDREN);
+    say(&[format!("cpu {cpu} ns")]);
 }
 
 fn environment() {

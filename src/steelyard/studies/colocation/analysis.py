@@ -19,6 +19,7 @@ from steelyard.studies.colocation.findings.contests import contest_findings
 from steelyard.studies.colocation.findings.controls import twin_finding
 from steelyard.studies.colocation.findings.head_of_line import head_of_line_finding
 from steelyard.studies.colocation.findings.isolation import cells_of, isolation_finding, tail_findings
+from steelyard.studies.colocation.findings.throttling import throttling_findings
 from steelyard.studies.colocation.findings.usage import usage_findings
 from steelyard.studies.colocation.observed import observe
 from steelyard.studies.colocation.tables import write_tables
@@ -77,6 +78,7 @@ def _claims(
     yield from contest_findings(cells, tolerance=tolerance, seed=plan.seed)
     for cell in cells:
         yield from usage_findings(cell)
+        yield from throttling_findings(cell, tolerance)
         yield from check_findings(cell)
         yield from client_findings(cell)
         blocked = head_of_line_finding(cell)

@@ -35,8 +35,8 @@ def host_here(options: ReplicationOptions, technologies: Mapping[str, Technology
     StudyFileError
         If the device file is wrong.
     """
-    container, reason = container_here(options.containers, technologies)
     devices, note = _devices(options)
+    container, reason = container_here(options.containers, technologies)
     named = tuple(devices)
     programs = named
     local = [name for name, device in devices.items() if device.kind == "local"]

@@ -145,6 +145,7 @@ def execute_tasks(
         If the guest's kernel panics, or the guest does not end in time; what had ended is in `out`.
     """
     _check_names(tasks)
+    _processors(guest)
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="steelyard-guest-") as scratch:
         initramfs = Path(scratch) / "initramfs.cpio"

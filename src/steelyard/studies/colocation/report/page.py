@@ -60,7 +60,8 @@ def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[No
         text = (
             "Trials ran in a virtual machine whose time is counted in instructions: they compare policies "
             "with each other, and say nothing about the speed of this host. Its virtual CPUs share one "
-            "budget, so jobs slow everything down: policies are compared with fifo beside the same jobs"
+            "budget, so jobs slow everything down: policies are compared with the best "
+            "one beside the same jobs"
         )
         yield Notice("Measured in a virtual machine", (text,))
     absent = [each for each in findings.of("availability") if each.verdict == "unavailable"]

@@ -95,7 +95,7 @@ def fit_segments(  # noqa: PLR0913 - keyword-only options
     x, y : array_like
         Shape (n,), n >= 4, finite, any order. NumPy, Arrow and Polars columns alike.
     breaks : sequence of float or None
-        Given breakpoints, ascending: a piece holds low <= x < high. ``None`` searches them.
+        Given breakpoints, ascending: a piece contains low <= x < high. ``None`` searches them.
     log : bool
         With given breaks: fit power laws instead of lines. A search chooses the kind of each piece itself.
     options : SegmentOptions or None

@@ -70,7 +70,7 @@ class IntervalEstimate:
         Why not; empty if guaranteed.
     unseen_share : float
         Values of a kind that comes in a smaller share than this may not have come at all (95 %): no interval
-        speaks of them.
+        accounts for them.
     seed, resamples : int
         Of the resampling; 0 resamples if nothing was drawn.
     """
@@ -162,14 +162,14 @@ def interval(  # noqa: PLR0913 - one call for every interval, all but the sample
     Raises
     ------
     UsageError
-        If an argument is none of the allowed ones, or arguments do not go together.
+        If an argument is not allowed, or arguments contradict each other.
     AnalysisError
         If the values do not allow the analysis.
 
     References
     ----------
     .. [1] Davison & Hinkley (1997), "Bootstrap Methods and their Application".
-    .. [2] docs/concepts/intervals.md: which procedure when, and what it keeps.
+    .. [2] docs/concepts/intervals.md: which procedure is used when, and what it guarantees.
 
     Examples
     --------

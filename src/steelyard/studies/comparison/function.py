@@ -48,7 +48,7 @@ def compare(  # noqa: PLR0913 - keyword only
 
     Two commands are measured as `steelyard compare` does it: interleaved, until it is settled. Two samples
     are judged as they are: each value, or the mean of each cluster, is one unit (a process, not an iteration
-    inside one). Without labels nobody says that the values are independent: fewer than 30 a side, or values
+    inside one). Without labels the values are not known to be independent: fewer than 30 a side, or values
     whose neighbours resemble each other, are judged but not guaranteed.
 
     Parameters
@@ -62,7 +62,7 @@ def compare(  # noqa: PLR0913 - keyword only
     level : float
         Coverage of the interval, in (0.5, 1).
     metric : str
-        ``wall``, ``cpu`` or ``memory``: what is measured, or what the samples hold.
+        ``wall``, ``cpu`` or ``memory``: what is measured, or what the samples contain.
     paired : bool
         Samples only: whether values at the same place belong together (measured in the same block).
     clusters : tuple of array-like, or None

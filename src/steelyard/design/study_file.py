@@ -17,7 +17,7 @@ from steelyard.model.plain_file import read_plain_file
 from steelyard.units import format_count
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from pydantic_core import ErrorDetails
@@ -114,7 +114,12 @@ def require_known(kind: str, name: str, info: ValidationInfo) -> str:
     known = (info.context or {}).get(kind)
     if known is None or name in known:
         return name
-    raise PydanticCustomError(_UNKNOWN_NAME, "unknown name", {"known": sorted(known)})
+    raise unknown_name(sorted(known))
+
+
+def unknown_name(allowed: Sequence[str]) -> PydanticCustomError:
+    """Give the error of a validator that found none of the allowed names."""
+    return PydanticCustomError(_UNKNOWN_NAME, "unknown name", {"known": list(allowed)})
 
 
 def _read_text(path: Path) -> str:

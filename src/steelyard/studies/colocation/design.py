@@ -24,7 +24,7 @@ from steelyard.studies.colocation.bounded import BOUND_FILE
 from steelyard.studies.colocation.guest.placement import guest_host
 from steelyard.studies.colocation.options import BASELINE, options_of, settle
 from steelyard.studies.colocation.placement import own_host
-from steelyard.studies.colocation.policies import POLICIES, Place, absence
+from steelyard.studies.colocation.policies import POLICIES, Place, absence, policy_of
 from steelyard.studies.colocation.trial_plan import trial_seconds
 from steelyard.studies.option_types import given
 from steelyard.study import written_request
@@ -73,10 +73,11 @@ def plan_here(options: BaseModel, technologies: Mapping[str, Technology]) -> Pla
 def plan(options: ColocationOptions, placement: Placement) -> Plan:
     """Design a colocation study."""
     _require_time(options)
-    names = [name for name in POLICIES if name in given(options.policies)]
+    asked = given(options.policies)
+    names = list(dict.fromkeys(name for name in (*POLICIES, *asked) if name in asked))
     loads = sorted(given(options.loads))
     cells = [
-        _cell(number, POLICIES[name], load, options, placement)
+        _cell(number, policy_of(name), load, options, placement)
         for number, (load, name) in enumerate(product(loads, names))
     ]
     runnable = [cell for cell in cells if cell.missing is None]

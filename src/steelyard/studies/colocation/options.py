@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
+import shlex
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, Field
+from pydantic.functional_validators import AfterValidator
 
+from steelyard.design.study_file import unknown_name
 from steelyard.errors import UsageError
 from steelyard.run.guest.virtual_time import instruction_ns
 from steelyard.studies.option_types import Flag, StudyOptions
@@ -14,7 +17,7 @@ from steelyard.studies.option_types import Flag, StudyOptions
 if TYPE_CHECKING:
     from steelyard.model import Plan
 
-PolicyName = Literal[
+EVERY_POLICY: Final = (
     "none",
     "default",
     "nice",
@@ -26,12 +29,46 @@ PolicyName = Literal[
     "be-no-exit",
     "be-no-local",
     "fifo",
-]
+)
+"""Policies that have a name; `FOREIGN` and a command is one too."""
+
+FOREIGN: Final = "scx:"
+"""Begin of a policy that is any sched_ext scheduler, named by the command that starts it."""
+
+
+def scheduler_words(name: str) -> list[str]:
+    """Give the command of a scheduler that a policy names.
+
+    Raises
+    ------
+    ValueError
+        If it is no command.
+
+    Examples
+    --------
+    >>> scheduler_words("scx:scx_lavd --performance"), scheduler_words("idle")
+    (['scx_lavd', '--performance'], [])
+    """
+    if not name.startswith(FOREIGN):
+        return []
+    words = shlex.split(name.removeprefix(FOREIGN))
+    if not words:
+        message = "allowed: a command, e.g. `scx:scx_lavd --performance`"
+        raise ValueError(message)
+    return words
+
+
+def _known_policy(name: str) -> str:
+    if name not in EVERY_POLICY and not scheduler_words(name):
+        raise unknown_name([*EVERY_POLICY, f"{FOREIGN}COMMAND"])
+    return name
+
+
+PolicyName = Annotated[str, AfterValidator(_known_policy)]
 ServiceKind = Literal["pool", "web"]
 JobKind = Literal["resize", "spin"]
 ArrivalKind = Literal["poisson", "uniform"]
 
-EVERY_POLICY: Final = get_args(PolicyName)
 BASELINE: Final = "none"
 """Policy without best-effort jobs: what every other one is compared with."""
 
@@ -82,7 +119,8 @@ class ColocationOptions(StudyOptions):
         min_length=1,
         description=(
             "Policies, separated by commas: none, default, nice, weights, idle, cpu-idle, be, be-no-entry, "
-            "be-no-exit, be-no-local, fifo. Those that do not work here are recorded with the reason."
+            "be-no-exit, be-no-local, fifo; scx:COMMAND is any sched_ext scheduler. Those that do not work "
+            "here are recorded with the reason."
         ),
     )
     loads: Annotated[

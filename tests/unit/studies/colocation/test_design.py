@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,7 +21,7 @@ from steelyard.studies.colocation.options import (
     settle,
 )
 from steelyard.studies.colocation.placement import Placement, conducting
-from steelyard.studies.colocation.policies import POLICIES, Place, absence
+from steelyard.studies.colocation.policies import POLICIES, Place, absence, policy_of, settings_of
 from steelyard.studies.colocation.scheduling import Scheduling
 from steelyard.studies.colocation.trial import FORMAT
 from steelyard.studies.colocation.trial_plan import Site, rate_per_s, seed_of, trial_document
@@ -37,7 +38,7 @@ ROOMY = Place((0, 1, 2, 3), (4,), is_whole=False)
 
 def offering(folder: Path | None, *, loadable: Availability = WORKS) -> Scheduling:
     groups = CpuController(folder, 2, frozenset({"cpu.idle"}), "no groups here", "be root")
-    return Scheduling(groups, WORKS, WORKS, loadable, {"steelyard-scheduler": "/bin/scheduler"})
+    return Scheduling(groups, WORKS, WORKS, loadable, WORKS, {"steelyard-scheduler": "/bin/scheduler"})
 
 
 def designed(tmp_path: Path, place: Place = ROOMY, **options: Any) -> Plan:
@@ -99,6 +100,18 @@ def test_a_real_time_service_never_holds_every_cpu_at_high_load(tmp_path: Path) 
     made = designed(tmp_path, policies=("fifo",), loads=(95,))
     assert made.cells[0].execution is not None
     assert made.cells[0].execution.command == ("sh", "{files}/bounded.sh")
+
+
+def test_any_scheduler_is_a_policy_if_its_program_is_there(tmp_path: Path) -> None:
+    program = tmp_path / "scx_mine"
+    program.touch(0o755)
+    asked = f"scx:{program} --slice-us 500"
+    made = designed(tmp_path, policies=("idle", asked, "scx:scx_absent"), loads=(85,), repetitions=1)
+    assert [cell.levels["policy"] for cell in made.cells[:3]] == ["idle", asked, "scx:scx_absent"]
+    assert made.cells[2].missing == "`scx_absent` is not installed (repair: install it, or give its path)"
+    policy = policy_of(asked)
+    assert settings_of(policy, {})["scheduler"] == [str(program), "--slice-us", "500"]
+    assert absence(policy, 85, ROOMY, replace(offering(tmp_path), sched_ext=Availability.no("old"))) == "old"
 
 
 def test_policies_without_groups_are_there_where_groups_are_not() -> None:

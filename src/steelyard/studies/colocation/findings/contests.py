@@ -1,4 +1,4 @@
-"""The best-effort class against every other policy, and against itself less one of its checks."""
+"""Loaded schedulers against every other policy, and the best-effort class without one of its checks."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from steelyard.studies.colocation.findings.effects import (
 )
 from steelyard.studies.colocation.findings.isolation import ONE_TRIAL, UNKNOWN
 from steelyard.studies.colocation.findings.verdicts import contest_overall, contest_verdict, price_verdict
+from steelyard.studies.colocation.options import FOREIGN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,16 +41,15 @@ def contest_findings(cells: Sequence[CellTrials], *, tolerance: float, seed: int
     """
     for load in dict.fromkeys(cell.load for cell in cells):
         named = {cell.policy: cell for cell in cells if cell.load == load and cell.is_loaded}
-        own = named.get(CLASS)
-        if own is None:
-            continue
-        for policy, cell in named.items():
-            if policy == CLASS:
-                continue
-            contender, rival = (cell, own) if policy.startswith(WITHOUT) else (own, cell)
-            made = _contest(contender, rival, tolerance, seed)
-            if made is not None:
-                yield made
+        loaded = [name for name in named if name == CLASS or name.startswith(FOREIGN)]
+        for place, own in enumerate(loaded):
+            for policy in named:
+                if policy in loaded[: place + 1]:
+                    continue
+                contender, rival = (policy, own) if policy.startswith(WITHOUT) else (own, policy)
+                made = _contest(named[contender], named[rival], tolerance, seed)
+                if made is not None:
+                    yield made
 
 
 def _contest(contender: CellTrials, rival: CellTrials, tolerance: float, seed: int) -> Finding | None:

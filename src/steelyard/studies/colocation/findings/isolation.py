@@ -53,9 +53,6 @@ SLOW_BASELINE: Final = (
 MS_PER_S: Final = 1000.0
 BEFORE: Final = "before"
 """What the latency beside the jobs is compared with on the host: the service alone, as a sentence says it."""
-NO_RIVAL: Final = (
-    "no other policy with jobs at this load, and in a virtual machine only those can be compared"
-)
 UNKNOWN: Final = Estimate(None, "ratio", "too few values")
 ONE_TRIAL: Final = "one trial: the interval says nothing about other trials"
 
@@ -128,10 +125,9 @@ def cells_of(trials: Sequence[Observed]) -> tuple[CellTrials, ...]:
 
 def _beside_best(cell: CellTrials, cells: Sequence[CellTrials]) -> CellTrials:
     """Give a cell of a virtual machine the one that others at its load are compared with."""
-    rivals = [each for each in cells if each.load == cell.load and each.is_in_guest]
-    if not cell.is_in_guest or len(rivals) == 1:
+    if not cell.is_in_guest:
         return cell
-    best = min(rivals, key=_mean_beside)
+    best = min((each for each in cells if each.load == cell.load and each.is_in_guest), key=_mean_beside)
     return replace(cell, is_best=True) if best is cell else replace(cell, best=best)
 
 
@@ -271,8 +267,6 @@ def _judged(
         return steadiness(ratio.low, ratio.high, tolerance), {}, warnings
     if cell.is_best:
         return Isolation.BEST.value, {}, ()
-    if cell.is_in_guest and cell.best is None:
-        return Isolation.INCONCLUSIVE.value, {}, (*warnings, NO_RIVAL)
     verdicts = {name: _judged_by(each, tolerance, lost) for name, each in found.items() if each}
     words = {of: _listed([name for name in verdicts if verdicts[name] is of]) for of in verdicts.values()}
     return overall(verdicts.values()).value, words, warnings

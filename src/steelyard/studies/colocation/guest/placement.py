@@ -66,7 +66,7 @@ def guest_scheduling() -> Scheduling:
     is_built = scheduler_program() is not None
     missing = Availability.no(f"`{SCHEDULER}` is not built", PROGRAM_REPAIR)
     groups = CpuController(Path(GUEST_GROUPS), GROUPS_VERSION, frozenset({"cpu.weight", "cpu.idle"}))
-    return Scheduling(groups, works, works, works if is_built else missing, IN_GUEST)
+    return Scheduling(groups, works, works, works if is_built else missing, works, IN_GUEST)
 
 
 def guest_programs() -> dict[str, Path]:

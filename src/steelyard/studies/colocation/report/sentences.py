@@ -33,8 +33,8 @@ PHRASING: Final = Phrasing(
             "drifted": f"the service drifts without any jobs: {_FROM_TO}",
             "not settled": f"{_FROM_TO}; but the service was slower still before the jobs: it had not "
             "settled, so there is no verdict on the policy",
-            "the best": "mean latency {estimates.beside} beside the jobs: the lowest here, which the other "
-            "policies are compared with",
+            "the best": "mean latency {estimates.beside} beside the jobs: the lowest here, with which other "
+            "policies are compared",
             "growing queue": "the requests need more than the CPUs can do: the queue grows {facts.growth}; "
             "latency rises by {facts.rise_before_ms:significant} ms each second before the jobs start and by "
             "{facts.rise_beside_ms:significant} ms beside them",

@@ -87,8 +87,18 @@ pub(super) struct Charge {
     pub(super) counter: Arc<Counter>,
     /// Why the run is being ended.
     pub(super) cause: Option<Cause>,
+    /// CPU time of the tree when it was ended for it [ns]: what comes after is the kernel's work on its end.
+    pub(super) most_cpu_ns: Option<u64>,
     /// How often it was struck.
     pub(super) blows: u32,
+}
+
+/// How a run was ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Enforced {
+    pub(super) cause: Cause,
+    /// [`Charge::most_cpu_ns`].
+    pub(super) most_cpu_ns: Option<u64>,
 }
 
 /// The thread, and what it shares with the keeper.
@@ -136,11 +146,12 @@ impl Enforcer {
         first.map_or(Ok(()), |after| self.shared.timer.arm(after))
     }
 
-    /// Gives a run back, whose first process has ended. Answers why it was being ended, if it was.
-    pub(super) fn give_back(&self) -> Result<Option<Cause>, LaunchError> {
+    /// Gives a run back, whose first process has ended. Answers how it was being ended, if it was.
+    pub(super) fn give_back(&self) -> Result<Option<Enforced>, LaunchError> {
         let charge = self.shared.charge().take();
         self.shared.timer.disarm()?;
-        Ok(charge.and_then(|charge| charge.cause))
+        let of = |charge: Charge| Some(Enforced { cause: charge.cause?, most_cpu_ns: charge.most_cpu_ns });
+        Ok(charge.and_then(of))
     }
 }
 
@@ -242,7 +253,13 @@ impl Charge {
             self.cause.get_or_insert(Cause::KernelMemory);
         }
         if self.cause.is_some() {
-            return Some(self.strike());
+            let next = self.strike();
+            if self.cause == Some(Cause::CpuTime) {
+                // None of its processes executes a further instruction of its own.
+                visit(&self.cpus);
+                self.most_cpu_ns = start_ns.and_then(|start_ns| self.group_cpu_ns(start_ns));
+            }
+            return Some(next);
         }
         [wall, cpu, memory].into_iter().flatten().min()
     }
@@ -272,17 +289,10 @@ impl Charge {
 
     /// CPU time that the tree may use at least until its record says that the limit is reached [ns]; 0 if it is.
     fn cpu_rest_ns(&self, start_ns: u64, is_alone: bool, limit_ns: u64) -> u64 {
-        // What the launch may have used is taken off.
-        let call_ns = self.page.call_ns(Some(start_ns)).unwrap_or(0).min(MOST_WORK_OF_A_LAUNCH_NS);
-        let set_up = self.page.usage();
-        let launch_ns = set_up.cpu_at_call_ns.saturating_sub(set_up.cpu_at_gate_ns) + call_ns;
         let end_ns = limit_ns + CPU_GRAIN_NS;
-        let by_group_ns = || {
-            let total_ns = self.grip.usage_ns()?;
-            Some(total_ns.saturating_sub(self.usage_before_ns + launch_ns))
-        };
+        let call_ns = self.call_ns(start_ns);
         let by_counter_ns = || self.counter.read().map(|counted_ns| counted_ns.saturating_sub(call_ns));
-        let Some(used_ns) = by_group_ns() else {
+        let Some(used_ns) = self.group_cpu_ns(start_ns) else {
             let used_ns = by_counter_ns().or_else(|| self.process_clock_ns()).unwrap_or(0);
             return end_ns.saturating_sub(used_ns);
         };
@@ -292,7 +302,7 @@ impl Charge {
             return limit_ns - used_ns - uncharged_ns;
         }
         visit(&self.cpus);
-        let used_ns = by_group_ns().unwrap_or(used_ns);
+        let used_ns = self.group_cpu_ns(start_ns).unwrap_or(used_ns);
         let rest_ns = end_ns.saturating_sub(used_ns);
         let most_ns = (end_ns + MOST_APART_NS + limit_ns / MOST_APART_RATIO).saturating_sub(used_ns);
         if rest_ns > 0 || most_ns == 0 || !is_alone {
@@ -300,6 +310,17 @@ impl Charge {
         }
         // To read the counter takes a lock that a dying process may hold, so that is done last.
         by_counter_ns().map_or(0, |counted_ns| end_ns.saturating_sub(counted_ns).min(most_ns))
+    }
+
+    /// CPU time of the tree by its group, without what the launch may have used [ns].
+    fn group_cpu_ns(&self, start_ns: u64) -> Option<u64> {
+        let set_up = self.page.usage();
+        let launch_ns = set_up.cpu_at_call_ns.saturating_sub(set_up.cpu_at_gate_ns) + self.call_ns(start_ns);
+        Some(self.grip.usage_ns()?.saturating_sub(self.usage_before_ns + launch_ns))
+    }
+
+    fn call_ns(&self, start_ns: u64) -> u64 {
+        self.page.call_ns(Some(start_ns)).unwrap_or(0).min(MOST_WORK_OF_A_LAUNCH_NS)
     }
 
     /// CPU time of the first process alone, where nothing counts the tree.

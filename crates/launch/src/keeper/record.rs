@@ -147,7 +147,8 @@ fn end_of(armed: &Armed, evidence: &Evidence, outcome: &RunOutcome) -> End {
 fn quantities(armed: &Armed, counters: &Counters, evidence: &Evidence) -> BTreeMap<Metric, Quantity> {
     let mut all = BTreeMap::new();
     add_times(&mut all, armed, evidence);
-    add_cpu(&mut all, counters, evidence, armed.cause);
+    let most_ns = armed.enforced.and_then(|enforced| enforced.most_cpu_ns);
+    add_cpu(&mut all, counters, evidence, most_ns);
     add_memory(&mut all, evidence);
     add_scheduling(&mut all, counters, evidence);
     let total = armed.streams.total_bytes();

@@ -55,7 +55,7 @@ impl Watch<'_> {
         self.enclosure.page().open_gate();
         let served = self.serve_until_exit(armed);
         armed.enforced = self.enforcer.give_back()?;
-        armed.cause = armed.cause.or(armed.enforced);
+        armed.cause = armed.cause.or(armed.enforced.map(|enforced| enforced.cause));
         served
     }
 
@@ -74,6 +74,7 @@ impl Watch<'_> {
             kernel_memory_limit: self.enforcer.kernel_memory_limit(),
             counter: Arc::clone(&attached.counters.task_clock),
             cause: None,
+            most_cpu_ns: None,
             blows: 0,
         })
     }

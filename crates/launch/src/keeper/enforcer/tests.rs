@@ -24,6 +24,7 @@ fn charge(child: &Child, limits: Limits) -> Charge {
         kernel_memory_limit: None,
         counter: Arc::new(Counter::open(Event::TASK_CLOCK, pid)),
         cause: None,
+        most_cpu_ns: None,
         blows: 0,
     }
 }
@@ -41,7 +42,8 @@ fn a_run_ends_at_its_limit_and_not_before() {
     enforcer.take(charge(&child, wall_time(LIMIT_NS))).unwrap();
     child.wait().unwrap();
     assert!(monotonic_ns() - begin_ns >= LIMIT_NS);
-    assert_eq!(enforcer.give_back().unwrap(), Some(Cause::WallTime));
+    let by_wall_time = Enforced { cause: Cause::WallTime, most_cpu_ns: None };
+    assert_eq!(enforcer.give_back().unwrap(), Some(by_wall_time));
 }
 
 #[test]

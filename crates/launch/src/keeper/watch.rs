@@ -14,6 +14,7 @@ use super::batch::Batch;
 use super::enclosure::Enclosure;
 use super::enforcer::{Charge, Enforcer};
 use super::signals::Signals;
+use super::stamps::Beginning;
 use super::verdict::Cause;
 use crate::clock::monotonic_ns;
 use crate::control::Control;
@@ -67,6 +68,7 @@ impl Watch<'_> {
             gate_ns: monotonic_ns(),
             pidfd: attached.pidfd.try_clone().during("copy the run's process descriptor")?,
             start: attached.stamper.start_of(),
+            beginning: Beginning::default(),
             page: Arc::clone(self.enclosure.page()),
             grip: self.enclosure.grip_on(leaf),
             usage_before_ns: attached.before.usage_ns().unwrap_or(0),

@@ -208,7 +208,8 @@ impl Shared {
 
 impl Charge {
     fn first_look(&self) -> Option<Duration> {
-        let wall = self.limits.wall_time_ns.map(Duration::from_nanos);
+        // The stamp of the start is read before it is needed: then somebody else may be reading.
+        let wall = self.limits.wall_time_ns.map(|limit_ns| Duration::from_nanos(limit_ns / 2));
         let cpu = self.limits.cpu_time_ns.map(|limit_ns| next_look(limit_ns, self.cpus.len()));
         [wall, cpu, self.watch_memory()].into_iter().flatten().min()
     }

@@ -70,6 +70,23 @@ fn the_kernels_memory_is_looked_at_more_often_as_it_grows() {
     assert!(kernel_memory_limit().is_some_and(|limit| limit > 1 << 24));
 }
 
+#[test]
+fn a_limit_of_wall_time_waits_for_nobody_who_reads_the_stamps() {
+    const LIMIT_NS: u64 = 200_000_000;
+    let mut child = Command::new("sh").args(["-c", "sleep 0.02; exec sleep 60"]).spawn().unwrap();
+    let ring = Arc::new(ExecRing::open(child.id().cast_signed()).unwrap());
+    let charge = Charge { start: StartOf::Perf(Arc::clone(&ring)), ..charge(&child, wall_time(LIMIT_NS)) };
+    let enforcer = Enforcer::start(None).unwrap();
+    enforcer.take(charge).unwrap();
+    std::thread::sleep(Duration::from_nanos(LIMIT_NS * 3 / 4));
+    let reading = ring.hold();
+    child.wait().unwrap();
+    let end_ns = monotonic_ns();
+    drop(reading);
+    let took_ns = end_ns - ring.drain().start_ns.unwrap();
+    assert!((LIMIT_NS..LIMIT_NS + MOST_PATIENCE_NS).contains(&took_ns), "{took_ns}");
+}
+
 /// The keeper may have lost its CPU in the middle of reading, to the very tree that is to be ended.
 #[test]
 fn a_limit_of_cpu_time_waits_for_nobody_who_reads_the_stamps() {

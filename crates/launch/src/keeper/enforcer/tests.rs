@@ -84,7 +84,7 @@ fn a_limit_of_wall_time_waits_for_nobody_who_reads_the_stamps() {
     let end_ns = monotonic_ns();
     drop(reading);
     let took_ns = end_ns - ring.drain().start_ns.unwrap();
-    assert!((LIMIT_NS..LIMIT_NS + MOST_PATIENCE_NS).contains(&took_ns), "{took_ns}");
+    assert!((LIMIT_NS..2 * LIMIT_NS).contains(&took_ns), "{took_ns}");
 }
 
 /// The keeper may have lost its CPU in the middle of reading, to the very tree that is to be ended.

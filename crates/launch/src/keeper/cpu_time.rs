@@ -6,7 +6,6 @@ use steelyard_model::{Metric, Quantity, Source};
 
 use super::armed::Counters;
 use super::evidence::{Evidence, count, time_ns};
-use super::verdict::Cause;
 use crate::shared_page::SetUpUsage;
 
 /// Longest time at the beginning or end of a program that is taken for the kernel's work [ns]; one that
@@ -20,7 +19,7 @@ pub(super) fn add_cpu(
     all: &mut BTreeMap<Metric, Quantity>,
     counters: &Counters,
     evidence: &Evidence,
-    cause: Option<Cause>,
+    most_of_enforced_ns: Option<u64>,
 ) {
     let (usage, set_up, readings) = (&evidence.usage, &evidence.set_up, &evidence.readings);
     let (user_ns, system_ns) = (time_ns(usage.ru_utime), time_ns(usage.ru_stime));
@@ -39,9 +38,9 @@ pub(super) fn add_cpu(
     let launch_ns = launch_cpu_ns(set_up, evidence.call_ns);
     let grouped = without(readings.usage_ns.clone(), launch_ns, interval.burial_ns.unwrap_or(0));
     let is_alone = interval.has_others == Some(false);
-    let best = match cause {
+    let best = match most_of_enforced_ns {
         // The meter that ended the run is the one that tells of it.
-        Some(Cause::CpuTime) if grouped.value.is_some() => &grouped,
+        Some(_) if grouped.value.is_some() => &grouped,
         _ if is_alone => closest_above(&counted, &grouped).unwrap_or(&rusage_since_exec),
         _ => of_tree(&counted, &grouped, &rusage_since_exec),
     };
@@ -50,6 +49,7 @@ pub(super) fn add_cpu(
     // its first process is the kernel's work on its end.
     let threads = if is_alone { 1 } else { evidence.cpus as u64 };
     let most_ns = wall_ns.map_or(u64::MAX, |wall_ns| wall_ns.saturating_mul(threads));
+    let most_ns = most_ns.min(most_of_enforced_ns.unwrap_or(u64::MAX));
     all.insert(
         Metric::CpuNs,
         Quantity { value: best.value.map(|cpu_ns| cpu_ns.min(most_ns)), ..best.clone() },

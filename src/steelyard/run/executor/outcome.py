@@ -36,7 +36,7 @@ def failed_outcome(run_id: str, iteration: int, message: str) -> RunOutcome:
 def explained(outcome: RunOutcome) -> RunOutcome:
     r"""Give a failed outcome whose message ends with what the program wrote to standard error last.
 
-    That is its last line; of a line ``hint: ...`` the line before it, with the hint in brackets.
+    That is its last line; of lines ``hint: ...`` the line before them, with the first hint in brackets.
 
     Examples
     --------
@@ -53,9 +53,12 @@ def explained(outcome: RunOutcome) -> RunOutcome:
 
 
 def _last_words(lines: list[str]) -> str:
-    """Give the last line; a hint alone says how to repair nothing in particular."""
-    *_, cause, last = ["", *lines]
-    return f"{cause} ({last})" if cause and last.startswith("hint:") else last
+    """Give the last line; hints alone say how to repair nothing in particular."""
+    causes = [place for place, line in enumerate(lines) if not line.startswith("hint:")]
+    if not causes:
+        return lines[-1]
+    cause, *hints = lines[causes[-1] :]
+    return f"{cause} ({hints[0]})" if hints else cause
 
 
 def check_output(outcome: RunOutcome, expected: str | None) -> RunOutcome:

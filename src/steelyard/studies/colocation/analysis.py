@@ -58,8 +58,14 @@ def _why(failed: Sequence[RecordedTrial]) -> str:
     if not failed:
         return ""
     first = failed[0]
-    said = "; ".join(dict.fromkeys(text for text in (first.message, first.problem) if text))
+    said = _said(first)
     return f": {first.policy} at {first.load_percent} % {first.status}{f' ({said})' if said else ''}"
+
+
+def _said(failed: RecordedTrial) -> str:
+    """Say once what a trial says of its end, which its program may have said in the same words."""
+    message, problem = failed.message, failed.problem
+    return message if problem in message else "; ".join(filter(None, (problem, message)))
 
 
 def _claims(
@@ -143,7 +149,6 @@ def _availability(plan: Plan) -> Iterator[Finding]:
 
 def _ended(failed: Sequence[RecordedTrial]) -> Iterator[Finding]:
     for each in failed:
-        said = "; ".join(dict.fromkeys(text for text in (each.message, each.problem) if text))
         yield finding(
             "ended_early",
             {
@@ -152,6 +157,6 @@ def _ended(failed: Sequence[RecordedTrial]) -> Iterator[Finding]:
                 "repetition": str(each.block + 1) + (" (twin)" if each.is_twin else ""),
             },
             each.status,
-            facts={"reason": said, "trial": each.place},
+            facts={"reason": _said(each), "trial": each.place},
             evidence=Evidence(RUNS, {"run_id": each.run_id}, ("status",), "status"),
         )

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _SUCCESS = 0
 _START_FIELD = 19
 """Of `/proc/PID/stat` behind the name: when the process was started, in ticks since boot (proc(5), 22)."""
+_READ_A_FILE = frozenset({"fit", "import"})
+_STANDARD_INPUT = "/dev/stdin"
 _OPTION = re.compile(r"--[a-z][a-z-]*")
 _NEGATIVE_AMOUNT = re.compile(r"-\d[\d.]*[A-Za-z%]+")
 
@@ -179,6 +181,8 @@ def _execute_verb(name: str, words: Sequence[str]) -> int:
     study = _named_study(words) if VERBS[name].takes_study else None
     app = study_app(name, study) if VERBS[name].takes_study else verb_app(name)
     words = _with_values(words, takes_command=VERBS[name].takes_command)
+    if name in _READ_A_FILE:
+        words = [_STANDARD_INPUT if word == "-" else word for word in words]
     if _Process.began_s is not None:
         _watch_signals(_interrupt)
     try:

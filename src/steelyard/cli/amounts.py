@@ -203,7 +203,7 @@ def parse_cpus(text: str, option: str) -> list[int]:
     return cpus
 
 
-def parse_share(text: str, option: str) -> float:
+def parse_share(text: str, option: str, allowed: str = "a number from 0 to 100, as in `2%`") -> float:
     """Give a share of a text in percent; a bare number is percent too.
 
     Raises
@@ -218,6 +218,6 @@ def parse_share(text: str, option: str) -> float:
     """
     match = _SHARE.fullmatch(text.strip())
     if match is None or float(match[1]) > WHOLE_PERCENT:
-        message = f"`{option} {text}`: not a percentage; allowed: a number from 0 to 100, such as `2%`"
+        message = f"`{option} {text}`: not a percentage; allowed: {allowed}"
         raise UsageError(message)
     return float(match[1]) / WHOLE_PERCENT

@@ -13,6 +13,7 @@ import numpy as np
 from steelyard import _native
 from steelyard.analyse.cost_curve.mixture_zone import mixture_zone
 from steelyard.analyse.cost_curve.pieces import Breakpoint, Piece, PieceKind, SegmentedModel
+from steelyard.analyse.intervals.bootstrap import require_level
 from steelyard.analyse.linear.model import LinearModel, linear_model
 from steelyard.errors import AnalysisError
 
@@ -118,6 +119,8 @@ def fit_segments(  # noqa: PLR0913 - keyword-only options
     AnalysisError
         If there are fewer than 4 points, or more than 20 million for a search, a value is not finite, or a
         given break leaves a piece without points.
+    UsageError
+        If the level is none.
 
     References
     ----------
@@ -131,6 +134,7 @@ def fit_segments(  # noqa: PLR0913 - keyword-only options
     >>> [(piece.kind.value, piece.low, piece.high) for piece in model.pieces]
     [('constant', 1.0, 80.0), ('line', 81.0, 200.0)]
     """
+    require_level(level)
     places, values = _pair(x, y)
     chosen = options if options is not None else default_options(places, values)
     if breaks is not None:

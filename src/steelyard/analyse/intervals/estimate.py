@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from steelyard.analyse.comparison.input_sample import InputSample, input_sample_of
 from steelyard.analyse.intervals.automatic import Choice, choose
-from steelyard.analyse.intervals.bootstrap import Resampling
+from steelyard.analyse.intervals.bootstrap import Resampling, require_level
 from steelyard.analyse.intervals.guarantee import unseen_share
 from steelyard.analyse.intervals.objections import objections
 from steelyard.analyse.intervals.procedure import (
@@ -97,7 +97,7 @@ class IntervalEstimate:
         subject = f"{self.contrast} of {self.statistic}" if self.contrast else self.statistic
         sizes = " and ".join(f"{size}" for size in self.n)
         sentence = (
-            f"{subject} {self.estimate:.6g}, {100 * self.level:g} % interval {self.low:.6g} to"
+            f"{subject} {self.estimate:.6g}, {100 * self.level:.12g} % interval {self.low:.6g} to"
             f" {self.high:.6g} ({self.method}, n = {sizes})"
         )
         if not self.guaranteed:
@@ -232,9 +232,7 @@ def _of_one_kind(
 
 def _question(statistic: object, level: float, contrast: str | None) -> Question:
     quantity = quantity_of(statistic)
-    if not 0 < level < 1:
-        message = f"`level` is {level!r}; allowed: between 0 and 1, both excluded"
-        raise UsageError(message, hint="95 % is `level=0.95`")
+    require_level(level)
     if quantity.kind is Kind.SHIFT and contrast is None:
         message = "a shift is asked of one sample; it lies between two"
         raise UsageError(message, hint="give the second sample as `other`")

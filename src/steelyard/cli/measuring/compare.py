@@ -28,7 +28,7 @@ from steelyard.studies.comparison.export import Form, export, to_json
 from steelyard.studies.comparison.parameter import parse_parameters
 from steelyard.studies.comparison.run.execution import Unwatched, compare_commands
 from steelyard.studies.comparison.run.live import LiveLine
-from steelyard.studies.comparison.terms import Metric, Output, Terms
+from steelyard.studies.comparison.terms import LEVELS, Metric, Output, Terms
 from steelyard.studies.comparison.text import render
 from steelyard.units import NS_PER_S
 
@@ -297,7 +297,7 @@ def _terms(
     output = Output(place.output) if place.output in list(Output) else Path(place.output)
     return Terms(
         metric=claim.metric,
-        margin=Margin(parse_share(claim.margin, "--margin"), parse_share(claim.level, "--level")),
+        margin=Margin(parse_share(claim.margin, "--margin"), parse_share(claim.level, "--level", LEVELS)),
         location=claim.location,
         warmup=extent.warmup,
         extent=Extent(extent.runs_min, extent.runs_max, budget_s, is_strict=extent.budget is not None),

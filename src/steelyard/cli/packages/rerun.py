@@ -18,7 +18,10 @@ from steelyard.errors import InterruptedByUser, UsageError
 from steelyard.model.plan import PLAN_NAME, read_plan
 from steelyard.record.clock import now_utc
 from steelyard.record.folder_lock import default_result, holds_plan
+from steelyard.record.provenance import read_provenance
 from steelyard.run.progress import choose_progress
+from steelyard.share.anonymous.names import is_anonymous
+from steelyard.share.anonymous.placeholders import filled
 from steelyard.share.package.check import opened_result
 from steelyard.share.rerun import newly_missing, said_of
 from steelyard.studies.repetition import COMPARISON, repeat, require_repeatable
@@ -104,6 +107,8 @@ def rerun(
     allowed = parse_share(margin, "--margin")
     with opened_result(package) as theirs:
         plan = read_plan(theirs / PLAN_NAME)
+        if is_anonymous(read_provenance(theirs)):
+            plan = filled(plan)
         require_repeatable(theirs, plan)
         result = default_result(plan.study, now_utc()[:10], RESULTS) if out is None else out
         if holds_plan(result):

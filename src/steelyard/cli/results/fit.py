@@ -40,7 +40,7 @@ def fit(  # noqa: PLR0913 - options of a verb
     Parameters
     ----------
     file
-        CSV with any delimiter, SkaMPI output, or Parquet.
+        CSV with any delimiter, SkaMPI output, or Parquet; `-` is standard input.
     x
         Column of the sizes: its name, or its number from 1 on where the file has no header.
     y

@@ -108,7 +108,8 @@ def import_results(  # noqa: PLR0913 - the options of a command line
         `packets`, `latency-bins`, `csv` or `recodex`;
         `docs/guides/import.md` says what becomes a run and an iteration in each.
     files
-        The files, each a block (for `steelyard history`: oldest first); for criterion also its folder.
+        The files, each a block (for `steelyard history`: oldest first); for criterion also its folder. `-` is
+        standard input.
     out
         Result folder to write; it must not contain another result.
     table

@@ -220,11 +220,11 @@ class Claim:
         if math.isfinite(high) and low > 0:
             together = f" of {self.family} comparisons together" if self.family > 1 else ""
             first = f"{low:.3g}" if is_far else write(low)
-            found.append(f"{100 * level:.4g} % interval{together} {first} to {write(high)}")
+            found.append(f"{100 * level:.12g} % interval{together} {first} to {write(high)}")
         elif 0 < low < math.inf:
-            found.append(f"{100 * level:.4g} % interval above {write(low)}")
+            found.append(f"{100 * level:.12g} % interval above {write(low)}")
         elif 0 < high < math.inf:
-            found.append(f"{100 * level:.4g} % interval below {write(high)}")
+            found.append(f"{100 * level:.12g} % interval below {write(high)}")
         found.append(f"margin {percent(self.margin)}")
         if self.runs[0] == self.runs[1]:
             found.append(f"{self.runs[0]} run{'s' * (self.runs[0] != 1)} each")

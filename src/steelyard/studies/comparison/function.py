@@ -13,6 +13,7 @@ from steelyard.analyse.comparison.column import labels_of
 from steelyard.analyse.comparison.equivalence import Margin, ratio_test, verdict_of
 from steelyard.analyse.comparison.interim_schedule import Extent
 from steelyard.analyse.comparison.sequential import Design, Location, fixed_look
+from steelyard.analyse.intervals.bootstrap import require_level
 from steelyard.analyse.intervals.clustering import group_units
 from steelyard.analyse.intervals.dependence import depends_on_order
 from steelyard.analyse.intervals.run_length import means_of_one_kind, ratio_test_of_runs
@@ -120,6 +121,7 @@ def compare(  # noqa: PLR0913 - keyword only
         if value not in known:
             message = f"`{name}={value!r}`: allowed: {', '.join(f'`{each}`' for each in known)}"
             raise UsageError(message)
+    require_level(level, least=0.5)
     limits = Margin(margin, level)
     Terms(margin=limits).check()
     sides = [_command(a), _command(b)]

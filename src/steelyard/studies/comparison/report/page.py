@@ -66,7 +66,7 @@ def _about(findings: FindingSet, terms: Terms, provenance: Provenance | None) ->
     if compared:
         claim = claim_of_finding(compared[0])
         yield "margin", percent(claim.margin)
-        yield "level", f"{100 * claim.level:g} %"
+        yield "level", f"{100 * claim.level:.12g} %"
         end = str(compared[0].facts.get("end"))
         yield "end", ENDS.get(end, end)
     yield "isolation", terms.isolation

@@ -7,10 +7,10 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use steelyard_model::Source;
 
 use super::claim::Claim;
-use super::file::{KeptFile, blkio_bytes, number, read_text, write_text};
+use super::file::{KeptFile, blkio_bytes, keyed, number, read_text, write_text};
 use super::hold::{Hold, KernelMemory, Usage, open_to_write};
 use super::kill::{kill_legacy, processes};
-use super::readings::Sample;
+use super::readings::{MEMORY_STEP_BYTES, Sample};
 use super::removal::remove_tree;
 use super::{CgroupError, Controller, GroupLimits, Hierarchy, Layout};
 
@@ -35,6 +35,17 @@ pub struct ResidentGroups {
     real_time_us: u32,
     /// What `memory.limit_in_bytes` is, with what the group holds without a run.
     memory_limit: Option<u64>,
+    /// Pages of files that were in memory before the run.
+    cached_bytes: u64,
+}
+
+/// Memory that files take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cache {
+    /// What goes as soon as somebody needs its room [bytes].
+    pub read_bytes: u64,
+    /// What has to be stored before, or is nowhere else [bytes].
+    pub written_bytes: u64,
 }
 
 /// Files touched for every run.
@@ -64,8 +75,14 @@ impl ResidentGroups {
             }
         }
         let process_limit = UNLIMITED_TASKS.to_owned();
-        let mut this =
-            Self { groups, files: Files::default(), process_limit, real_time_us: 0, memory_limit: None };
+        let mut this = Self {
+            groups,
+            files: Files::default(),
+            process_limit,
+            real_time_us: 0,
+            memory_limit: None,
+            cached_bytes: 0,
+        };
         this.files = this.open_files();
         (this, degraded)
     }
@@ -211,8 +228,18 @@ impl ResidentGroups {
         }
     }
 
-    /// Lets the peak begin anew.
-    pub fn reset_peak(&self) {
+    /// Pages of files.
+    #[must_use]
+    pub fn cache(&self) -> Option<Cache> {
+        let text = read_text(&self.group(Controller::Memory)?.join("memory.stat")).ok()?;
+        let of = |key| keyed(&text, key).unwrap_or(0);
+        let written_bytes = of("shmem") + of("dirty") + of("writeback");
+        Some(Cache { read_bytes: keyed(&text, "cache")?.saturating_sub(written_bytes), written_bytes })
+    }
+
+    /// Lets the peak begin anew, of a run before which `cached_bytes` of files were in memory.
+    pub fn reset_peak(&mut self, cached_bytes: u64) {
+        self.cached_bytes = cached_bytes;
         if let Some(peak) = &self.files.memory_peak {
             let _ = peak.write("0");
         }
@@ -243,8 +270,21 @@ impl ResidentGroups {
         }
     }
 
+    fn peak_of_group_bytes(&self) -> Option<u64> {
+        self.files.memory_peak.as_ref().and_then(KeptFile::number)
+    }
+
+    /// Whether the last run came so near to its limit that files had to make room.
+    #[must_use]
+    pub fn is_at_limit(&self) -> bool {
+        let peak_bytes = self.peak_of_group_bytes().unwrap_or(0);
+        self.memory_limit.is_some_and(|limit| peak_bytes + MEMORY_STEP_BYTES >= limit)
+    }
+
+    /// The peak; with what files held before, if they had to make room.
     pub(super) fn peak_bytes(&self) -> Option<(u64, Source)> {
-        self.files.memory_peak.as_ref().and_then(KeptFile::number).map(|value| (value, Source::Cgroup1))
+        let cached_bytes = if self.is_at_limit() { self.cached_bytes } else { 0 };
+        Some((self.peak_of_group_bytes()? + cached_bytes, Source::Cgroup1))
     }
 
     /// CPU time used so far, residents included [ns].

@@ -44,6 +44,8 @@ pub(super) struct Enclosure {
     /// What the runs of this batch are ended by.
     grip: Grip,
     idle: Option<Idle>,
+    /// Limit of memory of the last run.
+    last_limit_bytes: Option<u64>,
     worker: u32,
 }
 
@@ -57,6 +59,8 @@ struct Idle {
     pageable_bytes: u64,
     /// What the runs of this batch left that does not go, as files in memory.
     kept_bytes: u64,
+    /// Files that they have read: the next ones find them in memory, as programs mostly do.
+    cached_bytes: u64,
 }
 
 impl Enclosure {
@@ -71,7 +75,16 @@ impl Enclosure {
         let page = Arc::new(SharedPage::new().during("map shared memory")?);
         let zygote = Zygote::start(&groups, &page)?;
         let residents = zygote.pids().collect();
-        Ok(Self { zygote, groups, page, residents, grip: Grip::default(), idle: None, worker })
+        Ok(Self {
+            zygote,
+            groups,
+            page,
+            residents,
+            grip: Grip::default(),
+            idle: None,
+            last_limit_bytes: None,
+            worker,
+        })
     }
 
     pub(super) const fn groups(&self) -> &Groups {
@@ -109,7 +122,7 @@ impl Enclosure {
     /// Makes groups and zygote ready for a batch. Answers what this host could not give.
     pub(super) fn prepare(&mut self, spec: &RunSpec) -> Result<Vec<String>, LaunchError> {
         let mut degraded = self.groups.degraded().to_vec();
-        self.empty_cache();
+        self.empty_cache(spec.limits.memory_bytes);
         self.await_burials(MOST_LEFT_BYTES);
         // What runs before this batch left for good is no part of its runs.
         self.idle = self.idle.filter(|idle| idle.kept_bytes == 0);
@@ -182,15 +195,17 @@ impl Enclosure {
     /// Frees what earlier runs left in the version 1 groups, limits the memory of the next one, and tells what is in
     /// use.
     pub(super) fn make_room(&mut self, limit_bytes: Option<u64>) -> Result<Option<IdleMemory>, LaunchError> {
-        self.empty_cache();
+        self.empty_cache(limit_bytes);
+        self.last_limit_bytes = limit_bytes;
         if let Some(limit_bytes) = limit_bytes {
             // What is left of a tree is missing from the room of the next, and its lack would end the zygote.
             self.await_burials(MOST_LEFT_BYTES.min(limit_bytes / 2));
         }
-        let Some(&mut Idle { all_bytes: resident_bytes, .. }) = self.see_idle() else { return Ok(None) };
+        let Some(&mut Idle { all_bytes, cached_bytes, .. }) = self.see_idle() else { return Ok(None) };
         let resident = self.groups.resident_mut();
-        resident.limit_memory(limit_bytes, resident_bytes)?;
-        resident.reset_peak();
+        resident.limit_memory(limit_bytes, all_bytes)?;
+        resident.reset_peak(cached_bytes);
+        let resident_bytes = all_bytes + cached_bytes;
         let left_bytes = resident.memory_bytes().map_or(0, |now| now.saturating_sub(resident_bytes));
         Ok(Some(IdleMemory { resident_bytes, left_bytes }))
     }
@@ -199,39 +214,55 @@ impl Enclosure {
     fn see_idle(&mut self) -> Option<&mut Idle> {
         let resident = self.groups.resident();
         let (all_bytes, pageable_bytes) = (resident.memory_bytes()?, resident.pageable_bytes()?);
-        let idle = self.idle.get_or_insert(Idle { all_bytes, pageable_bytes, kept_bytes: 0 });
+        let idle =
+            self.idle.get_or_insert(Idle { all_bytes, pageable_bytes, kept_bytes: 0, cached_bytes: 0 });
         idle.all_bytes = idle.all_bytes.min(all_bytes);
         idle.pageable_bytes = idle.pageable_bytes.min(pageable_bytes);
         Some(idle)
     }
 
-    /// Page cache of earlier runs would hide as much of the next one's peak, and is missing from its room.
-    fn empty_cache(&mut self) {
+    /// Looks after the files that earlier runs left in memory. What they have written is forced out: it would hide as
+    /// much of the next one's peak. What they have only read stays, unless it may have to make room: then nobody
+    /// knows when, and how much of the peak was the run's.
+    fn empty_cache(&mut self, limit_bytes: Option<u64>) {
         let resident = self.groups.resident();
+        let has_room =
+            limit_bytes.is_none() || (limit_bytes == self.last_limit_bytes && !resident.is_at_limit());
         let Some(idle) = &mut self.idle else { return };
         let left_bytes = || resident.pageable_bytes().unwrap_or(0).saturating_sub(idle.pageable_bytes);
-        if left_bytes() > idle.kept_bytes + MOST_LEFT_BYTES {
-            resident.empty_cache();
-            let left_bytes = left_bytes();
-            if left_bytes > MOST_LEFT_BYTES {
-                idle.kept_bytes = idle.kept_bytes.max(left_bytes);
-            }
+        idle.cached_bytes = 0;
+        let left_before_bytes = left_bytes();
+        if left_before_bytes <= idle.kept_bytes + MOST_LEFT_BYTES {
+            return;
+        }
+        if let Some(cache) = resident.cache()
+            && has_room
+            && cache.written_bytes <= idle.kept_bytes + MOST_LEFT_BYTES
+        {
+            idle.cached_bytes = cache.read_bytes.min(left_before_bytes);
+            return;
+        }
+        resident.empty_cache();
+        let left_bytes = left_bytes();
+        if left_bytes > MOST_LEFT_BYTES {
+            idle.kept_bytes = idle.kept_bytes.max(left_bytes);
         }
     }
 
     /// Waits until the kernel has taken back what belonged to the processes of earlier runs, all but this.
     fn await_burials(&mut self, most_left_bytes: u64) {
-        let Some(&mut Idle { all_bytes, kept_bytes, .. }) = self.see_idle() else { return };
+        let Some(&mut Idle { all_bytes, kept_bytes, cached_bytes, .. }) = self.see_idle() else { return };
         let begin = Instant::now();
         let (mut least_bytes, mut lessened) = (u64::MAX, begin);
         while let Some(now_bytes) = self.groups.resident().memory_bytes()
-            && now_bytes > all_bytes + kept_bytes + most_left_bytes
+            && now_bytes > all_bytes + kept_bytes + cached_bytes + most_left_bytes
         {
             if now_bytes < least_bytes {
                 (least_bytes, lessened) = (now_bytes, Instant::now());
             }
             if lessened.elapsed() > BURIAL_STANDSTILL || begin.elapsed() > BURIAL_PATIENCE {
-                self.idle = self.idle.map(|idle| Idle { kept_bytes: now_bytes - all_bytes, ..idle });
+                self.idle =
+                    self.idle.map(|idle| Idle { kept_bytes: now_bytes - all_bytes - cached_bytes, ..idle });
                 return;
             }
             std::thread::sleep(BURIAL_LOOK);

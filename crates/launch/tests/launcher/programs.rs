@@ -3,7 +3,7 @@
 use std::fs;
 use std::hint::black_box;
 use std::io::Write;
-use std::os::fd::FromRawFd;
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::process::exit;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -36,6 +36,7 @@ pub(crate) fn become_program_if_asked() {
         "signal" => raise(Signal::try_from(i32::try_from(number(3)).unwrap()).unwrap()).unwrap(),
         "allocate" => allocate(number(3)),
         "fill-file" => fill_file(&words[3], number(4)),
+        "map-file" => map_file(&words[3]),
         "fork" => fork_many(number(3)),
         "print" => print(number(3)),
         "print-forever" => print(u64::MAX),
@@ -105,6 +106,21 @@ fn fill_file(path: &str, bytes: u64) {
     let chunk = [7_u8; 4096];
     for _ in 0..bytes / 4096 {
         file.write_all(&chunk).unwrap();
+    }
+}
+
+/// Touches every page of a file as a program does with its own.
+fn map_file(path: &str) {
+    let file = fs::File::open(path).unwrap();
+    let length = usize::try_from(file.metadata().unwrap().len()).unwrap();
+    let (read, private, anywhere) = (libc::PROT_READ, libc::MAP_PRIVATE, std::ptr::null_mut());
+    // SAFETY: a new mapping of a file that nobody cuts.
+    let start = unsafe { libc::mmap(anywhere, length, read, private, file.as_raw_fd(), 0) };
+    assert_ne!(start, libc::MAP_FAILED);
+    // SAFETY: the mapping is that long.
+    let bytes = unsafe { std::slice::from_raw_parts(start.cast::<u8>(), length) };
+    for byte in bytes.iter().step_by(4096) {
+        black_box(*byte);
     }
 }
 

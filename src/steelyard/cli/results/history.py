@@ -142,8 +142,12 @@ def _require_several_results(series: list[ResultSeries]) -> None:
     if any(each.values.size > 1 for each in series):
         return
     labels = list(dict.fromkeys(label for each in series for label in each.labels))
+    if not labels:
+        message = "cannot follow this history: no value of it is finite and above 0"
+        hint = "changes are ratios of levels: give results whose values are above 0"
+        raise AnalysisError(message, hint=hint)
     if len(labels) < 2:  # noqa: PLR2004 - one result is no history
-        message = f"a history needs at least two results; given: `{labels[0] if labels else 'none'}`"
+        message = f"a history needs at least two results; given: `{labels[0]}`"
         hint = _FEWEST_FOLDERS_HINT
     else:
         message = (

@@ -277,7 +277,8 @@ class _Reader:
             self._hints["`--decimal ,` reads decimal commas"] = None
         elif number is None:
             self._hints[f"`--missing {shlex.quote(text[:40])}` leaves such values out"] = None
-        yield f"value is `{text[:40]}`; expected a number"
+        least = " from 0" if self._options.unit in DECIMAL_EXPONENTS else ""
+        yield f"value is `{text[:40]}`; expected a number{least}"
 
     def _of_column(self, number: int, heading: str) -> dict[str, str]:
         """Give the role that a column of a wide table plays, with its level."""

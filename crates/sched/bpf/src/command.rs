@@ -13,6 +13,7 @@ use serde_json::json;
 
 use crate::counters::to_prometheus;
 use crate::freezer::thaw_left;
+use crate::groups::refuse_quotas;
 use crate::options::{Command, Form, HELP, Options};
 use crate::probe::Probe;
 use crate::state::StateFolder;
@@ -62,6 +63,7 @@ fn start_behind(words: &[String], state: &StateFolder, out: &mut dyn Write) -> R
         return Err(SchedulerError::Failed { message, hint: "`steelyard-scheduler stop` ends it".into() });
     }
     Probe::read(Path::new("/"), None).require()?;
+    refuse_quotas(Path::new("/"))?;
     state.write(&json!({"pid": 0}))?;
     let log_path = state.log_path();
     let log = OpenOptions::new().create(true).append(true).open(&log_path);

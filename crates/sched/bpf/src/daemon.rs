@@ -13,6 +13,7 @@ use crate::capacity::Capacity;
 use crate::class::{Ended, LoadedClass};
 use crate::counters::{Counters, write_json};
 use crate::freezer::{Freezer, thaw_left};
+use crate::groups::refuse_quotas;
 use crate::options::{Options, StartOptions};
 use crate::probe::Probe;
 use crate::state::StateFolder;
@@ -22,6 +23,8 @@ use crate::{SchedulerError, kernel};
 /// How often the loader looks whether it is to end, or was thrown out.
 const LOOK: Duration = Duration::from_millis(50);
 const WRITE: Duration = Duration::from_secs(1);
+/// How often it looks for quotas that were set since.
+const LOOK_FOR_QUOTAS: Duration = Duration::from_secs(2);
 /// Attached for so long, a class counts as healthy again.
 const HEALTHY: Duration = Duration::from_secs(60);
 /// Waits before the class is attached again; after the last one it is given up.
@@ -82,6 +85,7 @@ pub(crate) fn keep(
     let probe = Probe::read(root, None);
     probe.require()?;
     probe.require_free()?;
+    refuse_quotas(root)?;
     end_on_signals();
     thaw_left(&options.state, false);
     let mut place = MaybeUninit::uninit();
@@ -111,7 +115,7 @@ impl Daemon<'_> {
             let ended = match self.keep_attached(is_first, out) {
                 Ok(None) => return Ok(()),
                 Ok(Some(ended)) => ended,
-                Err(error) if is_first => return Err(error),
+                Err(error) if is_first || matches!(error, SchedulerError::Quota { .. }) => return Err(error),
                 Err(error) => Ended { said: error.to_string(), is_restart: false },
             };
             is_first = false;
@@ -153,6 +157,7 @@ impl Daemon<'_> {
             log("the class is attached again");
         }
         let (mut written, mut capacity) = (Instant::now(), Capacity::default());
+        let mut looked = Instant::now();
         while !is_ending() {
             thread::sleep(LOOK);
             if let Some(ended) = self.class.ended() {
@@ -165,6 +170,10 @@ impl Daemon<'_> {
                         group.display()
                     ));
                 }
+            }
+            if looked.elapsed() >= LOOK_FOR_QUOTAS {
+                looked = Instant::now();
+                refuse_quotas(Path::new("/"))?;
             }
             if written.elapsed() >= WRITE {
                 self.write(true)?;

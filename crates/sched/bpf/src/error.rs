@@ -18,6 +18,14 @@ pub enum SchedulerError {
         /// What to do about it.
         hint: String,
     },
+    /// A control group has a quota, which the class does not keep.
+    #[error("{message}")]
+    Quota {
+        /// Which group.
+        message: String,
+        /// What to do about it.
+        hint: String,
+    },
     /// The scheduler stopped and could not be started again.
     #[error("{message}")]
     Failed {
@@ -54,7 +62,7 @@ impl SchedulerError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Usage { .. } => 2,
-            Self::Capability { .. } => 3,
+            Self::Capability { .. } | Self::Quota { .. } => 3,
             Self::Failed { .. } | Self::File { .. } => 4,
         }
     }
@@ -64,7 +72,9 @@ impl SchedulerError {
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Usage { .. } => Some("`steelyard-scheduler --help` lists the commands and their options"),
-            Self::Capability { hint, .. } | Self::Failed { hint, .. } => Some(hint),
+            Self::Capability { hint, .. } | Self::Quota { hint, .. } | Self::Failed { hint, .. } => {
+                Some(hint)
+            }
             Self::File { .. } => None,
         }
     }

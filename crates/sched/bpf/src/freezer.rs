@@ -13,6 +13,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::json;
 
 use crate::counters::write_json;
+use crate::groups::{below, cgroup2_mount, subgroups};
 
 /// `SCHED_IDLE`, user interface of the kernel.
 const POLICY_IDLE: &str = "5";
@@ -34,7 +35,7 @@ impl Freezer {
     /// when this process is killed.
     pub(crate) fn new(root: &Path, state: &Path) -> Self {
         let mounts = fs::read_to_string(root.join("proc/mounts")).unwrap_or_default();
-        let mount = cgroup2_mount(&mounts).map(|mount| root.join(mount.trim_start_matches('/')));
+        let mount = cgroup2_mount(&mounts).map(|mount| below(root, mount));
         let (root, state) = (root.to_owned(), state.to_owned());
         Self { root, mount, state, frozen: BTreeSet::new(), guard: None }
     }
@@ -150,22 +151,6 @@ pub(crate) fn thaw_left(state: &Path, when_closed: bool) -> usize {
 
 fn list_path(state: &Path) -> PathBuf {
     state.join("frozen.json")
-}
-
-fn subgroups(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-        .map(|entry| entry.path())
-        .collect()
-}
-
-fn cgroup2_mount(mounts: &str) -> Option<&str> {
-    mounts.lines().find_map(|line| {
-        let mut words = line.split(' ');
-        let (_device, place, kind) = (words.next()?, words.next()?, words.next()?);
-        (kind == "cgroup2").then_some(place)
-    })
 }
 
 fn policy_of(stat: &str) -> Option<&str> {

@@ -10,6 +10,7 @@ pub mod counters;
 mod daemon;
 mod error;
 mod freezer;
+mod groups;
 mod kernel;
 pub mod options;
 pub mod probe;

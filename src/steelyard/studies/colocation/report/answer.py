@@ -105,13 +105,18 @@ def cards(findings: FindingSet) -> tuple[CardGroup, ...]:
         groups.setdefault(each.subject["load"], []).append(_card(findings, each))
     return tuple(
         CardGroup(
-            f"Is the service protected at {load} % load?"
-            if load.isdecimal()
-            else "Is the service protected?",
+            f"Is the service protected{_at(load)}?",
             tuple(made),
         )
         for load, made in groups.items()
     )
+
+
+def _at(load: str) -> str:
+    """Say at which load, or in which experiment where only that is known."""
+    if load.isdecimal():
+        return f" at {load} % load"
+    return "" if load == NOT_STATED else f" in {load}"
 
 
 def _card(findings: FindingSet, finding: Finding) -> Card:

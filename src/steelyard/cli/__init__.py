@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, get_args
 
 import steelyard
 from steelyard.cli.streams import OutputError, name_output_in_errors, require_said, require_streams
@@ -181,8 +181,8 @@ def _execute_verb(name: str, words: Sequence[str]) -> int:
     study = _named_study(words) if VERBS[name].takes_study else None
     app = study_app(name, study) if VERBS[name].takes_study else verb_app(name)
     words = _with_values(words, takes_command=VERBS[name].takes_command)
-    if name in _READ_A_FILE:
-        words = [_STANDARD_INPUT if word == "-" else word for word in words]
+    if name in _READ_A_FILE and "-" in words:
+        words = _with_standard_input(app, words)
     if _Process.began_s is not None:
         _watch_signals(_interrupt)
     try:
@@ -220,6 +220,25 @@ def _with_values(words: Sequence[str], *, takes_command: bool) -> list[str]:
         else:
             joined.append(word)
     return joined
+
+
+def _with_standard_input(app: App, words: Sequence[str]) -> list[str]:
+    """Name the file that a hyphen stands for; as the value of an option that is no path it stays a hyphen."""
+    from pathlib import Path  # noqa: PLC0415 - start-up time
+
+    texts = {
+        name
+        for each in app.assemble_argument_collection()
+        if each.token_count()[0] and Path not in (each.hint, *get_args(each.hint))
+        for name in each.names
+    }
+    named: list[str] = []
+    for word in words:
+        if word == "-" and named and named[-1] in texts:
+            named[-1] += "=-"
+        else:
+            named.append(_STANDARD_INPUT if word == "-" else word)
+    return named
 
 
 def _named_study(words: Sequence[str]) -> Study | None:

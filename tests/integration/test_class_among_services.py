@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fixtures.guest_needs import class_in_guest
 from integration.guest_services import quota
-from steelyard.errors import CapabilityError
-from steelyard.run.programs import PACKAGE
-from steelyard.studies.colocation.guest.sched_ext import find_emulator, find_sched_ext_kernel
 from steelyard.studies.colocation.guest.task_init import LOG
 from steelyard.studies.colocation.guest.tasks import Guest, execute_tasks
 from steelyard.studies.colocation.guest.trials import SCHEDULER
@@ -25,14 +23,7 @@ CPUS = 2
 @pytest.fixture(scope="module")
 def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give the folder of what the task left."""
-    scheduler = PACKAGE / "_bin" / SCHEDULER
-    if not scheduler.exists():
-        pytest.skip(f"needs `{SCHEDULER}`: `make scheduler`")
-    try:
-        find_emulator()
-        find_sched_ext_kernel()
-    except CapabilityError as error:
-        pytest.skip(f"{error.message}: `{error.hint}`")
+    scheduler = class_in_guest()
     out = tmp_path_factory.mktemp("services")
     execute_tasks([quota()], out, Guest({SCHEDULER: scheduler}, cpus=CPUS))
     return out / "quota"

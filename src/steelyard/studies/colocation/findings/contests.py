@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import TYPE_CHECKING, Final
 
 from steelyard.studies.analysis_parts import finding
@@ -10,10 +11,9 @@ from steelyard.studies.colocation.findings.effects import (
     JUDGED,
     MEAN,
     combined,
-    latencies,
     needs_limits,
-    of_values,
     ratio_of,
+    ratios_beside,
 )
 from steelyard.studies.colocation.findings.isolation import ONE_TRIAL, UNKNOWN
 from steelyard.studies.colocation.findings.verdicts import contest_overall, contest_verdict, price_verdict
@@ -54,7 +54,7 @@ def contest_findings(cells: Sequence[CellTrials], *, tolerance: float, seed: int
 
 def _contest(contender: CellTrials, rival: CellTrials, tolerance: float, seed: int) -> Finding | None:
     pairs = paired(contender, rival)
-    found = {name: _ratios(pairs, name, seed) for name in JUDGED}
+    found = {name: ratios_beside(pairs, name, repeat(seed)) for name in JUDGED}
     if not found[MEAN]:
         return None
     works = _work_ratios(pairs, seed)
@@ -80,16 +80,6 @@ def _contest(contender: CellTrials, rival: CellTrials, tolerance: float, seed: i
         ),
         warnings=(ONE_TRIAL,) if len(found[MEAN]) == 1 else (),
     )
-
-
-def _ratios(pairs: Pairs, statistic: str, seed: int) -> list[Ratio]:
-    has_limits = needs_limits(len(pairs))
-    found = []
-    for pair in pairs:
-        first, second = (latencies(trial, trial.phases.beside, statistic) for trial in pair)
-        of = of_values(pair[0], statistic)
-        found.append(ratio_of(first, second, of, seed, has_limits=has_limits))
-    return [each for each in found if each is not None]
 
 
 def _work_ratios(pairs: Pairs, seed: int) -> list[Ratio]:

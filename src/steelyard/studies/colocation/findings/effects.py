@@ -17,7 +17,7 @@ from steelyard.model import Estimate
 from steelyard.studies.analysis_parts import finite
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -186,6 +186,18 @@ def ratio_of(
         low, high = (found.estimate * (limit / found.estimate) ** TAIL_CAUTION for limit in (low, high))
         method = f"{method}, limits {TAIL_CAUTION} times as far on the logarithm"
     return Ratio(first, second, found.estimate, low, high, method, found.guaranteed, sizes)
+
+
+def ratios_beside(
+    pairs: Sequence[tuple[Observed, Observed]], statistic: str, seeds: Iterable[int]
+) -> list[Ratio]:
+    """Compare a statistic of the latencies beside the jobs, the second trial of each pair over the first."""
+    has_limits = needs_limits(len(pairs))
+    found = []
+    for pair, seed in zip(pairs, seeds, strict=False):
+        first, second = (latencies(trial, trial.phases.beside, statistic) for trial in pair)
+        found.append(ratio_of(first, second, of_values(pair[0], statistic), seed, has_limits=has_limits))
+    return [each for each in found if each is not None]
 
 
 def combined(ratios: Sequence[Ratio]) -> Estimate:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -22,7 +23,7 @@ from steelyard.studies.colocation.findings.effects import (
     latencies,
     mean_over_trials,
     needs_limits,
-    ratio_of,
+    ratios_beside,
     trial_ratio,
 )
 from steelyard.studies.colocation.findings.trend import trend_of
@@ -246,13 +247,7 @@ def _ratios(cell: CellTrials, statistic: str, seed: int) -> list[Ratio]:
         return [each for each in found if each is not None]
     by_block = {each.block: each for each in cell.best.trials}
     pairs = [(by_block[each.block], each) for each in cell.trials if each.block in by_block]
-    parts = [[latencies(each, each.phases.beside, statistic) for each in pair] for pair in pairs]
-    has_limits = needs_limits(len(pairs))
-    ratios = [
-        ratio_of(reference, own, statistic, seed + at, has_limits=has_limits)
-        for at, (reference, own) in enumerate(parts)
-    ]
-    return [each for each in ratios if each is not None]
+    return ratios_beside(pairs, statistic, itertools.count(seed))
 
 
 def _judged(

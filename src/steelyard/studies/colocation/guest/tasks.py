@@ -114,6 +114,13 @@ class Guest:
     timeout_s: float = 1800.0
     kernel: Path | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse CPUs that cannot be spread evenly over the sockets."""
+        if self.sockets < 1 or self.cpus % self.sockets:
+            message = f"{self.cpus} CPUs cannot be spread evenly over {self.sockets} sockets"
+            hint = "give a number of sockets that divides the CPUs"
+            raise UsageError(message, hint=hint, code="usage.guest-sockets")
+
 
 def execute_tasks(
     tasks: Sequence[GuestTask],
@@ -145,7 +152,6 @@ def execute_tasks(
         If the guest's kernel panics, or the guest does not end in time; what had ended is in `out`.
     """
     _check_names(tasks)
-    _processors(guest)
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="steelyard-guest-") as scratch:
         initramfs = Path(scratch) / "initramfs.cpio"
@@ -185,20 +191,13 @@ def guest_command(
             hint = "leave the guest deterministic, or use a machine with KVM"
             raise CapabilityError(message, hint=hint, code="capability.kvm")
         command += ["-accel", "kvm", "-cpu", "host"]
-    command += ["-smp", _processors(guest), "-m", str(guest.memory_mib)]
+    processors = f"{guest.cpus},sockets={guest.sockets},cores={guest.cpus // guest.sockets},threads=1"
+    command += ["-smp", processors, "-m", str(guest.memory_mib)]
     command += ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
     command += ["-serial", f"file:{console}", *PORT]
     command += ["-chardev", f"file,id=stream,path={stream}"]
     command += ["-kernel", str(guest.kernel or find_sched_ext_kernel()), "-initrd", str(initramfs)]
     return [*command, "-append", " ".join(PARAMETERS)], emulator.environment()
-
-
-def _processors(guest: Guest) -> str:
-    if guest.sockets < 1 or guest.cpus % guest.sockets:
-        message = f"{guest.cpus} CPUs cannot be spread evenly over {guest.sockets} sockets"
-        hint = "give a number of sockets that divides the CPUs"
-        raise UsageError(message, hint=hint, code="usage.guest-sockets")
-    return f"{guest.cpus},sockets={guest.sockets},cores={guest.cpus // guest.sockets},threads=1"
 
 
 def _check_names(tasks: Sequence[GuestTask]) -> None:

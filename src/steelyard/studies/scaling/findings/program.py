@@ -61,7 +61,7 @@ def cores_used(cell: CellTrials) -> NDArray[np.float64] | None:
 
 
 def ignores_workers(curve: Curve, recorded: Recorded) -> bool:
-    """Whether more workers certainly use no more cores, and do not certainly more."""
+    """Whether more workers certainly use no more cores, and are not certainly faster."""
     growth = _growth(curve, recorded)
     return growth is not None and _judge(curve, growth, recorded) == IGNORED
 

@@ -154,7 +154,10 @@ def _require_several_results(series: list[ResultSeries]) -> None:
             f"{len(labels)} results contain {len(series)} different cells, such as `{name_of(series[0])}` "
             f"and `{name_of(series[1])}`; each is in only one result, and a history needs several"
         )
-        hint = "give equal cells equal names; `steelyard import csv --workload NAME` names those of a table"
+        hint = (
+            "repeat a study with `steelyard rerun RESULT`; "
+            "`steelyard import csv --workload NAME` gives equal cells of tables equal names"
+        )
     raise AnalysisError(message, hint=hint, code="analysis.one-result")
 
 

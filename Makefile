@@ -58,7 +58,7 @@ verify-sync: ## check locks and queues under loom, Miri and ThreadSanitizer, wit
 	@scripts/verify-sync.sh
 
 .PHONY: bench-limits
-bench-limits: ## end 200 runs of each tree that forks beside a load of twice the CPUs; half an hour
+bench-limits: ## end 200 runs of each tree that forks, alone and beside a load of twice the CPUs; an hour
 	@cargo test --locked --quiet -p steelyard-launch --test hostile -- --ignored --test-threads=1
 
 .PHONY: bench-communication

@@ -90,8 +90,8 @@ class Study:
         run. It takes the plan, and gives seconds, or ``None``.
     run_inputs : str or None
         ``module:function``, for runs that read files of their own or need something around
-        them. It takes the plan, and gives a context manager that makes and removes what is needed and gives
-        what lays files into the folder of a batch.
+        them. It takes the plan, and gives a context manager that makes and removes what is needed and gives a
+        function that writes files into the folder of a batch.
     selection : str or None
         ``module:function``, for a study that decides while it is run which runs are still wanted. It
         takes the plan and the result folder, and gives a context manager of a `Selection`.
@@ -118,13 +118,13 @@ class Study:
     workloads : tuple of str
         Folders of workloads that its runs start without naming them in their commands.
     is_input_calibrated : bool
-        Whether its factor ``input`` is ``SIZE_OPERATIONS``, as many operations as take a wished time on the
-        machine: cells of two machines are the same if their sizes are, and what is compared is the time of an
-        operation.
+        Whether its factor ``input`` is ``SIZE_OPERATIONS``, as many operations as take a requested time on
+        the machine: cells of two machines are the same if their sizes are, and what is compared is the time
+        of an operation.
     has_programs_as_cells : bool
         Whether each cell is a program of the user's, so that two results are compared by how fast each is,
-        within the margin of the first, where nothing else is asked for. So it is for results that were
-        imported, and for those of a study without a mode.
+        within the margin of the first, where nothing else is asked for. The same applies to results that were
+        imported, and to those of a study without a mode.
 
     Examples
     --------
@@ -181,8 +181,8 @@ class Study:
     def request(self, options: BaseModel) -> str:
         """Write what was asked for as a JSON object; a plan keeps it as its option ``request``.
 
-        A stopped study is resumed by the same request only. What was found on the machine is no part of it,
-        nor is the place of the result.
+        A stopped study is resumed by the same request only. It contains neither what was found on the machine
+        nor the place of the result.
         """
         return written_request(self.settle(options))
 
@@ -203,11 +203,11 @@ class Study:
         return expected
 
     def inputs_of_runs(self, plan: Plan) -> AbstractContextManager[Callable[[Batch, Path], None]]:
-        """Make what the runs need around them, and give what lays files into the folder of a batch."""
-        from steelyard.run.executor.run_files import furnish_nothing  # noqa: PLC0415 - start-up time
+        """Make what the runs need around them, and give what writes files into the folder of a batch."""
+        from steelyard.run.executor.run_files import write_no_inputs  # noqa: PLC0415 - start-up time
 
         if self.run_inputs is None:
-            return nullcontext(furnish_nothing)
+            return nullcontext(write_no_inputs)
         made: AbstractContextManager[Callable[[Batch, Path], None]] = self._named(self.run_inputs)(plan)
         return made
 
@@ -249,7 +249,7 @@ class Study:
         return found
 
     def remove_abandoned(self) -> Sequence[Removal]:
-        """Remove what killed runs of this study left on the host; what living ones use stays."""
+        """Remove what killed runs of this study left on the host; what running ones use stays."""
         removed: Sequence[Removal] = () if self.cleanup is None else self._named(self.cleanup)()
         return removed
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -20,8 +24,6 @@ from steelyard.share.package.archive import Part
 from steelyard.study import STUDIES as INSTALLED
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import polars as pl
 
 PERSONAL: Final = re.compile(
@@ -62,6 +64,17 @@ def test_it_is_of_the_study_and_its_runs_are_complete(study: str, package: Path)
     assert plan.study == findings.study == study
     assert findings.plan_id == plan.id
     assert findings.findings
+
+
+@pytest.mark.slow
+def test_it_is_the_same_whatever_order_sets_have(study: str, package: Path, tmp_path: Path) -> None:
+    """The fault: panels of a figure in the order of a set: every third `verify` found another page."""
+    result = shutil.copytree(package / "result", tmp_path / "result")
+    for verb, seed in (("report", "0"), ("verify", "1"), ("verify", "2"), ("verify", "3")):
+        words = [Path(sys.executable).with_name("steelyard"), verb, result]
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        ended = subprocess.run(words, check=False, capture_output=True, text=True, env=environment)
+        assert ended.returncode == 0, (study, verb, seed, ended.stdout, ended.stderr)
 
 
 def test_the_folder_is_analysed_reported_and_verified_anew(

@@ -98,12 +98,17 @@ def test_bins_say_every_row_of_the_files(result: Path, findings: FindingSet) -> 
     assert len(lines) - 1 == len(rows)
 
 
-def test_a_tolerance_of_a_third_lets_idle_pass(result: Path) -> None:
+def test_a_tolerance_of_a_third_lets_the_mean_of_idle_pass_and_not_its_tail(result: Path) -> None:
     from steelyard.studies.analysis_options import AnalysisOptions  # noqa: PLC0415 - used here only
 
     try:
         found = analyse(result, AnalysisOptions(tolerance_percent=100 / 3))
-        assert _of(found, "isolation", "idle").verdict == "isolated"
+        idle = _of(found, "isolation", "idle")
+        assert (idle.verdict, idle.facts["beyond"], idle.facts["within"]) == (
+            "not isolated",
+            "p99",
+            "mean and p50",
+        )
         assert _of(found, "isolation", "weights").verdict == "not isolated"
     finally:
         (result / "analysis.json").unlink()

@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.guest_needs import guest_tools
-from steelyard.errors import CapabilityError
+from fixtures.guest_needs import class_in_guest, guest_tools
 from steelyard.run.best_effort.prometheus import exposition
 from steelyard.run.best_effort.service import BestEffortStatus
 from steelyard.run.guest.execution import GuestJob, execute_in_guest
 from steelyard.run.guest.initramfs import Entry
-from steelyard.run.programs import govern_program, scheduler_program
-from steelyard.studies.colocation.guest.sched_ext import find_emulator, find_sched_ext_kernel
+from steelyard.run.programs import govern_program
 from steelyard.studies.colocation.guest.tasks import Guest, GuestTask, execute_tasks
 
 SCRIPT = Path(__file__).parents[1] / "fixtures" / "governed_guest.sh"
@@ -76,14 +74,7 @@ steelyard-scheduler stop > /dev/null; fact stop $?
 def test_under_the_class_a_command_runs_only_where_nothing_else_wants_to(
     tmp_path: Path, patience_s: float
 ) -> None:
-    scheduler = scheduler_program()
-    if scheduler is None:
-        pytest.skip("needs `steelyard-scheduler`: `make scheduler`")
-    try:
-        find_emulator()
-        find_sched_ext_kernel()
-    except CapabilityError as error:
-        pytest.skip(f"{error.message}: `{error.hint}`")
+    scheduler = class_in_guest()
     guest = Guest(
         {"steelyard-scheduler": scheduler, "steelyard-govern": govern_program()}, timeout_s=patience_s
     )

@@ -10,10 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.guest_needs import class_in_guest
 from integration.guest_services import PARTS, PROGRAM, among, quota
-from steelyard.errors import CapabilityError
-from steelyard.run.programs import PACKAGE
-from steelyard.studies.colocation.guest.sched_ext import find_emulator, find_sched_ext_kernel
 from steelyard.studies.colocation.guest.task_init import LOG
 from steelyard.studies.colocation.guest.tasks import Guest, GuestTask, execute_tasks
 from steelyard.studies.colocation.guest.trials import SCHEDULER
@@ -54,14 +52,7 @@ class Facts:
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Facts]:
     """Give what the tasks noted that ran with the class, and without it."""
-    scheduler = PACKAGE / "_bin" / SCHEDULER
-    if not scheduler.exists():
-        pytest.skip(f"needs `{SCHEDULER}`: `make scheduler`")
-    try:
-        find_emulator()
-        find_sched_ext_kernel()
-    except CapabilityError as error:
-        pytest.skip(f"{error.message}: `{error.hint}`")
+    scheduler = class_in_guest()
     tools = {name: Path(path) for name in TOOLS if (path := shutil.which(name))}
     compiler = shutil.which("cc")
     if len(tools) < len(TOOLS) or compiler is None:

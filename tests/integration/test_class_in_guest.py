@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fixtures.guest_needs import class_in_guest
 from integration.guest_faults import FAULTS, HAND_OVER, caches, fault, park, thousand
 from integration.guest_policies import POLICIES, WORK_US, effect, trial
-from steelyard.errors import CapabilityError
 from steelyard.run.guest.virtual_time import clock_for_some
-from steelyard.run.programs import PACKAGE, load_program
-from steelyard.studies.colocation.guest.sched_ext import find_emulator, find_sched_ext_kernel
+from steelyard.run.programs import load_program
 from steelyard.studies.colocation.guest.task_init import LOG
 from steelyard.studies.colocation.guest.tasks import Guest, execute_tasks
 from steelyard.studies.colocation.guest.trials import LOAD, SCHEDULER, execute_trials, guest_places
@@ -43,14 +42,7 @@ ENDS = ("before", "after")
 @pytest.fixture(scope="module")
 def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give the folder of everything that the two guests left."""
-    scheduler = PACKAGE / "_bin" / SCHEDULER
-    if not scheduler.exists():
-        pytest.skip(f"needs `{SCHEDULER}`: `make scheduler`")
-    try:
-        find_emulator()
-        find_sched_ext_kernel()
-    except CapabilityError as error:
-        pytest.skip(f"{error.message}: `{error.hint}`")
+    scheduler = class_in_guest()
     out = tmp_path_factory.mktemp("guests")
     tools = {name: Path(found) for name in TOOLS if (found := shutil.which(name))}
     if len(tools) < len(TOOLS):

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fixtures.guest_needs import require_sched_ext_guest
 from integration.study_process import COMMAND
 from steelyard.cli import execute
-from steelyard.errors import CapabilityError
 from steelyard.model.plan import read_plan
 from steelyard.record.tables import read_runs
 from steelyard.run.machine.cpu_groups import cpu_controller
 from steelyard.run.programs import scheduler_program
 from steelyard.share.verify import verify
-from steelyard.studies.colocation.guest.sched_ext import find_emulator, find_sched_ext_kernel
 from steelyard.studies.colocation.recorded import read_recorded
 from steelyard.studies.colocation.scheduling import read_scheduling
 
@@ -143,11 +142,7 @@ def test_a_killed_study_resumes(tmp_path: Path) -> None:
 @pytest.mark.needs_sched_ext_guest
 @pytest.mark.timeout(400)
 def test_in_a_guest_equal_trials_leave_equal_bytes(tmp_path: Path) -> None:
-    try:
-        find_emulator()
-        find_sched_ext_kernel()
-    except CapabilityError as error:
-        pytest.skip(f"{error.code}: {error.message}")
+    require_sched_ext_guest()
     policies = ("none", "be") if scheduler_program() is not None else ("none",)
     result = tmp_path / "result"
     words = ["--study-file", study_file(tmp_path, *policies, warm_up_ms=300), "--in-vm"]

@@ -204,7 +204,8 @@ def test_another_time_of_a_look_changes_the_verdict_it_may_give(result: Path) ->
     plan = read_plan(result / "plan.json")
     times = read_looks(result, plan.id, 2)
     first, second = times.looks
-    moved = tuple((blocks, min(1.0, 2 * fraction)) for blocks, fraction in second)
+    # However fast this machine is, less of the budget was spent.
+    moved = tuple((blocks, max(0.9, fraction)) for blocks, fraction in second)
     LookTimes(plan.id, (first, moved), times.end, times.elapsed_s).write(result)
     problems = verify(result)
     assert "`looks.json` was changed after it was written" in problems

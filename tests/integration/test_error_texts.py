@@ -218,7 +218,7 @@ CASES: dict[str, tuple[Damage, tuple[str, ...], int, str]] = {
     ),
     "export out is a folder": (nothing, ("export", "r", "--out", "empty"), DATA, "Is a directory"),
     "nothing to resume": (nothing, ("run", "stability", "--out", "empty", "--resume"), USAGE, "`plan.json`"),
-    "folder in use": (nothing, ("run", "stability", "--out", "r"), USAGE, "`r` already holds a study"),
+    "folder in use": (nothing, ("run", "stability", "--out", "r"), USAGE, "`r` already contains a study"),
     **{
         f"{verb} of no result": (nothing, (verb, "empty"), DATA, "`empty/.*` does not exist")
         for verb in ("analyse", "report", "verify", "export")

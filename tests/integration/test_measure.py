@@ -151,6 +151,22 @@ def test_what_breaks_takes_no_finished_run_with_it(broken: str, code: int, last:
     assert statuses[-1] == last
 
 
+@pytest.mark.parametrize("isolation", ["bare", "sandbox"])
+def test_a_measurement_that_is_killed_leaves_no_file(isolation: str, tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    program = str(Path(sys.executable).parent / "steelyard")
+    command = [program, "measure", "--isolation", isolation, "--", "sleep", "7.25"]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as process:
+        while "sleep" not in map(_name, _descendants(process.pid)):
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.kill()
+    assert not list(tmp_path.iterdir())
+    # The folder of a session that was killed goes with the next one.
+    subprocess.run([program, "measure", "--", "true"], env=environment, check=True, capture_output=True)
+    assert not list(Path(os.environ["STEELYARD_STATE"]).iterdir())
+
+
 def _descendants(process: int) -> list[int]:
     found = subprocess.run(["pgrep", "--parent", str(process)], capture_output=True, text=True, check=False)
     children = [int(word) for word in found.stdout.split()]

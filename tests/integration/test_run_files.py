@@ -48,9 +48,10 @@ def _ask(batch: Batch, folder: Path) -> None:
     (folder / "asked").write_text(f"batch {batch.number}")
 
 
-def _options(tmp_path: Path, furnish: Callable[[Batch, Path], None] = _ask) -> ExecutionOptions:
+def _options(tmp_path: Path, write_inputs: Callable[[Batch, Path], None] = _ask) -> ExecutionOptions:
     return ExecutionOptions(
-        placement=lambda count, _affinity: [None] * count, files=RunFiles(tmp_path / TRACES_NAME, furnish)
+        placement=lambda count, _affinity: [None] * count,
+        files=RunFiles(tmp_path / TRACES_NAME, write_inputs),
     )
 
 

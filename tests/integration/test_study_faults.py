@@ -147,7 +147,7 @@ def test_a_study_is_resumed_only_by_the_request_it_was_begun_with(
     plan = (result / "plan.json").read_bytes()
     begun_again = execute(words, env)
     assert begun_again.returncode == 2
-    assert f"`{result}` already holds a study" in begun_again.stderr
+    assert f"`{result}` already contains a study" in begun_again.stderr
     for change, reason in (
         (["--seed", 8], "`seed` was 7 and is 8"),
         ([], "`seed` was 7 and is 1"),
@@ -221,7 +221,7 @@ def test_a_study_on_a_full_disk_says_so_and_is_resumed_whole(tmp_path: Path, env
     assert f"`{small}/result/ledger.sqlite` cannot take more runs" in error
     assert "everything recorded before is intact" in error
     assert "hint: free space on the file system" in error
-    assert f"`steelyard run stability --out {small}/result --resume` goes on" in error
+    assert f"`steelyard run stability --out {small}/result --resume` continues it" in error
     assert "Traceback" not in error
     assert "bug" not in error
     assert whole == "whole 80"

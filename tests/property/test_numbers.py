@@ -131,7 +131,7 @@ def test_a_constant_sample_is_a_point_that_guarantees_nothing() -> None:
 def test_more_points_than_a_search_holds_are_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("steelyard.analyse.cost_curve.segments.MOST_POINTS", 100)
     x = np.arange(1.0, 102.0)
-    with pytest.raises(AnalysisError, match="a search for breaks holds at most 100") as caught:
+    with pytest.raises(AnalysisError, match="a search for breaks takes at most 100") as caught:
         steelyard.fit_segments(x, x)
     assert "median" in str(caught.value.hint)
     assert len(steelyard.fit_segments(x, x, breaks=[50.0]).pieces) == 2

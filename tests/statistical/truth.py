@@ -160,21 +160,22 @@ def verdict_table(replicates: int) -> Iterator[str]:
 
 PAGE: Final = """# How often the intervals are right
 
-Computed, not claimed: {kinds} kinds of data whose truth is known, {of_kinds} samples of each in the first
-four tables, and of ten of them {replicates} samples in the others. A percentage of {of_kinds} samples is
-known to {error_of_kinds:.1f} points (95 %), of {replicates} to {error:.1f}. `make truth` computes this page
-again; the same promises are tests.
+This page is computed, not claimed: {kinds} kinds of data whose truth is known, {of_kinds} samples of each
+in the first four tables, and of ten of them {replicates} samples in the others. A percentage of {of_kinds}
+samples is known to {error_of_kinds:.1f} points (95 %), of {replicates} to {error:.1f}. `make truth` computes
+this page again; the same promises are tests.
 
 ## What is guaranteed: the interval of the mean
 
 Every output says whether it is *guaranteed* to keep its level, by [one rule](intervals.md#not-guaranteed).
-The promise: where it says so, at least 93 % of the 95 % intervals hold the mean; and it says so in nine of
+The promise: where it says so, at least 93 % of the 95 % intervals contain the mean; and it says so in nine of
 ten samples of the **bold** kinds from 30 values on, so that the flag means something. A cell is *claimed,
 %*: *covers where claimed, %*; a rate of fewer than 20 claims is not given.
 
 No rule can see what did not come: a sample of 30 without one of the 1 % spikes looks like one of a program
-that has none. Its interval is judged by the mean of what came. In brackets stands the coverage of the mean
-with what did not come, where it differs: `unseen_share` of the result says how often such a value may come.
+that has none. Its interval is judged by the mean of what came. The coverage of the mean with what
+did not come is in brackets, where it differs: `unseen_share` of the result says how often such a value may
+come.
 
 The promise is not kept everywhere. Where few samples of a kind are guaranteed, those are the ones that look
 better than they are: correlation of 0.5 in 30 values without labels, processes of random scale without labels
@@ -203,8 +204,9 @@ Without labels, values of the first side : values of the second, both in the ord
 
 ## Every interval of the mean at n = 30
 
-The default (`auto`) is told the processes of scenario I, as a recorded result tells it; the others treat the
-values as independent. No method holds with autocorrelation or processes that it is not told of.
+The default (`auto`) knows the processes of scenario I, as it knows those of a recorded result; the others
+treat the values as independent. No method keeps its level with autocorrelation or processes that it does not
+know of.
 
 {methods}
 
@@ -223,9 +225,9 @@ last one is how often two programs that differ by the whole margin of {margin:.0
 
 Planted: message sizes 10^U(0, 7); 5 us below 3000 bytes, 4.2 us + 1.112 ns a byte up to 65 000, 415.5 us +
 8.497 ns a byte beyond; noise factor 1 + lognormal(ln 0.05, 1), and spikes of 0.1 ms times Pareto(1.5) on 1 %
-of the messages. The search (default options) is told nothing. Errors are |found / planted - 1|, median and
-95 % quantile; coverage is that of the 95 % intervals of fits with exactly two breaks, which do not say how
-sure that number is. The last column is one straight line with the same noise.
+of the messages. The search (default options) knows nothing of this. Errors are |found / planted - 1|, median
+and 95 % quantile; coverage is that of the 95 % intervals of fits with exactly two breaks, which do not say
+how certain that number is. The last column is one straight line with the same noise.
 
 {breaks}
 """

@@ -239,6 +239,7 @@ impl<'a> Governor<'a> {
             allowance: word.to_owned(),
             quota_cpus,
             pressure: self.pressure,
+            pressure_alone: self.law.alone(),
             used_cpus: self.used_cpus,
             counters: self.counters,
             problem: self.problem.clone(),

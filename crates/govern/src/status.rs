@@ -48,6 +48,9 @@ pub(crate) struct Status {
     pub(crate) quota_cpus: Option<f64>,
     /// Share of waiting at the last look, 0 to 1.
     pub(crate) pressure: f64,
+    /// The same without best-effort commands, as far as it is known.
+    #[serde(default)]
+    pub(crate) pressure_alone: Option<f64>,
     /// CPUs that best-effort commands used before the last look.
     pub(crate) used_cpus: Option<f64>,
     pub(crate) counters: Counters,

@@ -30,11 +30,16 @@ fn parse_line(line: &str) -> Option<OwnMeasurement> {
         Some("warmup") => Phase::Warmup,
         Some(_) => return None,
     };
-    let is_readable = |word: &str| word.len() <= LONGEST_WORD_BYTES && !word.contains(char::is_control);
+    let is_readable = |word: &str| word.len() <= LONGEST_WORD_BYTES && word.chars().all(can_be_seen);
     if words.next().is_some() || !is_readable(metric) || !is_readable(unit) {
         return None;
     }
     Some(OwnMeasurement { metric: metric.into(), value, unit: unit.into(), iteration, phase })
+}
+
+/// Whether a character shows: one that does not makes a name look like another.
+fn can_be_seen(character: char) -> bool {
+    character.is_ascii_graphic() || (!character.is_ascii() && character.escape_debug().len() == 1)
 }
 
 #[cfg(test)]
@@ -68,6 +73,11 @@ mod tests {
             assert_eq!(parse(&format!("{name} 1 {unit}\n")), (Vec::new(), 1));
         }
         assert_eq!(parse("\u{1b}[2J 1 ns\ncpu 1 n\u{7f}s\n"), (Vec::new(), 2));
-        assert_eq!(parse("Zeit 1 \u{b5}s\n").0[0].unit, "\u{b5}s");
+        for unseen in ['\u{200b}', '\u{202e}', '\u{a0}', '\u{ad}', '\u{feff}', '\u{2028}', '\u{e0041}'] {
+            assert_eq!(parse(&format!("{unseen}outside-cpu 1 ns\n")), (Vec::new(), 1), "{unseen:?}");
+        }
+        for unit in ["\u{b5}s", "\u{b0}C", "m\u{b2}", "\u{20ac}", "\u{3a9}", "\u{2030}", "%", "MiB/s"] {
+            assert_eq!(parse(&format!("Zeit 1 {unit}\n")).0[0].unit, unit);
+        }
     }
 }

@@ -18,7 +18,7 @@ fn main() {
     if is_root {
         leave_mounts_of_others();
     }
-    let trial = |(name, case): (&str, hostile_cases::Case), is_long: bool| {
+    let trial = |name: String, case: hostile_cases::LongCase, is_long: bool| {
         Trial::test(name, move || {
             case();
             Ok::<(), Failed>(())
@@ -26,8 +26,9 @@ fn main() {
         .with_kind(if is_root { "" } else { "needs root" })
         .with_ignored_flag(!is_root || is_long)
     };
-    let daily = hostile_cases::cases().into_iter().map(|case| trial(case, false));
-    let long = hostile_cases::long_cases().into_iter().map(|case| trial(case, true));
+    let daily = hostile_cases::cases().into_iter();
+    let daily = daily.map(|(name, case)| trial(name.to_owned(), Box::new(case), false));
+    let long = hostile_cases::long_cases().into_iter().map(|(name, case)| trial(name, case, true));
     let trials = daily.chain(long).collect();
     libtest_mimic::run(&arguments, trials).exit();
 }

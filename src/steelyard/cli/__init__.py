@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, get_args
 
 import steelyard
 from steelyard.cli.streams import OutputError, name_output_in_errors, require_said, require_streams
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _SUCCESS = 0
 _START_FIELD = 19
 """Of `/proc/PID/stat` behind the name: when the process was started, in ticks since boot (proc(5), 22)."""
+_READ_A_FILE = frozenset({"fit", "import"})
+_STANDARD_INPUT = "/dev/stdin"
 _OPTION = re.compile(r"--[a-z][a-z-]*")
 _NEGATIVE_AMOUNT = re.compile(r"-\d[\d.]*[A-Za-z%]+")
 
@@ -179,6 +181,8 @@ def _execute_verb(name: str, words: Sequence[str]) -> int:
     study = _named_study(words) if VERBS[name].takes_study else None
     app = study_app(name, study) if VERBS[name].takes_study else verb_app(name)
     words = _with_values(words, takes_command=VERBS[name].takes_command)
+    if name in _READ_A_FILE and "-" in words:
+        words = _with_standard_input(app, words)
     if _Process.began_s is not None:
         _watch_signals(_interrupt)
     try:
@@ -218,14 +222,27 @@ def _with_values(words: Sequence[str], *, takes_command: bool) -> list[str]:
     return joined
 
 
-def _named_study(words: Sequence[str]) -> Study | None:
-    """Give the study that a command line names.
+def _with_standard_input(app: App, words: Sequence[str]) -> list[str]:
+    """Name the file that a hyphen stands for; as the value of an option that is no path it stays a hyphen."""
+    from pathlib import Path  # noqa: PLC0415 - start-up time
 
-    Raises
-    ------
-    UsageError
-        If its first word is none.
-    """
+    texts = {
+        name
+        for each in app.assemble_argument_collection()
+        if each.token_count()[0] and Path not in (each.hint, *get_args(each.hint))
+        for name in each.names
+    }
+    named: list[str] = []
+    for word in words:
+        if word == "-" and named and named[-1] in texts:
+            named[-1] += "=-"
+        else:
+            named.append(_STANDARD_INPUT if word == "-" else word)
+    return named
+
+
+def _named_study(words: Sequence[str]) -> Study | None:
+    """Give the study that a command line names."""
     from steelyard.study import studies, study  # noqa: PLC0415 - start-up time
 
     known = studies()
@@ -234,15 +251,7 @@ def _named_study(words: Sequence[str]) -> Study | None:
 
 
 def _require_separator(app: App, name: str, words: Sequence[str]) -> None:
-    """Refuse a command line in which nobody can tell whose an option is, or a misspelt one is the program.
-
-    Raises
-    ------
-    CycloptsError
-        If what stands before the program is not an option of the verb.
-    UsageError
-        If nothing separates the options from the program.
-    """
+    """Refuse a command line in which nobody can tell whose an option is, or a misspelt one is the program."""
     if not set(HELP_FLAGS).isdisjoint(words[: _separator(words)]):
         return
     from cyclopts import MissingArgumentError  # noqa: PLC0415 - start-up time

@@ -91,7 +91,7 @@ def parse_bytes(text: str, option: str, *, least: str = "0", why: str = "") -> i
     """
     size = _size(text)
     if size is None:
-        message = f"`{option} {text}`: not a size; allowed: a number with K, M, G or T behind it, as in `64M`"
+        message = f"`{option} {text}`: not a size; allowed: a number followed by K, M, G or T, such as `64M`"
         raise UsageError(message)
     if size > _LARGEST:
         message = f"`{option} {text}`: too large; allowed: less than 8388608T"
@@ -157,7 +157,7 @@ def parse_cpu_list(text: str, option: str) -> list[int]:
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d{1,5})(?:-(\d{1,5}))?\s*", part)
         if match is None or (match[2] is not None and int(match[2]) < int(match[1])):
-            message = f"`{option} {text}`: not a list of CPUs; allowed: numbers and ranges, as in `0-2,5`"
+            message = f"`{option} {text}`: not a list of CPUs; allowed: numbers and ranges, such as `0-2,5`"
             raise UsageError(message)
         cpus.update(range(int(match[1]), int(match[2] or match[1]) + 1))
     return sorted(cpus)
@@ -203,7 +203,7 @@ def parse_cpus(text: str, option: str) -> list[int]:
     return cpus
 
 
-def parse_share(text: str, option: str) -> float:
+def parse_share(text: str, option: str, allowed: str = "a number from 0 to 100, as in `2%`") -> float:
     """Give a share of a text in percent; a bare number is percent too.
 
     Raises
@@ -218,6 +218,6 @@ def parse_share(text: str, option: str) -> float:
     """
     match = _SHARE.fullmatch(text.strip())
     if match is None or float(match[1]) > WHOLE_PERCENT:
-        message = f"`{option} {text}`: not a percentage; allowed: a number from 0 to 100, as in `2%`"
+        message = f"`{option} {text}`: not a percentage; allowed: {allowed}"
         raise UsageError(message)
     return float(match[1]) / WHOLE_PERCENT

@@ -23,7 +23,7 @@ def interruptible() -> Iterator[None]:
     def stop(_number: int, _frame: object) -> None:
         for each in before:
             signal.signal(each, signal.SIG_DFL)
-        sys.stderr.write("\nstopping; interrupt once more to leave at once\n")
+        sys.stderr.write("\nstopping; interrupt once more to stop at once\n")
         raise KeyboardInterrupt
 
     watched = [each for each in SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]

@@ -29,15 +29,7 @@ class OutputError(OSError):
 
 
 class _ErrorOutput(io.FileIO):
-    """Standard error that loses what it cannot take, so that a result still goes out, and remembers it.
-
-    Parameters
-    ----------
-    file, mode, closefd
-        As of `io.FileIO`.
-    reason : str or None
-        Why everything is lost; ``None`` where it may be written.
-    """
+    """Standard error that loses what it cannot take, so that a result still goes out, and remembers why."""
 
     lost_because: ClassVar[str | None] = None
 

@@ -65,7 +65,8 @@ VERBS: Final[dict[str, Verb]] = {
     "fit": Verb("steelyard.cli.results.fit:fit", "Fit lines, power laws or pieces to two columns of a file."),
     "plan": Verb("steelyard.cli.measuring.plan:plan", "Show what a study would run.", takes_study=True),
     "import": Verb(
-        "steelyard.cli.results.importing:import_results", "Turn foreign result files into a result folder."
+        "steelyard.cli.results.importing:import_results",
+        "Turn result files of other tools into a result folder.",
     ),
     "export": Verb(
         "steelyard.cli.results.exporting:export_results", "Write the measurements of a result folder as CSV."

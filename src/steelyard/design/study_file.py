@@ -17,7 +17,7 @@ from steelyard.model.plain_file import read_plain_file
 from steelyard.units import format_count
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from pydantic_core import ErrorDetails
@@ -114,7 +114,12 @@ def require_known(kind: str, name: str, info: ValidationInfo) -> str:
     known = (info.context or {}).get(kind)
     if known is None or name in known:
         return name
-    raise PydanticCustomError(_UNKNOWN_NAME, "unknown name", {"known": sorted(known)})
+    raise unknown_name(sorted(known))
+
+
+def unknown_name(allowed: Sequence[str]) -> PydanticCustomError:
+    """Give the error of a validator that found none of the allowed names."""
+    return PydanticCustomError(_UNKNOWN_NAME, "unknown name", {"known": list(allowed)})
 
 
 def _read_text(path: Path) -> str:
@@ -122,7 +127,7 @@ def _read_text(path: Path) -> str:
         return read_plain_file(path).decode("utf-8")
     except OSError as error:
         message = f"cannot read study file `{path}`: {error.strerror}"
-        hint = "docs/reference/study-file.md holds an example to start from"
+        hint = "docs/reference/study-file.md contains an example to start from"
         raise StudyFileError(message, hint=hint, code="study-file.absent") from error
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
@@ -138,7 +143,7 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
         line, column = (int(where[1]), int(where[2])) if where else (text.count("\n") + 1, 1)
         reason = re.sub(r" \(at .*\)$", "", str(error))
         message = f"study file `{path}`, line {line}, column {column}: not TOML: {reason}"
-        hint = 'texts stand in double quotes, lists in brackets: isolation = ["bare", "sandbox"]'
+        hint = 'write texts in double quotes, lists in brackets: isolation = ["bare", "sandbox"]'
         raise StudyFileError(message, hint=hint, code="study-file.syntax") from error
 
 

@@ -203,7 +203,7 @@ def _read_parquet(path: Path, content: bytes, names: tuple[str, str], where: dic
     for place, name in zip(positions[:2], names, strict=True):
         kind = table.schema.field(header[place]).type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-            message = f"`{path}`: column `{name}` holds {kind}, not numbers"
+            message = f"`{path}`: column `{name}` contains {kind}, not numbers"
             raise DataError(message, hint="name a numeric column", code="data.value")
         values = np.asarray(table[header[place]].to_numpy(), dtype=np.float64)
         bad = np.flatnonzero(~np.isfinite(values))

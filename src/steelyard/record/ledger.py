@@ -84,7 +84,7 @@ class Ledger:
             return
         if known is not None:
             self._connection.close()
-            message = f"`{self.path}` holds runs of plan {known[:12]}, not of plan {plan_id[:12]}"
+            message = f"`{self.path}` contains runs of plan {known[:12]}, not of plan {plan_id[:12]}"
             hint = "give another folder with --out, or the study file the folder was started with"
             raise DataError(message, hint=hint, code="data.other-plan")
         with self._transaction():

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import platform
+import sqlite3
+import subprocess
 from dataclasses import asdict, dataclass, field, replace
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,15 +17,25 @@ from steelyard.errors import DataError, unwritable
 from steelyard.model.document import FOLDER_HINT, read_document
 from steelyard.plug_in import IMPORTER_GROUP, ISOLATION_GROUP, STUDY_GROUP, package_versions
 from steelyard.record.clock import now_utc
-from steelyard.record.environment import GitState, git_state, software_versions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from steelyard.model.plan import Plan
 
 PROVENANCE_SCHEMA: Final = "steelyard/provenance/1"
 PROVENANCE_NAME: Final = "provenance.json"
+
+_PACKAGES: Final = ("steelyard", "numpy", "pyarrow", "scipy", "polars")
+_GIT_TIMEOUT_S: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class GitState:
+    """State of the repository the command was given in."""
+
+    commit: str
+    is_modified: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,3 +239,30 @@ def read_provenance(result: Path) -> Provenance:
 def host_id_of(result: Path) -> str:
     """Give the id of the host a result was recorded on; empty where it is not known."""
     return read_provenance(result).host_id if (result / PROVENANCE_NAME).exists() else ""
+
+
+def software_versions(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Give the versions of everything that can change a number, by name."""
+    found = {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue  # an extra that is not installed did not take part
+    return found | dict(extra or {})
+
+
+def git_state(folder: Path) -> GitState | None:
+    """Give the state of the repository around a folder; ``None`` where there is none, or no git."""
+    try:
+        commit = _git(folder, "rev-parse", "HEAD")
+        changes = _git(folder, "status", "--porcelain", "--untracked-files=no")
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return GitState(commit, is_modified=bool(changes))
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(folder), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_GIT_TIMEOUT_S, check=True)
+    return done.stdout.strip()

@@ -134,13 +134,13 @@ def write_tables(result: Path) -> None:
 def _batches(plan: Plan, ledger: LedgerReader) -> list[Batch]:
     """Give the batches with outcomes, by cell and number."""
     if ledger.plan_id not in {None, plan.id}:
-        message = f"`{ledger.path}` holds runs of a different plan than the `plan.json` beside it"
+        message = f"`{ledger.path}` contains runs of a different plan than the `plan.json` beside it"
         raise DataError(message, hint="do not mix files from two result folders", code="data.other-plan")
     known = {batch.number: batch for batch in plan.batches}
     found = ledger.batches()
     strange = [number for number in found if number not in known]
     if strange:
-        message = f"`{ledger.path}` holds batch {strange[0]}, which the `plan.json` beside it does not have"
+        message = f"`{ledger.path}` contains batch {strange[0]}, which the `plan.json` beside it lacks"
         raise DataError(message, hint="do not mix files from two result folders", code="data.other-plan")
     return sorted((known[number] for number in found), key=lambda batch: (batch.cell, batch.number))
 

@@ -36,7 +36,7 @@ def _verdict(noise: NoiseModel) -> str:
     if best is not None:
         text = f"{best.kind.value} fits (p = {best.p_value:.3g})"
         others = " and ".join(law.kind.value for law in noise.alike)
-        return f"{text}; {others} cannot be told from it" if others else text
+        return f"{text}; {others} cannot be distinguished from it" if others else text
     distance = (
         "" if nearest is None else f"; nearest is {nearest.kind.value}, off by up to {nearest.distance:.2%}"
     )

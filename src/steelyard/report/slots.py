@@ -90,7 +90,8 @@ def write(value: Scalar | Estimate, style: str = "") -> str:
     value : str, int, float, bool, None or Estimate
         From `value_of`.
     style : str
-        A key of `STYLES`; empty for the unit's own way.
+        A key of `STYLES`; empty for the unit's own way. Text is written as it is, but a number in it as
+        ``percent`` if that is asked for.
 
     Raises
     ------
@@ -104,7 +105,8 @@ def write(value: Scalar | Estimate, style: str = "") -> str:
     if not is_present(value):
         return NOT_AVAILABLE
     if isinstance(value, (str, bool)):
-        return str(value)
+        text = str(value)
+        return f"{text} %" if style == "percent" and text.isdecimal() else text
     if value is None or isinstance(value, (int, float)):
         return _written(value, style, "")
     if style in INTERVAL_STYLES:

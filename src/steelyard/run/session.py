@@ -60,7 +60,7 @@ class Session:
         Further folders of the host the programs need (an interpreter outside ``/usr``): shown
         read-only at the same place.
     keeps_logs : bool
-        Whether the log files are still there when an error of a worker is read.
+        Whether the log files stay, and can be named in an error.
     """
 
     key: str
@@ -172,19 +172,17 @@ class PrivateFolder:
 
 @contextmanager
 def open_session(
-    logs: Path, sweep: Callable[[Path], None], shown: tuple[Path, ...] = (), *, keeps_logs: bool = True
+    logs: Path | None, sweep: Callable[[Path], None], shown: tuple[Path, ...] = ()
 ) -> Iterator[Session]:
     """Give a session, after the remains of killed ones are swept; remove its folders at the end.
 
     Parameters
     ----------
-    logs : Path
-        Folder for the workers' log files; created.
+    logs : Path or None
+        Folder for the workers' log files; created. ``None``: they go with the session.
     sweep : callable
         Called with the folder of each session whose owner is dead, before the folder is removed.
     shown : tuple of Path
-        See `Session`.
-    keeps_logs : bool
         See `Session`.
 
     Raises
@@ -197,17 +195,18 @@ def open_session(
     sweep_dead_sessions(private.path.parent, sweep)
     shared = _memory_folder() / key
     shared.mkdir(mode=0o700)
-    logs.mkdir(parents=True, exist_ok=True)
+    kept = logs or private.path / "logs"
+    kept.mkdir(parents=True, exist_ok=True)
     try:
         yield Session(
             key,
             private.path,
             shared,
-            logs.absolute(),
+            kept.absolute(),
             programs=launcher_path().parent,
             workloads=workloads_path(),
             shown=shown,
-            keeps_logs=keeps_logs,
+            keeps_logs=logs is not None,
         )
     finally:
         shutil.rmtree(shared, ignore_errors=True)

@@ -138,7 +138,7 @@ def read_about(path: Path | None) -> About:
     """
     if path is None:
         return About()
-    hint = "docs/guides/packages.md holds an example to start from"
+    hint = "docs/guides/packages.md contains an example to start from"
     try:
         content = tomllib.loads(path.read_bytes().decode())
     except OSError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from steelyard.share.anonymous.placeholders import filled_text
 from steelyard.study import installed
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ def comparable_levels(study: str, levels: Mapping[str, str]) -> tuple[dict[str, 
     >>> comparable_levels("stability", {"isolation": "bare", "input": "8192_6190"})
     ({'isolation': 'bare', 'input': '8192'}, 6190)
     """
-    match = _CHOSEN.fullmatch(levels.get("input", "")) if installed(study).is_input_calibrated else None
+    here = {name: filled_text(level) for name, level in levels.items()}  # of an anonymous package
+    match = _CHOSEN.fullmatch(here.get("input", "")) if installed(study).is_input_calibrated else None
     if match is None or int(match[2]) == 0:
-        return dict(levels), 1
-    return {**levels, "input": match[1]}, int(match[2])
+        return here, 1
+    return {**here, "input": match[1]}, int(match[2])

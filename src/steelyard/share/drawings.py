@@ -146,13 +146,7 @@ def _names(folder: Path, page: Page, drawn: Drawn, again: str) -> Iterator[str]:
 
 
 class _Drawing(HTMLParser):
-    """The words and colours of an SVG, without where they stand; why it is no drawing of a chart, if so.
-
-    Parameters
-    ----------
-    text : str
-        The file.
-    """
+    """The words and colours of an SVG, without where they stand; why it is no drawing of a chart, if so."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -184,11 +178,11 @@ class _Drawing(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Take note of an element."""
         if tag not in _DRAWN_TAGS:
-            self.fault = f"holds the element {quoted(tag)}, which no chart has"
+            self.fault = f"contains the element {quoted(tag)}, which no chart has"
         for name, value in attrs:
             leads_out = _LINK.fullmatch(name) and not (value or "").startswith("#")
             if name.startswith("on") or leads_out or _OTHER_PLACE.search(value or ""):
-                self.fault = f"holds the attribute {quoted(name)}, which no chart has"
+                self.fault = f"contains the attribute {quoted(name)}, which no chart has"
             if name in {"fill", "stroke", "opacity", "display", "visibility"}:
                 self.colours.add(f"{name}={value}")
 
@@ -199,12 +193,12 @@ class _Drawing(HTMLParser):
 
     def handle_decl(self, decl: str) -> None:
         """Refuse a type of document: it may name entities."""
-        self.fault = f"holds the declaration {quoted(decl)}, which no chart has"
+        self.fault = f"contains the declaration {quoted(decl)}, which no chart has"
 
     def handle_pi(self, data: str) -> None:
         """Refuse an instruction: it may name a style sheet."""
-        self.fault = f"holds the instruction {quoted(data)}, which no chart has"
+        self.fault = f"contains the instruction {quoted(data)}, which no chart has"
 
     def unknown_decl(self, data: str) -> None:
         """Refuse what is no markup."""
-        self.fault = f"holds {quoted(data)}, which no chart has"
+        self.fault = f"contains {quoted(data)}, which no chart has"

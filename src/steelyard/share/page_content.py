@@ -167,13 +167,7 @@ class _Block:
 
 
 class _Content(HTMLParser):
-    """The texts of a page by element, its data, and what could be executed or lead elsewhere.
-
-    Parameters
-    ----------
-    text : str
-        The page.
-    """
+    """The texts of a page by element, its data, and what could be executed or lead elsewhere."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -198,7 +192,7 @@ class _Content(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Take note of an element, and of what it has that no page has."""
         if tag not in _INERT:
-            self.faults.append(f"holds the element {quoted(tag)}, which no report has")
+            self.faults.append(f"contains the element {quoted(tag)}, which no report has")
         given = {name: value or "" for name, value in attrs}
         self.faults += [f"has {quoted(name)} in it, which no report has" for name in _strange(tag, given)]
         if given.get("http-equiv") and not self.scripts:
@@ -230,11 +224,11 @@ class _Content(HTMLParser):
 
     def _read(self, name: str, text: str) -> None:
         if name in self.data:
-            self.faults.append(f"holds the data {quoted(name)} twice")
+            self.faults.append(f"contains the data {quoted(name)} twice")
         try:
             self.data[name] = json.loads(text)
         except (ValueError, RecursionError):
-            self.faults.append(f"holds the data {quoted(name)}, which are not JSON")
+            self.faults.append(f"contains the data {quoted(name)}, which are not JSON")
 
     def handle_data(self, data: str) -> None:
         """Take note of words."""
@@ -245,7 +239,7 @@ class _Content(HTMLParser):
 
     def handle_comment(self, data: str) -> None:
         """Refuse what some programs execute."""
-        self.faults.append(f"holds the comment {quoted(data)}, which no report has")
+        self.faults.append(f"contains the comment {quoted(data)}, which no report has")
 
 
 def _strange(tag: str, given: Mapping[str, str]) -> Iterator[str]:
@@ -300,7 +294,7 @@ def _differing_data(name: str, stored: Any, fresh: Any) -> Iterator[str]:
             for data in (stored, fresh)
         )
     if stored != fresh:
-        yield f"holds other data {quoted(name)} than the findings give"
+        yield f"contains other data {quoted(name)} than the findings give"
 
 
 def _masked(text: str) -> str:

@@ -176,7 +176,7 @@ def _differing_findings(stored: FindingSet, fresh: FindingSet) -> Iterator[str]:
     before = {finding.id: finding for finding in stored.findings}
     after = {finding.id: finding for finding in fresh.findings}
     if len(before) != len(stored.findings):
-        yield "`findings.json` holds two findings with the same id"
+        yield "`findings.json` contains two findings with the same id"
     for name in before:
         if name not in after:
             yield f"finding `{name}` does not follow from the tables"
@@ -187,7 +187,7 @@ def _differing_findings(stored: FindingSet, fresh: FindingSet) -> Iterator[str]:
         else:
             yield from _compare_finding(before[name], finding, beyond)
     if list(before) != list(after) and before.keys() == after.keys():
-        yield "the findings stand in another order than the analysis gives them"
+        yield "the findings are in another order than the analysis gives them"
 
 
 def _compare_finding(stored: Finding, fresh: Finding, beyond: frozenset[str]) -> Iterator[str]:

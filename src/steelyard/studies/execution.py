@@ -155,7 +155,7 @@ def _execute_claimed(assignment: Assignment, progress: Progress) -> ExecutionSum
     shown = folders_needed(needed)
     resume = f"`{resume_command(assignment.study.name, assignment.result)}` continues it"
     with (
-        assignment.study.inputs_of_runs(plan) as furnish,
+        assignment.study.inputs_of_runs(plan) as write_inputs,
         machine_prepared(_wishes(plan), progress=progress.calibrated) as machine,
         Ledger(assignment.result / LEDGER_NAME, plan.id, when_full=resume) as ledger,
         assignment.study.selecting(plan, assignment.result) as selection,
@@ -173,7 +173,7 @@ def _execute_claimed(assignment: Assignment, progress: Progress) -> ExecutionSum
             disturbances=machine.gate.close,
             retries=int(plan.options.get("gate_retries") or 0),
             progress=progress,
-            files=RunFiles(assignment.result / TRACES_NAME, furnish),
+            files=RunFiles(assignment.result / TRACES_NAME, write_inputs),
             selection=selection,
         )
         try:
@@ -203,7 +203,7 @@ def _ended(provenance: Provenance, machine: PreparedMachine) -> Provenance:
 
 def _require_study_to_resume(assignment: Assignment) -> None:
     if assignment.resume and not holds_plan(assignment.result):
-        message = f"`{assignment.result}` holds no study to resume: `{PLAN_NAME}` is absent"
+        message = f"`{assignment.result}` contains no study to resume: `{PLAN_NAME}` is absent"
         raise UsageError(
             message, hint="leave out --resume to start a new study", code="usage.nothing-to-resume"
         )
@@ -212,7 +212,7 @@ def _require_study_to_resume(assignment: Assignment) -> None:
 def _require_free_or_resumed(assignment: Assignment) -> None:
     result = assignment.result
     if holds_plan(result) and not assignment.resume:
-        message = f"`{result}` already holds a study"
+        message = f"`{result}` already contains a study"
         hint = f"{resume_command(assignment.study.name, result)}, or another folder with --out"
         raise UsageError(message, hint=hint, code="usage.folder-in-use")
 
@@ -237,7 +237,7 @@ def _plan(assignment: Assignment, probed: ProbedTechnologies) -> Plan:
         return plan
     plan = read_plan(path)
     if plan.study != assignment.study.name:
-        message = f"`{assignment.result}` holds the study `{plan.study}`, not `{assignment.study.name}`"
+        message = f"`{assignment.result}` contains the study `{plan.study}`, not `{assignment.study.name}`"
         hint = resume_command(plan.study, assignment.result)
         raise DataError(message, hint=hint, code="data.other-study")
     _require_same_request(assignment, plan)

@@ -19,17 +19,7 @@ Scalar = str | int | float | bool | None
 
 
 def write_claim_tables(result: Path, findings: FindingSet, files: Mapping[str, str]) -> None:
-    """Write one table per kind of claim; the same findings give the same bytes.
-
-    Parameters
-    ----------
-    result : Path
-        Result folder; its folder ``tables`` is made where absent.
-    findings : FindingSet
-        What was found.
-    files : mapping
-        Stem of the file by kind of claim.
-    """
+    """Write a table per kind of claim into the folder ``tables``; the same findings give the same bytes."""
     for claim, name in files.items():
         write_table(result, name, claim_table(findings.of(claim)))
 

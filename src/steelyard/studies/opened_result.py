@@ -40,7 +40,7 @@ class Result:
 
     Frames are Polars data frames; their `to_arrow()` gives Arrow tables, and `to_pandas()` data frames of
     pandas where that is installed.
-    Everything is in memory: what happens to the folder afterwards is not seen.
+    Everything is in memory: later changes of the folder have no effect.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class Result:
 
         ``id``, ``claim`` and ``verdict`` are those of the finding, ``subject_...`` says what it is about,
         ``facts`` is a JSON object, ``warnings`` a list. ``estimate`` is the role of the estimate, as in
-        ``ratio``; the columns behind it are those of `Estimate`. Empty if the result was not analysed.
+        ``ratio``; the columns after it are those of `Estimate`. Empty if the result was not analysed.
         """
         found = () if self.finding_set is None else self.finding_set.findings
         subjects = list(dict.fromkeys(key for each in found for key in each.subject))
@@ -119,7 +119,7 @@ class Result:
 def open_result(path: str | os.PathLike[str]) -> Result:
     """Open a result folder, or a package of one.
 
-    A package must hold the files that were packed; whether findings follow from the raw data is what
+    A package must contain the files that were packed; whether findings follow from the raw data is what
     ``steelyard verify`` tells.
 
     Parameters

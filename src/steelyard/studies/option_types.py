@@ -117,6 +117,20 @@ class LimitOptions(BaseModel):
         )
 
 
+class StudyOptions(BaseModel):
+    """What a study file may say about every study."""
+
+    model_config = CLOSED
+
+    seed: int = Field(default=1, ge=0, le=2**63 - 1)
+    quick: bool = False
+    limits: LimitOptions = LimitOptions()
+    gate: GatePolicy = "record"
+    gate_retries: int | None = Field(default=None, ge=0, le=MOST_RETRIES)
+    tuning: tuple[TuningName, ...] = ()
+    out: str | None = Field(default=None, min_length=1)
+
+
 def _scaled(value: float | None, size: int) -> int | None:
     return None if value is None else round(value * size)
 

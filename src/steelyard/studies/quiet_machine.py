@@ -37,13 +37,6 @@ def quiet_machine(result: Path, runs: pl.DataFrame) -> Iterator[Finding]:
     """Judge the machine by what the gate saw around each batch and by the time the hypervisor took.
 
     Says nothing for data that carry neither, such as imported ones.
-
-    Parameters
-    ----------
-    result : Path
-        Result folder; its provenance holds what the gate saw.
-    runs : polars.DataFrame
-        Columns ``steal_ns`` and ``wall_ns``, a row per run.
     """
     looks = list(_looks(result))
     stolen = _stolen_percent(runs)

@@ -48,13 +48,6 @@ _NOT_IN_PLAN: Final = (
 def require_repeatable(result: Path, plan: Plan) -> None:
     """Check that a result can be repeated here at all, before anybody is asked.
 
-    Parameters
-    ----------
-    result : Path
-        Result folder.
-    plan : Plan
-        Its plan.
-
     Raises
     ------
     UsageError
@@ -68,7 +61,7 @@ def require_repeatable(result: Path, plan: Plan) -> None:
         _require_plain_comparison(result, plan)
     elif plan.options.get("request") is None:
         message = f"cannot repeat the result of `{plan.study}`: it was imported, not measured by Steelyard"
-        hint = "`steelyard compare-results` compares it with a result of yours"
+        hint = "`steelyard compare-results` compares it with your own result"
         raise UsageError(message, hint=hint, code="usage.not-repeatable")
     else:
         _options(plan)
@@ -109,20 +102,7 @@ def _options(plan: Plan, files: Mapping[str, str] | None = None) -> BaseModel:
 def repeat(
     theirs: Plan, result: Path, progress: Progress, command_line: tuple[str, ...], places: Places
 ) -> None:
-    """Run the study of a plan here, analyse it and write its report.
-
-    Parameters
-    ----------
-    theirs : Plan
-        What is repeated; checked by `require_repeatable`.
-    result : Path
-        New result folder.
-    progress : Progress
-        Told how far it is, and what is missing here.
-    command_line : tuple of str
-        For the provenance.
-    places : Places
-        Devices or hosts on which it is run; see `places_of`.
+    """Run the study of a plan that `require_repeatable` accepted here, analyse it and write its report.
 
     Raises
     ------

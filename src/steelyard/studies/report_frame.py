@@ -9,16 +9,16 @@ from steelyard.model.finding import read_findings
 from steelyard.model.plan import read_plan
 from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
 from steelyard.report.evidence import named_findings
-from steelyard.report.page import Page
+from steelyard.report.page import Notice, Page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from steelyard.model import FindingSet, Plan
+    from steelyard.model import Finding, FindingSet, Plan
     from steelyard.record.provenance import Provenance
-    from steelyard.report.page import CardGroup, Notice, Section
-    from steelyard.report.sentence import Statement
+    from steelyard.report.page import CardGroup, Section
+    from steelyard.report.sentence import Phrasing, Statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +92,21 @@ def where_and_when(provenance: Provenance | None) -> Iterator[tuple[str, str]]:
         yield "host", str(name)
     if provenance.sessions:
         yield "measured", provenance.sessions[0].begun_utc.replace("T", " ")[:16] + " UTC"
+
+
+def notice_of(
+    title: str, phrasing: Phrasing, found: Sequence[Finding], tone: str = "warn"
+) -> Iterator[Notice]:
+    """Give a notice with the sentence of each finding, where there are findings."""
+    if found:
+        yield Notice(title, tuple(phrasing.say(each).text for each in found), tone)
+
+
+def notices_of_disturbance(
+    phrasing: Phrasing, findings: FindingSet, provenance: Provenance | None
+) -> Iterator[Notice]:
+    """Say where the machine was not quiet, and what was remarked while it measured."""
+    noisy = [each for each in findings.of("quiet_machine") if each.verdict == "not quiet"]
+    yield from notice_of("The machine was not quiet", phrasing, noisy)
+    if provenance is not None and provenance.notes:
+        yield Notice("Remarks", provenance.notes, "warn")

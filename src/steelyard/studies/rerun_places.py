@@ -49,14 +49,9 @@ class Places:
 
 
 def places_of(plan: Plan, devices: Path | None, hostfile: Path | None) -> Places:
-    """Choose where the study of a package is run.
+    """Choose where the study of a package is run; `devices` and `hostfile` are what the user gives instead.
 
-    Parameters
-    ----------
-    plan : Plan
-        Of the package. A path in its request is one of another machine, and is not read here.
-    devices, hostfile : Path or None
-        What the user gives instead.
+    A path in the package's request is one of another machine, and is not read here.
 
     Raises
     ------

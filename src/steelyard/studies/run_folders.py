@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 from steelyard.record.tables import read_runs
 from steelyard.record.trace_folder import TRACES_NAME
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from steelyard.model import Plan
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RunFolder:
     """One run with its folder.
 
@@ -45,6 +45,15 @@ class RunFolder:
     message: str
     folder: Path
 
+    @property
+    def place(self) -> str:
+        """Folder of the run relative to the result."""
+        return f"{TRACES_NAME}/{self.folder.name}"
+
+    def facts(self) -> dict[str, Any]:
+        """Give its values by name, for a study that adds what it read from the folder."""
+        return {field.name: getattr(self, field.name) for field in fields(RunFolder)}
+
 
 def run_folders(result: Path, plan: Plan) -> Iterator[RunFolder]:
     """Give every run of a result with its folder, by cell and block.
@@ -69,12 +78,12 @@ def run_folders(result: Path, plan: Plan) -> Iterator[RunFolder]:
         )
 
 
-def told(entry: object) -> str:
+def describe_missing(entry: object) -> str:
     """Say an entry of what could not be set or had, whatever form a program gave it.
 
     Examples
     --------
-    >>> told({"what": "steal", "reason": "not offered"}), told("no JVM")
+    >>> describe_missing({"what": "steal", "reason": "not offered"}), describe_missing("no JVM")
     ('steal: not offered', 'no JVM')
     """
     if isinstance(entry, dict):

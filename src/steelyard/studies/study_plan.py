@@ -18,16 +18,7 @@ if TYPE_CHECKING:
 
 
 def plan_of_study(result: Path, study: str, otherwise: str | None = None) -> Plan:
-    """Give the plan of a result folder, which must be one of this study.
-
-    Parameters
-    ----------
-    result : Path
-        Result folder.
-    study : str
-        Name of the study.
-    otherwise : str or None
-        What the folder then does not hold, in words; ``None`` names the study.
+    """Give the plan of a result folder, which must be one of this study; `otherwise` says what it then lacks.
 
     Raises
     ------
@@ -37,7 +28,7 @@ def plan_of_study(result: Path, study: str, otherwise: str | None = None) -> Pla
     plan = read_plan(result / "plan.json")
     if plan.study != study:
         lacking = otherwise if otherwise is not None else f"not of `{study}`"
-        message = f"`{result}` holds a result of the study `{plan.study}`, {lacking}"
+        message = f"`{result}` contains a result of the study `{plan.study}`, {lacking}"
         raise DataError(message, code="data.study")
     return plan
 
@@ -46,15 +37,6 @@ def plan_to_analyse(result: Path, study: str, options: AnalysisOptions | None) -
     """Give the plan of a result folder with everything in place for its analysis.
 
     The tables are written where there is a ledger alone, and settings are kept beside the result.
-
-    Parameters
-    ----------
-    result : Path
-        Result folder.
-    study : str
-        Name of the study.
-    options : AnalysisOptions or None
-        Settings to keep; ``None`` leaves those that are there.
 
     Raises
     ------

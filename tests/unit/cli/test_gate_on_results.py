@@ -196,7 +196,7 @@ def test_a_history_whose_results_share_no_cell_is_no_pass(
     folders = [hyperfine(tmp_path, f"r{at}", **{f"c{at}": launches(1.0, at)}) for at in range(4)]
     capsys.readouterr()
     assert execute(["history", *folders]) == 6
-    assert "4 results hold 4 different cells" in capsys.readouterr().err
+    assert "4 results contain 4 different cells" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import shutil
+import socket
 import sqlite3
 import subprocess
 import zipfile
@@ -257,6 +258,42 @@ def test_an_anonymous_package_holds_no_id_of_its_host(result: Path, tmp_path: Pa
     assert {path: path.read_bytes() for path in result.rglob("*") if path.is_file()} == before
     assert "names and ids of the host" in (tmp_path / "r" / "README.md").read_text()
     assert len(read_provenance(tmp_path / "r" / "result").host_id) == 16
+
+
+def test_an_anonymous_package_has_placeholders_for_places_of_its_user_and_runs_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The fault: `/home/ada` in the plan made the package refused, `/opt/ada/bin/python` stood in it."""
+    home, theirs = tmp_path / "home" / "adalove", tmp_path / "home" / "bob"
+    python = tmp_path / "elsewhere" / "bin" / "python3"
+    for folder in (home, theirs, python.parent):
+        folder.mkdir(parents=True)
+    for program in (home / "wait", theirs / "wait", python):
+        program.write_text("#!/bin/sh\nexec sleep 0.002\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("USER", "adalove")
+    monkeypatch.setattr(socket, "gethostname", lambda: "labseven")
+    result, package = str(tmp_path / "r"), str(tmp_path / "r.zip")
+    words = ["--runs-min", "8", "--runs-max", "8", "--budget", "2s", f"{home}/wait 1", str(python)]
+    assert execute(["compare", "--out", result, "--report", *words]) in {0, 1}
+    assert execute(["pack", result, "-o", package, "--anonymous"]) == 0
+    said = texts_of(Path(package), tmp_path / "u")
+    for private in ("adalove", str(home), str(python), "labseven"):
+        assert private not in said, private
+    assert {"{home}/wait", "{python}"} <= {word.strip('",') for word in said.split()}
+    assert execute(["verify", package]) == 0
+    monkeypatch.setenv("HOME", str(theirs))
+    monkeypatch.setenv("USER", "bob")
+    capsys.readouterr()
+    assert execute(["rerun", package, "--out", str(tmp_path / "again"), "--yes", "--margin", "100%"]) in {
+        0,
+        1,
+    }
+    answer = capsys.readouterr()
+    assert f"{theirs}/wait 1" in answer.err
+    assert "only in the first 0" in answer.out
+    assert "adalove" not in answer.out + answer.err
 
 
 DEVICES = {

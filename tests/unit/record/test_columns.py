@@ -53,7 +53,7 @@ def test_parquet_is_read(tmp_path: Path) -> None:
     assert [found.x.tolist(), found.y.tolist()] == WANTED
     with pytest.raises(UsageError, match="no column `speed`; columns: `size`, `time`, `op`"):
         read_columns(file, "size", "speed")
-    with pytest.raises(DataError, match="holds string"):
+    with pytest.raises(DataError, match="contains string"):
         read_columns(file, "size", "op")
 
 

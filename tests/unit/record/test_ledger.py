@@ -95,7 +95,7 @@ def test_a_ledger_belongs_to_one_plan(path: Path) -> None:
         pass
     with Ledger(path, "a" * 64) as ledger:
         assert ledger.plan_id == "a" * 64
-    with pytest.raises(DataError, match="holds runs of plan aaaaaaaaaaaa, not of plan bbbbbbbbbbbb"):
+    with pytest.raises(DataError, match="contains runs of plan aaaaaaaaaaaa, not of plan bbbbbbbbbbbb"):
         Ledger(path, "b" * 64)
     with Ledger(path) as ledger:  # the refused opening has given the lock back
         assert ledger.plan_id == "a" * 64

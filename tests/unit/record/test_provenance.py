@@ -8,13 +8,14 @@ import pytest
 
 from fixtures.outcomes import make_plan
 from steelyard.errors import DataError
-from steelyard.record.environment import git_state, software_versions
 from steelyard.record.provenance import (
     begin_provenance,
     continue_provenance,
     end_session,
+    git_state,
     host_id_of,
     read_provenance,
+    software_versions,
     write_provenance,
 )
 

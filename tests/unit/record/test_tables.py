@@ -204,7 +204,7 @@ def other_plan(plan: Plan) -> Plan:
 
 def test_a_ledger_of_another_plan_is_refused(result: Path) -> None:
     other_plan(make_plan()).write(result / "plan.json")
-    with pytest.raises(DataError, match="holds runs of a different plan"):
+    with pytest.raises(DataError, match="contains runs of a different plan"):
         write_tables(result)
 
 
@@ -214,7 +214,7 @@ def test_a_ledger_with_a_batch_the_plan_lacks_is_refused(result: Path) -> None:
     (result / "ledger.sqlite").unlink()
     with Ledger(result / "ledger.sqlite") as ledger:
         record(ledger, 7)
-    with pytest.raises(DataError, match="holds batch 7"):
+    with pytest.raises(DataError, match="contains batch 7"):
         write_tables(result)
 
 

@@ -14,7 +14,7 @@ from steelyard.errors import CapabilityError, InternalError
 from steelyard.model.cell import NeighbourKind
 from steelyard.run import programs
 from steelyard.run.executor import neighbour_programs
-from steelyard.run.machine.truth_program import truth_iterations
+from steelyard.run.machine.calibration import truth_iterations
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -37,4 +37,4 @@ pub use layout::{Controller, Hierarchy, Layout, LayoutKind};
 pub use leaf::Leaf;
 pub use limits::GroupLimits;
 pub use readings::{Readings, Sample};
-pub use resident::ResidentGroups;
+pub use resident::{Cache, ResidentGroups};

@@ -5,7 +5,7 @@ pub(super) type Reading = Option<(u64, Source)>;
 
 /// Charges reach a group in batches of 64 pages per CPU, so a peak is exact to this [bytes].
 /// SOURCE: `MEMCG_CHARGE_BATCH` in the kernel's `memcontrol.h`.
-const MEMORY_STEP_BYTES: u64 = 64 * 4096;
+pub(super) const MEMORY_STEP_BYTES: u64 = 64 * 4096;
 
 /// What the groups of a run say at one moment. Absent means that no group says it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

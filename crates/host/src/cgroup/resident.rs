@@ -7,10 +7,10 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use steelyard_model::Source;
 
 use super::claim::Claim;
-use super::file::{KeptFile, blkio_bytes, number, read_text, write_text};
+use super::file::{KeptFile, blkio_bytes, keyed, number, read_text, write_text};
 use super::hold::{Hold, KernelMemory, Usage, open_to_write};
 use super::kill::{kill_legacy, processes};
-use super::readings::Sample;
+use super::readings::{MEMORY_STEP_BYTES, Sample};
 use super::removal::remove_tree;
 use super::{CgroupError, Controller, GroupLimits, Hierarchy, Layout};
 
@@ -33,6 +33,19 @@ pub struct ResidentGroups {
     /// What `pids.max` and `cpu.rt_runtime_us` are between two runs.
     process_limit: String,
     real_time_us: u32,
+    /// What `memory.limit_in_bytes` is, with what the group holds without a run.
+    memory_limit: Option<u64>,
+    /// Pages of files that were in memory before the run.
+    cached_bytes: u64,
+}
+
+/// Memory that files take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cache {
+    /// What goes as soon as somebody needs its room [bytes].
+    pub read_bytes: u64,
+    /// What has to be stored before, or is nowhere else [bytes].
+    pub written_bytes: u64,
 }
 
 /// Files touched for every run.
@@ -62,7 +75,14 @@ impl ResidentGroups {
             }
         }
         let process_limit = UNLIMITED_TASKS.to_owned();
-        let mut this = Self { groups, files: Files::default(), process_limit, real_time_us: 0 };
+        let mut this = Self {
+            groups,
+            files: Files::default(),
+            process_limit,
+            real_time_us: 0,
+            memory_limit: None,
+            cached_bytes: 0,
+        };
         this.files = this.open_files();
         (this, degraded)
     }
@@ -114,9 +134,9 @@ impl ResidentGroups {
         self.groups.iter().try_for_each(|(claim, _)| write_text(&claim.path.join("cgroup.procs"), "0"))
     }
 
-    /// Sets limits for the runs to come, on top of what the residents themselves hold.
+    /// Sets limits for the runs to come, on top of what the residents themselves are; that of memory comes
+    /// before each run.
     pub(super) fn apply(&mut self, limits: &GroupLimits) -> Result<(), CgroupError> {
-        self.limit_memory(limits.memory_bytes)?;
         if let Some(group) = self.group(Controller::Pids) {
             let residents = read_text(&group.join("pids.current")).ok().as_deref().and_then(number);
             let value = limits.process_count.map(|count| (count + residents.unwrap_or(1)).to_string());
@@ -158,19 +178,27 @@ impl ResidentGroups {
         hold.shares.extend(open(Controller::Cpu, REAL_TIME).map(|file| (file, runtime_us)));
     }
 
-    fn limit_memory(&self, memory_bytes: Option<u64>) -> Result<(), CgroupError> {
-        let Some(group) = self.group(Controller::Memory) else { return Ok(()) };
+    /// Limits the memory of the run to come, on top of the `held_bytes` that are there without it.
+    ///
+    /// # Errors
+    ///
+    /// [`CgroupError::Write`] with the value that was refused: more is in use and does not go.
+    pub fn limit_memory(&mut self, memory_bytes: Option<u64>, held_bytes: u64) -> Result<(), CgroupError> {
+        let limit = memory_bytes.map(|bytes| bytes.saturating_add(held_bytes));
+        let Some(group) = self.group(Controller::Memory).filter(|_| limit != self.memory_limit) else {
+            return Ok(());
+        };
         let (plain, with_swap) =
             (group.join("memory.limit_in_bytes"), group.join("memory.memsw.limit_in_bytes"));
+        let value = limit.map_or_else(|| UNLIMITED_BYTES.to_owned(), |bytes| bytes.to_string());
         // Memory alone may never exceed memory with swap, so the order depends on the direction.
         let _ = write_text(&with_swap, UNLIMITED_BYTES);
-        let Some(bytes) = memory_bytes else { return write_text(&plain, UNLIMITED_BYTES) };
-        let value = (bytes + self.memory_bytes().unwrap_or(0)).to_string();
         write_text(&plain, &value)?;
         if write_text(&with_swap, &value).is_err() {
             // Without swap accounting, keep the group's pages in memory instead.
             let _ = write_text(&group.join("memory.swappiness"), "0");
         }
+        self.memory_limit = limit;
         Ok(())
     }
 
@@ -187,28 +215,34 @@ impl ResidentGroups {
         }
     }
 
-    fn memory_bytes(&self) -> Option<u64> {
+    /// Memory in use [bytes].
+    #[must_use]
+    pub fn memory_bytes(&self) -> Option<u64> {
         self.files.memory.as_ref().and_then(KeptFile::number)
     }
 
-    /// Resets what can be reset, before the zygote clones. `idle_pageable_bytes` is what
-    /// [`pageable_bytes`](Self::pageable_bytes) was before the first run.
-    pub fn reset(&self, idle_pageable_bytes: u64) {
-        if let Some(peak) = &self.files.memory_peak {
-            // Page cache of an earlier run would hide as much of the next one's peak.
-            if self.pageable_bytes().is_some_and(|now| now > idle_pageable_bytes + CACHE_SLACK_BYTES)
-                && let Some(group) = self.group(Controller::Memory)
-            {
-                let _ = write_text(&group.join("memory.force_empty"), "0");
-            }
-            let _ = peak.write("0");
+    /// Forces page cache out.
+    pub fn empty_cache(&self) {
+        if let Some(group) = self.group(Controller::Memory) {
+            let _ = write_text(&group.join("memory.force_empty"), "0");
         }
     }
 
-    /// Memory in use before the zygote clones [bytes].
+    /// Pages of files.
     #[must_use]
-    pub fn idle_memory_bytes(&self) -> Option<u64> {
-        self.memory_bytes()
+    pub fn cache(&self) -> Option<Cache> {
+        let text = read_text(&self.group(Controller::Memory)?.join("memory.stat")).ok()?;
+        let of = |key| keyed(&text, key).unwrap_or(0);
+        let written_bytes = of("shmem") + of("dirty") + of("writeback");
+        Some(Cache { read_bytes: keyed(&text, "cache")?.saturating_sub(written_bytes), written_bytes })
+    }
+
+    /// Lets the peak begin anew, of a run before which `cached_bytes` of files were in memory.
+    pub fn reset_peak(&mut self, cached_bytes: u64) {
+        self.cached_bytes = cached_bytes;
+        if let Some(peak) = &self.files.memory_peak {
+            let _ = peak.write("0");
+        }
     }
 
     /// Memory in use without the kernel's own, which goes by itself a grace period after its run and
@@ -236,8 +270,21 @@ impl ResidentGroups {
         }
     }
 
+    fn peak_of_group_bytes(&self) -> Option<u64> {
+        self.files.memory_peak.as_ref().and_then(KeptFile::number)
+    }
+
+    /// Whether the last run came so near to its limit that files had to make room.
+    #[must_use]
+    pub fn is_at_limit(&self) -> bool {
+        let peak_bytes = self.peak_of_group_bytes().unwrap_or(0);
+        self.memory_limit.is_some_and(|limit| peak_bytes + MEMORY_STEP_BYTES >= limit)
+    }
+
+    /// The peak; with what files held before, if they had to make room.
     pub(super) fn peak_bytes(&self) -> Option<(u64, Source)> {
-        self.files.memory_peak.as_ref().and_then(KeptFile::number).map(|value| (value, Source::Cgroup1))
+        let cached_bytes = if self.is_at_limit() { self.cached_bytes } else { 0 };
+        Some((self.peak_of_group_bytes()? + cached_bytes, Source::Cgroup1))
     }
 
     /// CPU time used so far, residents included [ns].
@@ -295,9 +342,6 @@ impl ResidentGroups {
         self.group(Controller::Freezer).or_else(|| self.groups.first().map(|(claim, _)| claim.path.clone()))
     }
 }
-
-/// Page cache that may stay between runs [bytes].
-const CACHE_SLACK_BYTES: u64 = 512 << 10;
 
 impl Drop for ResidentGroups {
     fn drop(&mut self) {

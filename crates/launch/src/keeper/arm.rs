@@ -52,7 +52,7 @@ pub(super) fn begin(enclosure: &mut Enclosure, batch: &Batch, iteration: u32) ->
     }
     let leaf = enclosure.groups_mut().take_leaf()?;
     let streams = Streams::open(&batch.spec)?;
-    let idle = enclosure.make_room(batch.spec.limits.memory_bytes);
+    let idle = enclosure.make_room(batch.spec.limits.memory_bytes)?;
     let armed = Armed {
         iteration,
         begin_ns: 0,

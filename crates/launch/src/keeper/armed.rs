@@ -7,6 +7,7 @@ use std::sync::Arc;
 use nix::unistd::Pid;
 use steelyard_host::cgroup::{IdleMemory, Leaf, Sample};
 
+use super::enforcer::Enforced;
 use super::stamps::Stamper;
 use super::streams::Streams;
 use super::verdict::Cause;
@@ -27,8 +28,8 @@ pub(super) struct Armed {
     pub(super) streams: Streams,
     pub(super) attached: Option<Attached>,
     pub(super) cause: Option<Cause>,
-    /// Why the enforcer has ended it, which its groups are marked by.
-    pub(super) enforced: Option<Cause>,
+    /// How the enforcer has ended it, which its groups are marked by.
+    pub(super) enforced: Option<Enforced>,
     pub(super) is_stopped: bool,
     pub(super) has_records_ended: bool,
     /// Why the program did not start.

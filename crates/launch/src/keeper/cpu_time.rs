@@ -6,7 +6,6 @@ use steelyard_model::{Metric, Quantity, Source};
 
 use super::armed::Counters;
 use super::evidence::{Evidence, count, time_ns};
-use super::verdict::Cause;
 use crate::shared_page::SetUpUsage;
 
 /// Longest time at the beginning or end of a program that is taken for the kernel's work [ns]; one that
@@ -20,7 +19,7 @@ pub(super) fn add_cpu(
     all: &mut BTreeMap<Metric, Quantity>,
     counters: &Counters,
     evidence: &Evidence,
-    cause: Option<Cause>,
+    most_of_enforced_ns: Option<u64>,
 ) {
     let (usage, set_up, readings) = (&evidence.usage, &evidence.set_up, &evidence.readings);
     let (user_ns, system_ns) = (time_ns(usage.ru_utime), time_ns(usage.ru_stime));
@@ -38,20 +37,19 @@ pub(super) fn add_cpu(
     let counted = without(counters.task_clock.quantity(), loading_ns, interval.taking_down_ns);
     let launch_ns = launch_cpu_ns(set_up, evidence.call_ns);
     let grouped = without(readings.usage_ns.clone(), launch_ns, interval.burial_ns.unwrap_or(0));
-    let best = match cause {
-        // The counter misses a little of each fork: the meter that ended the run is the one that tells of it.
-        Some(Cause::CpuTime) => Some(&grouped).filter(|one| one.value.is_some()),
-        _ => None,
+    let is_alone = interval.has_others == Some(false);
+    let best = match most_of_enforced_ns {
+        // The meter that ended the run is the one that tells of it.
+        Some(_) if grouped.value.is_some() => &grouped,
+        _ if is_alone => closest_above(&counted, &grouped).unwrap_or(&rusage_since_exec),
+        _ => of_tree(&counted, &grouped, &rusage_since_exec),
     };
-    let best = best.or_else(|| closest_above(&counted, &grouped)).unwrap_or(&rusage_since_exec);
     let wall_ns = all.get(&Metric::WallNs).and_then(|wall| wall.value);
-    let most_ns = match (wall_ns, interval.has_others, cause) {
-        // What could not be told apart from a wait was left in; one thread has no more than all of the time.
-        (Some(wall_ns), Some(false), _) => wall_ns,
-        // What the rest of a tree used that was ended with its first process is the kernel's work on its end.
-        (Some(wall_ns), _, Some(_)) => wall_ns.saturating_mul(evidence.cpus as u64),
-        _ => u64::MAX,
-    };
+    // What could not be told apart from a wait was left in, and what the rest of a tree used that was ended with
+    // its first process is the kernel's work on its end.
+    let threads = if is_alone { 1 } else { evidence.cpus as u64 };
+    let most_ns = wall_ns.map_or(u64::MAX, |wall_ns| wall_ns.saturating_mul(threads));
+    let most_ns = most_ns.min(most_of_enforced_ns.unwrap_or(u64::MAX));
     all.insert(
         Metric::CpuNs,
         Quantity { value: best.value.map(|cpu_ns| cpu_ns.min(most_ns)), ..best.clone() },
@@ -116,7 +114,7 @@ fn work_after_ns(evidence: &Evidence, span_ns: u64) -> u64 {
     }
 }
 
-/// The smaller of two meters that both read the program's CPU time or more.
+/// The smaller of two meters that both read one thread's CPU time or more.
 ///
 /// The counter begins while the program is loaded and ends while it is taken down, which is subtracted, but
 /// counts all time on a CPU, also what the hypervisor took of it. The group leaves that out, as the program's
@@ -125,6 +123,17 @@ fn work_after_ns(evidence: &Evidence, span_ns: u64) -> u64 {
 /// both; but for that neither reads less than the program used, and the smaller one is nearer.
 fn closest_above<'a>(counted: &'a Quantity, grouped: &'a Quantity) -> Option<&'a Quantity> {
     [counted, grouped].into_iter().filter(|one| one.value.is_some()).min_by_key(|one| one.value)
+}
+
+/// The group, which alone misses nothing of a tree.
+///
+/// The counter misses what each thread and process uses between handing in its count and its end: half of a
+/// program that does nothing but fork. The kernel's word to the parent misses what nobody has waited for.
+fn of_tree<'a>(counted: &'a Quantity, grouped: &'a Quantity, waited_for: &'a Quantity) -> &'a Quantity {
+    match grouped.value {
+        Some(_) => grouped,
+        None => [counted, waited_for].into_iter().max_by_key(|one| one.value).unwrap_or(waited_for),
+    }
 }
 
 /// The shortest time that one step of the kernel's took in a batch.
@@ -175,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smaller_meter_of_cpu_time_is_taken_and_named() {
+    fn the_smaller_meter_of_one_threads_cpu_time_is_taken_and_named() {
         let counted = Quantity::measured(66_900_000, Source::PerfCounter, 1);
         let grouped = Quantity::measured(42_200_000, Source::Cgroup2, 1000);
         assert_eq!(closest_above(&counted, &grouped), Some(&grouped), "the hypervisor took time");
@@ -184,5 +193,16 @@ mod tests {
         let missing = Quantity::missing(Source::PerfCounter, "denied");
         assert_eq!(closest_above(&missing, &grouped), Some(&grouped));
         assert_eq!(closest_above(&missing, &missing), None);
+    }
+
+    #[test]
+    fn the_meter_that_misses_least_tells_of_a_tree() {
+        let counted = Quantity::measured(101_000_000, Source::PerfCounter, 1);
+        let grouped = Quantity::measured(212_000_000, Source::Cgroup2, 1000);
+        let waited_for = Quantity::measured(180_000_000, Source::Rusage, 1000);
+        assert_eq!(of_tree(&counted, &grouped, &waited_for), &grouped);
+        let missing = Quantity::missing(Source::Cgroup2, "no group");
+        assert_eq!(of_tree(&counted, &missing, &waited_for), &waited_for);
+        assert_eq!(of_tree(&waited_for, &missing, &counted), &waited_for);
     }
 }

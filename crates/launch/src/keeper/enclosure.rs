@@ -23,9 +23,12 @@ use crate::zygote::{ChildDescriptors, Zygote};
 /// Real-time time that a FIFO run gets out of each period of one second [us].
 /// SOURCE: the kernel's default for the root group, `sched_rt_runtime_us`.
 const REAL_TIME_RUNTIME_US: u32 = 940_000;
-/// So long the memory of a run that is over may take to be freed.
+/// So long the memory of a run that is over may take to be freed; what has not become less for a while stays.
 const BURIAL_PATIENCE: Duration = Duration::from_secs(2);
+const BURIAL_STANDSTILL: Duration = Duration::from_millis(250);
 const BURIAL_LOOK: Duration = Duration::from_millis(1);
+/// So much of earlier runs may be there when one begins [bytes].
+const MOST_LEFT_BYTES: u64 = 512 << 10;
 /// So many zygotes may end one after the other while they set up one run.
 pub(super) const MOST_ZYGOTES: u32 = 3;
 
@@ -40,15 +43,24 @@ pub(super) struct Enclosure {
     residents: Vec<u32>,
     /// What the runs of this batch are ended by.
     grip: Grip,
-    idle: Idle,
+    idle: Option<Idle>,
+    /// Limit of memory of the last run.
+    last_limit_bytes: Option<u64>,
     worker: u32,
 }
 
-/// Memory of the version 1 groups between the runs of a batch.
-#[derive(Debug, Default)]
+/// Memory of the version 1 groups without a run.
+#[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_field_names, reason = "names have units")]
 struct Idle {
-    least_bytes: Option<u64>,
+    /// What these residents hold: the least that was seen, because what was left for a while is in every other
+    /// reading.
+    all_bytes: u64,
     pageable_bytes: u64,
+    /// What the runs of this batch left that does not go, as files in memory.
+    kept_bytes: u64,
+    /// Files that they have read: the next ones find them in memory, as programs mostly do.
+    cached_bytes: u64,
 }
 
 impl Enclosure {
@@ -63,7 +75,16 @@ impl Enclosure {
         let page = Arc::new(SharedPage::new().during("map shared memory")?);
         let zygote = Zygote::start(&groups, &page)?;
         let residents = zygote.pids().collect();
-        Ok(Self { zygote, groups, page, residents, grip: Grip::default(), idle: Idle::default(), worker })
+        Ok(Self {
+            zygote,
+            groups,
+            page,
+            residents,
+            grip: Grip::default(),
+            idle: None,
+            last_limit_bytes: None,
+            worker,
+        })
     }
 
     pub(super) const fn groups(&self) -> &Groups {
@@ -101,19 +122,17 @@ impl Enclosure {
     /// Makes groups and zygote ready for a batch. Answers what this host could not give.
     pub(super) fn prepare(&mut self, spec: &RunSpec) -> Result<Vec<String>, LaunchError> {
         let mut degraded = self.groups.degraded().to_vec();
+        self.empty_cache(spec.limits.memory_bytes);
+        self.await_burials(MOST_LEFT_BYTES);
+        // What runs before this batch left for good is no part of its runs.
+        self.idle = self.idle.filter(|idle| idle.kept_bytes == 0);
         degraded.extend(self.zygote.prepare(spec, self.worker)?);
-        self.residents = self.find_residents();
+        self.meet_residents();
         if matches!(spec.placement.policy, SchedulingPolicy::Fifo { .. }) {
             self.groups.resident_mut().allow_real_time(REAL_TIME_RUNTIME_US)?;
         }
         self.groups.apply(&group_limits(&spec.limits, &spec.placement))?;
         degraded.extend(self.unenforced(&spec.limits));
-        let resident = self.groups.resident();
-        self.idle = Idle {
-            least_bytes: resident.idle_memory_bytes(),
-            pageable_bytes: resident.pageable_bytes().unwrap_or(0),
-        };
-        self.grip = self.groups.grip(&self.residents);
         Ok(degraded)
     }
 
@@ -132,9 +151,18 @@ impl Enclosure {
     fn try_to_replace_zygote(&mut self, spec: &RunSpec) -> Result<(), LaunchError> {
         self.zygote.replace()?;
         self.zygote.prepare(spec, self.worker)?;
-        self.residents = self.find_residents();
-        self.grip = self.groups.grip(&self.residents);
+        self.meet_residents();
         Ok(())
+    }
+
+    /// Learns who lives in the groups beside the runs. What others held there says nothing of them.
+    fn meet_residents(&mut self) {
+        let residents = self.find_residents();
+        if self.residents != residents {
+            self.residents = residents;
+            self.idle = None;
+        }
+        self.grip = self.groups.grip(&self.residents);
     }
 
     fn find_residents(&self) -> Vec<u32> {
@@ -164,29 +192,79 @@ impl Enclosure {
         found
     }
 
-    /// Frees what earlier runs left in the version 1 groups, once a tree that ran out of memory leaves room
-    /// for the next, and tells what is in use.
-    pub(super) fn make_room(&mut self, limit_bytes: Option<u64>) -> Option<IdleMemory> {
+    /// Frees what earlier runs left in the version 1 groups, limits the memory of the next one, and tells what is in
+    /// use.
+    pub(super) fn make_room(&mut self, limit_bytes: Option<u64>) -> Result<Option<IdleMemory>, LaunchError> {
+        self.empty_cache(limit_bytes);
+        self.last_limit_bytes = limit_bytes;
         if let Some(limit_bytes) = limit_bytes {
-            self.await_room(limit_bytes);
+            // What is left of a tree is missing from the room of the next, and its lack would end the zygote.
+            self.await_burials(MOST_LEFT_BYTES.min(limit_bytes / 2));
         }
-        let resident = self.groups.resident();
-        resident.reset(self.idle.pageable_bytes);
-        let now_bytes = resident.idle_memory_bytes()?;
-        let resident_bytes = self.idle.least_bytes.map_or(now_bytes, |least| least.min(now_bytes));
-        self.idle.least_bytes = Some(resident_bytes);
-        Some(IdleMemory { resident_bytes, left_bytes: now_bytes - resident_bytes })
+        let Some(&mut Idle { all_bytes, cached_bytes, .. }) = self.see_idle() else { return Ok(None) };
+        let resident = self.groups.resident_mut();
+        resident.limit_memory(limit_bytes, all_bytes)?;
+        resident.reset_peak(cached_bytes);
+        let resident_bytes = all_bytes + cached_bytes;
+        let left_bytes = resident.memory_bytes().map_or(0, |now| now.saturating_sub(resident_bytes));
+        Ok(Some(IdleMemory { resident_bytes, left_bytes }))
     }
 
-    /// Waits until the kernel has taken most of what a tree left that ran out of memory: until then the zygote
-    /// itself is what a lack of memory would end.
-    fn await_room(&self, limit_bytes: u64) {
-        let before_bytes = self.idle.least_bytes.unwrap_or(0);
-        let begin = Instant::now();
-        while begin.elapsed() < BURIAL_PATIENCE
-            && let Some(now_bytes) = self.groups.resident().idle_memory_bytes()
-            && now_bytes.saturating_sub(before_bytes) > limit_bytes / 2
+    /// What the groups hold without a run, by this look and those before; `None` where no group accounts memory.
+    fn see_idle(&mut self) -> Option<&mut Idle> {
+        let resident = self.groups.resident();
+        let (all_bytes, pageable_bytes) = (resident.memory_bytes()?, resident.pageable_bytes()?);
+        let idle =
+            self.idle.get_or_insert(Idle { all_bytes, pageable_bytes, kept_bytes: 0, cached_bytes: 0 });
+        idle.all_bytes = idle.all_bytes.min(all_bytes);
+        idle.pageable_bytes = idle.pageable_bytes.min(pageable_bytes);
+        Some(idle)
+    }
+
+    /// Looks after the files that earlier runs left in memory. What they have written is forced out: it would hide as
+    /// much of the next one's peak. What they have only read stays, unless it may have to make room: then nobody
+    /// knows when, and how much of the peak was the run's.
+    fn empty_cache(&mut self, limit_bytes: Option<u64>) {
+        let resident = self.groups.resident();
+        let has_room =
+            limit_bytes.is_none() || (limit_bytes == self.last_limit_bytes && !resident.is_at_limit());
+        let Some(idle) = &mut self.idle else { return };
+        let left_bytes = || resident.pageable_bytes().unwrap_or(0).saturating_sub(idle.pageable_bytes);
+        idle.cached_bytes = 0;
+        let left_before_bytes = left_bytes();
+        if left_before_bytes <= idle.kept_bytes + MOST_LEFT_BYTES {
+            return;
+        }
+        if let Some(cache) = resident.cache()
+            && has_room
+            && cache.written_bytes <= idle.kept_bytes + MOST_LEFT_BYTES
         {
+            idle.cached_bytes = cache.read_bytes.min(left_before_bytes);
+            return;
+        }
+        resident.empty_cache();
+        let left_bytes = left_bytes();
+        if left_bytes > MOST_LEFT_BYTES {
+            idle.kept_bytes = idle.kept_bytes.max(left_bytes);
+        }
+    }
+
+    /// Waits until the kernel has taken back what belonged to the processes of earlier runs, all but this.
+    fn await_burials(&mut self, most_left_bytes: u64) {
+        let Some(&mut Idle { all_bytes, kept_bytes, cached_bytes, .. }) = self.see_idle() else { return };
+        let begin = Instant::now();
+        let (mut least_bytes, mut lessened) = (u64::MAX, begin);
+        while let Some(now_bytes) = self.groups.resident().memory_bytes()
+            && now_bytes > all_bytes + kept_bytes + cached_bytes + most_left_bytes
+        {
+            if now_bytes < least_bytes {
+                (least_bytes, lessened) = (now_bytes, Instant::now());
+            }
+            if lessened.elapsed() > BURIAL_STANDSTILL || begin.elapsed() > BURIAL_PATIENCE {
+                self.idle =
+                    self.idle.map(|idle| Idle { kept_bytes: now_bytes - all_bytes - cached_bytes, ..idle });
+                return;
+            }
             std::thread::sleep(BURIAL_LOOK);
         }
     }

@@ -17,7 +17,7 @@ use nix::unistd::{Pid, SysconfVar, sysconf};
 use steelyard_host::cgroup::Grip;
 use steelyard_model::Limits;
 
-use super::stamps::{BeingRead, StartOf};
+use super::stamps::{Beginning, StartOf};
 use super::timers::{Timer, next_look};
 use super::verdict::Cause;
 use crate::clock::monotonic_ns;
@@ -32,8 +32,8 @@ const NEXT_BLOW: Duration = Duration::from_millis(1);
 const LAST_BLOW_IN_REAL_TIME: u32 = 4;
 /// A group that is empty but for what is buried is looked at this much later.
 const NEXT_LOOK_AT_THE_DEAD: Duration = Duration::from_millis(20);
-/// Somebody else reads the stamps: that takes microseconds, unless that thread lost its CPU meanwhile.
-const BUSY: Duration = Duration::from_micros(200);
+/// Somebody else reads the stamps: that takes microseconds, unless that thread lost its CPU meanwhile [ns].
+const BUSY_NS: u64 = 200_000;
 /// So long the exact start is waited for; then the child's own stamp has to do.
 const MOST_PATIENCE_NS: u64 = 5_000_000;
 /// A child that has not called `execve` so long after its gate opened never will [ns].
@@ -44,7 +44,7 @@ const MOST_WORK_OF_A_LAUNCH_NS: u64 = 5_000_000;
 /// A run is ended so long after its limit, lest it is charged with less: its record takes off what the kernel
 /// needed to take it down [ns].
 const CPU_GRAIN_NS: u64 = 300_000;
-/// By so much, and one part in so many of the limit, the two meters of CPU time may be apart [ns].
+/// By so much, and one part in so many of the limit, the two meters of one thread's CPU time may be apart [ns].
 const MOST_APART_NS: u64 = 5_000_000;
 const MOST_APART_RATIO: u64 = 200;
 /// SOURCE: `CONFIG_HZ` is 100 or more in every kernel that is distributed.
@@ -76,6 +76,8 @@ pub(super) struct Charge {
     /// First process.
     pub(super) pidfd: OwnedFd,
     pub(super) start: StartOf,
+    /// What was known of it at the last look.
+    pub(super) beginning: Beginning,
     pub(super) page: Arc<SharedPage>,
     pub(super) grip: Grip,
     /// CPU time of the groups before the gate [ns].
@@ -87,8 +89,18 @@ pub(super) struct Charge {
     pub(super) counter: Arc<Counter>,
     /// Why the run is being ended.
     pub(super) cause: Option<Cause>,
+    /// CPU time of the tree when it was ended for it [ns]: what comes after is the kernel's work on its end.
+    pub(super) most_cpu_ns: Option<u64>,
     /// How often it was struck.
     pub(super) blows: u32,
+}
+
+/// How a run was ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Enforced {
+    pub(super) cause: Cause,
+    /// [`Charge::most_cpu_ns`].
+    pub(super) most_cpu_ns: Option<u64>,
 }
 
 /// The thread, and what it shares with the keeper.
@@ -136,11 +148,12 @@ impl Enforcer {
         first.map_or(Ok(()), |after| self.shared.timer.arm(after))
     }
 
-    /// Gives a run back, whose first process has ended. Answers why it was being ended, if it was.
-    pub(super) fn give_back(&self) -> Result<Option<Cause>, LaunchError> {
+    /// Gives a run back, whose first process has ended. Answers how it was being ended, if it was.
+    pub(super) fn give_back(&self) -> Result<Option<Enforced>, LaunchError> {
         let charge = self.shared.charge().take();
         self.shared.timer.disarm()?;
-        Ok(charge.and_then(|charge| charge.cause))
+        let of = |charge: Charge| Some(Enforced { cause: charge.cause?, most_cpu_ns: charge.most_cpu_ns });
+        Ok(charge.and_then(of))
     }
 }
 
@@ -195,8 +208,9 @@ impl Shared {
 
 impl Charge {
     fn first_look(&self) -> Option<Duration> {
-        let wall = self.limits.wall_time_ns.map(Duration::from_nanos);
-        let cpu = next_look(&self.limits, 0, self.cpus.len());
+        // The stamp of the start is read before it is needed: then somebody else may be reading.
+        let wall = self.limits.wall_time_ns.map(|limit_ns| Duration::from_nanos(limit_ns / 2));
+        let cpu = self.limits.cpu_time_ns.map(|limit_ns| next_look(limit_ns, self.cpus.len()));
         [wall, cpu, self.watch_memory()].into_iter().flatten().min()
     }
 
@@ -209,15 +223,18 @@ impl Charge {
             return Some(self.strike());
         }
         let now_ns = monotonic_ns();
-        let stamped_ns = match self.start.try_ns(&self.page) {
-            Err(BeingRead) if !self.is_beyond(now_ns, MOST_PATIENCE_NS) => return Some(BUSY),
-            stamped_ns => stamped_ns.ok().flatten(),
-        };
+        // Who reads the stamps may have lost its CPU to what is to be ended here, and is not waited for.
+        let read = self.start.try_read(&self.page);
+        let is_being_read = read.is_err();
+        self.beginning = read.unwrap_or(self.beginning);
+        let Beginning { start_ns: stamped_ns, is_alone } = self.beginning;
+        let may_be_missed =
+            self.start.may_be_missed() && (!is_being_read || self.is_beyond(now_ns, MOST_PATIENCE_NS));
         let is_past = |called_ns: &u64| now_ns.saturating_sub(*called_ns) > MOST_PATIENCE_NS;
-        let called_ns = self.page.exec_ns().filter(is_past).filter(|_| self.start.may_be_missed());
-        let start_ns = stamped_ns.or(called_ns);
-        let wall = self.limits.wall_time_ns.map(|limit_ns| match start_ns {
+        let called_ns = self.page.exec_ns().filter(is_past).filter(|_| may_be_missed);
+        let wall = self.limits.wall_time_ns.map(|limit_ns| match stamped_ns.or(called_ns) {
             Some(start_ns) => limit_ns.saturating_sub(now_ns.saturating_sub(start_ns)),
+            None if is_being_read => BUSY_NS,
             // The program has not begun, so its time has not either.
             None if now_ns.saturating_sub(self.gate_ns) < limit_ns.saturating_add(MOST_TIME_TO_BEGIN_NS) => {
                 (limit_ns / 8).max(MOST_PATIENCE_NS)
@@ -229,19 +246,25 @@ impl Charge {
             return Some(self.strike());
         }
         let wall = wall.map(Duration::from_nanos);
-        let cpu = self.limits.cpu_time_ns.and_then(|limit_ns| {
-            let used_ns = start_ns.map_or(0, |start_ns| self.cpu_time_ns(start_ns, limit_ns));
-            if used_ns >= limit_ns + CPU_GRAIN_NS {
+        let cpu = self.limits.cpu_time_ns.map(|limit_ns| {
+            let rest_ns = self.cpu_rest_ns(stamped_ns, is_alone, limit_ns);
+            if rest_ns == 0 {
                 self.cause = Some(Cause::CpuTime);
             }
-            next_look(&self.limits, used_ns, self.cpus.len())
+            next_look(rest_ns, self.cpus.len())
         });
         let memory = self.watch_memory();
         if memory == Some(Duration::ZERO) {
             self.cause.get_or_insert(Cause::KernelMemory);
         }
         if self.cause.is_some() {
-            return Some(self.strike());
+            let next = self.strike();
+            if self.cause == Some(Cause::CpuTime) {
+                // None of its processes executes a further instruction of its own.
+                visit(&self.cpus);
+                self.most_cpu_ns = self.group_cpu_ns(stamped_ns);
+            }
+            return Some(next);
         }
         [wall, cpu, memory].into_iter().flatten().min()
     }
@@ -269,31 +292,42 @@ impl Charge {
         now_ns.saturating_sub(begin_ns) > limit_ns.saturating_add(by_ns)
     }
 
-    /// CPU time of the tree since its start [ns], and never more than what the record will say: what the launch
-    /// may have used is taken off, and the smaller meter counts.
-    fn cpu_time_ns(&self, start_ns: u64, limit_ns: u64) -> u64 {
-        let call_ns = self.page.call_ns(Some(start_ns)).unwrap_or(0).min(MOST_WORK_OF_A_LAUNCH_NS);
-        let set_up = self.page.usage();
-        let launch_ns = set_up.cpu_at_call_ns.saturating_sub(set_up.cpu_at_gate_ns) + call_ns;
-        let by_group_ns = || {
-            let total_ns = self.grip.usage_ns()?;
-            Some(total_ns.saturating_sub(self.usage_before_ns + launch_ns))
-        };
-        let by_counter_ns = || self.counter.read().map(|counted_ns| counted_ns.saturating_sub(call_ns));
-        let Some(mut used_ns) = by_group_ns() else {
-            return by_counter_ns().or_else(|| self.process_clock_ns()).unwrap_or(0);
-        };
+    /// CPU time that the tree may use at least until its record says that the limit is reached [ns]; 0 if it is.
+    fn cpu_rest_ns(&self, start_ns: Option<u64>, is_alone: bool, limit_ns: u64) -> u64 {
         let end_ns = limit_ns + CPU_GRAIN_NS;
-        if used_ns < end_ns && used_ns + LONGEST_TICK_NS * self.cpus.len() as u64 >= limit_ns {
-            visit(&self.cpus);
-            used_ns = by_group_ns().unwrap_or(used_ns);
+        let call_ns = self.call_ns(start_ns);
+        let by_counter_ns = || self.counter.read().map(|counted_ns| counted_ns.saturating_sub(call_ns));
+        let Some(used_ns) = self.group_cpu_ns(start_ns) else {
+            let used_ns = by_counter_ns().or_else(|| self.process_clock_ns()).unwrap_or(0);
+            return end_ns.saturating_sub(used_ns);
+        };
+        // What runs now is charged at its CPU's next tick.
+        let uncharged_ns = LONGEST_TICK_NS * self.cpus.len() as u64;
+        if used_ns + uncharged_ns < limit_ns {
+            return limit_ns - used_ns - uncharged_ns;
         }
-        // The counter misses a little of each fork. To read it takes a lock that a dying process may hold, so
-        // that is done last, and it does not count without end.
-        if (end_ns..end_ns + MOST_APART_NS + limit_ns / MOST_APART_RATIO).contains(&used_ns) {
-            used_ns = used_ns.min(by_counter_ns().unwrap_or(used_ns));
+        visit(&self.cpus);
+        let used_ns = self.group_cpu_ns(start_ns).unwrap_or(used_ns);
+        let rest_ns = end_ns.saturating_sub(used_ns);
+        let most_ns = (end_ns + MOST_APART_NS + limit_ns / MOST_APART_RATIO).saturating_sub(used_ns);
+        if rest_ns > 0 || most_ns == 0 || !is_alone {
+            return rest_ns;
         }
-        used_ns
+        // To read the counter takes a lock that a dying process may hold, so that is done last.
+        by_counter_ns().map_or(0, |counted_ns| end_ns.saturating_sub(counted_ns).min(most_ns))
+    }
+
+    /// CPU time of the tree by its group, without what the launch may have used [ns].
+    fn group_cpu_ns(&self, start_ns: Option<u64>) -> Option<u64> {
+        let set_up = self.page.usage();
+        let launch_ns = set_up.cpu_at_call_ns.saturating_sub(set_up.cpu_at_gate_ns) + self.call_ns(start_ns);
+        Some(self.grip.usage_ns()?.saturating_sub(self.usage_before_ns + launch_ns))
+    }
+
+    /// What the call of `execve` may have used [ns].
+    fn call_ns(&self, start_ns: Option<u64>) -> u64 {
+        let span_ns = self.page.call_ns(start_ns).or(self.page.exec_ns()).unwrap_or(0);
+        span_ns.min(MOST_WORK_OF_A_LAUNCH_NS)
     }
 
     /// CPU time of the first process alone, where nothing counts the tree.

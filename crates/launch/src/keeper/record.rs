@@ -13,6 +13,7 @@ use super::batch::Batch;
 use super::cpu_time::add_cpu;
 use super::evidence::{Evidence, count};
 use super::stamps::Interval;
+use super::streams::REPORT_BYTES;
 use super::verdict::{Cause, End, judge};
 use crate::clock::{monotonic_ns, utc_ns};
 use crate::own_metrics;
@@ -97,12 +98,18 @@ pub(super) fn outcome(mut armed: Armed, counters: &Counters, evidence: &Evidence
     outcome.counters =
         counters.named.iter().map(|(name, counter)| (name.clone(), counter.quantity())).collect();
     note_scope(counters, &mut outcome.mechanism.degraded);
-    let (own, malformed) = own_metrics::parse(&armed.streams.own_report());
+    let (report, is_cut) = armed.streams.own_report();
+    let (own, malformed) = own_metrics::parse(&report);
     outcome.own = own;
     if malformed > 0 {
         outcome.message = Some(format!(
             "{malformed} lines on STEELYARD_METRICS_FD are not `name value unit [iteration [warmup|measure]]`"
         ));
+    }
+    if is_cut {
+        let mib = REPORT_BYTES >> 20;
+        outcome.message =
+            Some(format!("no more than {mib} MiB on STEELYARD_METRICS_FD is read; there is more"));
     }
     if armed.cause == Some(Cause::KernelMemory) {
         outcome.message =
@@ -147,7 +154,8 @@ fn end_of(armed: &Armed, evidence: &Evidence, outcome: &RunOutcome) -> End {
 fn quantities(armed: &Armed, counters: &Counters, evidence: &Evidence) -> BTreeMap<Metric, Quantity> {
     let mut all = BTreeMap::new();
     add_times(&mut all, armed, evidence);
-    add_cpu(&mut all, counters, evidence, armed.cause);
+    let most_ns = armed.enforced.and_then(|enforced| enforced.most_cpu_ns);
+    add_cpu(&mut all, counters, evidence, most_ns);
     add_memory(&mut all, evidence);
     add_scheduling(&mut all, counters, evidence);
     let total = armed.streams.total_bytes();

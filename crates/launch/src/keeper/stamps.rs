@@ -153,7 +153,7 @@ impl Stamper {
     pub(super) fn interval(&mut self, page: &Page, waited_ns: u64) -> Interval {
         let stamps = self.drain();
         let is_told = matches!(self, Self::Tracepoints(_) | Self::Perf(_));
-        let has_others = is_told.then_some(stamps.company.has_threads || stamps.company.has_children);
+        let has_others = is_told.then(|| stamps.has_others());
         let is_early = |end: u64| {
             stamps.company.has_threads && !stamps.is_whole_end && waited_ns.saturating_sub(end) > EARLY_END_NS
         };
@@ -191,22 +191,34 @@ pub(super) enum StartOf {
 }
 
 impl StartOf {
-    /// When the program began, if that is known by now.
-    pub(super) fn try_ns(&self, page: &Page) -> Result<Option<u64>, BeingRead> {
+    /// What is known of it by now.
+    pub(super) fn try_read(&self, page: &Page) -> Result<Beginning, BeingRead> {
         let stamps = match self {
             Self::Tracepoints(watch) => watch.try_drain(),
             Self::Perf(ring) => ring.try_drain(),
-            // ORDERING: the stamp alone is read.
-            Self::Tracer(start_ns) => return Ok(Some(start_ns.load(Ordering::Relaxed)).filter(|ns| *ns != 0)),
-            Self::SharedPage => return Ok(page.exec_ns()),
+            Self::Tracer(start_ns) => {
+                // ORDERING: the stamp alone is read.
+                let start_ns = Some(start_ns.load(Ordering::Relaxed)).filter(|ns| *ns != 0);
+                return Ok(Beginning { start_ns, is_alone: false });
+            }
+            Self::SharedPage => return Ok(Beginning { start_ns: page.exec_ns(), is_alone: false }),
         };
-        stamps.map(|stamps| stamps.start_ns).ok_or(BeingRead)
+        let of = |stamps: Stamps| Beginning { start_ns: stamps.start_ns, is_alone: !stamps.has_others() };
+        stamps.map(of).ok_or(BeingRead)
     }
 
     /// Whether a program may have begun that is not known to have: on a CPU that nobody watches.
     pub(super) const fn may_be_missed(&self) -> bool {
         !matches!(self, Self::Tracer(_))
     }
+}
+
+/// When a program began, and with whom.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Beginning {
+    pub(super) start_ns: Option<u64>,
+    /// Whether its first thread is known to have begun no other.
+    pub(super) is_alone: bool,
 }
 
 /// Another thread reads the stamps at this moment.

@@ -12,7 +12,7 @@ use steelyard_model::{CapturedStream, InputStream, OutputStream, RunSpec};
 use crate::error::{During, LaunchError};
 
 /// Most bytes of a program's own report that are read.
-const REPORT_BYTES: u64 = 1 << 20;
+pub(super) const REPORT_BYTES: u64 = 1 << 20;
 /// One read of a pipe.
 const CHUNK_BYTES: usize = 16 << 10;
 /// Together the largest pipe an ordinary user can make, so that one turn empties what an ended program left.
@@ -44,16 +44,20 @@ impl Streams {
         self.output.total_bytes() + self.error.total_bytes()
     }
 
-    /// The program's own report, as far as it is read.
-    pub(super) fn own_report(&mut self) -> String {
+    /// Whole lines of the program's own report, and whether there were more than are read.
+    pub(super) fn own_report(&mut self) -> (String, bool) {
         let mut bytes = Vec::new();
         if let Some(file) = &mut self.report
             && file.rewind().is_ok()
         {
             // A report that cannot be read is an empty one; what was read until then counts.
-            let _ = file.take(REPORT_BYTES).read_to_end(&mut bytes);
+            let _ = file.take(REPORT_BYTES + 1).read_to_end(&mut bytes);
         }
-        String::from_utf8_lossy(&bytes).into_owned()
+        let is_cut = bytes.len() as u64 > REPORT_BYTES;
+        if is_cut {
+            bytes.truncate(bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(0));
+        }
+        (String::from_utf8_lossy(&bytes).into_owned(), is_cut)
     }
 }
 
@@ -184,5 +188,26 @@ impl Sink {
             total_bytes: self.piped_bytes,
             truncated: (bytes.len() as u64) < self.piped_bytes,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_lines_of_a_long_report_are_read() {
+        let mut spec = RunSpec::of("report", ["true"]);
+        spec.own_metrics = true;
+        let mut streams = Streams::open(&spec).unwrap();
+        let line = "name 1 unit\n";
+        let file = streams.report.as_mut().unwrap();
+        file.write_all(line.repeat(3).as_bytes()).unwrap();
+        assert_eq!(streams.own_report(), (line.repeat(3), false));
+        let file = streams.report.as_mut().unwrap();
+        file.write_all(line.repeat(100_000).as_bytes()).unwrap();
+        let (text, is_cut) = streams.own_report();
+        assert!(is_cut && text.len() > (1 << 20) - line.len());
+        assert!(text.lines().all(|one| one == line.trim_end()));
     }
 }

@@ -4,7 +4,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
-use steelyard_model::Limits;
 
 use crate::error::{During, LaunchError};
 
@@ -36,10 +35,9 @@ impl Timer {
     }
 }
 
-/// When to look at the CPU time again: a tree on `cpu_count` CPUs cannot use the rest earlier.
-pub(super) fn next_look(limits: &Limits, used_ns: u64, cpu_count: usize) -> Option<Duration> {
-    let rest_ns = limits.cpu_time_ns?.saturating_sub(used_ns);
-    Some(Duration::from_nanos(rest_ns / cpu_count.max(1) as u64).max(SHORTEST_LOOK))
+/// When to look at the CPU time again: a tree on `cpu_count` CPUs cannot use `rest_ns` earlier.
+pub(super) fn next_look(rest_ns: u64, cpu_count: usize) -> Duration {
+    Duration::from_nanos(rest_ns / cpu_count.max(1) as u64).max(SHORTEST_LOOK)
 }
 
 #[cfg(test)]
@@ -48,10 +46,8 @@ mod tests {
 
     #[test]
     fn looks_come_closer_as_the_limit_does() {
-        let limits = Limits { cpu_time_ns: Some(1_000_000_000), ..Limits::default() };
-        assert_eq!(next_look(&limits, 0, 2), Some(Duration::from_millis(500)));
-        assert_eq!(next_look(&limits, 900_000_000, 1), Some(Duration::from_millis(100)));
-        assert_eq!(next_look(&limits, 1_000_000_000, 1), Some(SHORTEST_LOOK));
-        assert_eq!(next_look(&Limits::default(), 0, 1), None);
+        assert_eq!(next_look(1_000_000_000, 2), Duration::from_millis(500));
+        assert_eq!(next_look(100_000_000, 1), Duration::from_millis(100));
+        assert_eq!(next_look(0, 1), SHORTEST_LOOK);
     }
 }

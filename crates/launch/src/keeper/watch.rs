@@ -14,6 +14,7 @@ use super::batch::Batch;
 use super::enclosure::Enclosure;
 use super::enforcer::{Charge, Enforcer};
 use super::signals::Signals;
+use super::stamps::Beginning;
 use super::verdict::Cause;
 use crate::clock::monotonic_ns;
 use crate::control::Control;
@@ -55,7 +56,7 @@ impl Watch<'_> {
         self.enclosure.page().open_gate();
         let served = self.serve_until_exit(armed);
         armed.enforced = self.enforcer.give_back()?;
-        armed.cause = armed.cause.or(armed.enforced);
+        armed.cause = armed.cause.or(armed.enforced.map(|enforced| enforced.cause));
         served
     }
 
@@ -67,6 +68,7 @@ impl Watch<'_> {
             gate_ns: monotonic_ns(),
             pidfd: attached.pidfd.try_clone().during("copy the run's process descriptor")?,
             start: attached.stamper.start_of(),
+            beginning: Beginning::default(),
             page: Arc::clone(self.enclosure.page()),
             grip: self.enclosure.grip_on(leaf),
             usage_before_ns: attached.before.usage_ns().unwrap_or(0),
@@ -74,6 +76,7 @@ impl Watch<'_> {
             kernel_memory_limit: self.enforcer.kernel_memory_limit(),
             counter: Arc::clone(&attached.counters.task_clock),
             cause: None,
+            most_cpu_ns: None,
             blows: 0,
         })
     }

@@ -60,6 +60,12 @@ impl ExecRing {
         self.seen.try_lock().ok().map(|mut seen| self.read(&mut seen))
     }
 
+    /// Reads for as long as the answer lives.
+    #[cfg(test)]
+    pub(crate) fn hold(&self) -> impl Drop + '_ {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn read(&self, (pages, stamps): &mut (RingPages, Stamps)) -> Stamps {
         pages.drain(&mut |record: Record<'_>| stamps.take_side_band(&record, self.pid));
         stamps.start_ns = stamps.exec_record_ns;

@@ -36,6 +36,11 @@ pub(crate) struct Company {
 }
 
 impl Stamps {
+    /// Whether the first thread began another one, or a process.
+    pub(crate) const fn has_others(&self) -> bool {
+        self.company.has_threads || self.company.has_children
+    }
+
     /// From the beginning of counting to the start of the program [ns]; 0 if that is not known.
     pub(crate) fn loading_ns(&self) -> u64 {
         between(self.exec_record_ns, self.start_ns)

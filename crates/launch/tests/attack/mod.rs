@@ -9,6 +9,7 @@ mod network;
 mod privileges;
 mod processes;
 mod resources;
+mod storms;
 
 use std::fmt::Display;
 use std::io;
@@ -77,6 +78,7 @@ fn attacks() -> Vec<(&'static str, Attack)> {
         privileges::ATTACKS,
         processes::ATTACKS,
         resources::ATTACKS,
+        storms::ATTACKS,
     ]
     .concat()
 }

@@ -12,7 +12,6 @@ pub(super) const ATTACKS: &[(&str, Attack)] = &[
     ("stopped-tree", stopped_tree),
     ("ignore-signals", ignore_signals),
     ("fork-bomb", fork_bomb),
-    ("storm", storm),
     ("fork-and-fail", fork_and_fail),
     ("sleep", sleep),
     ("leave-ipc", leave_ipc),
@@ -114,73 +113,6 @@ fn fork_bomb(_: &mut Findings, _: &[String]) {
     loop {
         // SAFETY: one thread.
         unsafe { libc::fork() };
-    }
-}
-
-/// Arguments: how it multiplies, and `memory` if each process is to eat memory meanwhile. Never ends and never
-/// pauses, whatever is refused.
-fn storm(_: &mut Findings, arguments: &[String]) {
-    let eats = arguments.get(1).is_some_and(|word| word == "memory");
-    blow(&arguments[0], eats)
-}
-
-fn blow(kind: &str, eats: bool) -> ! {
-    let mut eaten: Vec<Vec<u8>> = Vec::new();
-    loop {
-        if eats {
-            eaten.push(vec![1; 1 << 18]);
-        }
-        multiply(kind, eats);
-    }
-}
-
-fn multiply(kind: &str, eats: bool) {
-    let flags = libc::c_long::from(libc::CLONE_PARENT | libc::SIGCHLD);
-    // SAFETY: the children go on as their parents do, or end at once; a child of `vfork` does nothing else.
-    unsafe {
-        match kind {
-            "fork" => {
-                libc::fork();
-            }
-            "fork-and-end" => {
-                if libc::fork() == 0 {
-                    libc::_exit(0);
-                }
-            }
-            // The parent walks away, so that nothing but the newest process goes on.
-            "daemons" => {
-                if libc::fork() > 0 && libc::getppid() != 0 {
-                    libc::_exit(0);
-                }
-            }
-            // Siblings of the first process: children of the keeper.
-            "clone-parent" => {
-                if libc::syscall(libc::SYS_clone, flags, 0_usize, 0_usize, 0_usize, 0_usize) == 0 {
-                    libc::_exit(0);
-                }
-            }
-            "clone-parent-all" => {
-                libc::syscall(libc::SYS_clone, flags, 0_usize, 0_usize, 0_usize, 0_usize);
-            }
-            "vfork" => {
-                libc::fork();
-                let flags = libc::c_long::from(libc::CLONE_VFORK | libc::SIGCHLD);
-                if libc::syscall(libc::SYS_clone, flags, 0_usize, 0_usize, 0_usize, 0_usize) == 0 {
-                    libc::_exit(0);
-                }
-            }
-            "threads" => {
-                let again = move || -> () { blow("threads", eats) };
-                let _ = std::thread::Builder::new().stack_size(1 << 16).spawn(again);
-            }
-            "loops" => {
-                libc::fork();
-                for _ in 0..100_000 {
-                    std::hint::spin_loop();
-                }
-            }
-            _ => std::process::exit(1),
-        }
     }
 }
 

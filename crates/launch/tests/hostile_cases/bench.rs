@@ -137,6 +137,13 @@ pub(crate) fn must_be_contained(outcome: &RunOutcome) {
     assert!(contained, "{outcome:#?}");
 }
 
+/// The kernel counts memory in pages.
+#[track_caller]
+pub(crate) fn must_not_exceed(peak_bytes: u64, limit_bytes: u64) {
+    const PAGE: u64 = 4096;
+    assert!(peak_bytes <= limit_bytes + PAGE, "{peak_bytes} bytes of {limit_bytes} bytes");
+}
+
 pub(crate) fn exists(path: &str) -> bool {
     Path::new(path).exists()
 }

@@ -1,9 +1,11 @@
 //! Every limit ends a run, and says which one it was.
 
+use std::time::{Duration, Instant};
+
 use steelyard_model::{LimitKind, Metric, RunOutcome, RunStatus};
 
 use super::Case;
-use super::client::{execute, spec, time_scale};
+use super::client::{Serve, execute, spec, time_scale};
 use super::layout::Layout;
 
 pub(crate) const CASES: &[Case] = &[
@@ -11,6 +13,7 @@ pub(crate) const CASES: &[Case] = &[
     ("limit::cpu_time_of_a_tree", cpu_time_of_a_tree),
     ("limit::wall_time", wall_time),
     ("limit::memory", memory),
+    ("limit::memory_beside_files_of_earlier_runs", memory_beside_files_of_earlier_runs),
     ("limit::process_count", process_count),
     ("limit::file_size", file_size),
     ("limit::output", output),
@@ -64,6 +67,29 @@ fn memory(layout: Layout) {
     // A program below the limit is not touched.
     spec.command = super::programs::command(&["allocate", "8388608"]);
     assert_eq!(execute(layout, &spec).status, RunStatus::Completed);
+}
+
+/// Pages of files stay charged to the group of the runs that wrote them: those on disk can be forced out, those in
+/// memory stay until somebody removes the file. Neither keeps the next run waiting, or is missing from its room.
+fn memory_beside_files_of_earlier_runs(layout: Layout) {
+    const LIMIT: u64 = 64 << 20;
+    const RUNS: u32 = 5;
+    let mut serve = Serve::start(layout);
+    for place in ["/var/tmp", "/dev/shm"] {
+        let folder = tempfile::tempdir_in(place).unwrap();
+        let path = folder.path().join("file");
+        let mut spec = spec(&["fill-file", &path.to_string_lossy(), &(LIMIT * 3 / 4).to_string()]);
+        spec.limits.memory_bytes = Some(LIMIT);
+        spec.iterations = RUNS;
+        let begin = Instant::now();
+        let outcomes = serve.batch(&spec);
+        let walls_ns: u64 = outcomes.iter().map(|outcome| outcome.value(Metric::WallNs).unwrap()).sum();
+        let beside = begin.elapsed().saturating_sub(Duration::from_nanos(walls_ns));
+        for outcome in &outcomes {
+            assert_eq!(outcome.status, RunStatus::Completed, "{outcome:?}");
+        }
+        assert!(beside < RUNS * Duration::from_millis(500) * time_scale(), "{place}: {beside:?}");
+    }
 }
 
 fn process_count(layout: Layout) {

@@ -1,6 +1,6 @@
 //! What is measured is true.
 
-use steelyard_model::{Flag, Metric, RunOutcome, RunSpec, Source};
+use steelyard_model::{Flag, Metric, RunOutcome, RunSpec, RunStatus, Source};
 
 use super::Case;
 use super::client::{Serve, launcher, spec, time_scale};
@@ -12,7 +12,9 @@ pub(crate) const CASES: &[Case] = &[
     ("measure::stamp_sources_agree_with_the_program", stamp_sources_agree),
     ("measure::a_program_ends_with_its_last_thread", a_program_ends_with_its_last_thread),
     ("measure::cpu_time_counts_the_tree", cpu_time_counts_the_tree),
+    ("measure::cpu_time_counts_every_fork", cpu_time_counts_every_fork),
     ("measure::memory_is_that_of_the_tree", memory_is_that_of_the_tree),
+    ("measure::files_stay_in_memory_between_runs", files_stay_in_memory),
     ("measure::memory_does_not_depend_on_the_caller", memory_does_not_depend_on_the_caller),
     ("measure::counters_are_counted_or_say_why_not", counters_are_counted),
     ("measure::waiting_is_flagged", waiting_is_flagged),
@@ -142,6 +144,19 @@ fn cpu_time_counts_the_tree(layout: Layout) {
     }
 }
 
+/// Against the kernel's own account of a tree whose processes are all waited for, which misses the last steps of
+/// each.
+#[expect(clippy::cast_precision_loss, reason = "milliseconds are compared")]
+fn cpu_time_counts_every_fork(layout: Layout) {
+    let mut spec = spec(&["fork-often", "400"]);
+    spec.own_metrics = true;
+    let outcome = Serve::start(layout).run(&spec);
+    let (used, truth) = (outcome.value(Metric::CpuNs).unwrap() as f64, own(&outcome, "cpu"));
+    let grain = 2e6 * f64::from(time_scale());
+    assert!((0.95 * truth - grain..1.2 * truth + grain).contains(&used), "{used} against {truth}");
+    assert!(!outcome.flags.contains(&Flag::CpuSourcesDisagree), "{outcome:?}");
+}
+
 /// Identities that hold of every run, also beside twice as much load as there are CPUs.
 fn figures_that_belong_together_agree(layout: Layout) {
     let cpus = u64::try_from(std::thread::available_parallelism().unwrap().get()).unwrap();
@@ -222,6 +237,45 @@ fn memory_is_what_the_program_touched(layout: Layout) {
             let range = allocated - step..=allocated + tolerance + step;
             assert!(range.contains(&peak), "{peak} for {allocated}, step {step}");
         }
+    }
+}
+
+/// What a program has read is in memory at its next run, and is no part of its memory there, unless it has to make
+/// room.
+fn files_stay_in_memory(layout: Layout) {
+    const FILE_BYTES: usize = 16 << 20;
+    let mut file = tempfile::NamedTempFile::new_in("/var/tmp").unwrap();
+    std::io::Write::write_all(&mut file, &vec![7; FILE_BYTES]).unwrap();
+    file.as_file().sync_all().unwrap();
+    let mut serve = Serve::start(layout);
+    let mut spec = spec(&["map-file", &file.path().to_string_lossy()]);
+    spec.iterations = 4;
+    for limit_bytes in [None, Some(64 << 20)] {
+        let advice = nix::fcntl::PosixFadviseAdvice::POSIX_FADV_DONTNEED;
+        nix::fcntl::posix_fadvise(file.as_file(), 0, 0, advice).unwrap();
+        spec.limits.memory_bytes = limit_bytes;
+        let outcomes = serve.batch(&spec);
+        assert!(outcomes[0].value(Metric::MajorFaults).unwrap() > 0, "{:?}", outcomes[0]);
+        for outcome in &outcomes[1..] {
+            assert_eq!(outcome.value(Metric::MajorFaults), Some(0), "{outcome:?}");
+            if let Some(peak) = outcome.value(Metric::PeakMemoryBytes) {
+                assert!(peak < FILE_BYTES as u64 / 4, "{peak}");
+            }
+        }
+    }
+    if layout.has_groups() {
+        // Beside them it has not room enough.
+        spec.command = programs::command(&["allocate", &(12 << 20).to_string()]);
+        spec.limits.memory_bytes = Some(20 << 20);
+        for outcome in serve.batch(&spec) {
+            let peak = outcome.value(Metric::PeakMemoryBytes).unwrap();
+            assert!((12 << 20..14 << 20).contains(&peak), "{peak}");
+        }
+        let mut bomb = allocating_spec();
+        bomb.limits.memory_bytes = Some(20 << 20);
+        let outcome = serve.run(&bomb);
+        assert_eq!(outcome.status, RunStatus::OutOfMemory, "{outcome:?}");
+        assert_eq!(outcome.value(Metric::PeakMemoryBytes), Some(20 << 20));
     }
 }
 

@@ -3,12 +3,14 @@
 use std::fs;
 use std::hint::black_box;
 use std::io::Write;
-use std::os::fd::FromRawFd;
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::process::exit;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{Signal, raise};
+use nix::sys::time::TimeValLike as _;
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{ForkResult, fork, setsid};
 
@@ -34,11 +36,13 @@ pub(crate) fn become_program_if_asked() {
         "signal" => raise(Signal::try_from(i32::try_from(number(3)).unwrap()).unwrap()).unwrap(),
         "allocate" => allocate(number(3)),
         "fill-file" => fill_file(&words[3], number(4)),
+        "map-file" => map_file(&words[3]),
         "fork" => fork_many(number(3)),
         "print" => print(number(3)),
         "print-forever" => print(u64::MAX),
         "daemon" => daemon(),
         "tree" => tree(number(3)),
+        "fork-often" => fork_often(number(3)),
         "environment" => environment(),
         "descriptors" => descriptors(),
         "status" => {
@@ -105,6 +109,21 @@ fn fill_file(path: &str, bytes: u64) {
     }
 }
 
+/// Touches every page of a file as a program does with its own.
+fn map_file(path: &str) {
+    let file = fs::File::open(path).unwrap();
+    let length = usize::try_from(file.metadata().unwrap().len()).unwrap();
+    let (read, private, anywhere) = (libc::PROT_READ, libc::MAP_PRIVATE, std::ptr::null_mut());
+    // SAFETY: a new mapping of a file that nobody cuts.
+    let start = unsafe { libc::mmap(anywhere, length, read, private, file.as_raw_fd(), 0) };
+    assert_ne!(start, libc::MAP_FAILED);
+    // SAFETY: the mapping is that long.
+    let bytes = unsafe { std::slice::from_raw_parts(start.cast::<u8>(), length) };
+    for byte in bytes.iter().step_by(4096) {
+        black_box(*byte);
+    }
+}
+
 /// Goes on in a second thread after the first one ended.
 fn outlive(duration_ms: u64) {
     std::thread::spawn(move || {
@@ -167,6 +186,25 @@ fn tree(duration_ms: u64) {
     }
     burn(duration_ms / 2);
     nix::sys::wait::wait().unwrap();
+}
+
+/// Forks that often, one after the other, and reports the CPU time of all where a descriptor is offered.
+fn fork_often(count: u64) {
+    for _ in 0..count {
+        // SAFETY: one thread; the child only ends.
+        match unsafe { fork() }.unwrap() {
+            // SAFETY: ends the child without what the parent would do again.
+            ForkResult::Child => unsafe { libc::_exit(0) },
+            ForkResult::Parent { child } => drop(nix::sys::wait::waitpid(child, None).unwrap()),
+        }
+    }
+    let of = |whose| {
+        let usage = getrusage(whose).unwrap();
+        let part = |time: nix::sys::time::TimeVal| time.num_nanoseconds();
+        part(usage.user_time()) + part(usage.system_time())
+    };
+    let cpu = of(UsageWho::RUSAGE_SELF) + of(UsageWho::RUSAGE_CHILDREN);
+    say(&[format!("cpu {cpu} ns")]);
 }
 
 fn environment() {

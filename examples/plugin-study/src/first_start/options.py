@@ -20,7 +20,7 @@ class Options(BaseModel):
     commands: Annotated[tuple[str, ...], Flag(names=("start",), has_commas=True)] = Field(
         default=("true", "sh -c :"),
         min_length=1,
-        description="A command to start; several times for several.",
+        description="A command to start; may be given several times.",
     )
     blocks: int | None = Field(default=None, ge=5, le=1000)
     starts: int = Field(default=5, ge=2, le=100)

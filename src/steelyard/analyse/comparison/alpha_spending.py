@@ -63,14 +63,8 @@ def pocock_spending(error: float, fraction: float) -> float:
 class _Walk:
     """Where the sum of scores is after a look, given that no look so far ended the test.
 
-    Parameters
-    ----------
-    information : float
-        Variance of the sum.
-    places, masses : ndarray
-        Shape (m,): points, and density times weight of integration.
-    bound : float
-        Of the last look, as z.
+    `places` and `masses` have shape (m,): points, and density times weight of integration; `bound` is the
+    last look's, as z.
     """
 
     information: float

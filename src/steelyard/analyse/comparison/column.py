@@ -47,7 +47,7 @@ def column_of(values: object, name: str) -> NDArray[np.float64]:
         message = f"`{name}` has {array.ndim} dimensions; allowed: one column"
         raise UsageError(message, hint=f"give one column, e.g. `{name}.ravel()` for an array")
     if array.dtype.kind not in _NUMBERS:
-        message = f"`{name}` holds values of type {array.dtype}; allowed: whole or floating-point numbers"
+        message = f"`{name}` contains values of type {array.dtype}; allowed: whole or floating-point numbers"
         raise UsageError(message, hint="give durations as numbers of one unit, e.g. nanoseconds")
     column = np.ascontiguousarray(array, dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(column))

@@ -51,9 +51,8 @@ class Duel:
         after another, because somebody interrupted, has little error to spend and is often the wider one.
         """
         looks = self.sequence.looks
-        if looks and looks[-1].blocks >= len(self.differences):
-            return
-        found = self.sequence.look(np.array(self.differences), fraction)
+        is_new = not looks or looks[-1].blocks < len(self.differences)
+        found = self.sequence.look(np.array(self.differences), fraction) if is_new else looks[-1]
         self.next_look = next_look(max(found.blocks, 1))
         if self.known is None or found.log_width <= self.known.log_width:
             self.known = found

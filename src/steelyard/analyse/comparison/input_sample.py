@@ -33,7 +33,7 @@ BATCH_TIMES: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class InputSample:
     """A sample in recorded order.
 
     Parameters
@@ -120,7 +120,7 @@ class Side:
             return self.values
         return np.array([quantity.of(unit) for unit in self.units])
 
-    def first_of_units(self, count: int) -> Side:
+    def first_of_units(self, count: int) -> InputSample:
         """Give it with so many values of each cluster, the first ones."""
         if self.clusters is None:
             return self
@@ -130,18 +130,20 @@ class Side:
         kept = np.sort(order[place < count])
         return replace(self, values=self.values[kept], clusters=self.clusters[kept])
 
-    def in_blocks(self) -> Side:
+    def in_blocks(self) -> InputSample:
         """Give it with blocks of automatic length."""
         return replace(self, block=_automatic_length(self.values))
 
-    def in_batches(self) -> Side:
+    def in_batches(self) -> InputSample:
         """Give it with neighbours joined to clusters of ten correlation times; the rest joins the last."""
         length = math.ceil(BATCH_TIMES * self.size / self.effective)
         last = max(self.size // length - 1, 0)
         return replace(self, clusters=np.minimum(np.arange(self.size) // length, last))
 
 
-def side_of(values: object, name: str, *, clusters: object, strata: object, block: int | str | None) -> Side:
+def input_sample_of(
+    values: object, name: str, *, clusters: object, strata: object, block: int | str | None
+) -> InputSample:
     """Read one sample with its labels.
 
     Parameters
@@ -174,7 +176,7 @@ def side_of(values: object, name: str, *, clusters: object, strata: object, bloc
     layers = None if strata is None else labels_of(strata, f"strata of {name}", column.size)
     alike = 0.0 if groups is None else intraclass_share(group_units("cluster", groups, column)) or 0.0
     effective = _effective_size(column, groups, alike) if layers is None else float(column.size)
-    return Side(column, groups, layers, _block_length(block, column), effective, alike)
+    return InputSample(column, groups, layers, _block_length(block, column), effective, alike)
 
 
 def _check_range(values: NDArray[np.float64], name: str) -> None:

@@ -158,8 +158,6 @@ class SequentialComparison:
 
     def __init__(self, design: Design) -> None:
         self.design = design
-        self._information: tuple[float, ...] = ()
-        self._spent: tuple[float, ...] = ()
         self.looks: list[Look] = []
 
     def look(self, differences: NDArray[np.float64], fraction: float) -> Look:
@@ -182,12 +180,14 @@ class SequentialComparison:
         spend = max(fraction, self.looks[-1].fraction if self.looks else 0.0)
         if differences.size == 0:
             return _judge(self.design, differences, (0.0, 0.0), spend)
-        self._information += (float(differences.size),)
-        self._spent += (pocock_spending(self.design.error, spend),)
+        # Nothing is kept until the look is whole: who interrupts at any moment has it made again.
+        information = (*(float(look.blocks) for look in self.looks), float(differences.size))
+        fractions = (*(look.fraction for look in self.looks), spend)
+        spent = tuple(pocock_spending(self.design.error, fraction) for fraction in fractions)
         # Each of the two one-sided tests has the whole error: only one of them can err.
         tails = (
-            _tail(crossing_bounds(self._information, self._spent, 2)[-1]),
-            _tail(crossing_bounds(self._information, self._spent, 1)[-1]),
+            _tail(crossing_bounds(information, spent, 2)[-1]),
+            _tail(crossing_bounds(information, spent, 1)[-1]),
         )
         found = _judge(self.design, differences, tails, spend)
         self.looks.append(found)

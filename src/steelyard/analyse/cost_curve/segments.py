@@ -13,6 +13,7 @@ import numpy as np
 from steelyard import _native
 from steelyard.analyse.cost_curve.mixture_zone import mixture_zone
 from steelyard.analyse.cost_curve.pieces import Breakpoint, Piece, PieceKind, SegmentedModel
+from steelyard.analyse.intervals.bootstrap import require_level
 from steelyard.analyse.linear.model import LinearModel, linear_model
 from steelyard.errors import AnalysisError
 
@@ -95,7 +96,7 @@ def fit_segments(  # noqa: PLR0913 - keyword-only options
     x, y : array_like
         Shape (n,), n >= 4, finite, any order. NumPy, Arrow and Polars columns alike.
     breaks : sequence of float or None
-        Given breakpoints, ascending: a piece holds low <= x < high. ``None`` searches them.
+        Given breakpoints, ascending: a piece contains low <= x < high. ``None`` searches them.
     log : bool
         With given breaks: fit power laws instead of lines. A search chooses the kind of each piece itself.
     options : SegmentOptions or None
@@ -118,6 +119,8 @@ def fit_segments(  # noqa: PLR0913 - keyword-only options
     AnalysisError
         If there are fewer than 4 points, or more than 20 million for a search, a value is not finite, or a
         given break leaves a piece without points.
+    UsageError
+        If the level is none.
 
     References
     ----------
@@ -131,13 +134,14 @@ def fit_segments(  # noqa: PLR0913 - keyword-only options
     >>> [(piece.kind.value, piece.low, piece.high) for piece in model.pieces]
     [('constant', 1.0, 80.0), ('line', 81.0, 200.0)]
     """
+    require_level(level)
     places, values = _pair(x, y)
     chosen = options if options is not None else default_options(places, values)
     if breaks is not None:
         wanted = PieceKind.POWER if log else PieceKind.LINE
         return _given((places, values), sorted(breaks), names, wanted)
     if places.size > MOST_POINTS:
-        message = f"{places.size} points are given; a search for breaks holds at most {MOST_POINTS}"
+        message = f"{places.size} points are given; a search for breaks takes at most {MOST_POINTS}"
         hint = "give one median of y per x, or a random part of the points, or the breaks themselves"
         raise AnalysisError(message, hint=hint, code="analysis.too-many")
     seen_x, seen_y, on_medians = seen_points(places, values, Replicates(replicates))

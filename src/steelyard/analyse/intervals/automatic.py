@@ -14,7 +14,7 @@ _WIDER: Final = "the wider of two procedures, each of which keeps its level wher
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from steelyard.analyse.comparison.input_sample import Side
+    from steelyard.analyse.comparison.input_sample import InputSample
     from steelyard.analyse.intervals.procedure import Question
 
 
@@ -37,7 +37,7 @@ class Choice:
     in_blocks: bool = False
 
 
-def choose(question: Question, sides: Sequence[Side]) -> Choice:
+def choose(question: Question, sides: Sequence[InputSample]) -> Choice:
     """Choose by the labels that were recorded, the kind of statistic, and what the series looks like.
 
     References
@@ -69,7 +69,7 @@ def _labelled(question: Question, drawn: str, location: Method) -> Choice:
     return Choice(Method.PERCENTILE, drawn)
 
 
-def _series(question: Question, sides: Sequence[Side]) -> Choice:
+def _series(question: Question, sides: Sequence[InputSample]) -> Choice:
     shares = ", ".join(f"{side.effective / side.size:.0%}" for side in sides)
     seen = f"neighbours resemble each other: effective share {shares}"
     if question.quantity.kind is not Kind.MEAN:

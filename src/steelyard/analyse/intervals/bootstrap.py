@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from steelyard import _native
+from steelyard.errors import UsageError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,6 +56,26 @@ class Resampling:
 
 
 Limits = tuple[float, float]
+
+
+def require_level(level: object, least: float = 0) -> None:
+    """Check that a confidence level is one, and not one in percent.
+
+    Parameters
+    ----------
+    level : object
+        What was given.
+    least : float
+        What it must exceed.
+
+    Raises
+    ------
+    UsageError
+        If it is not a number between that and 1.
+    """
+    if isinstance(level, bool) or not isinstance(level, (int, float)) or not least < level < 1:
+        message = f"`level` is {level!r}; allowed: between {least:g} and 1, both excluded"
+        raise UsageError(message, hint="95 % is `level=0.95`")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from steelyard.analyse.comparison.input_sample import Side, side_of
+from steelyard.analyse.comparison.input_sample import InputSample, input_sample_of
 from steelyard.analyse.intervals.automatic import Choice, choose
-from steelyard.analyse.intervals.bootstrap import Resampling
+from steelyard.analyse.intervals.bootstrap import Resampling, require_level
 from steelyard.analyse.intervals.guarantee import unseen_share
 from steelyard.analyse.intervals.objections import objections
 from steelyard.analyse.intervals.procedure import (
@@ -70,7 +70,7 @@ class IntervalEstimate:
         Why not; empty if guaranteed.
     unseen_share : float
         Values of a kind that comes in a smaller share than this may not have come at all (95 %): no interval
-        speaks of them.
+        accounts for them.
     seed, resamples : int
         Of the resampling; 0 resamples if nothing was drawn.
     """
@@ -97,7 +97,7 @@ class IntervalEstimate:
         subject = f"{self.contrast} of {self.statistic}" if self.contrast else self.statistic
         sizes = " and ".join(f"{size}" for size in self.n)
         sentence = (
-            f"{subject} {self.estimate:.6g}, {100 * self.level:g} % interval {self.low:.6g} to"
+            f"{subject} {self.estimate:.6g}, {100 * self.level:.12g} % interval {self.low:.6g} to"
             f" {self.high:.6g} ({self.method}, n = {sizes})"
         )
         if not self.guaranteed:
@@ -162,14 +162,14 @@ def interval(  # noqa: PLR0913 - one call for every interval, all but the sample
     Raises
     ------
     UsageError
-        If an argument is none of the allowed ones, or arguments do not go together.
+        If an argument is not allowed, or arguments contradict each other.
     AnalysisError
         If the values do not allow the analysis.
 
     References
     ----------
     .. [1] Davison & Hinkley (1997), "Bootstrap Methods and their Application".
-    .. [2] docs/concepts/intervals.md: which procedure when, and what it keeps.
+    .. [2] docs/concepts/intervals.md: which procedure is used when, and what it guarantees.
 
     Examples
     --------
@@ -214,7 +214,9 @@ def interval(  # noqa: PLR0913 - one call for every interval, all but the sample
     )
 
 
-def _of_one_kind(question: Question, sides: list[Side], method: Method) -> tuple[list[Side], str]:
+def _of_one_kind(
+    question: Question, sides: list[InputSample], method: Method
+) -> tuple[list[InputSample], str]:
     """Leave of every cluster as many values as are compared, and say so."""
     is_of_units = (
         method in {Method.WIDER, Method.T, Method.EFFECTIVE_T} or question.quantity.kind is Kind.SHIFT
@@ -230,9 +232,7 @@ def _of_one_kind(question: Question, sides: list[Side], method: Method) -> tuple
 
 def _question(statistic: object, level: float, contrast: str | None) -> Question:
     quantity = quantity_of(statistic)
-    if not 0 < level < 1:
-        message = f"`level` is {level!r}; allowed: between 0 and 1, both excluded"
-        raise UsageError(message, hint="95 % is `level=0.95`")
+    require_level(level)
     if quantity.kind is Kind.SHIFT and contrast is None:
         message = "a shift is asked of one sample; it lies between two"
         raise UsageError(message, hint="give the second sample as `other`")
@@ -255,13 +255,13 @@ def _resampling(resamples: int, seed: int, level: float) -> Resampling:
 
 def _sides(
     sample: object, other: object, clusters: object, strata: object, block: int | str | None
-) -> list[Side]:
+) -> list[InputSample]:
     if other is None:
-        return [side_of(sample, "sample", clusters=clusters, strata=strata, block=block)]
+        return [input_sample_of(sample, "sample", clusters=clusters, strata=strata, block=block)]
     pairs = [_pair(labels, name) for labels, name in ((clusters, "clusters"), (strata, "strata"))]
     names = (("sample", sample), ("other", other))
     return [
-        side_of(values, name, clusters=pairs[0][place], strata=pairs[1][place], block=block)
+        input_sample_of(values, name, clusters=pairs[0][place], strata=pairs[1][place], block=block)
         for place, (name, values) in enumerate(names)
     ]
 
@@ -275,7 +275,7 @@ def _pair(labels: object, name: str) -> tuple[object, object]:
     raise UsageError(message, hint=f"give a pair: `{name}=(labels_of_sample, labels_of_other)`")
 
 
-def _choice(method: str, question: Question, sides: Sequence[Side]) -> Choice:
+def _choice(method: str, question: Question, sides: Sequence[InputSample]) -> Choice:
     if method not in set(Method):
         allowed = ", ".join(f'"{each}"' for each in Method)
         message = f"there is no method {method!r}; allowed: {allowed}"
@@ -288,7 +288,7 @@ def _choice(method: str, question: Question, sides: Sequence[Side]) -> Choice:
     return choose(question, sides)
 
 
-def _check_labels(sides: Sequence[Side], method: Method) -> None:
+def _check_labels(sides: Sequence[InputSample], method: Method) -> None:
     """Refuse blocks and strata where a method would ignore them."""
     if method.is_bootstrap:
         return
@@ -301,7 +301,7 @@ def _check_labels(sides: Sequence[Side], method: Method) -> None:
             raise UsageError(message, hint='choose the method "percentile", "basic" or "bca", or "auto"')
 
 
-def _check_ratio(question: Question, sides: Sequence[Side]) -> None:
+def _check_ratio(question: Question, sides: Sequence[InputSample]) -> None:
     """Refuse a ratio of statistics that are not positive: it says nothing."""
     if question.contrast is not Contrast.RATIO or question.quantity.kind is Kind.SHIFT:
         return
@@ -312,7 +312,9 @@ def _check_ratio(question: Question, sides: Sequence[Side]) -> None:
             raise AnalysisError(message, hint='ask for contrast="difference"', code="analysis.not-positive")
 
 
-def _execute(question: Question, sides: Sequence[Side], method: Method, resampling: Resampling) -> Found:
+def _execute(
+    question: Question, sides: Sequence[InputSample], method: Method, resampling: Resampling
+) -> Found:
     for side in sides:
         _check_size(question, side, method)
     if method.is_bootstrap:
@@ -327,7 +329,7 @@ def _execute(question: Question, sides: Sequence[Side], method: Method, resampli
     return found if not math.isnan(found.low) else Found(found.estimate, -math.inf, math.inf)
 
 
-def _check_size(question: Question, side: Side, method: Method) -> None:
+def _check_size(question: Question, side: InputSample, method: Method) -> None:
     quantity = question.quantity
     needs_spread = quantity.is_moment or not (method.is_bootstrap or method is Method.EXACT)
     is_clustered = side.clusters is not None
@@ -341,7 +343,7 @@ def _check_size(question: Question, side: Side, method: Method) -> None:
         raise AnalysisError(message, hint="measure more", code="analysis.too-few")
 
 
-def _check_work(question: Question, side: Side, resamples: int) -> None:
+def _check_work(question: Question, side: InputSample, resamples: int) -> None:
     is_plain = side.clusters is None and side.strata is None and side.block is None
     if is_plain and question.quantity.kernel in {"quantile", "range", "quantile_ratio"}:
         return  # nothing is drawn but ranks
@@ -350,7 +352,7 @@ def _check_work(question: Question, side: Side, resamples: int) -> None:
         raise AnalysisError(message, hint="give fewer `resamples`, or choose another method")
 
 
-def _described(choice: Choice, sides: Sequence[Side]) -> str:
+def _described(choice: Choice, sides: Sequence[InputSample]) -> str:
     lengths = [side.block for side in sides]
     if choice.method.is_bootstrap and any(lengths):
         return f"{choice.method} of blocks of {' and '.join(str(length) for length in lengths)}"

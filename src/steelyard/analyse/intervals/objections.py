@@ -18,7 +18,7 @@ from steelyard.analyse.intervals.quantity import Kind
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from steelyard.analyse.comparison.input_sample import Side
+    from steelyard.analyse.comparison.input_sample import InputSample
     from steelyard.analyse.intervals.procedure import Found, Question
 
 FEWEST_EFFECTIVE: Final = 50
@@ -41,14 +41,14 @@ _ALLOWING: Final = {"wider", "effective_t", "batch_t"}
 """Methods that allow for neighbours that resemble each other."""
 
 
-def objections(question: Question, sides: Sequence[Side], method: str, found: Found) -> list[str]:
+def objections(question: Question, sides: Sequence[InputSample], method: str, found: Found) -> list[str]:
     """Give every reason why the interval may miss its level; none if it is guaranteed.
 
     Parameters
     ----------
     question : Question
         What was estimated.
-    sides : sequence of Side
+    sides : sequence of InputSample
         The samples as given.
     method : str
         How, one of `Method`.
@@ -67,7 +67,7 @@ def objections(question: Question, sides: Sequence[Side], method: str, found: Fo
     return list(dict.fromkeys(reasons))
 
 
-def _of_units(question: Question, sides: Sequence[Side], method: str) -> list[str]:
+def _of_units(question: Question, sides: Sequence[InputSample], method: str) -> list[str]:
     """Ask the rule of means, or that of two samples."""
     quantity = question.quantity
     units = [side.unit_values(quantity) for side in sides]
@@ -97,7 +97,7 @@ def _of_outcome(question: Question, found: Found) -> Iterator[str]:
         yield "the values have no spread"
 
 
-def _of_independence(side: Side, method: str) -> Iterator[str]:
+def _of_independence(side: InputSample, method: str) -> Iterator[str]:
     if side.clusters is not None:
         count = side.clusters_count
         if count < FEWEST_UNITS:
@@ -111,7 +111,7 @@ def _of_independence(side: Side, method: str) -> Iterator[str]:
         yield "neighbours resemble each other, the method takes them for independent"
 
 
-def _of_quantiles(question: Question, side: Side) -> Iterator[str]:
+def _of_quantiles(question: Question, side: InputSample) -> Iterator[str]:
     quantity, values = question.quantity, side.values
     if quantity.kernel in {"quantile", "harrell_davis", "range", "quantile_ratio"}:
         events = min(min(p, 1 - p) for p in quantity.parameters) * values.size

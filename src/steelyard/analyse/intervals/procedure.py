@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from steelyard.analyse.comparison.input_sample import Side
+    from steelyard.analyse.comparison.input_sample import InputSample
     from steelyard.analyse.intervals.bootstrap import Resampling
 
 
@@ -93,7 +93,9 @@ class Found:
     undefined: int = 0
 
 
-def by_bootstrap(question: Question, sides: Sequence[Side], method: Method, resampling: Resampling) -> Found:
+def by_bootstrap(
+    question: Question, sides: Sequence[InputSample], method: Method, resampling: Resampling
+) -> Found:
     """Give bootstrap limits of one sample, or of the contrast of two.
 
     References
@@ -129,7 +131,7 @@ def by_bootstrap(question: Question, sides: Sequence[Side], method: Method, resa
     return Found(estimate, low, high, int(row[9]))
 
 
-def by_t(question: Question, sides: Sequence[Side], method: Method) -> Found:
+def by_t(question: Question, sides: Sequence[InputSample], method: Method) -> Found:
     """Give limits by Student's t, or Welch's for two samples.
 
     With clusters the statistic of each cluster is one observation, and a ratio is that of geometric means.
@@ -164,7 +166,7 @@ def by_t(question: Question, sides: Sequence[Side], method: Method) -> Found:
     return _welch(question, moments)
 
 
-def by_rank(question: Question, sides: Sequence[Side]) -> Found:
+def by_rank(question: Question, sides: Sequence[InputSample]) -> Found:
     """Give exact limits: order statistics for a quantile, ranked differences for a shift.
 
     References

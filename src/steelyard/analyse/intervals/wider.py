@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from steelyard.analyse.comparison.input_sample import Side
+    from steelyard.analyse.comparison.input_sample import InputSample
     from steelyard.analyse.intervals.bootstrap import Limits, Resampling
     from steelyard.analyse.intervals.procedure import Question
 
@@ -54,7 +54,7 @@ _FAR: Final = 0.05
 simulated with Pareto, gamma and lognormal values)."""
 
 
-def by_wider(question: Question, sides: Sequence[Side], resampling: Resampling) -> Found:
+def by_wider(question: Question, sides: Sequence[InputSample], resampling: Resampling) -> Found:
     """Give the wider of two limits of a mean of units.
 
     One sample: the studentised bootstrap, which allows for skewness, and Student's t. Without labels of runs
@@ -68,7 +68,7 @@ def by_wider(question: Question, sides: Sequence[Side], resampling: Resampling) 
     ----------
     question : Question
         Of a location.
-    sides : sequence of Side
+    sides : sequence of InputSample
         One or two.
     resampling : Resampling
         Number of resamples, stream and level.
@@ -92,7 +92,7 @@ def by_wider(question: Question, sides: Sequence[Side], resampling: Resampling) 
     return _of_two_means(question, units, is_series=is_series)
 
 
-def is_drawn(question: Question, sides: Sequence[Side], method: Method) -> bool:
+def is_drawn(question: Question, sides: Sequence[InputSample], method: Method) -> bool:
     """Tell whether the wider limits rest on resamples."""
     units = sides[0].units_count
     is_one = method is Method.WIDER and question.contrast is None
@@ -100,7 +100,7 @@ def is_drawn(question: Question, sides: Sequence[Side], method: Method) -> bool:
 
 
 def _of_mean(
-    units: NDArray[np.float64], side: Side, resampling: Resampling, *, is_series: bool
+    units: NDArray[np.float64], side: InputSample, resampling: Resampling, *, is_series: bool
 ) -> Iterator[Limits]:
     level, centre = resampling.level, mean(units)
     is_dependent = units.size >= FEWEST_VALUES and depends_on_order(units)

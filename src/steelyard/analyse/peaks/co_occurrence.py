@@ -12,7 +12,6 @@ from scipy import stats
 
 from steelyard.analyse.comparison.multiplicity import holm
 from steelyard.analyse.peaks.event_kinds import Depth, Events
-from steelyard.analyse.peaks.time_spans import merge_intervals, overlap_any, share_of_shifts, time_covered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -241,11 +240,11 @@ def _one_kind(
     episodes: Episodes, events: Events, window: tuple[int, int], rng: np.random.Generator
 ) -> CoOccurrence:
     length = max(window[1] - window[0], 1)
-    starts, ends = merge_intervals(events.start_ns - window[0], events.end_ns - window[0])
+    starts, ends = _merge_intervals(events.start_ns - window[0], events.end_ns - window[0])
     first, last = episodes.start_ns - window[0], episodes.end_ns - window[0]
-    overlapping = int(overlap_any(starts, ends, first, last).sum())
+    overlapping = int(_overlap_any(starts, ends, first, last).sum())
     share = overlapping / episodes.count
-    expected = float(share_of_shifts(starts, ends, last - first, length).mean())
+    expected = float(_share_of_shifts(starts, ends, last - first, length).mean())
     limits = stats.binomtest(overlapping, episodes.count).proportion_ci(0.95, method="exact")
     lift = [value / expected if expected > 0 else math.inf for value in (share, limits.low, limits.high)]
     p_value, chance = _shift_p(episodes, events, window, rng)
@@ -309,11 +308,11 @@ def _met(episodes: Episodes, events: Events, shifts: Stamps) -> NDArray[np.float
                 for shift in shifts
             ]
         )
-    starts, ends = merge_intervals(events.start_ns, events.end_ns)
+    starts, ends = _merge_intervals(events.start_ns, events.end_ns)
     first, last = (side + shifts[:, None] for side in (episodes.start_ns, episodes.end_ns))
     if not (ends > starts).any():
-        return np.asarray(overlap_any(starts, ends, first, last).sum(axis=1), dtype=np.float64)
-    times = time_covered(starts, ends, last) - time_covered(starts, ends, first)
+        return np.asarray(_overlap_any(starts, ends, first, last).sum(axis=1), dtype=np.float64)
+    times = _time_covered(starts, ends, last) - _time_covered(starts, ends, first)
     return np.asarray(np.minimum(times, excess).sum(axis=1), dtype=np.float64)
 
 
@@ -326,11 +325,11 @@ def _explained(episodes: Episodes, kinds: Sequence[Events]) -> NDArray[np.float6
     lasting = [each for each in kinds if each.amount_ns is None]
     total = np.zeros(episodes.count)
     if lasting:
-        starts, ends = merge_intervals(
+        starts, ends = _merge_intervals(
             np.concatenate([each.start_ns for each in lasting]),
             np.concatenate([each.end_ns for each in lasting]),
         )
-        total = time_covered(starts, ends, episodes.end_ns) - time_covered(starts, ends, episodes.start_ns)
+        total = _time_covered(starts, ends, episodes.end_ns) - _time_covered(starts, ends, episodes.start_ns)
     for each in kinds:
         if each.amount_ns is not None:
             total = total + _shared_out(episodes, each, each.amount_ns)
@@ -385,3 +384,39 @@ def _attribute(
         chosen.append(best)
         left.remove(best)
     return attributed
+
+
+def _merge_intervals(start_ns: Stamps, end_ns: Stamps) -> tuple[Stamps, Stamps]:
+    """Merge intervals that overlap or touch."""
+    order = np.argsort(start_ns, kind="stable")
+    starts, ends = start_ns[order], np.maximum.accumulate(end_ns[order])
+    if starts.size == 0:
+        return starts, ends
+    begins = np.flatnonzero(np.concatenate([[True], starts[1:] > ends[:-1]]))
+    return starts[begins], ends[np.append(begins[1:] - 1, starts.size - 1)]
+
+
+def _overlap_any(starts: Stamps, ends: Stamps, first: Stamps, last: Stamps) -> NDArray[np.bool_]:
+    """Whether each interval overlaps one of merged, sorted ones."""
+    place = np.searchsorted(ends, first, side="left")
+    known = place < starts.size
+    return known & (starts[np.minimum(place, starts.size - 1)] <= last)
+
+
+def _share_of_shifts(starts: Stamps, ends: Stamps, lengths: Stamps, around: int) -> NDArray[np.float64]:
+    """Share of all circular shifts with which an interval of each length overlaps an event."""
+    gaps = np.sort(np.append(starts[1:] - ends[:-1], around - ends[-1] + starts[0]))
+    below = np.concatenate([[0], np.cumsum(gaps)])
+    place = np.searchsorted(gaps, lengths, side="right")
+    reached = below[place] + lengths * (gaps.size - place)
+    covered = float((ends - starts).sum())
+    return np.asarray(np.minimum((covered + reached) / around, 1.0), dtype=np.float64)
+
+
+def _time_covered(starts: Stamps, ends: Stamps, until: Stamps) -> NDArray[np.float64]:
+    """Time covered by merged, sorted intervals before each stamp [ns]."""
+    before = np.concatenate([[0], np.cumsum(ends - starts)])
+    place = np.searchsorted(starts, until, side="right")
+    last = np.maximum(place - 1, 0)
+    beyond = np.where(place > 0, np.maximum(ends[last] - until, 0), 0)
+    return (before[place] - beyond).astype(np.float64)

@@ -30,7 +30,7 @@ def background(
     Parameters
     ----------
     command
-        The program and its arguments, behind `--`.
+        The program and its arguments, after `--`.
     require
         Fail with exit code 3 unless the protection is `class`, or at least `idle`.
     status

@@ -28,7 +28,7 @@ from steelyard.studies.comparison.export import Form, export, to_json
 from steelyard.studies.comparison.parameter import parse_parameters
 from steelyard.studies.comparison.run.execution import Unwatched, compare_commands
 from steelyard.studies.comparison.run.live import LiveLine
-from steelyard.studies.comparison.terms import Metric, Output, Terms
+from steelyard.studies.comparison.terms import LEVELS, Metric, Output, Terms
 from steelyard.studies.comparison.text import render
 from steelyard.units import NS_PER_S
 
@@ -62,7 +62,7 @@ class ClaimOptions:
     baseline
         The command the others are compared with: its number, name or text. The first by default.
     fail_on
-        What leaves with exit code 1: `slower` (than the baseline, by more than the margin), `changed`
+        What gives exit code 1: `slower` (than the baseline, by more than the margin), `changed`
         (slower, or faster by more than the margin), `undecided` (slower, or a comparison is not settled); may
         be given several times. `slower` by default.
     """
@@ -114,7 +114,7 @@ class CommandOptions:
         `NAME=A,B,C` or `NAME=FROM:TO[:STEP]`: values of `{NAME}` in the commands; may be given several
         times. Each value is compared with the baseline's same value, or, with one command, with the first.
     shell
-        Run the commands by `sh -c`. Its start is part of every run; nothing is subtracted.
+        Run the commands with `sh -c`. The start of the shell is part of every run; nothing is subtracted.
     setup
         Shell line before the first run of a command. This and the next three: once for all commands, or
         once per command.
@@ -140,7 +140,7 @@ class CommandOptions:
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class SurroundingOptions:
+class EnvironmentOptions:
     """Where the commands run.
 
     Parameters
@@ -154,14 +154,14 @@ class SurroundingOptions:
         `NAME=VALUE` for the commands, or `NAME` to pass a variable on; may be given several times. Bare
         commands get your environment as it is, isolated ones `PATH`, `HOME`, `LANG` and `TERM`.
     clean_environment
-        Bare commands too get `PATH`, `HOME`, `LANG`, `TERM` and what `--environment` names, nothing else.
+        Bare commands also get only `PATH`, `HOME`, `LANG`, `TERM` and what `--environment` names.
     show
-        Further file or folder that isolated commands may read; may be given several times. What is shown can
-        be spoken to, as the current folder can: commands can use sockets and named pipes there.
+        Further file or folder that isolated commands may read; may be given several times. Commands can use
+        sockets and named pipes there, as in the current folder.
     input
         File for standard input; empty input otherwise.
     output
-        Where standard output goes: `null`, `pipe` (read and thrown away), `show`, or a file to append to.
+        Where standard output goes: `null`, `pipe` (read and discarded), `show`, or a file to append to.
     """
 
     isolation: str = "bare"
@@ -201,7 +201,7 @@ class KeepOptions:
 
 
 _CLAIM, _EXTENT, _COMMANDS = ClaimOptions(), ExtentOptions(), CommandOptions()
-_SURROUNDINGS, _KEEP = SurroundingOptions(), KeepOptions()
+_SURROUNDINGS, _KEEP = EnvironmentOptions(), KeepOptions()
 
 
 def compare(
@@ -209,16 +209,16 @@ def compare(
     claim: ClaimOptions = _CLAIM,
     extent: ExtentOptions = _EXTENT,
     around: CommandOptions = _COMMANDS,
-    place: SurroundingOptions = _SURROUNDINGS,
+    place: EnvironmentOptions = _SURROUNDINGS,
     keep: KeepOptions = _KEEP,
 ) -> int:
     """Compare commands: which is slower, faster or equally fast, and how certain that is.
 
     The commands take turns in random order, so that disturbances of the machine hit all of them. They are
-    measured until the comparison is settled, or the budget or the runs are spent; the interval allows for
-    looking at the data in between, so it holds whenever the measurement stops. The exit code is 1 when a
-    command is slower than the baseline by more than the margin; `--fail-on` chooses what else. After Ctrl-C
-    the verdict rests on the runs so far.
+    measured until the comparison is settled, or the budget or the number of runs is used up; the interval
+    allows for looking at the data in between, so it holds whenever the measurement stops. The exit code is 1
+    when a command is slower than the baseline by more than the margin; `--fail-on` chooses what else. After
+    Ctrl-C the verdict rests on the runs so far.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ def _answer(found: Comparison) -> Answer:
 
 
 def _terms(
-    claim: ClaimOptions, extent: ExtentOptions, place: SurroundingOptions, *, ignores_failure: bool
+    claim: ClaimOptions, extent: ExtentOptions, place: EnvironmentOptions, *, ignores_failure: bool
 ) -> Terms:
     budget_s = _BUDGET_S
     if extent.budget is not None:
@@ -297,7 +297,7 @@ def _terms(
     output = Output(place.output) if place.output in list(Output) else Path(place.output)
     return Terms(
         metric=claim.metric,
-        margin=Margin(parse_share(claim.margin, "--margin"), parse_share(claim.level, "--level")),
+        margin=Margin(parse_share(claim.margin, "--margin"), parse_share(claim.level, "--level", LEVELS)),
         location=claim.location,
         warmup=extent.warmup,
         extent=Extent(extent.runs_min, extent.runs_max, budget_s, is_strict=extent.budget is not None),

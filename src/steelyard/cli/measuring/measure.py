@@ -143,10 +143,10 @@ class PlaceOptions:
         `NAME=VALUE` for the program, or `NAME` to pass a variable on; may be given several times. A bare
         program gets your environment as it is, an isolated one `PATH`, `HOME`, `LANG` and `TERM`.
     clean_environment
-        A bare program too gets `PATH`, `HOME`, `LANG`, `TERM` and what `--environment` names, nothing else.
+        A bare program also gets only `PATH`, `HOME`, `LANG`, `TERM` and what `--environment` names.
     show
-        Further folder or file that an isolated program may read; may be given several times. The
-        current folder is always shown, but for `/`, `/tmp` and `/dev/shm`: these are new inside. What is
+        Further folder or file that an isolated program may read; may be given several times. The current
+        folder is always shown, unless it is one of `/`, `/tmp` and `/dev/shm`: these are new inside. What is
         shown can be used: the program can connect to sockets and named pipes there.
     input
         File for standard input; empty input otherwise.
@@ -179,16 +179,17 @@ def measure(
 ) -> int:
     """Run one command and show what it used.
 
-    CPU and wall time are stamped by the kernel at exec and exit of the program, and nothing the command
-    started survives it. The exit is its last instruction: from Linux 6.16 on, the time the kernel needs to
-    reclaim its memory is not counted; on older kernels it is. The peak memory of a process is the largest
-    resident set of any one, as GNU time prints it; that of the tree is what its control group was charged
-    with, without files that were already in memory. The exit code is 0 when every run completed, 4 otherwise.
+    CPU and wall time are stamped by the kernel at exec and exit of the program, and nothing that the command
+    started survives it. The exit is the last instruction of the program: from Linux 6.16 on, the time the
+    kernel needs to reclaim its memory is not counted; on older kernels it is. The peak memory of a process is
+    the largest resident set of any single process, as GNU time prints it; that of the tree is the memory
+    charged to its control group, without files that were already in memory. The exit code is 0 when every run
+    completed, 4 otherwise.
 
     Parameters
     ----------
     command
-        Program and arguments, behind `--`.
+        Program and arguments, after `--`.
     place
         Where the program runs.
     limits

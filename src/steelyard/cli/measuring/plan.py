@@ -71,7 +71,7 @@ def plan(
 def describe(sketch: Plan, seconds: float | None) -> list[str]:
     """Give the lines that say what a plan runs; nothing about its time where that is unknown."""
     missing = Counter(cell.missing for cell in sketch.cells if cell.missing is not None)
-    executed = len(sketch.cells) - missing.total()
+    runnable = len(sketch.cells) - missing.total()
     runs = sum(
         cell.execution.workers * cell.execution.iterations
         for cell in map(sketch.cell_of, sketch.batches)
@@ -79,7 +79,7 @@ def describe(sketch: Plan, seconds: float | None) -> list[str]:
     )
     lines = [
         f"study {sketch.study}, {sketch.options['mode']}, seed {sketch.seed}",
-        f"{executed} cells in {sketch.blocks} blocks: {len(sketch.batches)} batches, {runs} runs",
+        f"{runnable} cells in {sketch.blocks} blocks: {len(sketch.batches)} batches, {runs} runs",
         *([] if seconds is None else [f"expected to take about {_duration(seconds)}"]),
         "",
         "factors",

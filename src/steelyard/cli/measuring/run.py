@@ -51,7 +51,7 @@ def run(  # noqa: PLR0913 - the options of a command line
     and writes its report. The last line names the report.
 
     Ctrl-C (or SIGTERM) cancels what is running and stops; everything finished is kept, and `--resume`
-    continues. A second Ctrl-C leaves at once.
+    continues. A second Ctrl-C stops at once.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def _nothing_named(name: str) -> UsageError:
 
 def _interrupted(name: str, result: Path) -> InterruptedByUser:
     if not holds_plan(result):
-        message = f"interrupted before the first run; `{result}` holds nothing"
+        message = f"interrupted before the first run; `{result}` is empty"
         return InterruptedByUser(message, hint="repeat the command to start again")
     message = f"interrupted; everything finished so far is in `{result}`"
     return InterruptedByUser(message, hint=resume_command(name, result))

@@ -32,7 +32,7 @@ class Said:
     title
         Title.
     author
-        Name, or name and ORCID as in `Ada Lovelace (0000-0002-1825-0097)`; several times for several.
+        Name, or name and ORCID as in `Ada Lovelace (0000-0002-1825-0097)`; may be given several times.
     licence
         SPDX identifier, such as `CC-BY-4.0`.
     """
@@ -54,7 +54,7 @@ class How:
     Parameters
     ----------
     anonymous
-        Replace names and ids of the host by a pseudonym, and refuse a package that still names users,
+        Replace names and ids of the host with a pseudonym, and refuse a package that still names users,
         other hosts, addresses or keys.
     unchecked
         Do not recompute the findings first; the package says so.

@@ -18,7 +18,10 @@ from steelyard.errors import InterruptedByUser, UsageError
 from steelyard.model.plan import PLAN_NAME, read_plan
 from steelyard.record.clock import now_utc
 from steelyard.record.folder_lock import default_result, holds_plan
+from steelyard.record.provenance import read_provenance
 from steelyard.run.progress import choose_progress
+from steelyard.share.anonymous.names import is_anonymous
+from steelyard.share.anonymous.placeholders import filled
 from steelyard.share.package.check import opened_result
 from steelyard.share.rerun import newly_missing, said_of
 from steelyard.studies.repetition import COMPARISON, repeat, require_repeatable
@@ -41,9 +44,9 @@ class Where:
     devices
         TOML device file for a package of the replication study (docs/reference/devices.md), named like
         those in `devices.toml` of the package. Without it, devices that were parts of a host are parts of
-        this one; other hosts are those of somebody else, and are never contacted.
+        this one; other hosts belong to somebody else and are never contacted.
     hostfile
-        Two hosts of yours for a package that was measured between two hosts.
+        Two hosts of your own for a package that was measured between two hosts.
     """
 
     devices: Path | None = None
@@ -68,9 +71,9 @@ def rerun(
     run are named. Then both results are compared as `steelyard compare-results` does, with its exit codes.
 
     A package comes from somebody else, and this command runs what it asks for, with your rights. It first
-    shows what that is, and runs nothing before `yes` is typed on a terminal, or without `--yes`. Use a
-    machine, a container or a virtual machine that holds nothing of value, and no root unless the study needs
-    it.
+    shows what that is, and runs nothing until you type `yes` on a terminal or give `--yes`. Use a machine, a
+    container or a virtual machine that contains nothing of value, and do not run it as root unless the study
+    needs root.
 
     Parameters
     ----------
@@ -81,7 +84,7 @@ def rerun(
     margin
         Largest difference that counts as agreement of a cell, as in `5%`.
     places
-        Devices or hosts of yours.
+        Your own devices or hosts.
     yes
         Run it without asking; what would run is shown all the same.
     as_json
@@ -93,7 +96,7 @@ def rerun(
 
         steelyard rerun theirs.zip
 
-    Repeat it on devices of yours::
+    Repeat it on your own devices::
 
         steelyard rerun theirs.zip --devices mine.toml
 
@@ -104,10 +107,12 @@ def rerun(
     allowed = parse_share(margin, "--margin")
     with opened_result(package) as theirs:
         plan = read_plan(theirs / PLAN_NAME)
+        if is_anonymous(read_provenance(theirs)):
+            plan = filled(plan)
         require_repeatable(theirs, plan)
         result = default_result(plan.study, now_utc()[:10], RESULTS) if out is None else out
         if holds_plan(result):
-            message = f"`{result}` already holds a study"
+            message = f"`{result}` already contains a study"
             raise UsageError(message, hint="give another folder with --out", code="usage.folder-in-use")
         note_missing_figures()
         chosen = places_of(plan, places.devices, places.hostfile)

@@ -17,11 +17,11 @@ NOT_CONFIRMED: Final = 1
 def verify(place: Path, *, json_: Annotated[bool, Parameter(name="--json", negative=())] = False) -> int:
     """Compute every finding again and compare.
 
-    The exit code is 0 if every hash, finding, table and the report agree to the last digit, 1 with a list
-    of the differences, 5 if the data cannot be used. A package is unpacked into a private folder first;
-    one that could write outside of it, or that would fill the disk, is refused before anything is written.
-    It names what this installation cannot compare and what only the author can know; neither changes the
-    exit code.
+    The exit code is 0 if every hash, finding, table and the report agree to the last digit, 1 with a list of
+    the differences, 5 if the data cannot be used. A package is unpacked into a private folder first; one that
+    could write outside of it, or that would fill the disk, is refused before anything is written. The output
+    names what this installation cannot compare and what only the author can know; neither changes the exit
+    code.
 
     Parameters
     ----------

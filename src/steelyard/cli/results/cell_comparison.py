@@ -94,7 +94,7 @@ class CellComparison:
     def lines(self) -> Iterator[str]:
         """Give the text."""
         counts = ", ".join(f"{kind} {len(self.of_kind(kind))}" for kind in _HEADINGS)
-        level = f"{100 * self.margin.level:g} % certain"
+        level = f"{100 * self.margin.level:.12g} % certain"
         yield f"Cells within {100 * self.margin.relative:g} %, {level}: {counts}"
         if self.paired is not None:
             yield f"Each result has one cell: `{self.paired[1]}` is compared with `{self.paired[0]}`"

@@ -45,17 +45,16 @@ def compare_results(
     """Compare two results and list what changed.
 
     Every cell is compared with its counterpart, by the values of its repetitions: agreed within the margin,
-    flipped (the effect of a factor turned round), moved beyond the margin, undecided, or in only one result.
-    Comparisons and imported files are always compared so; other studies only with `--margin`, because times
-    of two machines differ anyway. An imported file counts as a repetition; where a side has fewer than 3, its
-    launches count.
+    flipped (the effect of a factor is reversed), moved beyond the margin, undecided, or in only one result.
+    Comparisons and imported files are always compared in this way; other studies only with `--margin`,
+    because times of two machines differ anyway. An imported file counts as a repetition; where a side has
+    fewer than 3, its launches count.
 
-    Published classes that turned round (higher to lesser or back) and verdicts that turned into their
-    opposite (slower to faster or back) are listed for every study; for the communication study switches,
-    coefficients and costs of whole regimes; for the scaling study the speed-up with each number of workers,
-    and on one host the rate.
+    Published classes and verdicts that are reversed (higher and lesser, slower and faster) are listed for
+    every study; for the communication study also switches, coefficients and costs of whole regimes; for the
+    scaling study also the speed-up with each number of workers and, on one host, the rate.
 
-    The exit code is 1 when any of these turned round or moved; `--fail-on` chooses what else does so.
+    The exit code is 1 when any of these is reversed or moved; `--fail-on` chooses what else gives 1.
 
     Parameters
     ----------
@@ -67,15 +66,15 @@ def compare_results(
         Largest difference that counts as agreement, as in `5%`; for comparisons and imported files that of
         the first result unless given.
     fail_on
-        What leaves with exit code 1: `slower` (moved to slower or larger), `changed` (flipped, moved or
-        turned round either way), `undecided` (slower, or a cell that is undecided or in one result alone);
-        may be given several times. `changed` by default.
+        What gives exit code 1: `slower` (moved to slower or larger), `changed` (flipped, moved or reversed in
+        either direction), `undecided` (slower, or a cell that is undecided or in only one result); may be
+        given several times. `changed` by default.
     as_json
         Print JSON for programs.
 
     Examples
     --------
-    Does the same study on the new kernel say the same?::
+    Does the study give the same results on the new kernel?::
 
         steelyard compare-results results/old-kernel results/new-kernel
 

@@ -48,7 +48,7 @@ def export_simgrid(  # noqa: PLR0913 - options of a verb
 ) -> None:
     """Write a cost model as a platform of SimGrid.
 
-    The folder holds `platform.xml`, `hosts`, `options.txt` and a README with the command that simulates an
+    The folder contains `platform.xml`, `hosts`, `options.txt` and a README with the command that simulates an
     MPI program. SimGrid then answers half a round trip of any message within 0.1 % of the model.
 
     Parameters
@@ -64,7 +64,7 @@ def export_simgrid(  # noqa: PLR0913 - options of a verb
         Write `platform_noise.cpp` as well: a platform that draws the time of each message from what was
         measured.
     model
-        Name of the model, where the folder holds several.
+        Name of the model, where the folder contains several.
     seed
         Seed of the drawn noise.
     simgrid
@@ -118,9 +118,9 @@ def export_model(
         Result folder of a communication study or of imported messages, or the file of a cost model.
     form
         `json`: all of it, as `docs/reference/cost-model.md` says. `python`: a module with
-        `seconds(size_bytes)`. `rust`: a source file with `seconds(bytes)`. Both need nothing else.
+        `seconds(size_bytes)`. `rust`: a source file with `seconds(bytes)`. Neither needs anything else.
     model
-        Name of the model, where the folder holds several.
+        Name of the model, where the folder contains several.
     out
         File to write; standard output by default.
 

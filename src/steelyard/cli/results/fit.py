@@ -40,13 +40,13 @@ def fit(  # noqa: PLR0913 - options of a verb
     Parameters
     ----------
     file
-        CSV with any delimiter, SkaMPI output, or Parquet.
+        CSV with any delimiter, SkaMPI output, or Parquet; `-` is standard input.
     x
         Column of the sizes: its name, or its number from 1 on where the file has no header.
     y
         Column of the times.
     breaks
-        Given breakpoints, separated by commas; a piece holds low <= x < high.
+        Given breakpoints, separated by commas; a piece contains low <= x < high.
     search
         Search for the number and the places of the breakpoints, and whether each piece is constant, a line
         or a power law.

@@ -43,22 +43,22 @@ def history(  # noqa: PLR0913 - options of one verb
 ) -> int:
     """Find where a history of results changes.
 
-    Leaves with exit code 1 if the newest level of a series is slower by more than the margin than the level
-    to hold: the one that was accepted last, or the first, or a faster one after it; `--fail-on` chooses what
-    else does. A level that came and went before, such as a mode of the machine, is not new and does not. The
-    error is that of somebody who looks after each new result: of 100 looks at a history without a change, one
-    or more leave with 1 in at most 5 %.
+    Exits with code 1 if the newest level of a series is slower than the reference level by more than the
+    margin; the reference is the level accepted last, or the first, or a faster one after it; `--fail-on`
+    chooses what else gives 1. A level that was seen before, such as a mode of the machine, is not new and
+    does not count. The error rate allows for a look after each new result: in at most 5 % of histories
+    without a change, any of 100 looks exits with 1.
 
     Parameters
     ----------
     directories
         Result folders, oldest first; or one folder with several blocks, such as an import of several files.
     metric
-        Metric to follow, repeated for several; all times, sizes and rates by default.
+        Metric to follow; may be given several times; all times, sizes and rates by default.
     margin
         Largest difference that counts as no change, in percent.
     level
-        100 less the percentage of unchanged histories that may be called slower at one or more of 100 looks.
+        100 minus the percentage of unchanged histories that may be called slower at any of 100 looks.
     autocorrelation
         Largest autocorrelation of neighbouring results to allow for, 0 to 0.7: less finds smaller changes.
         0.7 unless given.
@@ -66,9 +66,9 @@ def history(  # noqa: PLR0913 - options of one verb
         The results are known not to depend on the ones before (machine rebooted or drawn anew each time): as
         `--autocorrelation 0`.
     fail_on
-        What leaves with exit code 1: `slower` (the newest level of a series), `changed` (slower, or a series
-        changed anywhere and either way), `undecided` (slower, or a series is undecided, suspect, or slower at
-        a level that was seen before); may be given several times. `slower` by default.
+        What gives exit code 1: `slower` (the newest level of a series), `changed` (slower, or a series
+        changed anywhere, in either direction), `undecided` (slower, or a series is undecided, suspect, or
+        slower at a level that was seen before); may be given several times. `slower` by default.
     html
         HTML page to write, with a figure of each series.
     json_
@@ -142,15 +142,22 @@ def _require_several_results(series: list[ResultSeries]) -> None:
     if any(each.values.size > 1 for each in series):
         return
     labels = list(dict.fromkeys(label for each in series for label in each.labels))
+    if not labels:
+        message = "cannot follow this history: no value of it is finite and above 0"
+        hint = "changes are ratios of levels: give results whose values are above 0"
+        raise AnalysisError(message, hint=hint)
     if len(labels) < 2:  # noqa: PLR2004 - one result is no history
-        message = f"a history needs at least two results; given: `{labels[0] if labels else 'none'}`"
+        message = f"a history needs at least two results; given: `{labels[0]}`"
         hint = _FEWEST_FOLDERS_HINT
     else:
         message = (
-            f"{len(labels)} results hold {len(series)} different cells, such as `{name_of(series[0])}` and "
-            f"`{name_of(series[1])}`; each is in only one result, and a history needs several"
+            f"{len(labels)} results contain {len(series)} different cells, such as `{name_of(series[0])}` "
+            f"and `{name_of(series[1])}`; each is in only one result, and a history needs several"
         )
-        hint = "give equal cells equal names; `steelyard import csv --workload NAME` names those of a table"
+        hint = (
+            "repeat a study with `steelyard rerun RESULT`; "
+            "`steelyard import csv --workload NAME` gives equal cells of tables equal names"
+        )
     raise AnalysisError(message, hint=hint, code="analysis.one-result")
 
 

@@ -47,25 +47,25 @@ class TableOptions:
     ----------
     column
         `ROLE=COLUMN`, repeated; roles: value, run, iteration, workload, phase, metric, block, exit_code; any
-        other role is a factor. Of messages: size, time, op, seq, repetitions, start, end, start0, end0,
+        other role is a factor. For messages: size, time, op, seq, repetitions, start, end, start0, end0,
         start1, end1. Columns by name, or by number from 1.
     workload
         Name of the program where no column says so, `unnamed` by default; `{file}` stands for the name of the
         file, which makes each file a program of its own.
     wide
-        All columns without a role hold values, and their headings are levels of this role: workload, metric,
-        run, iteration, or a factor. Empty cells are left out.
+        All columns without a role contain values, and their headings are levels of this role: workload,
+        metric, run, iteration, or a factor. Empty cells are left out.
     rows
         What a row is where no column says so: `iteration` of one run (the default), `run` (a launch) or
         `block` (a result of a history).
     no_header
-        The first row holds values; columns are given by number.
+        The first row contains values; columns are given by number.
     decimal
-        `,` where a comma separates the decimals.
+        Decimal separator, `.` or `,`.
     comment
-        Text at the beginning of comment lines, as in `#`; they are left out.
+        Text at the beginning of comment lines, such as `#`; these lines are left out.
     missing
-        Word that marks a missing value, as in `NA`; may be given several times. Such values
+        Word that marks a missing value, such as `NA`; may be given several times. Such values
         are left out and counted.
     """
 
@@ -95,10 +95,10 @@ def import_results(  # noqa: PLR0913 - the options of a command line
     recorded: MessagesFacts = NO_MESSAGES_FACTS,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:
-    """Turn foreign result files into a result folder.
+    """Turn result files of other tools into a result folder.
 
     The folder can be analysed and reported like one that was measured here. Values are kept as
-    printed, to the digit. A damaged file is refused, with the place of the fault.
+    printed, to the digit. A damaged file is refused; the error names the place of the damage.
 
     Parameters
     ----------
@@ -108,9 +108,10 @@ def import_results(  # noqa: PLR0913 - the options of a command line
         `packets`, `latency-bins`, `csv` or `recodex`;
         `docs/guides/import.md` says what becomes a run and an iteration in each.
     files
-        The files, each a block (for `steelyard history`: oldest first); for criterion also its folder.
+        The files, each a block (for `steelyard history`: oldest first); for criterion also its folder. `-` is
+        standard input.
     out
-        Result folder to write; must not hold another result.
+        Result folder to write; it must not contain another result.
     table
         How a table is read.
     unit

@@ -23,8 +23,8 @@ def peaks(
 ) -> None:
     """Find how often calls take unusually long, when, and what coincides with it.
 
-    Every call counts; those of the warm-up are left out where the run says which they are. Runs are told
-    apart: each has its own threshold, and its rate is one observation.
+    Every call counts; those of the warm-up are left out where the run says which they are. Runs are kept
+    separate: each has its own threshold, and its rate is one observation.
 
     Parameters
     ----------

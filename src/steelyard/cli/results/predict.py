@@ -37,8 +37,8 @@ def predict(
 ) -> None:
     """Predict how long messages of given sizes take.
 
-    A model holds in one state of the host, which is printed with it, and for sizes between the smallest and
-    the largest that was measured; the output marks every other size.
+    A model is valid in one state of the host, which is printed with it, and for sizes between the smallest
+    and the largest that was measured; the output marks every other size.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def predict(
         `delay` (half a round trip, or what a recording has instead), or another curve of the model: `send`,
         `isend`, `recv`, `one_way`.
     model
-        Name of the model, where the folder holds several.
+        Name of the model, where the folder contains several.
     as_json
         Print JSON.
 

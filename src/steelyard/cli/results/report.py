@@ -126,13 +126,7 @@ def _list_figures(page: Page) -> None:
 
 
 def _write_paper(page: Page, directory: Path, form: str, wished: PaperOptions) -> None:
-    """Write figures for a paper and print each file with its caption.
-
-    Raises
-    ------
-    UsageError
-        If there is no such figure, menu, option or width, or the folder is a part of the result.
-    """
+    """Write figures for a paper and print each file with its caption."""
     from steelyard.report.paper import FigureForm, Wish, width_of, write_paper_figures  # noqa: PLC0415
 
     if wished.out.resolve().is_relative_to(directory.resolve()):
@@ -155,13 +149,7 @@ def _choice(text: str) -> tuple[str, str]:
 
 
 def _build(directory: Path) -> Page:
-    """Give the page of the study the folder belongs to.
-
-    Raises
-    ------
-    UsageError
-        If the folder is of a study without a report.
-    """
+    """Give the page of the study the folder belongs to."""
     from steelyard.study import study_of  # noqa: PLC0415 - start-up time
 
     return study_of(read_findings(directory / "findings.json").study, directory).page(directory)

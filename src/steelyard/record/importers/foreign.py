@@ -150,7 +150,7 @@ class ForeignFile:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file that is being read, and how to speak of it in an error.
+    """A file that is being read, and how an error names it.
 
     Parameters
     ----------

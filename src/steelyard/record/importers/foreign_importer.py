@@ -104,7 +104,7 @@ class ForeignImporter:
         Raises
         ------
         DataError
-            If a file is damaged or holds no value, naming file and place; nothing is written then.
+            If a file is damaged or contains no value, naming file and place; nothing is written then.
         """
         refuse_twins(paths)
         options = options or ReadOptions()

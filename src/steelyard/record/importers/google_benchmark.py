@@ -91,7 +91,7 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
         f"{count} repetitions of `{name}` failed and have no value" for name, count in failed.items()
     ]
     if not found.runs and found.published:
-        text = "holds aggregates only, no repetition; run without `--benchmark_report_aggregates_only`"
+        text = "contains only aggregates, no repetition; run without `--benchmark_report_aggregates_only`"
         source.refuse("at `benchmarks`", text)
     if found.published:
         found.notes.append(

@@ -161,7 +161,7 @@ def require_free(result: Path, plan: Plan) -> None:
         return
     if (result / "plan.json").exists() and read_plan(result / "plan.json").id == plan.id:
         return  # the same import again
-    message = f"`{result}` is not empty and holds another result"
+    message = f"`{result}` is not empty and contains another result"
     raise DataError(message, hint="give a new folder with --out", code="data.folder-taken")
 
 

@@ -136,17 +136,7 @@ def _parquet(source: Source) -> tuple[list[str], list[Row]]:
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """Which column is what.
-
-    Parameters
-    ----------
-    heading : list of str
-        All columns.
-    places : dict
-        Position of the column of each role but the values.
-    values : list of int
-        Positions of the columns of values: one, or all others of a wide table.
-    """
+    """Which column is what: positions by role, and those of the values (in a wide table, all others)."""
 
     heading: list[str]
     places: dict[str, int]
@@ -287,7 +277,8 @@ class _Reader:
             self._hints["`--decimal ,` reads decimal commas"] = None
         elif number is None:
             self._hints[f"`--missing {shlex.quote(text[:40])}` leaves such values out"] = None
-        yield f"value is `{text[:40]}`; expected a number"
+        least = " from 0" if self._options.unit in DECIMAL_EXPONENTS else ""
+        yield f"value is `{text[:40]}`; expected a number{least}"
 
     def _of_column(self, number: int, heading: str) -> dict[str, str]:
         """Give the role that a column of a wide table plays, with its level."""
@@ -316,13 +307,7 @@ class _Reader:
         run.sections.append(Section(metric, "ns" if is_time else unit, value, iteration, phase, text))
 
     def raise_if_any(self) -> None:
-        """Raise every problem, with the options that may be meant.
-
-        Raises
-        ------
-        DataError
-            If there is any.
-        """
+        """Raise every problem, with the options that may be meant."""
         self._problems.expected = "; ".join((EXPECTED, *list(self._hints)[:_SHOWN_HINTS]))
         self._problems.raise_if_any()
 

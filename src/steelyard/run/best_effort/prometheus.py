@@ -98,6 +98,9 @@ def _of_governor(governor: Mapping[str, object]) -> Iterator[Metric]:
     yield _gauge(
         "governor_pressure_ratio", "Share of time waited, at the last check.", governor.get("pressure")
     )
+    if governor.get("pressure_alone") is not None:
+        text = "Share of time waited without best-effort commands."
+        yield _gauge("governor_pressure_alone_ratio", text, governor["pressure_alone"])
     if governor.get("quota_cpus") is not None:
         yield _gauge("governor_quota_cpus", "CPU quota of best-effort commands.", governor["quota_cpus"])
     for name, text in _GOVERNOR_COUNTERS.items():

@@ -110,10 +110,12 @@ class BestEffortStatus:
         one = self.governor
         quota = one.get("quota_cpus")
         limit = f" to {quota:.2f} CPUs" if quota is not None else ""
+        alone = one.get("pressure_alone")
+        without = f", without them {alone:.1%}" if alone is not None else ""
         counters = one["counters"]
         lines = [
             f"governor: watches {one['watches']}",
-            f"best-effort commands: {one['allowance']}{limit}; waiting: {one['pressure']:.1%}",
+            f"best-effort commands: {one['allowance']}{limit}; waiting: {one['pressure']:.1%}{without}",
             (
                 f"throttled {counters['throttles']} times for {counters['limited_ns'] / NS_PER_S:.1f} s, "
                 f"parked {counters['parks']} times for {counters['parked_ns'] / NS_PER_S:.1f} s, "

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import CapabilityError, RunError
 from steelyard.model import Affinity, RunStatus
-from steelyard.run.executor.barrier import barrier_file
 from steelyard.run.executor.batch import Share, execute_batch
 from steelyard.run.executor.clock import translate
 from steelyard.run.executor.neighbours import neighbours
-from steelyard.run.executor.outcome import check_output, explained
-from steelyard.run.executor.outcome_log import OutcomeLog, keep_failed
+from steelyard.run.executor.outcome import OutcomeLog, check_output, explained, keep_failed
 from steelyard.run.executor.pool import WorkerPool
 from steelyard.run.executor.run_files import files_name, files_of, in_folder, leaves_files
 from steelyard.run.executor.run_specs import in_block, run_specification, with_barrier
@@ -25,6 +23,7 @@ from steelyard.run.progress import Estimator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from steelyard.model import Batch, Cell, Execution, Plan, RunOutcome
     from steelyard.run.executor.run_options import ExecutionOptions, Sink
@@ -37,6 +36,8 @@ UNLIMITED_WALL_S: Final = 3600.0
 STRIKES: Final = 3
 """Batches in a row a technology may fail before it counts as broken."""
 NS_PER_S: Final = 1_000_000_000
+
+_BARRIER_BYTES: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +243,7 @@ class _Executor:
         wall_ns = execution.limits.wall_time_ns
         allowed_s = UNLIMITED_WALL_S if wall_ns is None else wall_ns / NS_PER_S
         patience_s = allowed_s + self._options.patience_s
-        with barrier_file(self._session.shared, f"barrier-{run_id}") as barrier:
+        with _barrier_file(self._session.shared, f"barrier-{run_id}") as barrier:
             shares = []
             for worker in workers:
                 spec = run_specification(execution, worker, run_id)
@@ -337,3 +338,15 @@ def _away_from(cpu_sets: Sequence[Sequence[int] | None]) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, own)
+
+
+@contextmanager
+def _barrier_file(folder: Path, name: str) -> Iterator[Path]:
+    """Give the zeroed file on a memory file system in which a batch's workers meet; remove it at the end."""
+    path = folder / name
+    path.write_bytes(bytes(_BARRIER_BYTES))
+    path.chmod(0o666)
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)

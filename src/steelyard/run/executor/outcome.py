@@ -1,12 +1,17 @@
-"""Outcomes as the run stage itself writes or judges them."""
+"""Outcomes as the run stage itself writes or judges them, and the log of those of one batch."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from steelyard.model.run_outcome import CapturedStream, RunOutcome, RunStatus
 from steelyard.run.redact import without_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from steelyard.model import Execution
 
 SHOWN_CHARACTERS: Final = 80
 
@@ -31,7 +36,7 @@ def failed_outcome(run_id: str, iteration: int, message: str) -> RunOutcome:
 def explained(outcome: RunOutcome) -> RunOutcome:
     r"""Give a failed outcome whose message ends with what the program wrote to standard error last.
 
-    That is its last line; of a line ``hint: ...`` the line before it, with the hint in brackets.
+    That is its last line; of lines ``hint: ...`` the line before them, with the first hint in brackets.
 
     Examples
     --------
@@ -48,9 +53,12 @@ def explained(outcome: RunOutcome) -> RunOutcome:
 
 
 def _last_words(lines: list[str]) -> str:
-    """Give the last line; a hint alone says how to repair nothing in particular."""
-    *_, cause, last = ["", *lines]
-    return f"{cause} ({last})" if cause and last.startswith("hint:") else last
+    """Give the last line; hints alone say how to repair nothing in particular."""
+    causes = [place for place, line in enumerate(lines) if not line.startswith("hint:")]
+    if not causes:
+        return lines[-1]
+    cause, *hints = lines[causes[-1] :]
+    return f"{cause} ({hints[0]})" if hints else cause
 
 
 def check_output(outcome: RunOutcome, expected: str | None) -> RunOutcome:
@@ -79,3 +87,36 @@ def check_output(outcome: RunOutcome, expected: str | None) -> RunOutcome:
 
 def _shorten(text: str) -> str:
     return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 3] + "..."
+
+
+class OutcomeLog:
+    """Remembers which iterations were kept, so that a batch that fails is completed exactly once.
+
+    Parameters
+    ----------
+    keep : callable
+        Takes the worker's index and an outcome.
+    """
+
+    def __init__(self, keep: Callable[[int, RunOutcome], None]) -> None:
+        self._keep = keep
+        self._seen: set[tuple[int, int]] = set()
+
+    def keep(self, worker: int, outcome: RunOutcome) -> None:
+        """Keep one outcome."""
+        self._keep(worker, outcome)
+        self._seen.add((worker, outcome.iteration))
+
+    def fail_rest(self, execution: Execution, run_id: str, reason: str) -> None:
+        """Keep a failed outcome for every iteration that has none."""
+        for worker in range(execution.workers):
+            for iteration in range(1, execution.iterations + 1):
+                if (worker, iteration) not in self._seen:
+                    self._keep(worker, failed_outcome(run_id, iteration, reason))
+
+
+def keep_failed(
+    execution: Execution, run_id: str, reason: str, keep: Callable[[int, RunOutcome], None]
+) -> None:
+    """Keep a failed outcome for every iteration of a batch that could not begin."""
+    OutcomeLog(keep).fail_rest(execution, run_id, reason)

@@ -6,7 +6,6 @@ import os
 import shlex
 import shutil
 import stat
-import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,22 +66,14 @@ def resident(isolation: str, *, shown: Sequence[Path] = (), is_fed: bool = False
     if not chosen.shows_host and (shown or is_fed):
         message = f"`--show` and `--input` name files of the host, which `{chosen.name}` does not show"
         raise UsageError(message, hint="choose another isolation, such as `sandbox`")
-    logs = Path(tempfile.mkdtemp(prefix="steelyard-measure-"))
-    try:
-        with open_session(
-            logs,
-            sweep_all,
-            shown=(*_current_folder(), *(path.resolve() for path in shown)),
-            keeps_logs=False,
-        ) as session:
-            try:
-                with Worker(chosen, Site(session, chosen.name, worker=0)) as worker:
-                    worker.start()
-                    yield worker
-            finally:
-                chosen.close(session)
-    finally:
-        shutil.rmtree(logs, ignore_errors=True)
+    everything = (*_current_folder(), *(path.resolve() for path in shown))
+    with open_session(None, sweep_all, everything) as session:
+        try:
+            with Worker(chosen, Site(session, chosen.name, worker=0)) as worker:
+                worker.start()
+                yield worker
+        finally:
+            chosen.close(session)
 
 
 def _require_shown(shown: Sequence[Path], isolation: str) -> None:

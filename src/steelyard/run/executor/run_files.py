@@ -26,7 +26,7 @@ PLACE: Final = "{files}"
 FREE_SPACE_HINT: Final = "free some space there, then continue with --resume"
 
 
-def furnish_nothing(_batch: Batch, _folder: Path) -> None:
+def write_no_inputs(_batch: Batch, _folder: Path) -> None:
     """Leave the folder of a run empty."""
 
 
@@ -38,12 +38,12 @@ class RunFiles:
     ----------
     kept : Path
         Folder in the result folder; each batch gets one of its own in there.
-    furnish : callable
+    write_inputs : callable
         Called with the batch and its empty folder before its runs begin.
     """
 
     kept: Path
-    furnish: Callable[[Batch, Path], None] = furnish_nothing
+    write_inputs: Callable[[Batch, Path], None] = write_no_inputs
 
 
 def files_name(batch: int, attempt: int) -> str:
@@ -97,7 +97,7 @@ def files_of(batch: Batch, scratch: Path, target: Path, files: RunFiles) -> Iter
     """
     try:
         scratch.mkdir(mode=0o700)
-        files.furnish(batch, scratch)
+        files.write_inputs(batch, scratch)
         yield
     finally:
         try:

@@ -113,7 +113,7 @@ def _devices(document: Mapping[str, Any], problems: list[_Problem]) -> dict[str,
     problems += [((key,), "is unknown; known: `devices`") for key in document if key != "devices"]
     tables = document.get("devices", {})
     if not isinstance(tables, dict) or not tables:
-        problems.append((("devices",), "must hold at least one table `[devices.NAME]`"))
+        problems.append((("devices",), "must contain at least one table `[devices.NAME]`"))
         return {}
     return {name: _device(name, table, problems) for name, table in tables.items()}
 

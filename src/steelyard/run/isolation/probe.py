@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import SteelyardError
@@ -31,12 +29,11 @@ def try_worker(technology: Isolation, version: str | None, repair: str | None) -
     repair : str or None
         The command to name if it does not.
     """
-    with tempfile.TemporaryDirectory(prefix="steelyard-probe-") as logs:
-        try:
-            with open_session(Path(logs), technology.sweep, keeps_logs=False) as session:
-                outcome = _execute_one(technology, session)
-        except SteelyardError as error:
-            return Availability.no(error.message, error.hint or repair, version)
+    try:
+        with open_session(None, technology.sweep) as session:
+            outcome = _execute_one(technology, session)
+    except SteelyardError as error:
+        return Availability.no(error.message, error.hint or repair, version)
     if outcome.status.is_failure:
         reason = outcome.message or f"a probe run ended as `{outcome.status}`"
         return Availability.no(reason, repair, version)

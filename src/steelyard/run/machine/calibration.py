@@ -16,7 +16,6 @@ from steelyard.model.run_outcome import RunOutcome
 from steelyard.model.run_spec import Placement, RunSpec, Sandbox
 from steelyard.run.machine.gate import Gate, Patience
 from steelyard.run.machine.host import Clocks, read_fingerprint, read_host
-from steelyard.run.machine.truth_program import truth_iterations
 from steelyard.run.programs import launcher_path, truth_path
 from steelyard.run.state import user_state_folder, write_durably
 
@@ -390,3 +389,21 @@ def _quantile(ordered: Sequence[int], p: float) -> float:
     low = math.floor(position)
     high = min(low + 1, len(ordered) - 1)
     return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
+
+
+def truth_iterations(cpu_ms: int = 50) -> int:
+    """Give the iterations of the calibration program that take a given CPU time on this host.
+
+    Parameters
+    ----------
+    cpu_ms : int
+        CPU time [ms], 1 to 600000.
+
+    Returns
+    -------
+    int
+        Value for ``steelyard-truth --iterations``.
+    """
+    command = [str(truth_path()), "--calibrate", str(cpu_ms)]
+    answer = subprocess.run(command, check=True, capture_output=True, timeout=60 + cpu_ms / 100)
+    return int(answer.stdout)

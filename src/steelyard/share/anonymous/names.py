@@ -1,7 +1,7 @@
-"""A result without what tells whose host recorded it: ids and names of the host are replaced by a pseudonym.
+"""A result without what tells whose host recorded it: a pseudonym for the host, placeholders for places.
 
-Commands, paths and devices stand in the plan, which is what was executed: they are not taken out. A package
-that names a user, another host, an address or a key there is refused.
+Commands, paths and devices stand in the plan, which is what was executed: beyond the places of the author
+they are not taken out. A package that names a user, another host, an address or a key there is refused.
 """
 
 from __future__ import annotations
@@ -12,19 +12,17 @@ import re
 import shutil
 import tempfile
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from steelyard.model.plan import read_plan
-from steelyard.record.ledger import LEDGER_NAME
-from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
+from steelyard.model.plan import PLAN_NAME, read_plan
+from steelyard.record.provenance import read_provenance, write_provenance
 from steelyard.record.seal import seal_tables
-from steelyard.record.tables import write_tables
 from steelyard.report.output import write_report
 from steelyard.share.anonymous.addresses import addresses_in, homes_in
+from steelyard.share.anonymous.placeholders import put_placeholders
+from steelyard.share.anonymous.rewritten import rewrite_plan, rewrite_recorded
 from steelyard.share.complete_result import result_files
 from steelyard.share.package.texts import request_of
 from steelyard.share.package.unpack import require_room
@@ -37,7 +35,10 @@ if TYPE_CHECKING:
     from steelyard.record.provenance import Provenance
 
 REPLACED: Final = "names and ids of the host"
-WHY_REPLACED: Final = "`--anonymous` replaced them by a pseudonym that no other package has"
+WHY_REPLACED: Final = (
+    "`--anonymous` replaced them by a pseudonym that no other package has, and places of its user by "
+    "placeholders"
+)
 _IDS: Final = ("host_id", "machine_id_hash", "hostname", "boot_id")
 _TARGET: Final = re.compile(r"(?<![\w.@-])([A-Za-z_][\w.-]*)@([A-Za-z0-9][\w.-]*\w)(?![\w@])")
 _KEY: Final = re.compile(r"(?:~|/)[\w./~-]*/\.ssh/[\w.-]+|[\w./~-]*\bid_(?:rsa|dsa|ecdsa|ed25519)[\w.-]*")
@@ -66,8 +67,8 @@ def anonymous_copy(result: Path) -> Iterator[Path]:
         for name in files:
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(result / name, copy / name)
-        _replace_ids(copy)
-        plan = read_plan(copy / "plan.json")
+        _make_anonymous(copy)
+        plan = read_plan(copy / PLAN_NAME)
         study = study_of(plan.study, result)
         study.analyse(copy)
         if (copy / "report.html").exists():
@@ -75,35 +76,31 @@ def anonymous_copy(result: Path) -> Iterator[Path]:
         yield copy
 
 
-def _replace_ids(result: Path) -> None:
-    """Replace what names the host in everything recorded but the ledger, which holds none of it."""
-    provenance = read_provenance(result)
-    pseudonym = _pseudonym(provenance)
-    known = ids_of(provenance)
-    if not known:
-        return
+def _make_anonymous(result: Path) -> None:
+    """Put a pseudonym for the host, and placeholders for what its user keeps where."""
+    before, provenance = read_plan(result / PLAN_NAME), read_provenance(result)
+    # What git says of a folder of the author's names him where the repository is public.
+    write_provenance(result, replace(provenance, git=None))
+    put = put_placeholders(before)
+    plan = rewrite_plan(result, put)
+    pseudonym = _pseudonym(plan.id)
+    known = dict.fromkeys(ids_of(provenance), pseudonym) | {before.id: plan.id}
     words = re.compile(
         "|".join(rf"(?<!\w){re.escape(each)}(?!\w)" for each in sorted(known, key=len, reverse=True))
     )
-    for path in (
-        result / PROVENANCE_NAME,
-        *result.glob("traces/*/*.json"),
-        *result.glob("simulations/*.json"),
-    ):
-        text = path.read_text(encoding="utf-8")
-        path.write_text(words.sub(pseudonym, text), encoding="utf-8")
+    rewrite_recorded(result, lambda text: words.sub(lambda match: known[match[0]], put(text)))
     for path in result.glob("traces/*/header.json"):
         _replace_facts(path, pseudonym)
-    if (result / LEDGER_NAME).exists():
-        write_tables(result)
-    else:
-        for path in result.glob("*.parquet"):
-            _replace_column(path, pseudonym)
     seal_tables(result)
 
 
-def _pseudonym(provenance: Provenance) -> str:
-    return hashlib.sha256(f"anonymous host of {provenance.plan_id}".encode()).hexdigest()[:16]
+def is_anonymous(provenance: Provenance) -> bool:
+    """Whether a result is that of an anonymous package: its host has the pseudonym of its plan."""
+    return provenance.host_id == _pseudonym(provenance.plan_id)
+
+
+def _pseudonym(plan_id: str) -> str:
+    return hashlib.sha256(f"anonymous host of {plan_id}".encode()).hexdigest()[:16]
 
 
 def _replace_facts(path: Path, pseudonym: str) -> None:
@@ -121,18 +118,8 @@ def _replace_facts(path: Path, pseudonym: str) -> None:
 def ids_of(provenance: Provenance) -> frozenset[str]:
     """Give what names the host that recorded a result, and no other."""
     found = {provenance.host_id, *(str(provenance.host.get(name) or "") for name in _IDS)}
+    found.add(str((provenance.environment or {}).get("sha256") or ""))
     return frozenset(each for each in found if len(each) > 1)
-
-
-def _replace_column(path: Path, pseudonym: str) -> None:
-    table = pq.read_table(path, use_threads=False)
-    at = table.schema.get_field_index("host_id")
-    if at < 0:
-        return
-    named = pa.array(
-        [pseudonym if each.as_py() else "" for each in table.column(at)], table.schema.field(at).type
-    )
-    pq.write_table(table.set_column(at, table.schema.field(at), named), path, compression="zstd")
 
 
 def private_texts(plan: Plan, provenance: Provenance) -> frozenset[str]:
@@ -152,7 +139,7 @@ def private_texts(plan: Plan, provenance: Provenance) -> frozenset[str]:
         str(each) for cell in plan.cells if cell.execution is not None for each in _said_of(cell.execution)
     ]
     texts += [word for session in provenance.sessions for word in session.command_line]
-    found = set(ids_of(provenance) - {_pseudonym(provenance)})
+    found = set(ids_of(provenance) - {_pseudonym(provenance.plan_id)})
     for text in texts:
         for user, host in _TARGET.findall(text):
             if not host.startswith("sha256"):

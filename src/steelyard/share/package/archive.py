@@ -108,7 +108,7 @@ def write_archive(path: Path, parts: Sequence[Part], watcher: Watcher = UNWATCHE
     _require_free(path)
     total = sum(part.byte_count for part in parts)
     if total > BOUNDS.total_bytes or len(parts) > BOUNDS.entries:
-        message = f"`{path}` would hold {len(parts)} files with {total} bytes, which is too much to unpack"
+        message = f"`{path}` would contain {len(parts)} files with {total} bytes, which is too much to unpack"
         hint = f"allowed: {BOUNDS.entries} files, {BOUNDS.total_bytes} bytes; split the study"
         raise DataError(message, hint=hint, code="data.too-large")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")

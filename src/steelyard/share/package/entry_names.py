@@ -51,9 +51,9 @@ def fault_of_name(name: str) -> str | None:
 def _fault_of_path(name: str) -> str | None:
     faults = {
         "it is empty": not name,
-        "it holds a control character": any(unicodedata.category(each) in _CONTROLS for each in name),
+        "it contains a control character": any(unicodedata.category(each) in _CONTROLS for each in name),
         "it is an absolute path": name.startswith("/"),
-        "it holds a backslash": "\\" in name,
+        "it contains a backslash": "\\" in name,
         "it begins with the letter of a drive": _DRIVE.match(name) is not None,
         f"it is longer than {LONGEST_NAME_BYTES} bytes": _byte_count(name) > LONGEST_NAME_BYTES,
         f"it leads through more than {DEEPEST} folders": name.count("/") > DEEPEST,

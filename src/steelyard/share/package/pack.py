@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from steelyard.errors import DataError, UsageError
+from steelyard.model.plan import PLAN_NAME, read_plan
+from steelyard.record.provenance import read_provenance
 from steelyard.share.about import About
 from steelyard.share.anonymous.names import REPLACED, WHY_REPLACED, anonymous_copy, ids_of, private_texts
 from steelyard.share.anonymous.private_names import names_here, private_names
@@ -42,8 +44,8 @@ class Packing:
     is_checked : bool
         Whether every finding is computed again first.
     is_anonymous : bool
-        Whether names and ids of the host are replaced, and a package is refused that names people, other
-        hosts, addresses or keys all the same.
+        Whether names and ids of the host and places of its user are replaced, and a package is refused that
+        names people, other hosts, addresses or keys all the same.
     wheel : Path or None
         Wheel of Steelyard that the package carries for its container.
     base_image : str
@@ -116,6 +118,7 @@ def pack(result: Path, package: Path, packing: Packing | None = None, watcher: W
         packed = result
         if how.is_anonymous:
             packed = stack.enter_context(anonymous_copy(result))
+            private |= private_texts(read_plan(packed / PLAN_NAME), read_provenance(packed))
             absent[REPLACED] = WHY_REPLACED
         statement = Statement(
             how.about.model_dump(mode="json", exclude_unset=True),
@@ -157,7 +160,7 @@ def _named(result: Path, private: dict[str, tuple[str, ...]]) -> DataError:
     shown = "; ".join(f"`{name}` in {', '.join(files[:3])}" for name, files in private.items())
     message = f"cannot pack `{result}` anonymously: it names its user or host: {shown}"
     hint = (
-        "paths, commands and devices are part of the result and cannot be removed: run the study as a "
-        "user, in a folder, and on devices whose names say nothing, or leave out `--anonymous`"
+        "commands and devices are part of the result, and only your home folder, Python and programs of "
+        "Steelyard get placeholders: use names and folders that say nothing, or leave out `--anonymous`"
     )
     return DataError(message, hint=hint, code="data.private")

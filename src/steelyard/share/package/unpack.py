@@ -241,7 +241,7 @@ def _fault_of_entry(entry: zipfile.ZipInfo, bounds: Bounds) -> str | None:
         f"is compressed by method {entry.compress_type}; packages know 0 (stored) and 8 (deflated)": (
             entry.compress_type not in _METHODS
         ),
-        f"is {_kind_text(kind)}; a package holds plain files only": kind not in {0, expected},
+        f"is {_kind_text(kind)}; a package contains plain files only": kind not in {0, expected},
         "is a folder with content": is_folder and size,
         f"would grow from {packed} to {size} bytes, more than {bounds.ratio} times": (
             shrinks_too_much(packed, size, bounds)

@@ -108,7 +108,7 @@ def make_index(folder: Path, *, is_verified: bool = False) -> Indexed:
     """
     if not folder.is_dir():
         message = f"`{folder}` is not a folder"
-        raise DataError(message, hint="give the folder that holds the packages", code="data.absent")
+        raise DataError(message, hint="give the folder that contains the packages", code="data.absent")
     packages, refused = [], {}
     for path in sorted(folder.glob(f"[!.]*{_SUFFIX}")):
         try:

@@ -95,15 +95,7 @@ class Allowance:
 
 
 class _Watched(RawIOBase):
-    """The bytes of a connection, none of which is waited for longer than is left.
-
-    Parameters
-    ----------
-    connection : socket.socket
-        Where they come from.
-    allowance : Allowance
-        What is left.
-    """
+    """The bytes of a connection, none of which is waited for longer than is left."""
 
     def __init__(self, connection: socket.socket, allowance: Allowance) -> None:
         self._socket = connection

@@ -19,6 +19,7 @@ from steelyard.studies.colocation.findings.contests import contest_findings
 from steelyard.studies.colocation.findings.controls import twin_finding
 from steelyard.studies.colocation.findings.head_of_line import head_of_line_finding
 from steelyard.studies.colocation.findings.isolation import cells_of, isolation_finding, tail_findings
+from steelyard.studies.colocation.findings.throttling import throttling_findings
 from steelyard.studies.colocation.findings.usage import usage_findings
 from steelyard.studies.colocation.observed import observe
 from steelyard.studies.colocation.tables import write_tables
@@ -39,22 +40,7 @@ METHOD_VERSION: Final = 1
 
 
 def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
-    """Compute the findings of a result folder; write ``findings.json`` and ``tables/*.csv``.
-
-    Parameters
-    ----------
-    result : Path
-        Result folder that ``steelyard run colocation`` or ``steelyard import latency-bins`` wrote.
-    options : AnalysisOptions or None
-        Settings to use and keep beside the result; ``None`` uses those kept there, else those of the plan.
-
-    Raises
-    ------
-    DataError
-        If the tables are absent, damaged or of another study.
-    AnalysisError
-        If no trial came to its end.
-    """
+    """Compute the findings of a result folder; write ``findings.json`` and ``tables/*.csv``."""
     plan = plan_to_analyse(result, "colocation", options)
     trials, failed = observe(result, plan)
     if not trials:
@@ -72,8 +58,14 @@ def _why(failed: Sequence[RecordedTrial]) -> str:
     if not failed:
         return ""
     first = failed[0]
-    said = "; ".join(dict.fromkeys(text for text in (first.message, first.problem) if text))
+    said = _said(first)
     return f": {first.policy} at {first.load_percent} % {first.status}{f' ({said})' if said else ''}"
+
+
+def _said(failed: RecordedTrial) -> str:
+    """Say once what a trial says of its end, which its program may have said in the same words."""
+    message, problem = failed.message, failed.problem
+    return message if problem in message else "; ".join(filter(None, (problem, message)))
 
 
 def _claims(
@@ -92,6 +84,7 @@ def _claims(
     yield from contest_findings(cells, tolerance=tolerance, seed=plan.seed)
     for cell in cells:
         yield from usage_findings(cell)
+        yield from throttling_findings(cell, tolerance)
         yield from check_findings(cell)
         yield from client_findings(cell)
         blocked = head_of_line_finding(cell)
@@ -156,7 +149,6 @@ def _availability(plan: Plan) -> Iterator[Finding]:
 
 def _ended(failed: Sequence[RecordedTrial]) -> Iterator[Finding]:
     for each in failed:
-        said = "; ".join(dict.fromkeys(text for text in (each.message, each.problem) if text))
         yield finding(
             "ended_early",
             {
@@ -165,6 +157,6 @@ def _ended(failed: Sequence[RecordedTrial]) -> Iterator[Finding]:
                 "repetition": str(each.block + 1) + (" (twin)" if each.is_twin else ""),
             },
             each.status,
-            facts={"reason": said, "trial": each.place},
+            facts={"reason": _said(each), "trial": each.place},
             evidence=Evidence(RUNS, {"run_id": each.run_id}, ("status",), "status"),
         )

@@ -28,12 +28,7 @@ _BOUNDED: Final = """exec prlimit --rttime={spell}:{spell} -- {command}
 def bounded_script(command: Sequence[str], group: Path | None) -> str:
     """Give the script that runs a command within the bounds.
 
-    Parameters
-    ----------
-    command : sequence of str
-        Program and arguments.
-    group : Path or None
-        Group of version 1 whose share of real-time time it gets; ``None`` where groups divide none.
+    It gets the share of real-time time of a group of version 1; no group is given where groups divide none.
 
     Examples
     --------

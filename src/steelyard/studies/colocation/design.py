@@ -24,7 +24,7 @@ from steelyard.studies.colocation.bounded import BOUND_FILE
 from steelyard.studies.colocation.guest.placement import guest_host
 from steelyard.studies.colocation.options import BASELINE, options_of, settle
 from steelyard.studies.colocation.placement import own_host
-from steelyard.studies.colocation.policies import POLICIES, Place, absence
+from steelyard.studies.colocation.policies import POLICIES, Place, absence, policy_of
 from steelyard.studies.colocation.trial_plan import trial_seconds
 from steelyard.studies.option_types import given
 from steelyard.study import written_request
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from steelyard.design.technology import Technology
     from steelyard.run.machine.host import Topology
     from steelyard.studies.colocation.options import ColocationOptions
-    from steelyard.studies.colocation.placement import Ground
+    from steelyard.studies.colocation.placement import Placement
     from steelyard.studies.colocation.policies import Policy
 
 ISOLATION: Final = "bare"
@@ -64,45 +64,35 @@ def plan_here(options: BaseModel, technologies: Mapping[str, Technology]) -> Pla
     """
     technologies.get(ISOLATION)  # is tried, and stands in the provenance
     settled = settle(options)
-    ground = guest_host(settled) if settled.in_vm else own_host(settled, place_here(settled, read_topology()))
-    return plan(settled, ground)
+    placement = (
+        guest_host(settled) if settled.in_vm else own_host(settled, place_here(settled, read_topology()))
+    )
+    return plan(settled, placement)
 
 
-def plan(options: ColocationOptions, ground: Ground) -> Plan:
-    """Design a colocation study.
-
-    Parameters
-    ----------
-    options : ColocationOptions
-        Settled.
-    ground : Ground
-        Where it is run.
-
-    Returns
-    -------
-    Plan
-        Frozen.
-    """
+def plan(options: ColocationOptions, placement: Placement) -> Plan:
+    """Design a colocation study."""
     _require_time(options)
-    names = [name for name in POLICIES if name in given(options.policies)]
+    asked = given(options.policies)
+    names = list(dict.fromkeys(name for name in (*POLICIES, *asked) if name in asked))
     loads = sorted(given(options.loads))
     cells = [
-        _cell(number, POLICIES[name], load, options, ground)
+        _cell(number, policy_of(name), load, options, placement)
         for number, (load, name) in enumerate(product(loads, names))
     ]
-    executed = [cell for cell in cells if cell.missing is None]
-    if not executed:
+    runnable = [cell for cell in cells if cell.missing is None]
+    if not runnable:
         message = f"no requested policy works here: {cells[0].levels['policy']}: {cells[0].missing}"
         raise CapabilityError(
             message,
             hint="leave out `--policies` to measure those that do, or add `--in-vm`",
             code="capability.policy",
         )
-    first = next((cell for cell in executed if cell.levels["policy"] == BASELINE), executed[0])
+    first = next((cell for cell in runnable if cell.levels["policy"] == BASELINE), runnable[0])
     twin = Cell(len(cells), dict(first.levels), first.execution)
     blocks = given(options.repetitions)
-    numbers = [cell.number for cell in (*executed, twin)]
-    place = ground.place
+    numbers = [cell.number for cell in (*runnable, twin)]
+    place = placement.place
     return Plan(
         study="colocation",
         seed=options.seed,
@@ -120,8 +110,8 @@ def plan(options: ColocationOptions, ground: Ground) -> Plan:
             "client_cpus": ",".join(map(str, place.client_cpus)),
             "client_shares_cpus": place.shares_client,
             "work_us": options.work_us,
-            "work_iterations": ground.work_iterations,
-            **ground.facts,
+            "work_iterations": placement.work_iterations,
+            **placement.facts,
             "gate": options.gate,
             "gate_retries": options.gate_retries,
             "tuning": ",".join(options.tuning),
@@ -159,15 +149,17 @@ def _require_time(options: ColocationOptions) -> None:
         raise UsageError(message, hint="shorten the phases, or raise the limit")
 
 
-def _cell(number: int, policy: Policy, load_percent: int, options: ColocationOptions, ground: Ground) -> Cell:
+def _cell(
+    number: int, policy: Policy, load_percent: int, options: ColocationOptions, placement: Placement
+) -> Cell:
     levels = {"policy": policy.name, "load": str(load_percent)}
-    missing = absence(policy, load_percent, ground.place, ground.host)
+    missing = absence(policy, load_percent, placement.place, placement.host)
     if missing is not None:
         return Cell(number, levels, None, missing)
     is_bound = policy.is_real_time and not options.in_vm
     execution = Execution(
         isolation=ISOLATION,
-        command=("sh", f"{PLACE}/{BOUND_FILE}") if is_bound else ground.command,
+        command=("sh", f"{PLACE}/{BOUND_FILE}") if is_bound else placement.command,
         environment=program_environment(()),
         limits=options.limits.limits(),
         working_directory="/",

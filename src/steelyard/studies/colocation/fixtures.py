@@ -16,7 +16,7 @@ from steelyard.studies.colocation.guest.placement import GROUPS_VERSION, IN_GUES
 from steelyard.studies.colocation.guest.trials import GUEST_GROUPS
 from steelyard.studies.colocation.options import options_of
 from steelyard.studies.colocation.placement import conducting
-from steelyard.studies.colocation.policies import POLICIES, Place
+from steelyard.studies.colocation.policies import Place, policy_of
 from steelyard.studies.colocation.scheduling import read_scheduling
 from steelyard.studies.colocation.trial_plan import TRIAL_FILE, Site, seed_of, trial_document
 
@@ -48,7 +48,7 @@ def run_inputs(plan: Plan) -> Iterator[Callable[[Batch, Path], None]]:
 
 def _controller_needed(plan: Plan) -> CpuController | None:
     """Give the controller that makes the trials' groups, if a policy uses them or can be bounded by them."""
-    used = [POLICIES[cell.levels["policy"]] for cell in plan.cells if cell.execution is not None]
+    used = [policy_of(cell.levels["policy"]) for cell in plan.cells if cell.execution is not None]
     if any(policy.uses_groups for policy in used):
         return cpu_controller()
     if not any(policy.is_real_time for policy in used):
@@ -58,10 +58,10 @@ def _controller_needed(plan: Plan) -> CpuController | None:
 
 
 def _furnish(plan: Plan, options: ColocationOptions, site: Site) -> Callable[[Batch, Path], None]:
-    def furnish(batch: Batch, folder: Path) -> None:
+    def write_inputs(batch: Batch, folder: Path) -> None:
         levels = plan.cell_of(batch).levels
         seed = seed_of(plan.seed, batch.block)
-        policy = POLICIES[levels["policy"]]
+        policy = policy_of(levels["policy"])
         document = trial_document(options, policy, int(levels["load"]), seed, site)
         (folder / TRIAL_FILE).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
         if policy.is_real_time and not options.in_vm:
@@ -69,7 +69,7 @@ def _furnish(plan: Plan, options: ColocationOptions, site: Site) -> Callable[[Ba
             group = site.groups if divides_real_time(site.groups) else None
             (folder / BOUND_FILE).write_text(bounded_script(command, group), encoding="utf-8")
 
-    return furnish
+    return write_inputs
 
 
 def _site(plan: Plan, groups: Path | None = None, version: int = 2) -> Site:

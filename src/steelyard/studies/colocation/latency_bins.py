@@ -27,12 +27,17 @@ P99: Final = "p99_latency"
 WORK: Final = "best_effort_iterations"
 
 NOT_STATED: Final = "not stated"
-SOURCE_NAME: Final = re.compile(r"srv-bg-(?P<policy>unedited|idle|schedbe|rt)-(?P<load>low|high)")
 SOURCE_POLICIES: Final = {"unedited": "weights", "idle": "idle", "schedbe": "be", "rt": "fifo"}
 """Policy by the word that the files of the source's figures have in their names."""
 
-SOURCE_LOADS: Final = {"low": "85", "high": "95"}
+SOURCE_LOADS: Final = {"low": "85", "high": "95", "overload": "100"}
 """Load [percent] by the same."""
+
+SOURCE_NAME: Final = re.compile(
+    rf"(?P<figure>srv-bg|overload|kubernetes)-(?P<policy>{'|'.join(SOURCE_POLICIES)})(-(?P<load>low|high))?"
+)
+PARKED_NAME: Final = "parked-kubernetes"
+"""Figure of a job of the class beside an antagonist, without latencies."""
 
 NO_REQUESTS: Final = (
     "the files hold a mean and a 99th percentile per bin but no requests: all bins count equally, and the "
@@ -85,15 +90,23 @@ def _sections(problems: ProblemList, line: int, row: list[str], number: int) -> 
 def _levels(name: str) -> dict[str, str]:
     """Give policy and load: those that a name of the source's files tells, else the name itself.
 
+    A load that is not stated is the name of the experiment, so that only policies of one are compared.
+
     Examples
     --------
-    >>> _levels("srv-bg-unedited-low")["policy"], _levels("my-service")["policy"]
-    ('weights', 'my-service')
+    >>> [_levels(name)["policy"] for name in ("srv-bg-unedited-low", "overload-rt", "my-service")]
+    ['weights', 'fifo', 'my-service']
+    >>> [_levels(name)["load"] for name in ("srv-bg-unedited-low", "overload-rt", "kubernetes-rt")]
+    ['85', '100', 'kubernetes']
     """
+    if name == PARKED_NAME:
+        return {WORKLOAD: "service", "policy": SOURCE_POLICIES["schedbe"], "load": name}
     known = SOURCE_NAME.fullmatch(name)
-    policy = SOURCE_POLICIES[known["policy"]] if known else name
-    load = SOURCE_LOADS[known["load"]] if known else NOT_STATED
-    return {WORKLOAD: "service", "policy": policy, "load": load}
+    if known is None:
+        return {WORKLOAD: "service", "policy": name, "load": NOT_STATED}
+    figure, load = known["figure"], known["load"]
+    stated = SOURCE_LOADS.get(load or figure, NOT_STATED if figure == "srv-bg" else figure)
+    return {WORKLOAD: "service", "policy": SOURCE_POLICIES[known["policy"]], "load": stated}
 
 
 IMPORTER: Final = ForeignImporter(

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
+import shlex
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, Field
+from pydantic.functional_validators import AfterValidator
 
+from steelyard.design.study_file import unknown_name
 from steelyard.errors import UsageError
 from steelyard.run.guest.virtual_time import instruction_ns
-from steelyard.studies.option_types import (
-    CLOSED,
-    MOST_RETRIES,
-    Flag,
-    GatePolicy,
-    LimitOptions,
-    TuningName,
-)
+from steelyard.studies.option_types import Flag, StudyOptions
 
 if TYPE_CHECKING:
     from steelyard.model import Plan
 
-PolicyName = Literal[
+EVERY_POLICY: Final = (
     "none",
     "default",
     "nice",
@@ -33,12 +29,46 @@ PolicyName = Literal[
     "be-no-exit",
     "be-no-local",
     "fifo",
-]
+)
+"""Policies that have a name; `FOREIGN` and a command is one too."""
+
+FOREIGN: Final = "scx:"
+"""Begin of a policy that is any sched_ext scheduler, named by the command that starts it."""
+
+
+def scheduler_words(name: str) -> list[str]:
+    """Give the command of a scheduler that a policy names.
+
+    Raises
+    ------
+    ValueError
+        If it is no command.
+
+    Examples
+    --------
+    >>> scheduler_words("scx:scx_lavd --performance"), scheduler_words("idle")
+    (['scx_lavd', '--performance'], [])
+    """
+    if not name.startswith(FOREIGN):
+        return []
+    words = shlex.split(name.removeprefix(FOREIGN))
+    if not words:
+        message = "allowed: a command, e.g. `scx:scx_lavd --performance`"
+        raise ValueError(message)
+    return words
+
+
+def _known_policy(name: str) -> str:
+    if name not in EVERY_POLICY and not scheduler_words(name):
+        raise unknown_name([*EVERY_POLICY, f"{FOREIGN}COMMAND"])
+    return name
+
+
+PolicyName = Annotated[str, AfterValidator(_known_policy)]
 ServiceKind = Literal["pool", "web"]
 JobKind = Literal["resize", "spin"]
 ArrivalKind = Literal["poisson", "uniform"]
 
-EVERY_POLICY: Final = get_args(PolicyName)
 BASELINE: Final = "none"
 """Policy without best-effort jobs: what every other one is compared with."""
 
@@ -77,23 +107,20 @@ def read_share(word: str) -> float:
     return float(word.removesuffix("%")) / 100 if word.endswith("%") else float(word)
 
 
-class ColocationOptions(BaseModel):
+class ColocationOptions(StudyOptions):
     """Everything a study file may say; what it does not say depends on `quick` and on `in_vm`.
 
     The meaning, range and default of each key stand in ``docs/reference/study-file.md``.
     """
 
-    model_config = CLOSED
-
     study: Literal["colocation"] = "colocation"
-    seed: int = Field(default=1, ge=0, le=2**63 - 1)
-    quick: bool = False
     policies: tuple[PolicyName, ...] | None = Field(
         default=None,
         min_length=1,
         description=(
             "Policies, separated by commas: none, default, nice, weights, idle, cpu-idle, be, be-no-entry, "
-            "be-no-exit, be-no-local, fifo. Those that do not work here are recorded with the reason."
+            "be-no-exit, be-no-local, fifo; scx:COMMAND is any sched_ext scheduler. Those that do not work "
+            "here are recorded with the reason."
         ),
     )
     loads: Annotated[
@@ -129,7 +156,7 @@ class ColocationOptions(BaseModel):
         le=64,
         description=(
             "Time that an instruction takes on each of them while all are busy [ns]; default and "
-            "least: their number. Slower ones are simulated sooner, and the kernel's own work weighs "
+            "minimum: their number. Slower ones are simulated faster, and the kernel's own work weighs "
             "more there."
         ),
     )
@@ -139,7 +166,7 @@ class ColocationOptions(BaseModel):
     ] = Field(
         default=None,
         min_length=1,
-        description="CPUs that service and best-effort jobs share, separated by commas, as `0-2,5`.",
+        description="CPUs that service and best-effort jobs share, separated by commas, such as `0-2,5`.",
     )
     client_cpus: tuple[CpuNumber, ...] | None = Field(default=None, min_length=1)
     kind: ServiceKind = Field(
@@ -154,7 +181,7 @@ class ColocationOptions(BaseModel):
         default=0.0,
         ge=0,
         lt=1,
-        description="Share of requests that are long, as `2%`.",
+        description="Share of requests that are long, such as `2%`.",
     )
     long_factor: int = Field(default=50, ge=2, le=10_000)
     arrivals: ArrivalKind | None = None
@@ -169,11 +196,6 @@ class ColocationOptions(BaseModel):
     recovery_ms: Milliseconds | None = None
     drain_limit_ms: Milliseconds | None = None
     tolerance_percent: float = Field(default=10.0, gt=0, le=100)
-    limits: LimitOptions = LimitOptions()
-    gate: GatePolicy = "record"
-    gate_retries: int | None = Field(default=None, ge=0, le=MOST_RETRIES)
-    tuning: tuple[TuningName, ...] = ()
-    out: str | None = Field(default=None, min_length=1)
 
 
 _FULL: Final[dict[str, Any]] = {

@@ -1,13 +1,15 @@
-"""Where the trials are executed: what that offers, and how long a request works there."""
+"""Where the trials run: what that offers, and how long a request works there."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from steelyard.errors import RunError
 from steelyard.run.executor.run_files import PLACE
+from steelyard.run.isolation.attempt import attempt
 from steelyard.run.programs import load_program
-from steelyard.studies.colocation.load_program import calibrated_iterations
 from steelyard.studies.colocation.scheduling import read_scheduling
 from steelyard.studies.colocation.trial_plan import TRIAL_FILE
 
@@ -21,9 +23,11 @@ if TYPE_CHECKING:
 
 HOST: Final = "host"
 
+_CALIBRATION_S: Final = 60.0
+
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class Placement:
     """Where a study is run.
 
     Parameters
@@ -37,7 +41,7 @@ class Ground:
     work_iterations : int
         Loop length of one usual request.
     facts : mapping
-        Further options of the plan: what is known of the ground.
+        Further options of the plan: what is known about the placement.
     """
 
     place: Place
@@ -47,7 +51,7 @@ class Ground:
     facts: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
 
 
-def own_host(options: ColocationOptions, place: Place) -> Ground:
+def own_host(options: ColocationOptions, place: Place) -> Placement:
     """Give this machine, with the work of a request measured on it once.
 
     Raises
@@ -58,8 +62,8 @@ def own_host(options: ColocationOptions, place: Place) -> Ground:
         If the work cannot be measured.
     """
     program = load_program()
-    iterations = calibrated_iterations(program, options.work_us, place.cpus[0])
-    return Ground(place, read_scheduling(), conducting(program), iterations, {"ground": HOST})
+    iterations = _calibrated_iterations(program, options.work_us, place.cpus[0])
+    return Placement(place, read_scheduling(), conducting(program), iterations, {"ground": HOST})
 
 
 def conducting(program: Path) -> tuple[str, ...]:
@@ -72,3 +76,24 @@ def conducting(program: Path) -> tuple[str, ...]:
     ('/bin/steelyard-load', 'trial', '--plan', '{files}/trial.json', '--out', '{files}')
     """
     return (str(program), "trial", "--plan", f"{PLACE}/{TRIAL_FILE}", "--out", PLACE)
+
+
+def _calibrated_iterations(program: Path, work_us: int, cpu: int) -> int:
+    """Measure once how many iterations of the load program's loop take a given time [us] on a CPU."""
+    command: list[str | Path] = [
+        "taskset",
+        "--cpu-list",
+        str(cpu),
+        program,
+        "calibrate",
+        "--work-us",
+        str(work_us),
+    ]
+    answer = attempt(command, timeout_s=_CALIBRATION_S)
+    try:
+        return int(json.loads(answer.output)["iterations"])
+    except (ValueError, KeyError, TypeError) as error:
+        message = f"cannot measure the work of a request: {answer.last_words}"
+        raise RunError(
+            message, hint=f"try `{program} calibrate --work-us {work_us}`", code="run.work"
+        ) from error

@@ -5,11 +5,13 @@ A policy that a host lacks is recorded as unavailable with the reason; no other 
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from steelyard.studies.colocation.options import BASELINE
+from steelyard.studies.colocation.options import BASELINE, scheduler_words
 from steelyard.studies.colocation.scheduling import SCHEDULER_NAME
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ class Need(Enum):
     IDLE_GROUPS = "control groups that can be idle"
     REAL_TIME = "real-time priority"
     LOADABLE = "a loadable scheduling class"
+    SCHED_EXT = "a kernel that loads schedulers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,11 @@ class Policy:
     settings: Mapping[str, Any] = field(default_factory=dict)
     needs: tuple[Need, ...] = ()
     has_jobs: bool = True
+
+    @property
+    def program(self) -> str | None:
+        """Program of a scheduler that is not Steelyard's own, as its command names it."""
+        return self.settings["scheduler"][0] if Need.SCHED_EXT in self.needs else None
 
     @property
     def uses_groups(self) -> bool:
@@ -108,6 +116,15 @@ POLICIES: Final[Mapping[str, Policy]] = {policy.name: policy for policy in _ALL}
 """By name, in the order of tables."""
 
 
+def policy_of(name: str) -> Policy:
+    """Give the policy of a name, or of the command of a scheduler (``scx:COMMAND``)."""
+    words = scheduler_words(name)
+    if not words:
+        return POLICIES[name]
+    title = f"the scheduler `{words[0]}`, best-effort jobs in SCHED_IDLE"
+    return Policy(name, title, {"best_effort_class": "idle", "scheduler": words}, (Need.SCHED_EXT,))
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where trials are run.
@@ -133,23 +150,13 @@ class Place:
 
 
 def absence(policy: Policy, load_percent: int, place: Place, host: Scheduling) -> str | None:
-    """Say why a policy cannot be run at a load, with what repairs it; ``None`` if it can.
-
-    Parameters
-    ----------
-    policy : Policy
-        The policy.
-    load_percent : int
-        Load of the cell.
-    place : Place
-        Where it would be run.
-    host : Scheduling
-        What that host offers.
-    """
+    """Say why a policy cannot be run at a load, with what repairs it; ``None`` if it can."""
     for need in policy.needs:
         found = _offer(need, host)
         if not found.available:
             return f"{found.reason}{f' (repair: {found.repair})' if found.repair else ''}"
+    if policy.program is not None and shutil.which(policy.program) is None:
+        return f"`{policy.program}` is not installed (repair: install it, or give its path)"
     if policy.is_real_time and place.is_whole and load_percent > UNSHARED_LOAD_PERCENT:
         return (
             f"above {UNSHARED_LOAD_PERCENT} % load a service in SCHED_FIFO could stop a machine of which it "
@@ -165,21 +172,15 @@ def _offer(need: Need, host: Scheduling) -> Availability:
         Need.IDLE_GROUPS: host.idle_groups,
         Need.REAL_TIME: host.real_time,
         Need.LOADABLE: host.loadable,
+        Need.SCHED_EXT: host.sched_ext,
     }[need]
 
 
 def settings_of(policy: Policy, programs: Mapping[str, str]) -> dict[str, Any]:
-    """Give the object ``policy`` of a trial, with the path of the scheduler's program filled in.
-
-    Parameters
-    ----------
-    policy : Policy
-        The policy.
-    programs : mapping
-        Path by name of the program; a program that is not in it stays as it is named.
-    """
+    """Give the object ``policy`` of a trial, with the path of the scheduler's program where one is known."""
     settings: dict[str, Any] = {"name": policy.name, **policy.settings}
     command: Sequence[str] | None = policy.settings.get("scheduler")
     if command is not None:
-        settings["scheduler"] = [programs.get(word, word) for word in command]
+        program = programs.get(command[0]) or shutil.which(command[0]) or command[0]
+        settings["scheduler"] = [str(Path(program).absolute()), *command[1:]]
     return settings

@@ -36,7 +36,9 @@ class Scheduling:
     real_time : Availability
         Whether a thread may be given SCHED_FIFO, and the kernel throttles it.
     loadable : Availability
-        Whether a sched_ext scheduler can be loaded, by Steelyard's own.
+        Whether Steelyard's own sched_ext scheduler can be loaded.
+    sched_ext : Availability
+        Whether the kernel loads schedulers, and this user may.
     programs : mapping
         Path of the scheduler program by name.
     """
@@ -45,6 +47,7 @@ class Scheduling:
     idle_groups: Availability
     real_time: Availability
     loadable: Availability
+    sched_ext: Availability
     programs: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -56,13 +59,7 @@ class Scheduling:
 
 
 def read_scheduling(root: Path = Path("/")) -> Scheduling:
-    """Try what this host offers.
-
-    Parameters
-    ----------
-    root : Path
-        Folder under which ``/proc`` and ``/sys`` lie.
-    """
+    """Try what this host offers; ``/proc`` and ``/sys`` lie below `root`."""
     groups = cpu_controller(root)
     program = scheduler_program()
     return Scheduling(
@@ -70,6 +67,7 @@ def read_scheduling(root: Path = Path("/")) -> Scheduling:
         idle_groups=_idle_groups(groups),
         real_time=_real_time(root),
         loadable=_loadable(root, program),
+        sched_ext=_sched_ext(root),
         programs={SCHEDULER_NAME: str(program)} if program is not None else {},
     )
 
@@ -100,6 +98,14 @@ def _real_time(root: Path) -> Availability:
         return Availability.no(f"the kernel refuses SCHED_FIFO: {error.strerror}", "run as root")
     os.sched_setscheduler(0, policy, parameters)
     return Availability.yes(f"throttled at {runtime_us} us of each period")
+
+
+def _sched_ext(root: Path) -> Availability:
+    if not (root / LOADABLE).is_dir():
+        return Availability.no("this kernel has no sched_ext", KERNEL_REPAIR)
+    if os.geteuid() != 0:
+        return Availability.no("only root may load a scheduler", "run as root")
+    return Availability.yes("sched_ext")
 
 
 def _loadable(root: Path, program: Path | None) -> Availability:

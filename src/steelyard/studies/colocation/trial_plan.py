@@ -54,21 +54,7 @@ class Site:
 def trial_document(
     options: ColocationOptions, policy: Policy, load_percent: int, seed: int, site: Site
 ) -> dict[str, Any]:
-    """Give the content of ``trial.json``.
-
-    Parameters
-    ----------
-    options : ColocationOptions
-        Settled.
-    policy : Policy
-        What is set.
-    load_percent : int
-        Share of the CPUs' time that the requests alone ask for [percent].
-    seed : int
-        Of the arrivals.
-    site : Site
-        Where it is run.
-    """
+    """Give the content of ``trial.json``; the load is the share of CPU time that requests alone need [%]."""
     cpus = site.place.cpus
     return {
         "format": FORMAT,

@@ -42,8 +42,8 @@ from steelyard.studies.communication.simulation.simulated import (
     why_not_simulated,
 )
 from steelyard.studies.communication.sizes import SizeLaw
-from steelyard.studies.communication.tables import write_tables
 from steelyard.studies.communication.trace import Operation
+from steelyard.studies.finding_tables import FOLDER, write_claim_tables
 from steelyard.studies.quiet_machine import quiet_machine
 from steelyard.studies.study_plan import plan_to_analyse
 
@@ -63,25 +63,39 @@ IMPORTED: Final = "import"
 METHOD_VERSION: Final = 6
 """Raised whenever a change of the analysis alters numbers."""
 
+_TABLES_ALWAYS: Final = {
+    "model": "models",
+    "coefficient": "coefficients",
+    "boundary": "boundaries",
+    "noise": "noise",
+    "clock": "clocks",
+    "prediction": "prediction_errors",
+    "prediction_by_size": "prediction_errors_by_size",
+}
+"""CSV files by kind of claim, each written by every analysis."""
+_TABLES_IF_FOUND: Final = {
+    "call": "calls",
+    "carry_over": "carry_over",
+    "carry_over_class": "carry_over_by_previous_size",
+    "crossed_prediction": "crossed_predictions",
+    "host_state": "host_states",
+    "outliers": "outliers",
+    "threshold": "thresholds",
+    "ended_early": "ended_early",
+    "absent": "absent_transports",
+    "replications": "replications",
+    "noise_distance": "noise_distances",
+    "fidelity": "fidelity",
+    "link": "links",
+    "mixed_run": "mixed_runs",
+    "disturbed": "disturbed",
+}
+
 
 def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
     """Compute models and findings of a result folder.
 
     Writes ``models/*.json``, ``findings.json`` and ``tables/*.csv``.
-
-    Parameters
-    ----------
-    result : Path
-        Result folder that ``steelyard run communication`` wrote.
-    options : AnalysisOptions or None
-        Settings to use and keep beside the result; ``None`` uses those kept there, else those of the plan.
-
-    Raises
-    ------
-    DataError
-        If the tables are absent, damaged or of another study.
-    AnalysisError
-        If no run left a trace that a model can be fitted to.
     """
     plan = plan_to_analyse(result, "communication", options)
     runs = read_recorded(result, plan)
@@ -99,7 +113,7 @@ def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
     findings = tuple(_claims(result, plan, runs, fits))
     found = FindingSet(plan.study, plan.id, METHOD_VERSION, hash_tables(result), findings)
     write_models(result, [(fitted.file, fitted.model) for _, fitted in fits])
-    write_tables(result, found)
+    _write_tables(result, found)
     found.write(result / "findings.json")
     return found
 
@@ -202,3 +216,11 @@ def _claims(
             "warm_up": int(plan.options.get("warm_up") or 0) or None,
         },
     )
+
+
+def _write_tables(result: Path, findings: FindingSet) -> None:
+    """Write the tables, and remove those of an earlier analysis; the same findings give the same bytes."""
+    found = {claim: name for claim, name in _TABLES_IF_FOUND.items() if findings.of(claim)}
+    for name in set(_TABLES_IF_FOUND.values()) - set(found.values()):
+        (result / FOLDER / f"{name}.csv").unlink(missing_ok=True)
+    write_claim_tables(result, findings, {**_TABLES_ALWAYS, **found})

@@ -97,24 +97,7 @@ def plan(
     links: tuple[str, ...],
     cpus: tuple[int, int] | None,
 ) -> Plan:
-    """Design a communication study.
-
-    Parameters
-    ----------
-    options : CommunicationOptions
-        Settled.
-    known : mapping
-        Transports by name; those that are considered are probed.
-    links : tuple of str
-        What lies between the endpoints; `NO_LINK`: both are on this host.
-    cpus : (int, int) or None
-        CPUs of the two endpoints.
-
-    Returns
-    -------
-    Plan
-        Frozen.
-    """
+    """Design a communication study."""
     names = _considered(options, known, links)
     absent = _absent(names, known)
     if options.transport is not None or len(absent) == len(names):
@@ -124,13 +107,13 @@ def plan(
         for number, (link, name) in enumerate(product(links, names))
     )
     blocks = given(options.replications)
-    executed = [cell.number for cell in cells if cell.missing is None]
+    runnable = [cell.number for cell in cells if cell.missing is None]
     return Plan(
         study="communication",
         seed=options.seed,
         factors={"transport": tuple(names), "link": links},
         cells=cells,
-        batches=draw_batches(executed, blocks=blocks, seed=options.seed),
+        batches=draw_batches(runnable, blocks=blocks, seed=options.seed),
         blocks=blocks,
         options={
             "mode": "quick" if options.quick else "full",

@@ -50,7 +50,7 @@ def run_inputs(plan: Plan) -> Iterator[Callable[[Batch, Path], None]]:
     facts: dict[str, Mapping[str, str]] = {}
     with sites_of(options) as sites:
 
-        def furnish(batch: Batch, folder: Path) -> None:
+        def write_inputs(batch: Batch, folder: Path) -> None:
             drawn = draw_operations(
                 size_plan(options), plan.seed, batch.block, warm_up=given(options.warm_up)
             )
@@ -67,7 +67,7 @@ def run_inputs(plan: Plan) -> Iterator[Callable[[Batch, Path], None]]:
                     script.replace("{block}", str(batch.block + 1)), encoding="utf-8"
                 )
 
-        yield furnish
+        yield write_inputs
 
 
 def _script(folder: Path, transport: Transport, options: CommunicationOptions, site: Site) -> str:

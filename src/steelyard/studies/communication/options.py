@@ -9,15 +9,7 @@ from pydantic import BaseModel, Field
 from steelyard.errors import UsageError
 from steelyard.studies.communication.sizes import LARGEST_BYTES, SizeLaw, SizePlan
 from steelyard.studies.communication.transport.link_options import is_nominal
-from steelyard.studies.option_types import (
-    CLOSED,
-    MOST_RETRIES,
-    Flag,
-    GatePolicy,
-    LimitOptions,
-    TuningName,
-    given,
-)
+from steelyard.studies.option_types import Flag, StudyOptions, given
 
 TransportName = Literal["pipe", "unix", "tcp", "shm", "openmpi", "openmpi-tcp", "mpich"]
 OperationName = Literal["pingpong", "stream", "send", "recv", "isend", "test", "iprobe", "wtime"]
@@ -42,17 +34,13 @@ MIX: Final[dict[OperationName, int]] = {
 """Half of the messages go both ways: half a round trip is what the curve of delays is fitted to."""
 
 
-class CommunicationOptions(BaseModel):
+class CommunicationOptions(StudyOptions):
     """Everything a study file may say; what it does not say depends on `quick`.
 
     The meaning, range and default of each key stand in ``docs/reference/study-file.md``.
     """
 
-    model_config = CLOSED
-
     study: Literal["communication"] = "communication"
-    seed: int = Field(default=1, ge=0, le=2**63 - 1)
-    quick: bool = False
     transport: tuple[TransportName, ...] | None = Field(
         default=None,
         min_length=1,
@@ -118,11 +106,6 @@ class CommunicationOptions(BaseModel):
         description="Let SimGrid simulate the held-out operations with the model, and compare.",
     )
     margin_percent: float = Field(default=5.0, gt=0, lt=100)
-    limits: LimitOptions = LimitOptions()
-    gate: GatePolicy = "record"
-    gate_retries: int | None = Field(default=None, ge=0, le=MOST_RETRIES)
-    tuning: tuple[TuningName, ...] = ()
-    out: str | None = Field(default=None, min_length=1)
 
 
 _FULL: Final[dict[str, Any]] = {

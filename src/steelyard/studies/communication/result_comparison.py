@@ -102,12 +102,7 @@ class ResultComparison:
 def compare_folders(first: Path, second: Path, margin: float | None = None) -> ResultComparison:
     """Compare two results of the communication study.
 
-    Parameters
-    ----------
-    first, second : Path
-        Result folders.
-    margin : float or None
-        Largest relative difference of a cost that counts as none; ``None`` takes `MARGIN`.
+    `margin` is the largest relative difference of a cost that counts as none; ``None`` takes `MARGIN`.
 
     Raises
     ------

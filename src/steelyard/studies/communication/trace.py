@@ -160,13 +160,7 @@ class Trace:
         return (int(found[0]), int(found[1])) if isinstance(found, list) else None
 
     def after(self, warm_up: int) -> Trace:
-        """Give the trace without its first operations.
-
-        Parameters
-        ----------
-        warm_up : int
-            How many; operations are counted from 0 by both endpoints.
-        """
+        """Give the trace without its first operations."""
         if warm_up == 0:
             return self
         first, second = (

@@ -33,29 +33,7 @@ TABLES: Final = {"comparison": "comparisons", "sample": "commands"}
 
 
 def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
-    """Compute the findings of a comparison; write ``findings.json`` and ``tables/*.csv``.
-
-    Parameters
-    ----------
-    result : Path
-        Result folder that ``steelyard compare`` wrote, also one that was interrupted or killed.
-    options : AnalysisOptions or None
-        Settings to use and keep beside the result; ``None`` uses those kept there, else those of the plan.
-
-    Returns
-    -------
-    FindingSet
-        The same for the same tables, looks and settings.
-
-    Raises
-    ------
-    DataError
-        If plan, looks or tables are absent, damaged or of another study.
-    AnalysisError
-        If there is nothing to analyse.
-    UsageError
-        If a tolerance is stated: no claim of a comparison depends on one.
-    """
+    """Compute the findings of a comparison; write ``findings.json`` and ``tables/*.csv``."""
     plan = plan_of_study(result, STUDY, "no comparison")
     if options is not None:
         _refuse_tolerance(plan, options)

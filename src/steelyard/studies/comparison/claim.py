@@ -220,11 +220,11 @@ class Claim:
         if math.isfinite(high) and low > 0:
             together = f" of {self.family} comparisons together" if self.family > 1 else ""
             first = f"{low:.3g}" if is_far else write(low)
-            found.append(f"{100 * level:.4g} % interval{together} {first} to {write(high)}")
+            found.append(f"{100 * level:.12g} % interval{together} {first} to {write(high)}")
         elif 0 < low < math.inf:
-            found.append(f"{100 * level:.4g} % interval above {write(low)}")
+            found.append(f"{100 * level:.12g} % interval above {write(low)}")
         elif 0 < high < math.inf:
-            found.append(f"{100 * level:.4g} % interval below {write(high)}")
+            found.append(f"{100 * level:.12g} % interval below {write(high)}")
         found.append(f"margin {percent(self.margin)}")
         if self.runs[0] == self.runs[1]:
             found.append(f"{self.runs[0]} run{'s' * (self.runs[0] != 1)} each")
@@ -244,19 +244,7 @@ _THINGS: Final = {"cpu": "CPU time", "memory": "memory"}
 
 
 def claim_of_look(look: Look | None, design: Design, names: tuple[str, str], metric: str) -> Claim:
-    """Give the claim of the last look at a comparison.
-
-    Parameters
-    ----------
-    look : Look or None
-        ``None`` where nobody looked: no block was complete.
-    design : Design
-        What was promised.
-    names : tuple of str
-        Baseline and contender.
-    metric : str
-        What was measured.
-    """
+    """Give the claim of the last look at a comparison; nobody looked where no block was complete."""
     return Claim(
         *names,
         metric,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from steelyard.errors import unwritable
 from steelyard.report.tables import markdown_text
 from steelyard.studies.comparison.claim import percent
+from steelyard.studies.comparison.sample import RUN_COLUMNS
 from steelyard.studies.comparison.text import flags_text, written
 
 if TYPE_CHECKING:
@@ -32,22 +33,6 @@ class Form(StrEnum):
     """The verdicts and the table of the commands in Markdown."""
 
 
-_COLUMNS: Final = (
-    "command",
-    "block",
-    "position",
-    "phase",
-    "status",
-    "exit_code",
-    "wall_ns",
-    "cpu_ns",
-    "cpu_user_ns",
-    "cpu_system_ns",
-    "peak_memory_bytes",
-    "flags",
-)
-
-
 def to_json(found: Comparison) -> str:
     """Write everything as JSON of schema ``steelyard/comparison/1``."""
     return json.dumps(found.as_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
@@ -57,9 +42,9 @@ def to_csv(found: Comparison) -> str:
     """Write one row per run in order of execution; a value that was not measured is empty."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(_COLUMNS)
+    writer.writerow(["command", *RUN_COLUMNS, "flags"])
     for run in found.runs:
-        values = [getattr(run, name) for name in _COLUMNS[1:-1]]
+        values = [getattr(run, name) for name in RUN_COLUMNS]
         name = found.contenders[run.contender].name
         writer.writerow([name, *values, " ".join(run.flags)])
     return stream.getvalue()

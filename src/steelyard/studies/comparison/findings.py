@@ -24,13 +24,7 @@ _NS: Final = 1e-9
 
 
 def findings_of(found: Comparison) -> tuple[Finding, ...]:
-    """Give one finding per comparison and one per command.
-
-    Parameters
-    ----------
-    found : Comparison
-        What was found.
-    """
+    """Give one finding per comparison and one per command."""
     return tuple(with_unique_ids([*_claims(found), *_samples(found)]))
 
 
@@ -159,12 +153,7 @@ def _evidence(command: str, column: str, statistic: str) -> Evidence:
 
 
 def claim_of_finding(finding: Finding) -> Claim:
-    """Give the claim that a finding states.
-
-    Parameters
-    ----------
-    finding : Finding
-        Of the claim ``comparison``.
+    """Give the claim that a finding of the kind ``comparison`` states.
 
     Examples
     --------

@@ -13,6 +13,7 @@ from steelyard.analyse.comparison.column import labels_of
 from steelyard.analyse.comparison.equivalence import Margin, ratio_test, verdict_of
 from steelyard.analyse.comparison.interim_schedule import Extent
 from steelyard.analyse.comparison.sequential import Design, Location, fixed_look
+from steelyard.analyse.intervals.bootstrap import require_level
 from steelyard.analyse.intervals.clustering import group_units
 from steelyard.analyse.intervals.dependence import depends_on_order
 from steelyard.analyse.intervals.run_length import means_of_one_kind, ratio_test_of_runs
@@ -48,7 +49,7 @@ def compare(  # noqa: PLR0913 - keyword only
 
     Two commands are measured as `steelyard compare` does it: interleaved, until it is settled. Two samples
     are judged as they are: each value, or the mean of each cluster, is one unit (a process, not an iteration
-    inside one). Without labels nobody says that the values are independent: fewer than 30 a side, or values
+    inside one). Without labels the values are not known to be independent: fewer than 30 a side, or values
     whose neighbours resemble each other, are judged but not guaranteed.
 
     Parameters
@@ -62,7 +63,7 @@ def compare(  # noqa: PLR0913 - keyword only
     level : float
         Coverage of the interval, in (0.5, 1).
     metric : str
-        ``wall``, ``cpu`` or ``memory``: what is measured, or what the samples hold.
+        ``wall``, ``cpu`` or ``memory``: what is measured, or what the samples contain.
     paired : bool
         Samples only: whether values at the same place belong together (measured in the same block).
     clusters : tuple of array-like, or None
@@ -120,6 +121,7 @@ def compare(  # noqa: PLR0913 - keyword only
         if value not in known:
             message = f"`{name}={value!r}`: allowed: {', '.join(f'`{each}`' for each in known)}"
             raise UsageError(message)
+    require_level(level, least=0.5)
     limits = Margin(margin, level)
     Terms(margin=limits).check()
     sides = [_command(a), _command(b)]

@@ -162,17 +162,7 @@ class Measured:
 
 
 def conclude(measured: Measured, notes: Sequence[str], result: Path | None) -> Comparison:
-    """Give what was found.
-
-    Parameters
-    ----------
-    measured : Measured
-        What there is.
-    notes : sequence of str
-        Remarks on the machine.
-    result : Path or None
-        Result folder.
-    """
+    """Give what was found."""
     contenders, terms = measured.contenders, measured.terms
     summaries = tuple(
         summarise(*values_of(measured.runs, contender.number, terms.metric.quantity))

@@ -17,7 +17,7 @@ from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
 from steelyard.record.tables import read_runs
 from steelyard.studies.comparison.contender import Contender
 from steelyard.studies.comparison.outcome import Measured, conclude
-from steelyard.studies.comparison.sample import Run
+from steelyard.studies.comparison.sample import RUN_COLUMNS, Run
 from steelyard.studies.comparison.terms import MEASURE, planned_terms
 from steelyard.units import NS_PER_S
 
@@ -28,23 +28,6 @@ if TYPE_CHECKING:
     from steelyard.model import Plan
     from steelyard.studies.comparison.outcome import Comparison
     from steelyard.studies.comparison.terms import Terms
-
-_COLUMNS = (
-    "cell",
-    "block",
-    "position",
-    "phase",
-    "status",
-    "exit_code",
-    "wall_ns",
-    "cpu_ns",
-    "cpu_user_ns",
-    "cpu_system_ns",
-    "peak_memory_bytes",
-    "flags",
-    "start_ns",
-    "end_ns",
-)
 
 
 def replay(result: Path, plan: Plan, margin: float | None = None) -> Comparison:
@@ -115,7 +98,7 @@ def _contenders(plan: Plan) -> tuple[Contender, ...]:
 
 
 def _rows(result: Path) -> list[dict[str, Any]]:
-    table = read_runs(result).select(list(_COLUMNS))
+    table = read_runs(result).select(["cell", *RUN_COLUMNS, "flags", "start_ns", "end_ns"])
     return sorted(table.to_pylist(), key=lambda row: int(row["position"]))
 
 

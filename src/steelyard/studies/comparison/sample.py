@@ -24,6 +24,20 @@ SLOW_FIRST: Final = 1.5
 OUTLIER_MADS: Final = 10
 """A run beyond so many median absolute deviations above the median is labelled, and stays."""
 
+RUN_COLUMNS: Final = (
+    "block",
+    "position",
+    "phase",
+    "status",
+    "exit_code",
+    "wall_ns",
+    "cpu_ns",
+    "cpu_user_ns",
+    "cpu_system_ns",
+    "peak_memory_bytes",
+)
+"""What the table of runs and a run here have under the same name."""
+
 
 @dataclass(slots=True)
 class Run:
@@ -64,17 +78,7 @@ class Run:
 
     @classmethod
     def of(cls, outcome: RunOutcome, place: tuple[int, int, int], phase: str) -> Run:
-        """Give the run of an outcome.
-
-        Parameters
-        ----------
-        outcome : RunOutcome
-            As the launcher reports it.
-        place : tuple of int
-            Contender, block, position.
-        phase : str
-            ``warmup`` or ``measure``.
-        """
+        """Give the run of an outcome, at its place: contender, block, position."""
         return cls(
             *place,
             phase,
@@ -90,17 +94,7 @@ class Run:
 
 
 def values_of(runs: Sequence[Run], contender: int, quantity: str) -> tuple[NDArray[np.float64], list[Run]]:
-    """Give the measured values of a command, in order, with their runs.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        Of all commands, warm-up included.
-    contender : int
-        Number of the command.
-    quantity : str
-        ``wall_ns``, ``cpu_ns`` or ``peak_memory_bytes``.
-    """
+    """Give the measured values of a command, in order, with their runs; warm-up does not count."""
     measured = [run for run in runs if run.contender == contender and run.phase == MEASURE]
     found = [(value, run) for run in measured if (value := getattr(run, quantity)) is not None]
     return np.array([value for value, _ in found], dtype=np.float64), [run for _, run in found]
@@ -140,32 +134,13 @@ class Summary:
 
 
 def is_outlier(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Label values far above the others.
-
-    Parameters
-    ----------
-    values : ndarray
-        Shape (n,).
-
-    Returns
-    -------
-    ndarray of bool
-        Shape (n,): beyond the median by more than `OUTLIER_MADS` median absolute deviations.
-    """
+    """Label values beyond the median by more than `OUTLIER_MADS` median absolute deviations."""
     distance = mad(values) / MAD_SCALE
     return values > quantile(values, 0.5) + OUTLIER_MADS * distance
 
 
 def summarise(values: NDArray[np.float64], runs: Sequence[Run]) -> Summary:
-    """Describe the runs of one command.
-
-    Parameters
-    ----------
-    values : ndarray
-        Shape (n,), of the metric.
-    runs : sequence of Run
-        The runs behind them.
-    """
+    """Describe the runs of one command."""
     flags: dict[str, int] = {}
     for run in runs:
         for flag in run.flags:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 STUDY: Final = "compare"
 BARE: Final = "bare"
 WARMUP, MEASURE = "warmup", "measure"
+LEVELS: Final = "more than 50 % and less than 100 %"
 MOST_PLANNED: Final = 100_000
 """Runs a plan may foresee: more would make the frozen plan larger than what is measured."""
 
@@ -125,7 +126,7 @@ class Terms:
         margin, level = self.margin.relative, self.margin.level
         for given, is_allowed, allowed in (
             (f"--margin {100 * margin:g}%", 0 < margin < 1, "more than 0 % and less than 100 %"),
-            (f"--level {100 * level:g}%", 0.5 < level < 1, "more than 50 % and less than 100 %"),  # noqa: PLR2004
+            (f"--level {100 * level:g}%", 0.5 < level < 1, LEVELS),  # noqa: PLR2004
             (f"--warmup {self.warmup}", self.warmup >= 0, "0 or more"),
             (f"--runs-min {self.extent.blocks_min}", self.extent.blocks_min >= 1, "1 or more"),
             (f"--seed {self.seed}", self.seed >= 0, "0 or more"),

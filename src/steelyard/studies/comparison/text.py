@@ -134,15 +134,6 @@ def remaining_text(claim: Claim, elapsed_s: float, startup_s: float = 0.0) -> st
     """Say what would settle a claim that is not settled.
 
     A comparison is not resumed, so what counts is how large a new one must be.
-
-    Parameters
-    ----------
-    claim : Claim
-        Not settled.
-    elapsed_s : float
-        Time that it took [s].
-    startup_s : float
-        Part of it before the first run [s].
     """
     if claim.further_runs is None:
         return f"`{claim.contender}`: no reasonable number of runs would decide it at this spread"

@@ -36,29 +36,14 @@ TABLES: Final = {"cell": "cells", "comparison": "comparisons", "published_value"
 
 
 def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
-    """Compute the findings of an imported result; write ``findings.json`` and ``tables/*.csv``.
-
-    Parameters
-    ----------
-    result : Path
-        Result folder that ``steelyard import`` wrote.
-    options : AnalysisOptions or None
-        Settings to use and keep beside the result; ``None`` uses those kept there, else those of the plan.
-
-    Raises
-    ------
-    DataError
-        If the tables are absent, damaged or of another study.
-    AnalysisError
-        If there is nothing to analyse.
-    """
+    """Compute the findings of an imported result; write ``findings.json`` and ``tables/*.csv``."""
     plan = plan_of_study(result, "imported", "not an imported one")
     if options is not None:
         write_options(result, plan, options)
     findings = tuple(with_unique_ids(_claims(result, plan, read_options(result, plan))))
     if not findings:
         message = f"`{result}` has no measured value of a launch that completed"
-        raise AnalysisError(message, hint="import files that also hold measured values of completed launches")
+        raise AnalysisError(message, hint="import files that contain measured values of completed launches")
     found = FindingSet(plan.study, plan.id, METHOD_VERSION, hash_tables(result), findings)
     write_claim_tables(result, found, TABLES)
     found.write(result / "findings.json")

@@ -35,14 +35,7 @@ _WORST_FIRST: Final = (
 def cell_finding(sample: Sample, *, seed: int, margin: float) -> Finding:
     """Describe one metric of one cell.
 
-    Parameters
-    ----------
-    sample : Sample
-        Its values.
-    seed : int
-        Seed of resampling.
-    margin : float
-        Largest relative difference of levels of a series that does not matter.
+    `margin` is the largest relative difference of levels of a series that does not matter.
     """
     values = sample.values
     centre, spread = mean(values), standard_deviation(values)

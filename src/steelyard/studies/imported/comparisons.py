@@ -34,14 +34,8 @@ Pair = tuple[str, "Sample", "Sample"]
 def comparisons(samples: list[Sample], plan: Plan, margin: float) -> Iterator[Finding]:
     """Compare alternatives with the first of them; p-values are corrected inside each factor and metric.
 
-    Parameters
-    ----------
-    samples : list of Sample
-        All samples of the result.
-    plan : Plan
-        Its option `alternatives` says what is compared: ``factors``, ``cells`` or ``none``.
-    margin : float
-        Largest relative difference that counts as none.
+    The plan's option `alternatives` says what is compared (``factors``, ``cells`` or ``none``); a relative
+    difference up to `margin` counts as none.
     """
     rule = plan.options.get("alternatives")
     pairs = list(

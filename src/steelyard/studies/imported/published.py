@@ -64,15 +64,6 @@ RECOMPUTED: Final[dict[str, Callable[[NDArray[np.float64]], float]]] = {
 def published_findings(result: Path, samples: list[Sample], labels: list[str]) -> Iterator[Finding]:
     """Lay every published number beside ours.
 
-    Parameters
-    ----------
-    result : Path
-        Result folder.
-    samples : list of Sample
-        Its samples.
-    labels : list of str
-        Name of each block.
-
     Raises
     ------
     DataError

@@ -102,15 +102,8 @@ def level_of(*samples: Sample) -> str:
 def read_samples(result: Path, plan: Plan, *, with_failed: bool = False) -> list[Sample]:
     """Read the samples of a result folder, by cell, then by metric in order of appearance.
 
-    Parameters
-    ----------
-    result : Path
-        Result folder that ``steelyard import`` wrote.
-    plan : Plan
-        Its plan.
-    with_failed : bool
-        Whether launches that failed are among the runs. Their times say how fast a program failed: nothing
-        but the statistics that a tool computed of all its launches follows from them.
+    The times of launches that failed say how fast a program failed: nothing but the statistics that a tool
+    computed of all its launches follows from them.
 
     Raises
     ------

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import json
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from steelyard.errors import AnalysisError
+from steelyard.errors import AnalysisError, DataError
 from steelyard.model import FindingSet
 from steelyard.record.seal import hash_tables
 from steelyard.record.tables import read_runs
@@ -32,7 +33,6 @@ from steelyard.studies.replication.findings.questions import question_findings
 from steelyard.studies.replication.findings.until_decided import planned_looks
 from steelyard.studies.replication.margins import margins_of
 from steelyard.studies.replication.options import FEWEST_BLOCKS
-from steelyard.studies.replication.plan_texts import remarks_of, sentences_of
 from steelyard.studies.replication.recorded import read_recorded
 from steelyard.studies.replication.tables import write_tables
 from steelyard.studies.replication.values.summaries import cells_of, summarise
@@ -54,22 +54,7 @@ METHOD_VERSION: Final = 4
 
 
 def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
-    """Compute the findings of a result folder; write ``findings.json`` and ``tables/*.csv``.
-
-    Parameters
-    ----------
-    result : Path
-        Result folder that ``steelyard run replication`` wrote.
-    options : AnalysisOptions or None
-        Settings to use and keep beside the result; ``None`` uses those kept there, else those of the plan.
-
-    Raises
-    ------
-    DataError
-        If the tables are absent, damaged or of another study.
-    AnalysisError
-        If no run came to its end.
-    """
+    """Compute the findings of a result folder; write ``findings.json`` and ``tables/*.csv``."""
     plan = plan_to_analyse(result, "replication", options)
     runs = read_recorded(result, plan)
     summaries, refused = summarise(runs)
@@ -108,7 +93,7 @@ def _claims(
     yield from availability_findings(plan)
     yield from broken_findings(runs, refused)
     yield from device_facts(runs)
-    yield from remark_findings({kind: remarks_of(plan, kind) for kind in ("lessons", "licences")})
+    yield from remark_findings({kind: _remarks_of(plan, kind) for kind in ("lessons", "licences")})
     yield finding(
         "settings",
         {},
@@ -132,7 +117,7 @@ def _measured(
     overheads = list(overhead_findings(cells))
     yield from overheads
     yield from recording_findings(cells, overheads)
-    yield from cause_findings(cells, sentences_of(plan), plan.seed)
+    yield from cause_findings(cells, _sentences_of(plan), plan.seed)
     yield from cell_findings(cells)
     yield from software_findings(cells)
     yield from lateness_findings(cells, margins)
@@ -152,3 +137,25 @@ def _said(plan: Plan, margins: Mapping[str, Margin]) -> str:
 def _planted(plan: Plan) -> str:
     planted = str(plan.options.get("planted") or "none")
     return "" if planted == "none" else planted
+
+
+def _sentences_of(plan: Plan) -> dict[str, str]:
+    """Give what each intervention changes, by its name."""
+    described = _option(plan, "interventions", [])
+    return {str(each["name"]): str(each["sentence"]) for each in described}
+
+
+def _remarks_of(plan: Plan, kind: str) -> tuple[str, ...]:
+    """Give the ``lessons`` or the ``licences`` that the study file states, as they stand there."""
+    return tuple(str(each) for each in _option(plan, "request", {}).get(kind) or ())
+
+
+def _option(plan: Plan, option: str, otherwise: Any) -> Any:
+    text = plan.options.get(option)
+    if not text:
+        return otherwise
+    try:
+        return json.loads(str(text))
+    except ValueError as error:
+        message = f"option `{option}` of the plan is not JSON: {error}"
+        raise DataError(message, hint="the plan is damaged; repeat the study", code="data.plan") from error

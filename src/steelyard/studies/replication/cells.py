@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from steelyard.studies.replication.configurations import Configurations
     from steelyard.studies.replication.options import ReplicationOptions
     from steelyard.studies.replication.programs import Programs
-    from steelyard.studies.replication.settings import Ground, Setting
+    from steelyard.studies.replication.settings import Setting, StudyDevices
 
 ISOLATION: Final = "bare"
 CONDUCTOR: Final = "steelyard.studies.replication.experiments"
@@ -43,7 +43,7 @@ class Host:
         The devices by name, as objects of ``experiment.json``.
     note : str
         Why they are what they are, for the report; empty for those of a file.
-    ground : Ground
+    ground : StudyDevices
         Devices by what is placed on them, and the container technology.
     programs : Programs
         What is installed and built.
@@ -55,13 +55,13 @@ class Host:
 
     devices: dict[str, dict[str, Any]]
     note: str
-    ground: Ground
+    ground: StudyDevices
     programs: Programs
     cpus: tuple[int, ...]
     may_raise_priority: bool
 
 
-def settings_of(experiment: str, ground: Ground) -> tuple[Setting, ...]:
+def settings_of(experiment: str, ground: StudyDevices) -> tuple[Setting, ...]:
     """Give the settings of an experiment; the cause tree is native only."""
     if experiment in WITH_SERVICE:
         return settings_of_service(ground)
@@ -92,7 +92,7 @@ def _is_moved(setting: Setting) -> bool:
     return setting.name.endswith(OTHER_STORAGE)
 
 
-def _wanted_settings(experiment: str, options: ReplicationOptions, ground: Ground) -> Iterator[Setting]:
+def _wanted_settings(experiment: str, options: ReplicationOptions, ground: StudyDevices) -> Iterator[Setting]:
     """Give the settings that were asked for, or of a quick study those that it has time for."""
     every = settings_of(experiment, ground)
     wanted = options.settings

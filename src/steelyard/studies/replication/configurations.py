@@ -56,13 +56,6 @@ Configurations = dict[str, dict[str, Any]]
 def configurations_of(options: ReplicationOptions, first_cpu: int) -> dict[str, Configurations]:
     """Give the configurations of each experiment that was asked for.
 
-    Parameters
-    ----------
-    options : ReplicationOptions
-        Settled.
-    first_cpu : int
-        CPU for programs that are bound to one.
-
     Raises
     ------
     UsageError

@@ -57,18 +57,6 @@ def plan_here(options: BaseModel, technologies: Mapping[str, Technology]) -> Pla
 def plan(options: ReplicationOptions, host: Host) -> Plan:
     """Design a replication study.
 
-    Parameters
-    ----------
-    options : ReplicationOptions
-        Settled.
-    host : Host
-        What decides which cells there are.
-
-    Returns
-    -------
-    Plan
-        Frozen.
-
     Raises
     ------
     UsageError
@@ -79,13 +67,13 @@ def plan(options: ReplicationOptions, host: Host) -> Plan:
     configurations = configurations_of(options, host.cpus[0])
     _require_known_settings(options, configurations, host)
     cells = cells_of(options, configurations, host)
-    executed = [cell for cell in cells if cell.missing is None]
-    if not executed:
+    runnable = [cell for cell in cells if cell.missing is None]
+    if not runnable:
         first = cells[0]
         told = f"{' '.join(first.levels.values())}: {first.missing}"
         message = f"nothing that was requested can run here: {told}"
         raise CapabilityError(message, hint="make deps-replication", code="capability.replication")
-    first = _compared_with_itself(executed)
+    first = _compared_with_itself(runnable)
     twin = Cell(len(cells), dict(first.levels), first.execution)
     blocks = given(options.blocks)
     names = ("experiment", "configuration", "setting")
@@ -94,7 +82,7 @@ def plan(options: ReplicationOptions, host: Host) -> Plan:
         seed=options.seed,
         factors={name: tuple(dict.fromkeys(cell.levels[name] for cell in cells)) for name in names},
         cells=(*cells, twin),
-        batches=draw_batches([cell.number for cell in (*executed, twin)], blocks=blocks, seed=options.seed),
+        batches=draw_batches([cell.number for cell in (*runnable, twin)], blocks=blocks, seed=options.seed),
         blocks=blocks,
         twin=(first.number, twin.number),
         options={
@@ -118,13 +106,13 @@ def plan(options: ReplicationOptions, host: Host) -> Plan:
     ).freeze()
 
 
-def _compared_with_itself(executed: Sequence[Cell]) -> Cell:
+def _compared_with_itself(runnable: Sequence[Cell]) -> Cell:
     """Choose the cell of the A/A control."""
     for experiment, configuration in TWINS:
-        for cell in executed:
+        for cell in runnable:
             if (cell.levels["experiment"], cell.levels["configuration"]) == (experiment, configuration):
                 return cell
-    return executed[0]
+    return runnable[0]
 
 
 def _require_known_settings(

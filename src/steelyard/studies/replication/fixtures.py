@@ -34,12 +34,12 @@ def run_inputs(plan: Plan) -> Iterator[Callable[[Batch, Path], None]]:
     used = plan.options["container"]
     with container_engines([str(used)] if used and _uses_containers(plan) else []) as engines:
 
-        def furnish(batch: Batch, folder: Path) -> None:
+        def write_inputs(batch: Batch, folder: Path) -> None:
             document = {**documents.of(batch), "engines": engines}
             text = json.dumps(document, indent=1, ensure_ascii=False)
             (folder / EXPERIMENT_FILE).write_text(f"{text}\n", encoding="utf-8")
 
-        yield furnish
+        yield write_inputs
 
 
 def _uses_containers(plan: Plan) -> bool:
@@ -54,13 +54,7 @@ def _uses_containers(plan: Plan) -> bool:
 
 
 class _Documents:
-    """Writes what a run is asked for.
-
-    Parameters
-    ----------
-    plan : Plan
-        The plan.
-    """
+    """Writes what a run is asked for."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan

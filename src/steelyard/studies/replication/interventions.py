@@ -93,13 +93,6 @@ BUILT_IN: Final = (
 def interventions_of(options: ReplicationOptions, first_cpu: int) -> tuple[Intervention, ...]:
     """Give the interventions of a study in their order, the unchanged program first.
 
-    Parameters
-    ----------
-    options : ReplicationOptions
-        Names and own interventions.
-    first_cpu : int
-        CPU that `one-core` binds to.
-
     Raises
     ------
     UsageError

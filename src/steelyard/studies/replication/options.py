@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
 from pydantic import BaseModel, Field
 
 from steelyard.errors import UsageError
-from steelyard.studies.option_types import (
-    CLOSED,
-    MOST_RETRIES,
-    GatePolicy,
-    LimitOptions,
-    TuningName,
-)
+from steelyard.studies.option_types import CLOSED, LimitOptions, StudyOptions
 from steelyard.studies.replication.experiments.own_benchmark import OwnBenchmark
 
 if TYPE_CHECKING:
@@ -115,17 +109,13 @@ class InterventionOptions(BaseModel):
         return self.model_dump(mode="json", exclude={"name", "sentence"}, exclude_none=True)
 
 
-class ReplicationOptions(BaseModel):
+class ReplicationOptions(StudyOptions):
     """Everything a study file may say; what it does not say depends on `quick`.
 
     The meaning, range and default of each key stand in ``docs/reference/study-file.md``.
     """
 
-    model_config = CLOSED
-
     study: Literal["replication"] = "replication"
-    seed: int = Field(default=1, ge=0, le=2**63 - 1)
-    quick: bool = False
     experiments: tuple[ExperimentName, ...] | None = Field(
         default=None,
         min_length=1,
@@ -139,7 +129,7 @@ class ReplicationOptions(BaseModel):
         default=None,
         min_length=1,
         description=(
-            "Configurations of them to measure, separated by commas; `steelyard plan replication` lists them."
+            "Configurations to measure, separated by commas; `steelyard plan replication` lists them."
         ),
     )
     settings: Words | None = Field(default=None, min_length=1)
@@ -176,10 +166,6 @@ class ReplicationOptions(BaseModel):
     lessons: Words = ()
     licences: Words = ()
     limits: LimitOptions = LimitOptions(wall_time_s=7200.0)
-    gate: GatePolicy = "record"
-    gate_retries: int | None = Field(default=None, ge=0, le=MOST_RETRIES)
-    tuning: tuple[TuningName, ...] = ()
-    out: str | None = Field(default=None, min_length=1)
 
 
 _AS_IN_SOURCE: Final = {

@@ -1,4 +1,4 @@
-"""Where the experiments are executed: devices of a file, or this host, and a container technology."""
+"""Where the experiments run: devices of a file, or this host, and a container technology."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from steelyard.run.hosts.device import Device
 from steelyard.run.hosts.device_file import default_devices, read_devices
 from steelyard.studies.replication.cells import Host
 from steelyard.studies.replication.programs import find_programs
-from steelyard.studies.replication.settings import HERE, Ground
+from steelyard.studies.replication.settings import HERE, StudyDevices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,8 +35,8 @@ def host_here(options: ReplicationOptions, technologies: Mapping[str, Technology
     StudyFileError
         If the device file is wrong.
     """
-    container, reason = container_here(options.containers, technologies)
     devices, note = _devices(options)
+    container, reason = container_here(options.containers, technologies)
     named = tuple(devices)
     programs = named
     local = [name for name, device in devices.items() if device.kind == "local"]
@@ -49,7 +49,7 @@ def host_here(options: ReplicationOptions, technologies: Mapping[str, Technology
     return Host(
         devices={name: device.document() for name, device in devices.items()},
         note=note,
-        ground=Ground(storages, programs, named, container, reason, options.placement, local[0]),
+        ground=StudyDevices(storages, programs, named, container, reason, options.placement, local[0]),
         programs=find_programs(),
         cpus=tuple(sorted(os.sched_getaffinity(0))),
         may_raise_priority=os.geteuid() == 0,
@@ -63,15 +63,7 @@ def _devices(options: ReplicationOptions) -> tuple[dict[str, Device], str]:
 
 
 def container_here(choice: str, technologies: Mapping[str, Technology]) -> tuple[str | None, str | None]:
-    """Give the container technology to use, or ``None`` and why there is none.
-
-    Parameters
-    ----------
-    choice : str
-        ``auto`` takes the first that works, ``none`` takes none.
-    technologies : mapping
-        Availability by name; each is tried when it is asked for.
-    """
+    """Give the container technology chosen (``auto``: the first that works), or ``None`` and the reason."""
     if choice == "none":
         return None, NO_CONTAINER
     reasons = []

@@ -74,7 +74,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class StudyDevices:
     """The devices of a study.
 
     Parameters
@@ -104,7 +104,7 @@ class Ground:
     driver: str = ""
 
 
-def settings_of_program(ground: Ground) -> tuple[Setting, ...]:
+def settings_of_program(ground: StudyDevices) -> tuple[Setting, ...]:
     """Give the settings of an experiment of one role; the other storage for what uses one."""
     found = []
     for device in ground.programs:
@@ -118,7 +118,7 @@ def settings_of_program(ground: Ground) -> tuple[Setting, ...]:
     return tuple(found)
 
 
-def settings_of_service(ground: Ground) -> tuple[Setting, ...]:
+def settings_of_service(ground: StudyDevices) -> tuple[Setting, ...]:
     """Give the settings of an experiment of a service, its database and a load driver.
 
     Raises
@@ -135,14 +135,16 @@ def settings_of_service(ground: Ground) -> tuple[Setting, ...]:
     )
 
 
-def _contained(ground: Ground, name: str, native: Mapping[str, RolePlace], roles: tuple[str, ...]) -> Setting:
+def _contained(
+    ground: StudyDevices, name: str, native: Mapping[str, RolePlace], roles: tuple[str, ...]
+) -> Setting:
     if ground.container is None:
         return Setting(name, missing=ground.no_container or "no container technology works here")
     inside = {role: replace(native[role], container=ground.container) for role in roles}
     return Setting(name, {**native, **inside})
 
 
-def _swapped(ground: Ground, native: Mapping[str, RolePlace]) -> Setting:
+def _swapped(ground: StudyDevices, native: Mapping[str, RolePlace]) -> Setting:
     """Let service and database change devices, each with the storage that it has: one thing differs."""
     service, database = (native[role] for role in TIERS)
     if service.device == database.device:
@@ -154,7 +156,7 @@ def _swapped(ground: Ground, native: Mapping[str, RolePlace]) -> Setting:
     return _moved(ground, "swapped", native, moved)
 
 
-def _storage_swapped(ground: Ground, native: Mapping[str, RolePlace]) -> Setting:
+def _storage_swapped(ground: StudyDevices, native: Mapping[str, RolePlace]) -> Setting:
     name = OTHER_STORAGE
     service, database = (native[role] for role in TIERS)
     if service.storage == database.storage:
@@ -168,7 +170,7 @@ def _storage_swapped(ground: Ground, native: Mapping[str, RolePlace]) -> Setting
 
 
 def _moved(
-    ground: Ground, name: str, native: Mapping[str, RolePlace], moved: Mapping[str, RolePlace]
+    ground: StudyDevices, name: str, native: Mapping[str, RolePlace], moved: Mapping[str, RolePlace]
 ) -> Setting:
     """Give the setting in which roles have other places, if there are such places."""
     for place in moved.values():
@@ -178,7 +180,7 @@ def _moved(
     return Setting(name, {**native, **moved})
 
 
-def _placed(ground: Ground) -> dict[str, RolePlace]:
+def _placed(ground: StudyDevices) -> dict[str, RolePlace]:
     """Place the roles: on two devices if there are, and on two storages if there are."""
     first, second = (ground.tiers * 2)[:2]
     storages = ground.storages
@@ -198,7 +200,7 @@ def _placed(ground: Ground) -> dict[str, RolePlace]:
     return places
 
 
-def _asked(ground: Ground, role: str, text: str) -> RolePlace:
+def _asked(ground: StudyDevices, role: str, text: str) -> RolePlace:
     device, _, storage = text.partition("/")
     hint = "the device file names devices with their storages"
     if device not in ground.storages:

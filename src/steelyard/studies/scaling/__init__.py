@@ -12,7 +12,7 @@ STUDY = Study(
     result_comparison="result_comparison:compare_folders",
     examples=(
         (
-            "How far a program of yours scales on this machine",
+            "How far your program scales on this machine",
             "steelyard run scaling --command 'prog --threads {workers}'",
         ),
     ),

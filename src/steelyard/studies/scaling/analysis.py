@@ -39,22 +39,7 @@ METHOD_VERSION: Final = 3
 
 
 def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
-    """Compute the findings of a result folder; write ``findings.json`` and ``tables/*.csv``.
-
-    Parameters
-    ----------
-    result : Path
-        Result folder that ``steelyard run scaling`` or ``steelyard import packets`` wrote.
-    options : AnalysisOptions or None
-        Settings to use and keep beside the result; ``None`` uses those kept there, else those of the plan.
-
-    Raises
-    ------
-    DataError
-        If the tables are absent, damaged or of another study.
-    AnalysisError
-        If there is nothing to analyse.
-    """
+    """Compute the findings of a result folder; write ``findings.json`` and ``tables/*.csv``."""
     plan = plan_to_analyse(result, "scaling", options)
     findings = tuple(_claims(result, plan, read_options(result, plan)))
     if not findings:

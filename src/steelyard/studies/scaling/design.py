@@ -73,22 +73,7 @@ def plan_here(options: BaseModel, technologies: Mapping[str, Technology]) -> Pla
 
 
 def plan(options: ScalingOptions, host: HostFacts, program: str) -> Plan:
-    """Design a scaling study.
-
-    Parameters
-    ----------
-    options : ScalingOptions
-        Settled.
-    host : HostFacts
-        Machine it is run on.
-    program : str
-        Path of the packets program.
-
-    Returns
-    -------
-    Plan
-        Frozen.
-    """
+    """Design a scaling study."""
     workers = options.workers
     levels = tuple(sorted(set(workers))) if isinstance(workers, tuple) else worker_levels(host.core_count)
     execution = Execution(
@@ -137,11 +122,6 @@ def plan(options: ScalingOptions, host: HostFacts, program: str) -> Plan:
 
 def worker_levels(cores: int) -> tuple[int, ...]:
     """Give the numbers of workers worth measuring: few, half, all but one, all; twice and four times all.
-
-    Parameters
-    ----------
-    cores : int
-        Cores of the machine, at least 1.
 
     Examples
     --------

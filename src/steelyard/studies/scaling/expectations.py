@@ -13,17 +13,7 @@ if TYPE_CHECKING:
 
 
 def expectations(options: ScalingOptions, workers: tuple[int, ...], cores: int) -> list[Hypothesis]:
-    """Give the hypotheses of a study; a command of a user's has those of every parallel program.
-
-    Parameters
-    ----------
-    options : ScalingOptions
-        Settled.
-    workers : tuple of int
-        Levels.
-    cores : int
-        Cores of the machine.
-    """
+    """Give the hypotheses of a study; a command of a user's has those of every parallel program."""
     if options.command is not None:
         return list(_of_any_program(workers, cores))
     return [

@@ -38,17 +38,7 @@ class LostCell:
 
 
 def lost_cells(runs: pl.DataFrame, plan: Plan, is_asked: Callable[[Cell], bool]) -> tuple[LostCell, ...]:
-    """Give the cells of a result that were run and never completed.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        One row per run: ``cell, status, exit_code, signal, limit``.
-    plan : Plan
-        Its plan.
-    is_asked : callable
-        Whether a cell is one that an answer was expected of.
-    """
+    """Give the cells that an answer was expected of, that were run and never completed."""
     found = []
     for (number,), group in runs.group_by("cell", maintain_order=True):
         cell = plan.cells[int(str(number))]

@@ -7,14 +7,7 @@ from typing import Annotated, Any, Final, Literal, get_args
 from pydantic import BaseModel, Field
 
 from steelyard.errors import UsageError
-from steelyard.studies.option_types import (
-    CLOSED,
-    MOST_RETRIES,
-    GatePolicy,
-    LimitOptions,
-    TuningName,
-    Workers,
-)
+from steelyard.studies.option_types import StudyOptions, Workers
 
 WORKERS_PLACE: Final = "{workers}"
 MOST_WORK: Final = 1_000_000
@@ -47,17 +40,13 @@ Work = Annotated[int, Field(ge=1, le=MOST_WORK)]
 Depth = Annotated[int, Field(ge=1, le=MOST_DEPTH)]
 
 
-class ScalingOptions(BaseModel):
+class ScalingOptions(StudyOptions):
     """Everything a study file may say; what it does not say depends on `quick` and on `command`.
 
     The meaning, range and default of each key stand in ``docs/reference/study-file.md``.
     """
 
-    model_config = CLOSED
-
     study: Literal["scaling"] = "scaling"
-    seed: int = Field(default=1, ge=0, le=2**63 - 1)
-    quick: bool = False
     command: str | None = Field(
         default=None,
         min_length=1,
@@ -85,11 +74,6 @@ class ScalingOptions(BaseModel):
     locks: tuple[LockName, ...] | None = Field(default=None, min_length=1)
     lock_tests: tuple[LockName, ...] | None = None
     margin_percent: float = Field(default=2.0, gt=0, lt=100)
-    limits: LimitOptions = LimitOptions()
-    gate: GatePolicy = "record"
-    gate_retries: int | None = Field(default=None, ge=0, le=MOST_RETRIES)
-    tuning: tuple[TuningName, ...] = ()
-    out: str | None = Field(default=None, min_length=1)
 
 
 _EVERY_LOCK: Final = get_args(LockName)
@@ -106,17 +90,7 @@ _FULL: Final[dict[str, Any]] = {
     "lock_work": (25, 50, 100, 200, 400, 800),
     "work": (1000, 2000, 4000, 8000),
     "depths": (8, 32),
-    "strategies": (
-        "LockFree",
-        "HomeQueue",
-        "Awesome",
-        "RandomQueue",
-        "LastQueue",
-        "work stealing",
-        "shared MPMC",
-        "batch dequeue",
-        "leader/followers",
-    ),
+    "strategies": get_args(StrategyName),
     "locks": ("pthread mutex", "Anderson"),
     "lock_tests": _EVERY_LOCK,
     "gate_retries": 1,

@@ -33,17 +33,7 @@ Levels = dict[str, str]
 
 
 def packets_cells(options: ScalingOptions, workers: tuple[int, ...], execution: Execution) -> list[Cell]:
-    """Give the cells, each combination once, in the order of the experiments.
-
-    Parameters
-    ----------
-    options : ScalingOptions
-        Settled, without a command.
-    workers : tuple of int
-        Levels of the factor ``workers``.
-    execution : Execution
-        How they are run; its command is the path of the program.
-    """
+    """Give the cells, each combination once, in the order of the experiments."""
     combinations: dict[tuple[str, ...], Levels] = {}
     for levels in (*_overhead(options), *_speedup(options, workers)):
         combinations.setdefault(tuple(levels.values()), levels)

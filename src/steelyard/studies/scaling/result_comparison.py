@@ -183,17 +183,7 @@ def compare_folders(first: Path, second: Path, margin: float | None = None) -> C
 
 
 def compare_points(first: Side, second: Side, margin: float, *, with_rates: bool) -> CurveComparison:
-    """Compare the points of two results.
-
-    Parameters
-    ----------
-    first, second : dict
-        Point by what tells its curve from others and its number of workers.
-    margin : float
-        Largest relative difference that counts as none.
-    with_rates : bool
-        Whether rates can be compared beside speed-ups.
-    """
+    """Compare the points of two results."""
     common = [key for key in first if key in second]
     pairs = [
         (key, quantity)

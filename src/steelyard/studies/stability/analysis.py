@@ -45,27 +45,7 @@ LEDGER_NAME: Final = "ledger.sqlite"
 
 
 def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
-    """Compute the findings of a result folder; write ``findings.json`` and ``tables/*.csv``.
-
-    Parameters
-    ----------
-    result : Path
-        Result folder with ``plan.json`` and recorded tables.
-    options : AnalysisOptions or None
-        Settings to use and keep beside the result; ``None`` uses those kept there, else those of the plan.
-
-    Returns
-    -------
-    FindingSet
-        The same for the same tables and settings, on every machine.
-
-    Raises
-    ------
-    DataError
-        If the tables are absent, damaged or of another study.
-    AnalysisError
-        If there is nothing to analyse.
-    """
+    """Compute the findings of a result folder; write ``findings.json`` and ``tables/*.csv``."""
     plan = read_plan(result / "plan.json")
     if (result / LEDGER_NAME).exists() and not (result / RUNS_NAME).exists():
         write_recorded(result)

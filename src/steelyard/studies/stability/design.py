@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from pydantic import TypeAdapter, ValidationError
+
+from steelyard.run.machine.host import read_fingerprint
+from steelyard.run.state import user_state_folder, write_durably
 from steelyard.studies.host_facts import host_facts
 from steelyard.studies.stability.factorial_plan import plan
 from steelyard.studies.stability.options import StabilityOptions, settle
@@ -13,13 +18,16 @@ from steelyard.studies.stability.workloads import SOURCE_NAMES, calibrate, expec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from steelyard.design.technology import Technology
     from steelyard.model import Plan
 
 
-QUICK_TOLERANCE_RATIO: Final = 0.5
-"""How far from its target an iteration of the fixed size may be before it is calibrated."""
+KEPT_TOLERANCE_RATIO: Final = 0.5
+"""How far from its target an iteration of a known size may be before it is calibrated (again)."""
+
+_SIZES: Final = TypeAdapter(dict[str, Scale])
 
 
 def plan_here(options: StabilityOptions, technologies: Mapping[str, Technology]) -> Plan:
@@ -73,17 +81,39 @@ def workload_inputs(
 
 
 def _scale(of: Workload, options: StabilityOptions, *, is_calibrated: bool) -> Scale:
-    """Give the scale of a workload; that of a quick study stays, where it can, as it is everywhere.
+    """Give the scale of a workload: the one that was found on this host before, or one found now.
 
-    Two quick results can then be laid over each other cell by cell; only where an iteration would be
-    far from the target is it calibrated.
+    Two results are laid over each other cell by cell, and cells are told apart by their sizes: what a
+    repeated study calibrates anew differs a little each time. The sizes of a quick study are the same on
+    every host where their iterations are not far from the target.
     """
     first = of.quick if options.quick else of.published
-    if not is_calibrated or options.target_iteration_ms is None:
+    target_ms = options.target_iteration_ms
+    if not is_calibrated or target_ms is None:
         return first
-    if options.quick:
-        return calibrate(of, options.target_iteration_ms, start=first, tolerance_ratio=QUICK_TOLERANCE_RATIO)
-    return calibrate(of, options.target_iteration_ms, start=first)
+    key = f"{of.name}, {'quick, ' if options.quick else ''}{target_ms} ms"
+    known = _known_sizes().get(key)
+    if known is None and not options.quick:
+        found = calibrate(of, target_ms, start=first)
+    else:
+        found = calibrate(of, target_ms, start=known or first, tolerance_ratio=KEPT_TOLERANCE_RATIO)
+    if found != known:
+        # A host whose state cannot be written calibrates each time.
+        with suppress(OSError):
+            write_durably(_sizes_path(), _SIZES.dump_json(_known_sizes() | {key: found}, indent=1).decode())
+    return found
+
+
+def _sizes_path() -> Path:
+    return user_state_folder() / "sizes" / f"{read_fingerprint().host_id}.json"
+
+
+def _known_sizes() -> dict[str, Scale]:
+    """Give the sizes found before; none where the file is absent or damaged, since they are found again."""
+    try:
+        return _SIZES.validate_json(_sizes_path().read_bytes())
+    except (OSError, ValidationError):
+        return {}
 
 
 def _needs(of: Workload) -> frozenset[str]:

@@ -33,18 +33,9 @@ MEMORY_CONTENTION: Final = 1.5
 
 
 def plan_seconds(plan: Plan) -> float:
-    """Give the expected time of running a plan [s].
+    """Give the expected time of running a plan [s]; programs and hosts differ, it may err by a factor of 2.
 
-    Parameters
-    ----------
-    plan : Plan
-        A plan of the stability study.
-
-    Returns
-    -------
-    float
-        Sum over batches, plus one start of each worker of each isolation. Right to a factor
-        of about two: programs differ, and hosts do.
+    It is the sum over batches, plus one start of each worker of each isolation.
     """
     total = 0.0
     workers: dict[str, int] = {}

@@ -76,21 +76,8 @@ def plan(
 ) -> Plan:
     """Design a stability study.
 
-    Parameters
-    ----------
-    options : StabilityOptions
-        From a study file or the command line; what is open is filled in.
-    host : HostFacts
-        Host it is run on.
-    technologies : mapping
-        Isolation technologies by name; only those in the design are asked whether they work.
-    workloads : sequence of WorkloadInput
-        Inputs of each workload; the first of a workload is the one all setups run.
-
-    Returns
-    -------
-    Plan
-        Frozen.
+    Only technologies in the design are asked whether they work; the first input of a workload is the one that
+    all setups run.
 
     Raises
     ------
@@ -112,13 +99,13 @@ def plan(
     ]
     twin = _twin(cells)
     cells.append(twin[1])
-    executed = [cell.number for cell in cells if cell.missing is None]
+    runnable = [cell.number for cell in cells if cell.missing is None]
     return Plan(
         study="stability",
         seed=settled.seed,
         factors=levels_by_column(combinations),
         cells=tuple(cells),
-        batches=draw_batches(executed, blocks=given(settled.blocks), seed=settled.seed),
+        batches=draw_batches(runnable, blocks=given(settled.blocks), seed=settled.seed),
         blocks=given(settled.blocks),
         options=_plan_options(settled, host),
         twin=(twin[0].number, twin[1].number),
@@ -237,12 +224,12 @@ def _execution(
 
 def _twin(cells: Sequence[Cell]) -> tuple[Cell, Cell]:
     """Give a cell that can be run anywhere, and its twin."""
-    executed = [cell for cell in cells if cell.missing is None]
-    if not executed:
+    runnable = [cell for cell in cells if cell.missing is None]
+    if not runnable:
         reasons = "; ".join(dict.fromkeys(cell.missing for cell in cells if cell.missing is not None))
         message = f"the design has no cell that can run here: {reasons}"
         raise DesignError(message, hint="`steelyard doctor` names the repairs", code="design.empty")
-    original = executed[0]
+    original = runnable[0]
     return original, Cell(len(cells), dict(original.levels), original.execution)
 
 

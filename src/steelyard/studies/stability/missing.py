@@ -38,18 +38,9 @@ def missing_rules(
     workloads: Iterable[WorkloadInput],
     offered: Mapping[str, frozenset[str]],
 ) -> tuple[MissingRule, ...]:
-    """Give the rules of a host, in the order in which they are tried.
+    """Give the rules of a host in the order in which they are tried.
 
-    Parameters
-    ----------
-    host : HostFacts
-        Host.
-    technologies : mapping
-        Probed technologies by name.
-    workloads : iterable of WorkloadInput
-        All that are in the design.
-    offered : mapping
-        Programs a technology offers to workloads; one that is not listed offers all of the host's.
+    A technology that is not in `offered` offers all of the host's programs to workloads.
     """
     return (
         *_unavailable(technologies),

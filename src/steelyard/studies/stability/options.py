@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from steelyard.studies.option_types import (
-    CLOSED,
-    MOST_RETRIES,
-    GatePolicy,
-    LimitOptions,
-    TuningName,
-    Workers,
-    known_name,
-)
+from steelyard.studies.option_types import StudyOptions, Workers, known_name
 
 SetupType = Literal["single", "parallel-homogenous", "parallel-synth-cpu", "parallel-synth-memcpy"]
 AffinityName = Literal["none", "taskset", "taskset-multi", "numa", "noht"]
@@ -27,17 +19,13 @@ WorkloadName = Annotated[str, known_name("workload")]
 CounterName = Annotated[str, known_name("counter")]
 
 
-class StabilityOptions(BaseModel):
+class StabilityOptions(StudyOptions):
     """Everything a study file may say; what it does not say depends on `quick`.
 
     The meaning, range and default of each key stand in ``docs/reference/study-file.md``.
     """
 
-    model_config = CLOSED
-
     study: Literal["stability"] = "stability"
-    seed: int = Field(default=1, ge=0, le=2**63 - 1)
-    quick: bool = False
     blocks: int | None = Field(default=None, ge=1, le=1000)
     iterations: int | None = Field(default=None, ge=1, le=100_000)
     emulated_iterations: int | None = Field(default=None, ge=1, le=100_000)
@@ -51,11 +39,6 @@ class StabilityOptions(BaseModel):
     tolerance_percent: float | None = Field(default=None, gt=0, le=100)
     margin_percent: float = Field(default=2.0, gt=0, lt=100)
     counters: tuple[CounterName, ...] | None = None
-    limits: LimitOptions = LimitOptions()
-    gate: GatePolicy = "record"
-    gate_retries: int | None = Field(default=None, ge=0, le=MOST_RETRIES)
-    tuning: tuple[TuningName, ...] = ()
-    out: str | None = Field(default=None, min_length=1)
 
 
 def settle(options: StabilityOptions) -> StabilityOptions:

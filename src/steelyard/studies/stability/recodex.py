@@ -108,14 +108,7 @@ class RecodexImporter:
         return self.import_files([path], result)
 
     def import_files(self, paths: Sequence[Path], result: Path) -> ImportSummary:
-        """Read files, each of which is a block, and write plan, tables and provenance.
-
-        Parameters
-        ----------
-        paths : sequence of Path
-            At least one, all of one form; their order is the order of the blocks.
-        result : Path
-            Folder to write.
+        """Read files, each of which is a block in this order, and write plan, tables and provenance.
 
         Raises
         ------

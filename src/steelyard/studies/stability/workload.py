@@ -188,13 +188,6 @@ class Workload:
         """Give the scale at which an iteration takes `ratio` times as long as at `scale`.
 
         Numbers that change are rounded to three digits.
-
-        Parameters
-        ----------
-        scale : Scale
-            Known scale.
-        ratio : float
-            Wanted time over known time, above 0.
         """
         match self.growth:
             case Growth.OPERATIONS:

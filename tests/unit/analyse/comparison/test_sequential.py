@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from steelyard.analyse.comparison import sequential
 from steelyard.analyse.comparison.equivalence import Margin, Verdict
 from steelyard.analyse.comparison.sequential import Design, Location, SequentialComparison, fixed_look
 from steelyard.errors import AnalysisError
@@ -101,6 +102,23 @@ def test_a_look_needs_new_blocks() -> None:
     comparison.look(np.zeros(10), 0.1)
     with pytest.raises(AnalysisError):
         comparison.look(np.zeros(10), 0.2)
+
+
+def test_a_look_that_is_interrupted_can_be_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = series(0.1, 0.05, 20)
+    whole, broken = SequentialComparison(Design()), SequentialComparison(Design())
+    whole.look(values[:10], 0.1)
+    broken.look(values[:10], 0.1)
+
+    def interrupt(*_: object) -> list[float]:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sequential, "crossing_bounds", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            broken.look(values, 0.2)
+    assert broken.look(values, 0.3) == whole.look(values, 0.3)
+    assert broken.looks == whole.looks
 
 
 def test_where_there_is_no_interval_the_advice_is_the_first_number_that_has_one() -> None:

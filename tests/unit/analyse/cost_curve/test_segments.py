@@ -6,7 +6,7 @@ import pytest
 import steelyard
 from steelyard.analyse.cost_curve.pieces import PieceKind
 from steelyard.analyse.cost_curve.segments import SegmentOptions, fit_segments
-from steelyard.errors import AnalysisError
+from steelyard.errors import AnalysisError, UsageError
 
 
 def messages(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -109,3 +109,10 @@ def test_a_steep_power_law_predicts_where_its_factor_or_its_power_is_near_the_en
         y = 1e-5 * (x / 4000) ** exponent
         model = fit_segments(x, y, breaks=[], log=True)
         assert model.pieces[0].predict([4200.0])[0] == pytest.approx(1e-5 * 1.05**exponent, rel=1e-6)
+
+
+@pytest.mark.parametrize("level", [1.0, 0.0, 1.5, float("nan"), 95, "95%"])
+def test_a_level_that_is_none_is_refused(level: float) -> None:
+    """The fault: `level=95` gave breaks with limits of no level."""
+    with pytest.raises(UsageError, match="allowed: between 0 and 1, both excluded"):
+        fit_segments(range(10), range(10), level=level)

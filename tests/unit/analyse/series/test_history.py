@@ -198,8 +198,8 @@ def test_more_series_ask_for_more() -> None:
 @pytest.mark.parametrize("size", [12, 20, 60])
 def test_what_could_have_been_seen_would_have_been_found(options: HistoryOptions, size: int) -> None:
     """A change of the size that an unchanged series states is found in about 8 of 10 other ones."""
-    count = 10_000 // size
-    quiet = [find_changes([noisy([1.0], [size], seed, 0.02)], options)[0] for seed in range(count // 4)]
+    count = 100  # a standard deviation of 0.04: what is found in less than 6 of 10 fails
+    quiet = [find_changes([noisy([1.0], [size], seed, 0.02)], options)[0] for seed in range(25)]
     stated = float(np.median([found.visible for found in quiet if not found.changes]))
     if not np.isfinite(stated):
         assert size < 12, "with 12 results some change can be seen"
@@ -209,7 +209,7 @@ def test_what_could_have_been_seen_would_have_been_found(options: HistoryOptions
         bool(find_changes([noisy([1.0, 1 + stated], [half, half], seed, 0.02)], options)[0].changes)
         for seed in range(1000, 1000 + count)
     )
-    assert 0.6 <= seen / count <= 0.98, (stated, seen)
+    assert 0.68 <= seen / count <= 0.98, (stated, seen)
 
 
 def test_where_nothing_could_have_been_seen_it_is_said() -> None:

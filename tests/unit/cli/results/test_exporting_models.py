@@ -200,7 +200,7 @@ def test_several_models_are_listed_and_one_is_chosen(two: Path, capsys: pytest.C
         (["predict", "{result}", "--size", "3x"], 2, "`--size 3x`: not a size"),
         (["predict", "{result}", "--size", "1", "--curve", "recv"], 2, "it has: delay, isend, send"),
         (["predict", "{result}/none", "--size", "1"], 5, "does not exist"),
-        (["predict", "{result}/simgrid", "--size", "1"], 5, "holds no cost model"),
+        (["predict", "{result}/simgrid", "--size", "1"], 5, "contains no cost model"),
         (["export", "simgrid", "{result}", "--simgrid", "new"], 2, "`--simgrid new`: allowed: MAJOR.MINOR"),
         (["export", "simgrid", "{result}", "--simgrid", "3.25"], 2, "SimGrid 3.25 is too old"),
         (["export", "simgrid", "{result}", "--noise", "--seed", "-1"], 2, "allowed: 0 to 2^64 - 1"),
@@ -234,4 +234,4 @@ def test_a_file_of_a_model_has_no_other_model(
     capsys.readouterr()
     error = error_of([*asked, "--model", "udp"], 2, capsys)
     assert "`--model udp`" in error
-    assert "it holds: `tcp-fast`" in error
+    assert "it contains: `tcp-fast`" in error

@@ -2,15 +2,16 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from steelyard.cli import execute
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from steelyard.record.tables import read_measurements
 
 
 @pytest.fixture
@@ -190,3 +191,27 @@ def test_a_fit_of_a_column_to_itself_and_breaks_that_are_nowhere_are_refused(
     (tmp_path / "a.csv").write_text("size,time\n1,2\n2,3\n3,5\n", encoding="utf-8")
     assert execute(["fit", str(tmp_path / "a.csv"), "--x", "size", *words]) == 2
     assert part in capsys.readouterr().err
+
+
+def test_a_hyphen_behind_an_option_is_its_value(tmp_path: Path) -> None:
+    """The fault: it was the file `/dev/stdin`, though the hint of the error names `--missing -`."""
+    table = tmp_path / "table.csv"
+    table.write_text("time\n1\n-\n2\n")
+    words = ["import", "csv", str(table), "--column", "value=time", "--unit", "us", "--missing", "-"]
+    assert execute([*words, "--out", str(tmp_path / "imported")]) == 0
+    runs = pl.DataFrame(read_measurements(tmp_path / "imported"))
+    assert runs["value"].to_list() == [1000.0, 2000.0]
+
+
+def test_a_hyphen_is_standard_input(file: Path, tmp_path: Path) -> None:
+    """The fault: `fit -` and `import csv -` took `-` for an unknown option."""
+    program = Path(sys.executable).with_name("steelyard")
+    imported = tmp_path / "imported"
+    for words in (
+        ("fit", "-", "--x", "size", "--y", "time"),
+        ("import", "csv", "-", "--column", "value=time", "--unit", "us", "--out", imported),
+    ):
+        with file.open("rb") as stream:
+            ended = subprocess.run([program, *words], stdin=stream, capture_output=True, check=False)
+        assert ended.returncode == 0, ended.stderr
+    assert (imported / "runs.parquet").exists()

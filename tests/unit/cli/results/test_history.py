@@ -284,3 +284,17 @@ def test_a_mode_that_recurs_is_said_and_fails_only_what_asks_for_it(
     assert series["sort"]["seen_before"] == ["r10.json", "r17.json"]
     assert series["sort"]["is_newest_slower"] is False
     assert series["sum"]["seen_before"] == []
+
+
+def test_a_history_of_zeros_says_why_nothing_can_be_followed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The fault: eight results of zeros were "at least two results; given: none"."""
+    files = [tmp_path / f"{number}.csv" for number in range(8)]
+    for file in files:
+        file.write_text("value\n0\n0\n")
+    result = str(tmp_path / "zeros")
+    assert execute(["import", "csv", *map(str, files), "--unit", "ms", "--out", result]) == 0
+    capsys.readouterr()
+    assert execute(["history", result]) == 6
+    assert "no value of it is finite and above 0" in capsys.readouterr().err

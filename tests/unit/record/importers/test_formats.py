@@ -445,6 +445,7 @@ def test_a_file_is_not_imported_twice(tmp_path: Path) -> None:
         ("zoo", "1 MPI_Wait 0 1 MPI_Recv 0 1\n", "no value in the file"),
         ("plogp", "1: 2 3 4\n1: 2 3\n", "line 2: 3 fields; expected at least 4"),
         ("csv", "value\n1\nfast\n", "line 3: value is `fast`; expected a number"),
+        ("csv", "value\n1\n-1\n", "line 3: value is `-1`; expected a number from 0"),
         ("csv", "x,value\n1,10,5\n", "line 2: 3 fields; expected 2"),
         ("hyperfine", '{"results": []}', "no value in the file"),
         ("hyperfine", "[" * 100_000, "nested too deeply|not JSON"),

@@ -27,6 +27,7 @@ GOVERNOR = {
     "allowance": "limited",
     "quota_cpus": 0.5,
     "pressure": 0.25,
+    "pressure_alone": 0.125,
     "counters": {
         "looks": 9,
         "wakeups": 1,
@@ -97,6 +98,7 @@ def test_values_are_in_base_units() -> None:
     assert value("strictness_violation_seconds_total") == 0.0015
     assert value("governor_limited_seconds_total") == 1.25
     assert value("governor_pressure_ratio") == 0.25
+    assert value("governor_pressure_alone_ratio") == 0.125
     events = families["steelyard_best_effort_scheduler_events_total"].samples
     assert events == {(("event", "scheduling_events"),): 11, (("event", "entry_runs"),): 3}
 

@@ -22,6 +22,7 @@ GOVERNOR = {
     "allowance": "limited",
     "quota_cpus": 0.5,
     "pressure": 0.125,
+    "pressure_alone": 0.03,
     "problem": "a service's group is gone",
     "counters": {"throttles": 2, "limited_ns": 1_500_000_000, "parks": 1, "parked_ns": 0, "releases": 1},
 }
@@ -125,7 +126,7 @@ def test_the_lines_say_what_holds() -> None:
     assert lines[0].startswith("level: idle")
     assert lines[1:] == [
         "governor: watches pressure: /x/cpu.pressure",
-        "best-effort commands: limited to 0.50 CPUs; waiting: 12.5%",
+        "best-effort commands: limited to 0.50 CPUs; waiting: 12.5%, without them 3.0%",
         "throttled 2 times for 1.5 s, parked 1 times for 0.0 s, released 1 times",
         "problem: a service's group is gone",
     ]

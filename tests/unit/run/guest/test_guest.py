@@ -11,7 +11,7 @@ import pytest
 from steelyard.errors import CapabilityError
 from steelyard.run.guest.initramfs import Entry, guest_entries, is_static_program, pack
 from steelyard.run.guest.kernel import ELF, find_image, release, unpack
-from steelyard.run.guest.tsc import counter_khz
+from steelyard.run.guest.machine import counter_khz
 from steelyard.run.programs import launcher_path, workloads_path
 
 

@@ -46,7 +46,7 @@ def test_every_key_and_kind_is_on_the_page() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", ["`devices` must hold at least one table"]),
+        ("", ["`devices` must contain at least one table"]),
         ("[device.D1]\nkind='local'\n", ["line 1: `device` is unknown; known: `devices`"]),
         ("[devices.D1]\n", ["line 1: `devices.D1` lacks `kind`; allowed: `local`, `played`, `ssh`"]),
         ("[devices.D1]\nkind = 'playd'\n", ["line 2: `devices.D1.kind` is `playd`; allowed:"]),
@@ -74,7 +74,7 @@ def test_every_key_and_kind_is_on_the_page() -> None:
         ("[devices.D1]\nkind = 'played'\nmemory_mib = 1.5\n", ["is 1.5; expected a whole number from 64"]),
         ("[devices.D1]\nkind = 'local'\nstorages = { H1 = 'x' }\n", ["line 3:", "begins with / or ~/"]),
         ("[devices.D1]\nkind = 'local'\nstorages = {}\n", ["expected a table of folders by name"]),
-        ("devices = 3\n", ["must hold at least one table"]),
+        ("devices = 3\n", ["must contain at least one table"]),
         ("[devices]\nD1 = 3\n", ["line 2: `devices.D1` must be a table"]),
         (
             "[devices.D1]\nkind = 'x'\n[devices.D2]\nkind = 'played'\ncpu_percent = 'a'\n",

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,8 +20,8 @@ from steelyard.studies.colocation.options import (
     options_of,
     settle,
 )
-from steelyard.studies.colocation.placement import Ground, conducting
-from steelyard.studies.colocation.policies import POLICIES, Place, absence
+from steelyard.studies.colocation.placement import Placement, conducting
+from steelyard.studies.colocation.policies import POLICIES, Place, absence, policy_of, settings_of
 from steelyard.studies.colocation.scheduling import Scheduling
 from steelyard.studies.colocation.trial import FORMAT
 from steelyard.studies.colocation.trial_plan import Site, rate_per_s, seed_of, trial_document
@@ -37,12 +38,12 @@ ROOMY = Place((0, 1, 2, 3), (4,), is_whole=False)
 
 def offering(folder: Path | None, *, loadable: Availability = WORKS) -> Scheduling:
     groups = CpuController(folder, 2, frozenset({"cpu.idle"}), "no groups here", "be root")
-    return Scheduling(groups, WORKS, WORKS, loadable, {"steelyard-scheduler": "/bin/scheduler"})
+    return Scheduling(groups, WORKS, WORKS, loadable, WORKS, {"steelyard-scheduler": "/bin/scheduler"})
 
 
 def designed(tmp_path: Path, place: Place = ROOMY, **options: Any) -> Plan:
     settled = settle(ColocationOptions.model_validate(options))
-    ground = Ground(
+    ground = Placement(
         place,
         offering(tmp_path, loadable=Availability.no("no sched_ext", "a newer kernel")),
         conducting(tmp_path / "steelyard-load"),
@@ -101,6 +102,18 @@ def test_a_real_time_service_never_holds_every_cpu_at_high_load(tmp_path: Path) 
     assert made.cells[0].execution.command == ("sh", "{files}/bounded.sh")
 
 
+def test_any_scheduler_is_a_policy_if_its_program_is_there(tmp_path: Path) -> None:
+    program = tmp_path / "scx_mine"
+    program.touch(0o755)
+    asked = f"scx:{program} --slice-us 500"
+    made = designed(tmp_path, policies=("idle", asked, "scx:scx_absent"), loads=(85,), repetitions=1)
+    assert [cell.levels["policy"] for cell in made.cells[:3]] == ["idle", asked, "scx:scx_absent"]
+    assert made.cells[2].missing == "`scx_absent` is not installed (repair: install it, or give its path)"
+    policy = policy_of(asked)
+    assert settings_of(policy, {})["scheduler"] == [str(program), "--slice-us", "500"]
+    assert absence(policy, 85, ROOMY, replace(offering(tmp_path), sched_ext=Availability.no("old"))) == "old"
+
+
 def test_policies_without_groups_are_there_where_groups_are_not() -> None:
     host = offering(None)
     absent = {name for name in EVERY_POLICY if absence(POLICIES[name], 85, ROOMY, host) is not None}
@@ -154,11 +167,11 @@ def test_long_requests_count_for_the_load() -> None:
 def test_all_trials_of_a_block_have_the_same_arrivals_and_blocks_differ(tmp_path: Path) -> None:
     made = designed(tmp_path, policies=("none", "nice"), loads=(85,), repetitions=2)
     seeds: dict[int, set[int]] = {0: set(), 1: set()}
-    with run_inputs(made) as furnish:
+    with run_inputs(made) as write_inputs:
         for batch in made.batches:
             folder = tmp_path / str(batch.number)
             folder.mkdir()
-            furnish(batch, folder)
+            write_inputs(batch, folder)
             asked = json.loads((folder / "trial.json").read_text(encoding="utf-8"))
             seeds[batch.block].add(asked["seed"])
             assert asked["service"]["work_iterations"] == 1000

@@ -46,7 +46,16 @@ def test_processors_of_a_guest_are_as_fast_as_they_can_be_unless_said(vcpus: int
     assert settle(ColocationOptions(vcpus=vcpus)).instruction_ns is None
 
 
-@pytest.mark.parametrize("given", [{"repetitions": 0}, {"loads": (0,)}, {"policies": ("be", "luck")}])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"repetitions": 0},
+        {"loads": (0,)},
+        {"policies": ("be", "luck")},
+        {"policies": ("scx:",)},
+        {"policies": ("scx:'a",)},
+    ],
+)
 def test_what_is_out_of_range_is_refused(given: dict[str, object]) -> None:
     with pytest.raises(UsageError, match=f"--{next(iter(given))}"):
         requested_options(study("colocation"), None, given)

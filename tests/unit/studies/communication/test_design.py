@@ -118,11 +118,11 @@ def test_links_are_written_in_one_way_and_wrong_ones_are_refused() -> None:
 def test_replications_get_lists_of_their_own_and_cells_of_one_replication_the_same(tmp_path: Path) -> None:
     found = designed(operations=200, warm_up=30, replications=2, seed=9)
     texts: dict[tuple[int, int], str] = {}
-    with run_inputs(found) as furnish:
+    with run_inputs(found) as write_inputs:
         for batch in found.batches:
             folder = tmp_path / str(batch.number)
             folder.mkdir()
-            furnish(batch, folder)
+            write_inputs(batch, folder)
             texts[batch.block, batch.cell] = (folder / "plan.csv").read_text()
     assert texts[0, 0] == texts[0, 1] != texts[1, 0] == texts[1, 1]
     assert texts[0, 0].splitlines()[0] == "op,size"

@@ -150,7 +150,8 @@ def test_commands_are_measured(tmp_path: object) -> None:
     [
         (("true", A), {}, UsageError, "one side is a command"),
         ((A, B), {"margin": 0.0}, UsageError, "`--margin 0%`"),
-        ((A, B), {"level": 2.0}, UsageError, "`--level 200%`"),
+        ((A, B), {"level": 2.0}, UsageError, "`level` is 2.0; allowed: between 0.5 and 1, both excluded"),
+        ((A, B), {"level": "95%"}, UsageError, "`level` is '95%'; allowed: between 0.5 and 1"),
         ((A, B), {"metric": "joy"}, UsageError, "allowed: `wall`, `cpu`, `memory`"),
         ((A.reshape(4, 5), B), {}, AnalysisError, r"`a` has shape \(4, 5\)"),
         ((A, [1.0, "x"]), {}, AnalysisError, "`b` is not a sample of numbers"),

@@ -20,7 +20,12 @@ from steelyard.studies.replication.margins import margins_of, planned_margins
 from steelyard.studies.replication.options import ReplicationOptions, options_of, settle
 from steelyard.studies.replication.placement import container_here, host_here
 from steelyard.studies.replication.programs import Programs
-from steelyard.studies.replication.settings import Ground, RolePlace, settings_of_program, settings_of_service
+from steelyard.studies.replication.settings import (
+    RolePlace,
+    StudyDevices,
+    settings_of_program,
+    settings_of_service,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +52,7 @@ def host(
     storages = {name: tuple(device["storages"]) for name, device in devices.items()}
     reason = None if container else "docker: not installed (repair: install it)"
     names = tuple(devices)
-    ground = Ground(storages, names, names, container, reason)
+    ground = StudyDevices(storages, names, names, container, reason)
     return Host(devices, "", ground, programs, (0, 1), may_raise_priority=True)
 
 
@@ -61,11 +66,11 @@ def missing(made: Plan) -> dict[str, str]:
 
 def asked_of(made: Plan, folder: Path) -> list[dict[str, Any]]:
     found = []
-    with run_inputs(made) as furnish:
+    with run_inputs(made) as write_inputs:
         for batch in made.batches:
             place = folder / str(batch.number)
             place.mkdir()
-            furnish(batch, place)
+            write_inputs(batch, place)
             found.append(json.loads((place / EXPERIMENT_FILE).read_text(encoding="utf-8")))
     return found
 
@@ -179,7 +184,7 @@ def test_two_devices_are_compared_and_their_roles_swapped() -> None:
 
 def test_a_storage_that_the_other_device_lacks_cannot_be_swapped() -> None:
     storages = {"D1": ("H1",), "D2": ("H2",)}
-    ground = Ground(storages, ("D1", "D2"), ("D1", "D2"), "docker")
+    ground = StudyDevices(storages, ("D1", "D2"), ("D1", "D2"), "docker")
     reasons = {each.name: each.missing for each in settings_of_service(ground)}
     assert "the device `D1` has no storage `H2`" in str(reasons["storage-swapped"])
     assert "the device `D2` has no storage `H1`" in str(reasons["swapped"])
@@ -188,7 +193,7 @@ def test_a_storage_that_the_other_device_lacks_cannot_be_swapped() -> None:
 @pytest.mark.parametrize("placement", [{"cache": "D1"}, {"service": "D9"}, {"service": "D1/H9"}])
 def test_a_role_is_placed_only_where_there_is_a_place(placement: dict[str, str]) -> None:
     with pytest.raises(UsageError, match="allowed: "):
-        settings_of_service(Ground({"D1": ("H1",)}, ("D1",), ("D1",), None, "none", placement))
+        settings_of_service(StudyDevices({"D1": ("H1",)}, ("D1",), ("D1",), None, "none", placement))
 
 
 def test_a_run_is_told_what_to_do_and_all_of_a_block_have_the_same_seed(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from steelyard.run.isolation.interface import Availability
@@ -10,6 +12,9 @@ from steelyard.studies.stability.design import sketch, workload_inputs
 from steelyard.studies.stability.options import INPUT_COUNT, StabilityOptions, settle
 from steelyard.studies.stability.workloads import INPUT_COUNT as GENERATED_INPUTS
 from steelyard.studies.stability.workloads import WORKLOADS, workload
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_only_cpus_this_process_may_use_are_counted() -> None:
@@ -31,6 +36,13 @@ def test_every_default_workload_exists() -> None:
     for quick in (True, False):
         settled = settle(StabilityOptions(quick=quick))
         assert set(settled.workloads or ()) <= set(WORKLOADS)
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A host of which nothing is known yet."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    return tmp_path
 
 
 def take(monkeypatch: pytest.MonkeyPatch, *taken_ms: float) -> None:
@@ -60,6 +72,39 @@ def test_a_quick_study_is_calibrated_where_its_sizes_are_far_from_the_target(
     options = settle(StabilityOptions(quick=True))
     (found,) = workload_inputs(workload("exp/exp_float"), options, is_executed=True)
     assert found.input == f"8192_{operations}"
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_a_repeated_study_has_the_sizes_of_the_first(monkeypatch: pytest.MonkeyPatch, quick: bool) -> None:  # noqa: FBT001
+    options = settle(StabilityOptions(quick=quick, target_iteration_ms=40))
+    found = []
+    for taken_ms in ((400.0, 40.0), (33.0,), (58.0,), (90.0, 41.0), (39.0,)):
+        take(monkeypatch, *taken_ms)
+        found += workload_inputs(workload("exp/exp_float"), options, is_executed=True)
+    first, second, third, changed, kept = (each.input for each in found)
+    assert first == second == third
+    assert changed != first
+    assert kept == changed
+
+
+@pytest.mark.parametrize("damage", ["", "[]", '{"exp/exp_float, quick, 40 ms": {"size": "many"}}'])
+def test_damaged_sizes_are_found_again(monkeypatch: pytest.MonkeyPatch, state: Path, damage: str) -> None:
+    options = settle(StabilityOptions(quick=True))
+    for _ in range(2):
+        take(monkeypatch, 400.0, 40.0)
+        (found,) = workload_inputs(workload("exp/exp_float"), options, is_executed=True)
+        assert found.input == "8192_4920"
+        (stored,) = state.glob("steelyard/sizes/*.json")
+        stored.write_text(damage)
+
+
+def test_a_state_folder_that_cannot_be_written_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", "/proc/none")
+    take(monkeypatch, 400.0, 40.0)
+    (found,) = workload_inputs(
+        workload("exp/exp_float"), settle(StabilityOptions(quick=True)), is_executed=True
+    )
+    assert found.input == "8192_4920"
 
 
 def test_a_sketch_takes_no_measurement() -> None:

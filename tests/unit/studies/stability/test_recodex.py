@@ -117,7 +117,7 @@ def test_the_same_import_again_is_the_same_and_another_one_is_refused(tmp_path: 
     before = (result / "runs.parquet").read_bytes()
     imported(tmp_path, NINE)
     assert (result / "runs.parquet").read_bytes() == before
-    with pytest.raises(DataError, match="is not empty and holds another result"):
+    with pytest.raises(DataError, match="is not empty and contains another result"):
         imported(tmp_path, NINE.replace("0.1\n", "0.4\n"))
 
 

@@ -51,11 +51,12 @@ fn limits_stand_on_top_of_the_residents() {
     groups.files = groups.open_files();
     let limits = GroupLimits { memory_bytes: Some(4096), process_count: Some(5), ..GroupLimits::default() };
     groups.apply(&limits).unwrap();
+    groups.limit_memory(limits.memory_bytes, 1000).unwrap();
     assert_eq!(fs::read_to_string(memory.join("memory.limit_in_bytes")).unwrap(), "5096");
     assert_eq!(fs::read_to_string(memory.join("memory.memsw.limit_in_bytes")).unwrap(), "5096");
     assert_eq!(fs::read_to_string(pids.join("pids.max")).unwrap(), "7");
     assert_eq!(groups.sample().oom_kills(), Some(2));
-    groups.reset(1000);
+    groups.reset_peak(0);
     assert!(fs::read_to_string(memory.join("memory.max_usage_in_bytes")).unwrap().starts_with('0'));
     fs::remove_dir_all(memory).unwrap();
     fs::remove_dir_all(pids).unwrap();

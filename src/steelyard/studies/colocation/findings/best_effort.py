@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from steelyard.analyse.intervals.describe import quantile
 from steelyard.studies.analysis_parts import finding
 from steelyard.studies.colocation.findings.effects import combined, mean_over_trials, ratio_of
 from steelyard.studies.colocation.findings.isolation import ONE_TRIAL
@@ -38,6 +39,14 @@ PARKED_S: Final = 1.0
 
 IDLE_SHARE: Final = 0.001
 """CPU time of the jobs over the time of one CPU below which they stand still."""
+
+PAUSE_RATIO: Final = 5.0
+USUAL_GAP: Final = 0.9
+"""Without CPU time jobs paused where a gap between iterations is so many times their usual one, which is this
+quantile: of gaps by chance (exponential) one in 10^5 is."""
+
+FEWEST_GAPS: Final = 3
+"""Other gaps without which no gap is usual."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +81,19 @@ def cpu_share(trial: Observed) -> float:
 
 
 def parked_of(trial: Observed) -> list[Parked]:
-    """Give the stretches of at least `PARKED_S` without an iteration and without CPU time of the jobs.
+    """Give the stretches in which the jobs stood still.
 
-    Where nothing is known of CPU time, iterations alone decide.
+    Where CPU time is known, those of at least `PARKED_S` without an iteration and without CPU time. Else a
+    job may be at work without ending an iteration: the gaps that are much longer than usual (`PAUSE_RATIO`).
     """
+    return _paused_of(trial) if _has_no_cpu_time(trial) else _still_of(trial)
+
+
+def _has_no_cpu_time(trial: Observed) -> bool:
+    return trial.trial is None or trial.trial.samples.size < 2  # noqa: PLR2004 - no stretch between
+
+
+def _still_of(trial: Observed) -> list[Parked]:
     bins, window = trial.bins, trial.phases.jobs
     chosen = np.flatnonzero(window.holds(bins.start_s, bins.width_s))
     still = (bins.iterations[chosen] == 0) & ~_is_working(trial, bins.start_s[chosen], bins.width_s)
@@ -89,10 +107,27 @@ def parked_of(trial: Observed) -> list[Parked]:
     return found
 
 
+def _paused_of(trial: Observed) -> list[Parked]:
+    """Look at all that is recorded: jobs may go on after the client has ended."""
+    bins = trial.bins
+    ends = bins.start_s[bins.iterations > 0]
+    begin_s = min(trial.phases.jobs_start_s, *ends[:1])
+    edges = np.concatenate(([begin_s], ends))
+    gaps = np.diff(edges)
+    found = []
+    for place, gap in enumerate(gaps):
+        others = np.delete(gaps, place)
+        if others.size < FEWEST_GAPS or gap < PARKED_S:
+            continue
+        if gap > PAUSE_RATIO * max(quantile(others, USUAL_GAP), bins.width_s):
+            found.append(Parked(float(edges[place]), float(edges[place + 1]), has_resumed=True))
+    return found
+
+
 def _is_working(trial: Observed, starts_s: Vector, width_s: float) -> NDArray[np.bool_]:
     """Tell in which bins the jobs used CPU time."""
-    if trial.trial is None or trial.trial.samples.size < 2:  # noqa: PLR2004 - no stretch between
-        return np.zeros(starts_s.size, dtype=bool)
+    if trial.trial is None:
+        raise AssertionError(trial.place)  # the caller has looked
     samples = trial.trial.samples
     times_s = (samples["time_ns"].astype(np.int64) - int(trial.trial.header["start_ns"])) / NS_PER_S
     used_s = samples["best_effort_cpu_ns"].astype(np.int64) / NS_PER_S
@@ -124,7 +159,11 @@ def _work_finding(cell: CellTrials, reference: CellTrials | None) -> Finding:
     parked = [each for trial in cell.trials for each in parked_of(trial)]
     most = max((work_of(trial) for trial in reference.trials), default=0.0) if reference else 0.0
     is_starved = max(rates) <= STARVED_SHARE * most or max(rates) == 0
-    verdict = "starved" if is_starved else "parked" if any(each.has_resumed for each in parked) else "runs"
+    has_resumed = any(each.has_resumed for each in parked)
+    if _has_no_cpu_time(cell.trials[0]):
+        verdict = "paused" if has_resumed else "starved" if is_starved else "runs"
+    else:
+        verdict = "starved" if is_starved else "parked" if has_resumed else "runs"
     return finding(
         "best_effort",
         cell.subject,

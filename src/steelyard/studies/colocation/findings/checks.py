@@ -87,7 +87,7 @@ def _strictness_finding(cell: CellTrials, counted: Sequence[Mapping[str, Any]]) 
     return finding(
         "strictness",
         cell.subject,
-        _strictness(longest_ns, mean_ns),
+        "within a tick" if longest_ns <= TICK_NS else "violated",
         estimates={
             "total": Estimate(
                 total_ns / NS_PER_S, "s", "service waits while jobs run, summed", units=len(kept)
@@ -106,12 +106,6 @@ def _strictness_finding(cell: CellTrials, counted: Sequence[Mapping[str, Any]]) 
         },
         evidence=cell.evidence(("strictness",), "violation_ns over violations", "scheduler.json"),
     )
-
-
-def _strictness(longest_ns: float, mean_ns: float) -> str:
-    if longest_ns <= TICK_NS:
-        return "within a tick"
-    return "within a tick on average" if mean_ns <= TICK_NS else "violated"
 
 
 def _number(mapping: object, name: str) -> int:

@@ -1,41 +1,37 @@
-"""The best-effort class against every other policy, and against itself less one of its checks."""
+"""Loaded schedulers against every other policy, and the best-effort class without one of its checks."""
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import TYPE_CHECKING, Final
 
-from steelyard.model import Estimate
 from steelyard.studies.analysis_parts import finding
 from steelyard.studies.colocation.findings.best_effort import PRICE_MARGIN, paired, work_counts
 from steelyard.studies.colocation.findings.effects import (
+    JUDGED,
     MEAN,
-    P99,
     combined,
-    latencies,
     needs_limits,
     ratio_of,
+    ratios_beside,
 )
-from steelyard.studies.colocation.findings.isolation import ONE_TRIAL
-from steelyard.studies.colocation.findings.verdicts import contest_verdict, price_verdict
+from steelyard.studies.colocation.findings.isolation import ONE_TRIAL, UNKNOWN
+from steelyard.studies.colocation.findings.verdicts import contest_overall, contest_verdict, price_verdict
+from steelyard.studies.colocation.options import FOREIGN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
+    from collections.abc import Iterator, Sequence
 
     from steelyard.model import Finding
     from steelyard.studies.colocation.findings.effects import Ratio
     from steelyard.studies.colocation.findings.isolation import CellTrials
     from steelyard.studies.colocation.observed import Observed
 
-    Values = Callable[[Observed], NDArray[np.float64]]
+    Pairs = Sequence[tuple[Observed, Observed]]
 
 CLASS: Final = "be"
 WITHOUT: Final = f"{CLASS}-no-"
 """Begin of the names of the class with a check left out."""
-
-UNKNOWN: Final = Estimate(None, "ratio", "too few values")
 
 
 def contest_findings(cells: Sequence[CellTrials], *, tolerance: float, seed: int) -> Iterator[Finding]:
@@ -45,52 +41,51 @@ def contest_findings(cells: Sequence[CellTrials], *, tolerance: float, seed: int
     """
     for load in dict.fromkeys(cell.load for cell in cells):
         named = {cell.policy: cell for cell in cells if cell.load == load and cell.is_loaded}
-        own = named.get(CLASS)
-        if own is None:
-            continue
-        for policy, cell in named.items():
-            if policy == CLASS:
-                continue
-            contender, rival = (cell, own) if policy.startswith(WITHOUT) else (own, cell)
-            made = _contest(contender, rival, tolerance, seed)
-            if made is not None:
-                yield made
+        loaded = [name for name in named if name == CLASS or name.startswith(FOREIGN)]
+        for place, own in enumerate(loaded):
+            for policy in named:
+                if policy in loaded[: place + 1]:
+                    continue
+                contender, rival = (policy, own) if policy.startswith(WITHOUT) else (own, policy)
+                made = _contest(named[contender], named[rival], tolerance, seed)
+                if made is not None:
+                    yield made
 
 
 def _contest(contender: CellTrials, rival: CellTrials, tolerance: float, seed: int) -> Finding | None:
     pairs = paired(contender, rival)
-    means = _ratios(pairs, lambda trial: latencies(trial, trial.phases.beside, MEAN), MEAN, seed)
-    if not means:
+    found = {name: ratios_beside(pairs, name, repeat(seed)) for name in JUDGED}
+    if not found[MEAN]:
         return None
-    is_binned = any(trial.requests is None for pair in pairs for trial in pair)
-    tail = MEAN if is_binned else P99
-    tails = _ratios(pairs, lambda trial: latencies(trial, trial.phases.beside, P99), tail, seed)
-    works = _ratios(pairs, work_counts, MEAN, seed)
-    mean, p99, work = (combined(each) if each else UNKNOWN for each in (means, tails, works))
+    works = _work_ratios(pairs, seed)
+    mean, p50, p99, work = (combined(each) if each else UNKNOWN for each in (*found.values(), works))
+    verdicts = {
+        name: contest_verdict(each, tolerance)
+        for name, each in zip(JUDGED, (mean, p50, p99), strict=True)
+        if each is not UNKNOWN
+    }
     return finding(
         "contest",
         {"policy": contender.policy, "rival": rival.policy, "load": contender.load},
-        contest_verdict(mean, tolerance),
-        estimates={"mean": mean, "p99": p99, "work": work},
+        contest_overall(verdicts.values()),
+        estimates={"mean": mean, "p50": p50, "p99": p99, "work": work},
         facts={
-            "trials": len(means),
+            "trials": len(found[MEAN]),
             "tolerance_percent": 100 * tolerance,
-            "p99_verdict": contest_verdict(p99, tolerance),
+            **{f"{name}_verdict": verdicts.get(name, "inconclusive") for name in JUDGED},
             "work_verdict": price_verdict(work, PRICE_MARGIN),
         },
         evidence=contender.evidence(
             ("intended_ns", "received_ns"), f"beside the jobs, over the same under {rival.policy}"
         ),
-        warnings=(ONE_TRIAL,) if len(means) == 1 else (),
+        warnings=(ONE_TRIAL,) if len(found[MEAN]) == 1 else (),
     )
 
 
-def _ratios(
-    pairs: Sequence[tuple[Observed, Observed]], values: Values, statistic: str, seed: int
-) -> list[Ratio]:
+def _work_ratios(pairs: Pairs, seed: int) -> list[Ratio]:
     has_limits = needs_limits(len(pairs))
     found = [
-        ratio_of(values(first), values(second), statistic, seed, has_limits=has_limits)
+        ratio_of(work_counts(first), work_counts(second), MEAN, seed, has_limits=has_limits)
         for first, second in pairs
     ]
     return [each for each in found if each is not None]

@@ -17,7 +17,7 @@ from steelyard.model import Estimate
 from steelyard.studies.analysis_parts import finite
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -44,9 +44,12 @@ before and 10 s beside, nothing planted): without the factor 3, 10, 23 and 38 % 
 85 and 90 % load."""
 
 MEAN: Final = "mean"
+P50: Final = "p50"
 P99: Final = "p99"
 P999: Final = "p99.9"
-PROBABILITIES: Final = {P99: 0.99, P999: 0.999}
+PROBABILITIES: Final = {P50: 0.5, P99: 0.99, P999: 0.999}
+JUDGED: Final = (MEAN, P50, P99)
+"""Statistics of the latency that a policy must leave alone to isolate."""
 
 NORMAL: Final = float(special.ndtri((1 + LEVEL) / 2))
 OVER_TRIALS: Final = "Student's t over the trials"
@@ -94,9 +97,14 @@ def latencies(observed: Observed, window: Window, statistic: str) -> Vector:
     if observed.requests is not None:
         return observed.requests.latency_s[window.holds(observed.requests.intended_s)]
     bins = observed.bins
-    values = bins.mean_s if statistic == MEAN else bins.p99_s
+    values = bins.p99_s if statistic == P99 else bins.mean_s
     chosen = values[window.holds(bins.start_s, bins.width_s)]
     return chosen[np.isfinite(chosen)]
+
+
+def of_values(observed: Observed, statistic: str) -> str:
+    """Give the statistic to take of `latencies`: where only bins are known, the mean of their percentiles."""
+    return MEAN if observed.requests is None and statistic == P99 else statistic
 
 
 def needs_limits(trials: int) -> bool:
@@ -121,8 +129,8 @@ def trial_ratio(observed: Observed, statistic: str, seed: int, *, has_limits: bo
     observed : Observed
         The trial.
     statistic : str
-        `MEAN`, `P99` or `P999`. Where only bins are known, the quantile of a phase is the mean of the
-        quantiles of its bins, and there is no `P999`.
+        `MEAN`, `P50`, `P99` or `P999`. Where only bins are known, the median of a phase is that of the means
+        of its bins, the 99th percentile the mean of those of its bins, and there is no `P999`.
     seed : int
         Of the resampling.
     has_limits : bool
@@ -138,7 +146,7 @@ def trial_ratio(observed: Observed, statistic: str, seed: int, *, has_limits: bo
     return ratio_of(
         latencies(observed, observed.phases.before, statistic),
         latencies(observed, observed.phases.beside, statistic),
-        MEAN if observed.requests is None else statistic,
+        of_values(observed, statistic),
         seed,
         has_limits=has_limits,
     )
@@ -178,6 +186,18 @@ def ratio_of(
         low, high = (found.estimate * (limit / found.estimate) ** TAIL_CAUTION for limit in (low, high))
         method = f"{method}, limits {TAIL_CAUTION} times as far on the logarithm"
     return Ratio(first, second, found.estimate, low, high, method, found.guaranteed, sizes)
+
+
+def ratios_beside(
+    pairs: Sequence[tuple[Observed, Observed]], statistic: str, seeds: Iterable[int]
+) -> list[Ratio]:
+    """Compare a statistic of the latencies beside the jobs, the second trial of each pair over the first."""
+    has_limits = needs_limits(len(pairs))
+    found = []
+    for pair, seed in zip(pairs, seeds, strict=False):
+        first, second = (latencies(trial, trial.phases.beside, statistic) for trial in pair)
+        found.append(ratio_of(first, second, of_values(pair[0], statistic), seed, has_limits=has_limits))
+    return [each for each in found if each is not None]
 
 
 def combined(ratios: Sequence[Ratio]) -> Estimate:

@@ -2,32 +2,44 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
+from steelyard.analyse.intervals.describe import mean
 from steelyard.model import Estimate, Evidence
 from steelyard.studies.analysis_parts import FEW_UNITS, finding, finite
 from steelyard.studies.colocation.findings.effects import (
     ENOUGH_TRIALS,
+    JUDGED,
     MEAN,
+    P50,
     P99,
     P999,
     combined,
     latencies,
     mean_over_trials,
     needs_limits,
-    ratio_of,
+    ratios_beside,
     trial_ratio,
 )
 from steelyard.studies.colocation.findings.trend import trend_of
-from steelyard.studies.colocation.findings.verdicts import Isolation, isolation, steadiness, tail_verdict
+from steelyard.studies.colocation.findings.verdicts import (
+    Isolation,
+    isolation,
+    overall,
+    steadiness,
+    tail_verdict,
+)
 from steelyard.studies.colocation.observed import Origin
 from steelyard.studies.colocation.policies import POLICIES
 from steelyard.units import NS_PER_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from steelyard.model import Finding
     from steelyard.studies.colocation.findings.effects import Ratio
@@ -42,10 +54,7 @@ SLOW_BASELINE: Final = (
 MS_PER_S: Final = 1000.0
 BEFORE: Final = "before"
 """What the latency beside the jobs is compared with on the host: the service alone, as a sentence says it."""
-BOUND: Final = "fifo"
-"""Policy that no other one can beat: what a virtual machine's trials are compared with."""
-
-NO_BOUND: Final = f"no trial under {BOUND} at this load, which is the reference in a virtual machine"
+UNKNOWN: Final = Estimate(None, "ratio", "too few values")
 ONE_TRIAL: Final = "one trial: the interval says nothing about other trials"
 
 
@@ -59,14 +68,18 @@ class CellTrials:
         Levels.
     trials : tuple of Observed
         By block; at least one.
-    bounds : tuple of Observed
-        Trials of `BOUND` at this load in a virtual machine: latencies beside the jobs are compared with them.
+    best : CellTrials or None
+        In a virtual machine the policy with the lowest mean latency beside jobs at this load, if it is
+        another one: latencies beside the jobs are compared with it.
+    is_best : bool
+        Whether it is itself that policy.
     """
 
     policy: str
     load: str
     trials: tuple[Observed, ...]
-    bounds: tuple[Observed, ...] = ()
+    best: CellTrials | None = None
+    is_best: bool = False
 
     @property
     def is_in_guest(self) -> bool:
@@ -76,7 +89,7 @@ class CellTrials:
     @property
     def reference(self) -> str:
         """What the latency beside the jobs is compared with, in words."""
-        return f"under {BOUND}" if self.bounds else BEFORE
+        return BEFORE if self.best is None else f"under {self.best.policy}"
 
     @property
     def subject(self) -> dict[str, str]:
@@ -107,27 +120,41 @@ def cells_of(trials: Sequence[Observed]) -> tuple[CellTrials, ...]:
             if trial.policy not in order:
                 order.append(trial.policy)
     keys = sorted(groups, key=lambda key: (len(key[1]), key[1], order.index(key[0])))
-    cells = (CellTrials(*key, tuple(groups[key])) for key in keys)
-    return tuple(
-        replace(cell, bounds=tuple(groups.get((BOUND, cell.load), ())))
-        if cell.is_in_guest and cell.policy != BOUND
-        else cell
-        for cell in cells
-    )
+    cells = [CellTrials(*key, tuple(groups[key])) for key in keys]
+    return tuple(_beside_best(cell, cells) for cell in cells)
+
+
+def _beside_best(cell: CellTrials, cells: Sequence[CellTrials]) -> CellTrials:
+    """Give a cell of a virtual machine the one that others at its load are compared with."""
+    if not cell.is_in_guest:
+        return cell
+    best = min((each for each in cells if each.load == cell.load and each.is_in_guest), key=_mean_beside)
+    return replace(cell, is_best=True) if best is cell else replace(cell, best=best)
+
+
+def _mean_beside(cell: CellTrials) -> float:
+    means = [
+        mean(values) for each in cell.trials if (values := latencies(each, each.phases.beside, MEAN)).size
+    ]
+    return mean(np.array(means)) if means else math.inf
 
 
 def isolation_finding(cell: CellTrials, *, tolerance: float, seed: int) -> Finding | None:
-    """Say whether the jobs slow the service down on average; ``None`` where there is too little to say."""
-    ratios = _ratios(cell, MEAN, seed)
+    """Say whether the jobs slow the service down, by mean, median and 99th percentile.
+
+    ``None`` where there is too little to say of the mean.
+    """
+    found = {statistic: _ratios(cell, statistic, seed) for statistic in JUDGED}
+    ratios = found[MEAN]
     if not ratios:
         return None
-    ratio = combined(ratios)
+    combined_ratios = {name: combined(each) if each else UNKNOWN for name, each in found.items()}
     trends = [
         (trend_of(each, each.phases.before), trend_of(each, each.phases.beside)) for each in cell.trials
     ]
     growing = [sum(pair[place].is_growing for pair in trends) for place in (0, 1)]
     lost = [_lost(cell, place) for place in (0, 1)]
-    verdict, warnings = _judged(cell, ratios, tolerance, sum(lost))
+    verdict, words, warnings = _judged(cell, found, tolerance, sum(lost))
     before = mean_over_trials([each.before for each in ratios], "s", "mean of the latencies")
     work_ms = None if cell.is_in_guest else _work_ms(cell)
     if 2 * growing[0] > len(trends):
@@ -144,13 +171,19 @@ def isolation_finding(cell: CellTrials, *, tolerance: float, seed: int) -> Findi
         estimates={
             "before": before,
             "beside": mean_over_trials([each.beside for each in ratios], "s", "mean of the latencies"),
-            "ratio": ratio,
+            "ratio": combined_ratios[MEAN],
+            "ratio_p50": combined_ratios[P50],
+            "ratio_p99": combined_ratios[P99],
             "slope_before": slopes[0],
             "slope_beside": slopes[1],
         },
         facts={
             "trials": len(cell.trials),
             "tolerance_percent": 100 * tolerance,
+            **{
+                role: words.get(of, "")
+                for role, of in (("beyond", Isolation.NOT_ISOLATED), ("within", Isolation.ISOLATED))
+            },
             "smallest_ratio": min(each.ratio for each in ratios),
             "largest_ratio": max(each.ratio for each in ratios),
             "requests_before": sum(each.sizes[0] for each in ratios),
@@ -167,14 +200,15 @@ def isolation_finding(cell: CellTrials, *, tolerance: float, seed: int) -> Findi
             "reference": cell.reference,
         },
         evidence=cell.evidence(
-            ("intended_ns", "received_ns"), f"mean beside the jobs over mean {cell.reference}"
+            ("intended_ns", "received_ns"),
+            f"mean, p50 and p99 beside the jobs over those {cell.reference}",
         ),
         warnings=warnings,
     )
 
 
 def is_unsettled(cell: CellTrials, tolerance: float, seed: int) -> bool:
-    """Tell whether trials compared with a bound were surely slower before the jobs than beside them.
+    """Tell whether trials compared with another policy's were surely slower before the jobs than beside them.
 
     Jobs make no service faster. In a virtual machine the scheduler needs seconds after the boot to spread
     the load; a backlog from then, not the jobs, may be what makes a trial slow.
@@ -182,7 +216,7 @@ def is_unsettled(cell: CellTrials, tolerance: float, seed: int) -> bool:
     Parameters
     ----------
     cell : CellTrials
-        Cells that are not compared with a bound are settled: they are judged by their own begin.
+        Cells that are not compared with another one are settled: they are judged by their own begin.
     tolerance : float
         Relative difference that does not count; above 0.
     seed : int
@@ -193,7 +227,7 @@ def is_unsettled(cell: CellTrials, tolerance: float, seed: int) -> bool:
     bool
         Whether it is so in at least half of the trials.
     """
-    if not cell.bounds:
+    if cell.best is None:
         return False
     own = [trial_ratio(each, MEAN, seed + each.block, has_limits=True) for each in cell.trials]
     sure = [each for each in own if each is not None and each.high < 1 / (1 + tolerance)]
@@ -205,43 +239,47 @@ def _milliseconds(slope: Estimate) -> float | None:
 
 
 def _ratios(cell: CellTrials, statistic: str, seed: int) -> list[Ratio]:
-    if not cell.bounds:
+    if cell.best is None:
         found = [
             trial_ratio(each, statistic, seed + each.block, has_limits=needs_limits(len(cell.trials)))
             for each in cell.trials
         ]
         return [each for each in found if each is not None]
-    by_block = {each.block: each for each in cell.bounds}
+    by_block = {each.block: each for each in cell.best.trials}
     pairs = [(by_block[each.block], each) for each in cell.trials if each.block in by_block]
-    parts = [[latencies(each, each.phases.beside, statistic) for each in pair] for pair in pairs]
-    has_limits = needs_limits(len(pairs))
-    ratios = [
-        ratio_of(bound, own, statistic, seed + at, has_limits=has_limits)
-        for at, (bound, own) in enumerate(parts)
-    ]
-    return [each for each in ratios if each is not None]
+    return ratios_beside(pairs, statistic, itertools.count(seed))
 
 
 def _judged(
-    cell: CellTrials, ratios: Sequence[Ratio], tolerance: float, lost: int
-) -> tuple[str, tuple[str, ...]]:
-    """Judge by the interval over the trials; with few of them no trial by itself may say the opposite."""
-    ratio = combined(ratios)
-    count = len(ratios)
+    cell: CellTrials, found: Mapping[str, Sequence[Ratio]], tolerance: float, lost: int
+) -> tuple[str, Mapping[Isolation, str], tuple[str, ...]]:
+    """Give the verdict, the statistics with each verdict of their own, in words, and warnings."""
+    count = len(found[MEAN])
     few = f"{FEW_UNITS}: {count} trials, {ENOUGH_TRIALS} are needed for a guaranteed interval"
     warnings = (ONE_TRIAL,) if count == 1 else () if count >= ENOUGH_TRIALS else (few,)
     if not cell.is_loaded:
-        return steadiness(ratio.low, ratio.high, tolerance), warnings
-    if cell.is_in_guest and not cell.bounds:
-        is_bound = cell.policy == BOUND
-        verdict = Isolation.BOUND if is_bound else Isolation.INCONCLUSIVE
-        return verdict.value, () if is_bound else (*warnings, NO_BOUND)
+        ratio = combined(found[MEAN])
+        return steadiness(ratio.low, ratio.high, tolerance), {}, warnings
+    if cell.is_best:
+        return Isolation.BEST.value, {}, ()
+    verdicts = {name: _judged_by(each, tolerance, lost) for name, each in found.items() if each}
+    words = {of: _listed([name for name in verdicts if verdicts[name] is of]) for of in verdicts.values()}
+    return overall(verdicts.values()).value, words, warnings
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def _judged_by(ratios: Sequence[Ratio], tolerance: float, lost: int) -> Isolation:
+    """Judge by the interval over the trials; with few of them no trial by itself may say the opposite."""
+    ratio = combined(ratios)
     verdict = isolation(ratio.low, ratio.high, tolerance, lost=lost)
-    if 1 < count < ENOUGH_TRIALS:
+    if 1 < len(ratios) < ENOUGH_TRIALS:
         alone = {isolation(finite(each.low), finite(each.high), tolerance, lost=lost) for each in ratios}
         if alone - {verdict, Isolation.INCONCLUSIVE}:
-            verdict = Isolation.INCONCLUSIVE
-    return verdict.value, warnings
+            return Isolation.INCONCLUSIVE
+    return verdict
 
 
 def _lost(cell: CellTrials, place: int) -> int:

@@ -50,12 +50,7 @@ def trend_of(observed: Observed, window: Window) -> Trend:
 
 
 def trend(times_s: NDArray[np.float64], values_s: NDArray[np.float64]) -> Trend:
-    """Give the trend of a series.
-
-    Parameters
-    ----------
-    times_s, values_s : ndarray
-        Shape (n,), ascending times.
+    """Give the trend of a series of values at ascending times.
 
     Examples
     --------

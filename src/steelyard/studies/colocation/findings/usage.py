@@ -1,8 +1,8 @@
-"""Where the time of the CPUs goes, how long the service drains, and whether it is throttled."""
+"""Where the time of the CPUs goes, and how long the service drains."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,14 +21,6 @@ if TYPE_CHECKING:
     from steelyard.studies.colocation.windows import Window
 
     Vector = NDArray[np.float64]
-
-REAL_TIME: Final = "fifo"
-WAITING_THREADS: Final = 1.0
-"""Threads of the service that wait on average, from which it could use more CPU time."""
-
-TAKEN_SHARE: Final = 0.02
-"""CPU time of the jobs over that of the CPUs from which it counts as taken from a service that waits: the
-kernel leaves 5 % of the time to others than real-time threads; below this are threads on their way out."""
 
 
 def share_of(trial: Observed, window: Window, column: str) -> float:
@@ -52,7 +44,7 @@ def counter(trial: Observed, column: str) -> tuple[Vector, Vector]:
 
 
 def usage_findings(cell: CellTrials) -> Iterator[Finding]:
-    """Give utilisation, time to drain, and for a real-time service whether it is throttled."""
+    """Give utilisation and time to drain."""
     sampled = [trial for trial in cell.trials if trial.trial is not None and trial.trial.samples.size]
     if not sampled:
         return
@@ -73,8 +65,6 @@ def usage_findings(cell: CellTrials) -> Iterator[Finding]:
         evidence=cell.evidence(("service_cpu_ns", "best_effort_cpu_ns"), "gain over time", "samples.bin"),
     )
     yield _drain_finding(cell)
-    if any(_is_real_time(trial) for trial in sampled):
-        yield _throttled_finding(cell, sampled)
 
 
 def _drain_finding(cell: CellTrials) -> Finding:
@@ -93,45 +83,4 @@ def _drain_finding(cell: CellTrials) -> Finding:
         estimates={"time": mean_over_trials(times_s, "s", "last request due to last answer")},
         facts={"trials": len(times_s), "unanswered": lost},
         evidence=cell.evidence(("intended_ns", "received_ns"), "last answer less last request due"),
-    )
-
-
-def _is_real_time(trial: Observed) -> bool:
-    return trial.trial is not None and trial.trial.plan["policy"].get("service_class") == REAL_TIME
-
-
-def throttled_share(trial: Observed) -> float:
-    """Give the share of the stretches between samples, beside the jobs, in which they took CPU time from a
-    service that waited for it.
-    """  # noqa: D205 - one sentence
-    times_s, waited_s = counter(trial, "service_wait_ns")
-    _, taken_s = counter(trial, "best_effort_cpu_ns")
-    if trial.trial is None or times_s.size < 2:  # noqa: PLR2004 - no stretch between
-        return float("nan")
-    lengths_s, cpus = np.diff(times_s), len(trial.trial.plan["cpus"])
-    window = trial.phases.beside
-    inside = (times_s[:-1] >= window.low) & (times_s[1:] <= window.high) & (lengths_s > 0)
-    if not inside.any():
-        return float("nan")
-    waiting = np.diff(waited_s)[inside] >= WAITING_THREADS * lengths_s[inside]
-    taken = np.diff(taken_s)[inside] >= TAKEN_SHARE * lengths_s[inside] * cpus
-    return float(np.mean(waiting & taken))
-
-
-def _throttled_finding(cell: CellTrials, sampled: list[Observed]) -> Finding:
-    shares = [100 * throttled_share(trial) for trial in sampled]
-    share = mean_over_trials(shares, "percent", "stretches between samples")
-    first = sampled[0].trial
-    runtime = None if first is None else first.header.get("rt_runtime_us")
-    return finding(
-        "throttled",
-        cell.subject,
-        "throttled" if any(each > 0 for each in shares) else "not throttled",
-        estimates={"share": share},
-        facts={"trials": len(sampled), "rt_runtime_us": None if runtime is None else str(runtime)},
-        evidence=cell.evidence(
-            ("service_wait_ns", "best_effort_cpu_ns"),
-            "stretches in which the jobs get CPU time while the service waits",
-            "samples.bin",
-        ),
     )

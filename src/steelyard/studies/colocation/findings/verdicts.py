@@ -6,6 +6,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from steelyard.model import Estimate
 
 
@@ -16,8 +18,8 @@ class Isolation(StrEnum):
     NOT_ISOLATED = "not isolated"
     INCONCLUSIVE = "inconclusive"
     OVERLOAD = "growing queue"
-    BOUND = "the bound"
-    """What others are compared with where nothing better is to be had."""
+    BEST = "the best"
+    """What others are compared with where the service alone is no reference."""
     UNSETTLED = "not settled"
     """Slow beside the jobs, and slower still before them: what came before is not over."""
 
@@ -55,6 +57,22 @@ def isolation(low: float | None, high: float | None, tolerance: float, *, lost: 
     return Isolation.INCONCLUSIVE
 
 
+def overall(verdicts: Iterable[Isolation]) -> Isolation:
+    """Judge a policy by several statistics: isolated if it is by all, not isolated if it is not by one.
+
+    Examples
+    --------
+    >>> overall([Isolation.ISOLATED, Isolation.NOT_ISOLATED, Isolation.INCONCLUSIVE]).value
+    'not isolated'
+    >>> overall([Isolation.ISOLATED, Isolation.INCONCLUSIVE]).value
+    'inconclusive'
+    """
+    found = set(verdicts)
+    if Isolation.NOT_ISOLATED in found:
+        return Isolation.NOT_ISOLATED
+    return Isolation.ISOLATED if found == {Isolation.ISOLATED} else Isolation.INCONCLUSIVE
+
+
 def tail_verdict(estimate: Estimate, tolerance: float, lost: int) -> str:
     """Judge the ratio of a high quantile: kept, grown or inconclusive.
 
@@ -71,12 +89,7 @@ def tail_verdict(estimate: Estimate, tolerance: float, lost: int) -> str:
 def contest_verdict(estimate: Estimate, tolerance: float) -> str:
     """Judge the latency under one policy over that under another one.
 
-    Parameters
-    ----------
-    estimate : Estimate
-        Ratio with its limits.
-    tolerance : float
-        Largest relative increase that does not count; above 0.
+    `tolerance` is the largest relative increase that does not count; above 0.
 
     Examples
     --------
@@ -94,6 +107,25 @@ def contest_verdict(estimate: Estimate, tolerance: float) -> str:
     if high <= bound:
         return "alike" if low >= 1 / bound else "not slower"
     return "slower" if low > bound else "inconclusive"
+
+
+def contest_overall(verdicts: Iterable[str]) -> str:
+    """Judge one policy against another by several statistics: what holds of all, or that they disagree.
+
+    Examples
+    --------
+    >>> contest_overall(["alike", "alike", "slower"]), contest_overall(["faster", "slower"])
+    ('slower', 'faster and slower')
+    >>> contest_overall(["alike", "not slower"]), contest_overall(["alike", "inconclusive"])
+    ('not slower', 'inconclusive')
+    """
+    found = set(verdicts)
+    sure = [word for word in ("faster", "slower") if word in found]
+    if sure:
+        return " and ".join(sure)
+    if found <= {"alike", "not slower"} and found:
+        return "alike" if found == {"alike"} else "not slower"
+    return "inconclusive"
 
 
 def steadiness(low: float | None, high: float | None, tolerance: float) -> str:
@@ -114,12 +146,7 @@ def steadiness(low: float | None, high: float | None, tolerance: float) -> str:
 def price_verdict(estimate: Estimate, margin: float) -> str:
     """Judge the work of the jobs over that under the reference: less, as much, more or inconclusive.
 
-    Parameters
-    ----------
-    estimate : Estimate
-        Ratio with its limits.
-    margin : float
-        Largest relative difference that does not count; in (0, 1).
+    `margin` is the largest relative difference that does not count; in (0, 1).
 
     Examples
     --------

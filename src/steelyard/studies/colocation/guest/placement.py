@@ -1,4 +1,4 @@
-"""A guest as the ground of trials: its programs, what it offers, and how long a request works in it."""
+"""A guest as the placement of trials: its programs, what it offers, and how long a request works in it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from steelyard.studies.colocation.guest.trials import (
     guest_places,
     trial_work_iterations,
 )
-from steelyard.studies.colocation.placement import Ground
+from steelyard.studies.colocation.placement import Placement
 from steelyard.studies.colocation.policies import Place
 from steelyard.studies.colocation.scheduling import PROGRAM_REPAIR, Scheduling
 from steelyard.studies.option_types import given
@@ -34,8 +34,8 @@ IN_GUEST: Final = {SCHEDULER: f"{PLACE}/{SCHEDULER}"}
 """Where programs are in the guest."""
 
 
-def guest_host(options: ColocationOptions) -> Ground:
-    """Give the guest as the ground of a study.
+def guest_host(options: ColocationOptions) -> Placement:
+    """Give the guest as the placement of a study.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def guest_host(options: ColocationOptions) -> Ground:
     kernel, emulator = find_sched_ext_kernel(), find_emulator()
     places = guest_places(options.vcpus)
     at_most_ns = given(options.instruction_ns)
-    return Ground(
+    return Placement(
         place=Place(places.cpus, places.client_cpus, is_whole=False),
         host=guest_scheduling(),
         command=(sys.executable, "-m", "steelyard.studies.colocation.guest.trial", FILES, str(at_most_ns)),
@@ -66,7 +66,7 @@ def guest_scheduling() -> Scheduling:
     is_built = scheduler_program() is not None
     missing = Availability.no(f"`{SCHEDULER}` is not built", PROGRAM_REPAIR)
     groups = CpuController(Path(GUEST_GROUPS), GROUPS_VERSION, frozenset({"cpu.weight", "cpu.idle"}))
-    return Scheduling(groups, works, works, works if is_built else missing, IN_GUEST)
+    return Scheduling(groups, works, works, works if is_built else missing, works, IN_GUEST)
 
 
 def guest_programs() -> dict[str, Path]:

@@ -65,14 +65,8 @@ poweroff -f
 def task_entries(busybox: bytes, programs: Sequence[Entry], tasks: Sequence[Entry]) -> list[Entry]:
     """Give everything in such a guest's file system.
 
-    Parameters
-    ----------
-    busybox : bytes
-        A static busybox.
-    programs : sequence of Entry
-        Programs with their libraries; folders that they need above `FOLDERS` included.
-    tasks : sequence of Entry
-        What stands below `TASKS`.
+    `programs` come with their libraries and the folders that they need above `FOLDERS`; `tasks` are put below
+    `TASKS`.
     """
     return [
         *(Entry.folder(name) for name in FOLDERS),

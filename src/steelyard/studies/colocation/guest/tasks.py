@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import time
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import CapabilityError, RunError, UsageError
@@ -22,13 +22,12 @@ from steelyard.run.guest.initramfs import Entry, is_static_program, pack
 from steelyard.run.guest.kernel import QUIET_PARAMETERS
 from steelyard.run.guest.machine import choose_accelerator
 from steelyard.run.guest.virtual_time import INSTRUCTION_NS, clock_arguments
-from steelyard.studies.colocation.guest.libraries import program_entries
 from steelyard.studies.colocation.guest.sched_ext import (
     find_emulator,
     find_sched_ext_kernel,
     kernel_configuration,
 )
-from steelyard.studies.colocation.guest.task_init import TASKS, task_entries
+from steelyard.studies.colocation.guest.task_init import FOLDERS, TASKS, task_entries
 from steelyard.studies.colocation.guest.task_stream import TaskOutcome, TaskStream, last_lines
 
 if TYPE_CHECKING:
@@ -50,6 +49,10 @@ PORT: Final = (
     *("-device", "virtserialport,chardev=stream,nr=1"),
 )
 PANIC: Final = re.compile(r"^.*(Kernel panic.*)$", re.MULTILINE)
+
+_PROGRAMS: Final = "steelyard/bin"
+_LIBRARY: Final = re.compile(r"^\s*(?:\S+ => )?(/\S+) \(0x[0-9a-f]+\)$", re.MULTILINE)
+_LOADER_TIMEOUT_S: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,13 @@ class Guest:
     timeout_s: float = 1800.0
     kernel: Path | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse CPUs that cannot be spread evenly over the sockets."""
+        if self.sockets < 1 or self.cpus % self.sockets:
+            message = f"{self.cpus} CPUs cannot be spread evenly over {self.sockets} sockets"
+            hint = "give a number of sockets that divides the CPUs"
+            raise UsageError(message, hint=hint, code="usage.guest-sockets")
+
 
 def execute_tasks(
     tasks: Sequence[GuestTask],
@@ -146,7 +156,7 @@ def execute_tasks(
     with tempfile.TemporaryDirectory(prefix="steelyard-guest-") as scratch:
         initramfs = Path(scratch) / "initramfs.cpio"
         kernel = guest.kernel or find_sched_ext_kernel()
-        programs = [*program_entries(guest.programs), *_configuration(kernel)]
+        programs = [*_program_entries(guest.programs), *_configuration(kernel)]
         initramfs.write_bytes(pack(task_entries(_busybox(), programs, _task_files(tasks))))
         stream, console = Path(scratch) / "stream", out / CONSOLE
         for path in (stream, console):
@@ -181,20 +191,13 @@ def guest_command(
             hint = "leave the guest deterministic, or use a machine with KVM"
             raise CapabilityError(message, hint=hint, code="capability.kvm")
         command += ["-accel", "kvm", "-cpu", "host"]
-    command += ["-smp", _processors(guest), "-m", str(guest.memory_mib)]
+    processors = f"{guest.cpus},sockets={guest.sockets},cores={guest.cpus // guest.sockets},threads=1"
+    command += ["-smp", processors, "-m", str(guest.memory_mib)]
     command += ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
     command += ["-serial", f"file:{console}", *PORT]
     command += ["-chardev", f"file,id=stream,path={stream}"]
     command += ["-kernel", str(guest.kernel or find_sched_ext_kernel()), "-initrd", str(initramfs)]
     return [*command, "-append", " ".join(PARAMETERS)], emulator.environment()
-
-
-def _processors(guest: Guest) -> str:
-    if guest.sockets < 1 or guest.cpus % guest.sockets:
-        message = f"{guest.cpus} CPUs cannot be spread evenly over {guest.sockets} sockets"
-        hint = "give a number of sockets that divides the CPUs"
-        raise UsageError(message, hint=hint, code="usage.guest-sockets")
-    return f"{guest.cpus},sockets={guest.sockets},cores={guest.cpus // guest.sockets},threads=1"
 
 
 def _check_names(tasks: Sequence[GuestTask]) -> None:
@@ -284,3 +287,35 @@ def _ended_early(console: Path, reader: TaskStream, said: str) -> RunError:
     tail = last_lines(text if text.strip() else said)
     message = f"{what}; {reader.state()}\n{tail}"
     return RunError(message, hint=f"its console is `{console}`", code="run.guest")
+
+
+def _program_entries(programs: Mapping[str, Path]) -> list[Entry]:
+    """Give the programs by their names below ``/steelyard/bin``, and the libraries and folders they need."""
+    entries = []
+    libraries: set[Path] = set()
+    for name, path in sorted(programs.items()):
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            message = f"cannot read `{path}`: {error.strerror}"
+            raise UsageError(message, code="usage.guest-program") from error
+        entries.append(Entry.file(f"{_PROGRAMS}/{name}", content, 0o755))
+        if content.startswith(b"\x7fELF") and not is_static_program(content):
+            libraries |= _libraries(path)
+    folders: set[str] = set()
+    for library in libraries:
+        folders |= {str(parent)[1:] for parent in PurePosixPath(library).parents if str(parent) != "/"}
+    entries += [Entry.folder(name) for name in sorted(folders - set(FOLDERS))]
+    entries += [Entry.file(str(path)[1:], path.read_bytes(), 0o755) for path in sorted(libraries)]
+    return entries
+
+
+def _libraries(program: Path) -> set[Path]:
+    """Give the libraries as the loader of this machine finds them."""
+    command = ["/usr/bin/ldd", str(program)]
+    answer = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_LOADER_TIMEOUT_S)
+    missing = re.findall(r"^\s*(\S+) => not found", answer.stdout, re.MULTILINE)
+    if answer.returncode != 0 or missing:
+        message = f"cannot copy `{program}` into a guest: {', '.join(missing) or answer.stderr.strip()}"
+        raise UsageError(message, hint="install its libraries", code="usage.guest-program")
+    return {Path(found) for found in _LIBRARY.findall(answer.stdout)}

@@ -21,6 +21,7 @@ from steelyard.studies.colocation.guest.placement import guest_programs
 from steelyard.studies.colocation.guest.sched_ext import find_emulator, find_sched_ext_kernel
 from steelyard.studies.colocation.guest.tasks import Guest
 from steelyard.studies.colocation.guest.trials import (
+    PLACE,
     SCHEDULER,
     WATCH_FILE,
     GuestTrial,
@@ -49,7 +50,8 @@ def execute_here(folder: Path, at_most_ns: int = INSTRUCTION_NS) -> None:
     asked: Mapping[str, Any] = json.loads((folder / TRIAL_FILE).read_text(encoding="utf-8"))
     cpus = len({*asked["cpus"], *asked["client_cpus"]})
     clock = clock_for_some(len(asked["cpus"]), cpus, at_most_ns)
-    guest = Guest(guest_programs(), cpus=cpus, instruction_ns=clock, seed=int(asked["seed"]))
+    asked, foreign = moved_in(asked)
+    guest = Guest({**guest_programs(), **foreign}, cpus=cpus, instruction_ns=clock, seed=int(asked["seed"]))
     facts = facts_of(guest, len(asked["cpus"]))
     (folder / GUEST_FILE).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     with tempfile.TemporaryDirectory(prefix="steelyard-trial-") as scratch:
@@ -63,6 +65,23 @@ def execute_here(folder: Path, at_most_ns: int = INSTRUCTION_NS) -> None:
             if marks_jobs(asked["policy"]):
                 _keep_watched(folder)
         outcome.require_success()
+
+
+def moved_in(asked: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Path]]:
+    """Give a trial whose scheduler is a program of this host with its place in the guest, and that program.
+
+    Examples
+    --------
+    >>> asked, programs = moved_in({"policy": {"scheduler": ["/usr/bin/scx_lavd", "--performance"]}})
+    >>> asked["policy"]["scheduler"], programs
+    (['/steelyard/bin/scx_lavd', '--performance'], {'scx_lavd': PosixPath('/usr/bin/scx_lavd')})
+    """
+    words = asked["policy"].get("scheduler") or ()
+    if not words or words[0].startswith(f"{PLACE}/"):
+        return dict(asked), {}
+    program = Path(words[0])
+    scheduler = [f"{PLACE}/{program.name}", *words[1:]]
+    return {**asked, "policy": {**asked["policy"], "scheduler": scheduler}}, {program.name: program}
 
 
 def marks_jobs(policy: Mapping[str, Any]) -> bool:

@@ -78,14 +78,9 @@ class GuestPlaces(NamedTuple):
 
 
 def guest_places(cpus: int, sockets: int = 1) -> GuestPlaces:
-    """Give the CPUs of a guest in which service and jobs share so many.
+    """Give the CPUs of a guest in which service and jobs share so many, spread evenly over its sockets.
 
-    Parameters
-    ----------
-    cpus : int
-        CPUs of service and jobs.
-    sockets : int
-        Processors that they are spread over evenly; the client has as many CPUs on each.
+    The client has as many CPUs on each socket.
 
     Examples
     --------
@@ -182,16 +177,9 @@ def execute_trials(
 
 
 def trial_work_iterations(work_us: float, cpus: int, at_most_ns: int = INSTRUCTION_NS) -> int:
-    """Give `work_iterations` of a request that takes a given time on a busy virtual CPU.
+    """Give `work_iterations` of a request that takes a given time [us] on a busy virtual CPU.
 
-    Parameters
-    ----------
-    work_us : float
-        CPU time of a request [us].
-    cpus : int
-        Virtual CPUs of the service.
-    at_most_ns : int
-        What an instruction takes at most while these are busy [ns].
+    An instruction takes at most `at_most_ns` while the service's `cpus` are busy.
     """
     return work_iterations(work_us, LOAD_INSTRUCTIONS, cpus, at_most_ns)
 

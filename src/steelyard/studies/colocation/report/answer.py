@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.report.page import Card, CardGroup
 from steelyard.report.sentence import fill, join, plain
-from steelyard.report.slots import signed_change
+from steelyard.report.slots import rounded_change, signed_change
 from steelyard.studies.colocation.findings.verdicts import Isolation
+from steelyard.studies.colocation.latency_bins import NOT_STATED
 from steelyard.studies.colocation.policies import POLICIES
 from steelyard.studies.colocation.report.sentences import PHRASING
 
@@ -23,6 +24,22 @@ CARD_TONES: Final = {
     "growing queue": "warn",
     "not settled": "warn",
 }
+WORDS: Final = {
+    "best_effort": {
+        "starved": "the jobs are starved",
+        "parked": "the jobs were parked for up to {facts.longest_parked_s:significant} s, without CPU time, "
+        "and went on",
+        "paused": "the jobs finished nothing for up to {facts.longest_parked_s:significant} s and went on; "
+        "whether they got CPU time then is not recorded",
+    },
+    "throttled": {
+        "throttled": "the kernel throttles the service",
+        "seems throttled": "the kernel seems to throttle the service: latency is {estimates.rise:change} "
+        "where iterations of the jobs end",
+    },
+}
+"""What the answer says besides, by claim and verdict."""
+
 NOT_MEASURED: Final = ("simulated", "read off a figure", "measured in a virtual machine")
 
 
@@ -31,7 +48,7 @@ def label(finding: Finding) -> str:
     origin = str(finding.facts.get("origin", ""))
     marked = f", {origin}" if origin in NOT_MEASURED else ""
     load = finding.subject["load"]
-    at = f"{load} %" if load.isdecimal() else f"load {load}"
+    at = f"{load} %" if load.isdecimal() else f"load {load}" if load == NOT_STATED else load
     return f"{finding.subject['policy']} ({at}{marked})"
 
 
@@ -43,19 +60,32 @@ def judged(findings: FindingSet) -> tuple[Finding, ...]:
 def answer(findings: FindingSet) -> tuple[Statement, ...]:
     """Give a sentence per policy and load: whether the service is protected, and what the jobs lose."""
     chosen = judged(findings)
-    if not chosen:
-        return (plain("No policy with best-effort jobs was measured, so nothing is said about protection."),)
-    return tuple(_of_policy(findings, each) for each in chosen)
+    lone = [each for each in findings.of("best_effort") if same(findings, "isolation", each) is None]
+    said = (
+        *(_of_policy(findings, each) for each in chosen),
+        *(_statement(each, "best_effort") for each in lone if each.verdict in WORDS["best_effort"]),
+    )
+    return said or (
+        plain("No policy with best-effort jobs was measured, so nothing is said about protection."),
+    )
+
+
+def _statement(finding: Finding, claim: str) -> Statement:
+    words = fill(WORDS[claim][finding.verdict], finding)
+    return join(f"{label(finding)}: ", words, ".", findings=[finding])
 
 
 def _of_policy(findings: FindingSet, finding: Finding) -> Statement:
     parts: list[str | tuple[Part, ...]] = [f"{label(finding)}: ", fill(PHRASING.template(finding), finding)]
     used = [finding]
-    for claim in ("price", "best_effort"):
+    price = same(findings, "price", finding)
+    if price is not None:
+        parts += ["; ", fill(PHRASING.template(price), price)]
+        used.append(price)
+    for claim, words in WORDS.items():
         other = same(findings, claim, finding)
-        if other is not None and (claim == "price" or other.verdict == "starved"):
-            words = "the jobs are starved" if claim == "best_effort" else PHRASING.template(other)
-            parts += ["; ", fill(words, other)]
+        if other is not None and other.verdict in words:
+            parts += ["; ", fill(words[other.verdict], other)]
             used.append(other)
     return join(*parts, ".", findings=used)
 
@@ -75,20 +105,29 @@ def cards(findings: FindingSet) -> tuple[CardGroup, ...]:
         groups.setdefault(each.subject["load"], []).append(_card(findings, each))
     return tuple(
         CardGroup(
-            f"Is the service protected at {load} % load?"
-            if load.isdecimal()
-            else "Is the service protected?",
+            f"Is the service protected{_at(load)}?",
             tuple(made),
         )
         for load, made in groups.items()
     )
 
 
+def _at(load: str) -> str:
+    """Say at which load, or in which experiment where only that is known."""
+    if load.isdecimal():
+        return f" at {load} % load"
+    return "" if load == NOT_STATED else f" in {load}"
+
+
 def _card(findings: FindingSet, finding: Finding) -> Card:
-    ratio = finding.estimates["ratio"].value
     price = same(findings, "price", finding)
-    says_nothing = finding.verdict in {Isolation.OVERLOAD.value, Isolation.BOUND.value}
-    change = "" if ratio is None or says_nothing else f"mean latency {signed_change(ratio)}"
+    says_nothing = finding.verdict in {Isolation.OVERLOAD.value, Isolation.BEST.value}
+    changes = [
+        f"{name} {rounded_change(ratio)}"
+        for name, role in (("mean", "ratio"), ("p50", "ratio_p50"), ("p99", "ratio_p99"))
+        if not says_nothing and (ratio := finding.estimates[role]).value is not None
+    ]
+    change = f"latency: {', '.join(changes)}" if changes else ""
     work = None if price is None else price.estimates["ratio"].value
     cost = "" if work is None else f"work of the jobs {signed_change(work)}"
     policy = POLICIES.get(finding.subject["policy"])

@@ -224,7 +224,7 @@ def _protection_row(each: Finding, prices: dict[tuple[str, str], Finding], refer
         return None
     work = None if price is None else price.estimates["ratio"]
     change = each.estimates["ratio"]
-    if each.verdict == Isolation.BOUND.value:  # what the others are compared with is no different from itself
+    if each.verdict == Isolation.BEST.value:  # what the others are compared with is no different from itself
         change = replace(change, value=1.0, low=None, high=None)
     return {
         "policy": each.subject["policy"],

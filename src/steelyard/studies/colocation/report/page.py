@@ -11,7 +11,7 @@ from steelyard.studies.colocation.report.answer import answer, cards
 from steelyard.studies.colocation.report.figures import shown_of
 from steelyard.studies.colocation.report.sections import sections
 from steelyard.studies.colocation.report.sentences import PHRASING
-from steelyard.studies.report_frame import read_reported, where_and_when
+from steelyard.studies.report_frame import notice_of, notices_of_disturbance, read_reported, where_and_when
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,18 +23,7 @@ if TYPE_CHECKING:
 
 
 def build(folder: Path) -> Page:
-    """Give the report of a result folder.
-
-    Parameters
-    ----------
-    folder : Path
-        With ``findings.json`` and ``tables/``, as ``steelyard analyse`` leaves it.
-
-    Raises
-    ------
-    DataError
-        If findings, plan, tables or provenance are absent or damaged.
-    """
+    """Give the report of a result folder."""
     read = read_reported(folder)
     return read.page(
         STUDY.question,
@@ -71,19 +60,11 @@ def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[No
         text = (
             "Trials ran in a virtual machine whose time is counted in instructions: they compare policies "
             "with each other, and say nothing about the speed of this host. Its virtual CPUs share one "
-            "budget, so jobs slow everything down: policies are compared with fifo beside the same jobs"
+            "budget, so jobs slow everything down: policies are compared with the best "
+            "one beside the same jobs"
         )
         yield Notice("Measured in a virtual machine", (text,))
     absent = [each for each in findings.of("availability") if each.verdict == "unavailable"]
-    if absent:
-        yield Notice("Unavailable here", tuple(PHRASING.say(each).text for each in absent))
-    ended = findings.of("ended_early")
-    if ended:
-        yield Notice("Trials that ended early", tuple(PHRASING.say(each).text for each in ended), tone="warn")
-    noisy = [each for each in findings.of("quiet_machine") if each.verdict == "not quiet"]
-    if noisy:
-        yield Notice(
-            "The machine was not quiet", tuple(PHRASING.say(each).text for each in noisy), tone="warn"
-        )
-    if provenance is not None and provenance.notes:
-        yield Notice("Remarks", provenance.notes, tone="warn")
+    yield from notice_of("Unavailable here", PHRASING, absent, "absent")
+    yield from notice_of("Trials that ended early", PHRASING, findings.of("ended_early"))
+    yield from notices_of_disturbance(PHRASING, findings, provenance)

@@ -21,9 +21,13 @@ GLOSSARY: Final = (
     ("jobs", "best-effort work that may take any time, and any CPU that the service leaves"),
     ("latency", "from the time a request was due to its answer, whether or not it was sent in time"),
     ("before, beside", "the stretch of a trial before the jobs start, and the one in which they are there"),
-    ("isolated", "the whole interval of the change of the mean latency lies below the tolerance"),
+    ("isolated", "the whole intervals of the changes of mean, p50 and p99 lie below the tolerance"),
     ("price", "work that the jobs lose under a policy, against the reference policy at the same load"),
     ("parked", "jobs that exist but make no progress: no iteration ends and they use no CPU time"),
+    (
+        "paused",
+        "no iteration of the jobs ends for much longer than usual, and their CPU time is not recorded",
+    ),
     ("repetition", "one trial of each policy and load, all with the same arrivals"),
 )
 

@@ -35,28 +35,16 @@ _table = partial(TableSpec, doubt_note=DOUBT_NOTE)
 
 
 def effect_table(findings: FindingSet) -> Table | None:
-    """Give one row per policy and load: latency before and beside the jobs, tail, work."""
+    """Give one row per policy and load: latency before and beside the jobs, its changes, work."""
     price = _other(findings, "price")
     lost = "requests beside the jobs without an answer; they count with the time they waited, a lower bound"
-
-    def tail(finding: Finding) -> Finding | None:
-        for each in findings.of("tail"):
-            if finding.subject.items() <= each.subject.items() and each.subject["quantile"] == "p99":
-                return each
-        return None
-
     columns = (
         *_WHO,
-        _reference(findings, "isolation", of(_unless_bound, estimate("before")), "mean latency, "),
+        _reference(findings, "isolation", of(_unless_best, estimate("before")), "mean latency, "),
         number("beside", estimate("beside"), "mean latency beside the jobs"),
-        number("change", of(_unless_bound, estimate("ratio", "signed")), "of the mean latency"),
-        text(
-            _INTERVAL,
-            of(_unless_bound, limits("ratio", "change_interval")),
-            "of the change",
-            in_terminal=False,
-        ),
-        number("p99", of(tail, estimate("beside")), "beside the jobs", in_terminal=False),
+        *_change("mean", "ratio", "the mean latency"),
+        *_change("p50", "ratio_p50", "the median latency", in_terminal=False),
+        *_change("p99", "ratio_p99", "the 99th percentile"),
         number("work", of(price, estimate("ratio", "signed")), "of the jobs, against the reference policy"),
         number("trials", fact("trials"), in_terminal=False),
         number("lost", fact("unanswered_beside"), lost, in_terminal=False),
@@ -65,8 +53,19 @@ def effect_table(findings: FindingSet) -> Table | None:
     return spec.build(findings.of("isolation"))
 
 
-def _unless_bound(finding: Finding) -> Finding | None:
-    return None if finding.verdict == Isolation.BOUND.value else finding
+def _change(
+    heading: str, role: str, words: str, *, in_terminal: bool = True
+) -> tuple[ColumnSpec[Finding], ...]:
+    """Give a change of latency and its interval."""
+    change, interval = estimate(role, "rounded_change"), limits(role, "rounded_change_interval")
+    return (
+        number(heading, of(_unless_best, change), f"change of {words}", in_terminal=in_terminal),
+        text(_INTERVAL, of(_unless_best, interval), f"of the change of {words}", in_terminal=False),
+    )
+
+
+def _unless_best(finding: Finding) -> Finding | None:
+    return None if finding.verdict == Isolation.BEST.value else finding
 
 
 def _other(findings: FindingSet, claim: str) -> Callable[[Finding], Finding | None]:
@@ -78,10 +77,12 @@ def _reference(
     findings: FindingSet, claim: str, fill: Callable[[Finding], Value], explanation: str = ""
 ) -> ColumnSpec[Finding]:
     """Give the column of what the latency beside the jobs is compared with."""
-    bounds = {str(each.facts["reference"]) for each in findings.of(claim)} - {BEFORE}
-    if not bounds:
+    references = sorted({str(each.facts["reference"]) for each in findings.of(claim)} - {BEFORE})
+    if not references:
         return number(BEFORE, fill, f"{explanation}before the jobs start")
-    words = f"{explanation}{min(bounds)} beside the jobs; without jobs, of the same stretch before"
+    words = (
+        f"{explanation}{' or '.join(references)} beside the jobs; without jobs, of the same stretch before"
+    )
     return number("reference", fill, words)
 
 
@@ -109,7 +110,7 @@ def work_table(findings: FindingSet) -> Table | None:
         number("CPU share", estimate("cpu_share"), "CPU time of the jobs over that of the CPUs"),
         number("against reference", of(price, estimate("ratio", "signed")), "the price of the policy"),
         text(_INTERVAL, of(price, limits("ratio", "change_interval"))),
-        number("parked", fact("parked"), "times without an iteration and without CPU time"),
+        number("parked", fact("parked"), "times without an iteration and, where it is known, CPU time"),
         number("longest", fact("longest_parked_s"), "of those times", unit="s"),
     )
     return _table("best_effort", "What the jobs got done", columns).build(findings.of("best_effort"))
@@ -144,8 +145,9 @@ CONTESTS: Final = TableSpec(
         _POLICY,
         text("against", subject("rival")),
         _LOAD,
-        text("verdict", _VERDICT, "by the mean latency"),
+        text("verdict", _VERDICT, "by mean, p50 and p99 together"),
         number("mean latency", _changed("mean"), "under the policy over that under the other"),
+        number("p50", _changed("p50")),
         number("p99", _changed("p99")),
         number("work", _changed("work"), "of the jobs"),
     ),

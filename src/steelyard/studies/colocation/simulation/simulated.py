@@ -221,19 +221,9 @@ def _require_ranges(options: SimulationOptions) -> None:
 
 
 def simulate(options: SimulationOptions, tell: Callable[[float], None] | None = None) -> Trial:
-    """Simulate one trial.
+    """Simulate one trial; it is read as a measured one, with ``simulated`` in its header.
 
-    Parameters
-    ----------
-    options : SimulationOptions
-        What is simulated.
-    tell : callable or None
-        Told the share of the duration that is done, some times per second; may raise to stop.
-
-    Returns
-    -------
-    Trial
-        As a measured one is read, with ``simulated`` in its header.
+    `tell` gets the share of the duration that is done, some times per second, and may raise to stop.
 
     Raises
     ------

@@ -64,7 +64,7 @@ def plan_of(simulations: Sequence[SimulationOptions], command: Sequence[str]) ->
 def _percent(load: float) -> int:
     percent = round(100 * load)
     if abs(100 * load - percent) > 1e-6 * percent:
-        message = f"`--load {load:g}` is no whole percentage, and loads of a result are"
+        message = f"`--load {load:g}` is not a whole percentage, as loads of a result must be"
         raise UsageError(message, hint="give e.g. `--load 0.85`, or leave `--out` out")
     return percent
 

@@ -43,12 +43,12 @@ def recorded_model(place: Path, name: str = "") -> tuple[str, CostModel]:
     if place.is_file():
         cost = read_cost_model(place)
         if name and name != place.stem:
-            message = f"`--model {name}`: `{place}` is the file of one model; it holds: `{place.stem}`"
+            message = f"`--model {name}`: `{place}` is the file of one model; it contains: `{place.stem}`"
             raise UsageError(message, hint="leave out `--model`, or give the result folder")
         return place.stem, cost
     found = {path.stem: path for path in sorted((place / FOLDER).glob("*.json"))}
     if not found:
-        missing = "does not exist" if not place.exists() else f"holds no cost model (`{FOLDER}/NAME.json`)"
+        missing = "does not exist" if not place.exists() else f"contains no cost model (`{FOLDER}/NAME.json`)"
         message = f"`{place}` {missing}"
         hint = "measure one: `steelyard run communication --out DIR`"
         if (place / "plan.json").exists():
@@ -57,10 +57,10 @@ def recorded_model(place: Path, name: str = "") -> tuple[str, CostModel]:
     listed = ", ".join(f"`{each}`" for each in found)
     if name and name not in found:
         near = get_close_matches(name, found, n=1)
-        message = f"`--model {name}`: `{place}` holds no such model; it holds: {listed}"
+        message = f"`--model {name}`: `{place}` contains no such model; it contains: {listed}"
         raise UsageError(message, hint=f"did you mean `--model {near[0]}`?" if near else None)
     if not name and len(found) > 1:
-        message = f"`{place}` holds several cost models: {listed}"
+        message = f"`{place}` contains several cost models: {listed}"
         raise UsageError(message, hint=f"choose one: `--model {next(iter(found))}`")
     chosen = name or next(iter(found))
     return chosen, read_cost_model(found[chosen])

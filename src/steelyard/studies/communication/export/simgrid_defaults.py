@@ -41,15 +41,7 @@ _BANDWIDTH: Final = (
 
 
 def default_simgrid(name: str, *, bandwidth_bytes_per_s: float, latency_s: float) -> SimGridModel:
-    """Give SMPI as it comes, on a link.
-
-    Parameters
-    ----------
-    name : str
-        Name of the model.
-    bandwidth_bytes_per_s, latency_s : float
-        Of the link, positive.
-    """
+    """Give SMPI as it comes, on a link of a positive bandwidth and latency."""
     return SimGridModel(
         name,
         "rtt",

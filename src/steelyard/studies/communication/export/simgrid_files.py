@@ -34,14 +34,7 @@ HOST_NAMES: Final = ("rank0", "rank1")
 
 
 def options(simgrid: SimGridModel, version: Version = EVERY_VERSION) -> dict[str, str]:
-    """Give SimGrid's options by name.
-
-    Parameters
-    ----------
-    simgrid : SimGridModel
-        What they shall say.
-    version : tuple of int
-        Of SimGrid, at least 3.32; decides between names before and from 3.34 on.
+    """Give SimGrid's options by name; those of 3.34 and later have other names than those from 3.32 on.
 
     Raises
     ------
@@ -80,12 +73,7 @@ def option_words(simgrid: SimGridModel, version: Version = EVERY_VERSION) -> lis
 
 
 def write_simgrid(folder: Path, simgrid: SimGridModel, version: Version = EVERY_VERSION) -> list[Path]:
-    """Write platform, options, hosts and README into a folder.
-
-    Returns
-    -------
-    list of Path
-        The files.
+    """Write platform, options, hosts and README into a folder; give the files.
 
     Raises
     ------

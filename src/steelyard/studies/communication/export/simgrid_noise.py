@@ -129,12 +129,7 @@ def _tail(table: NoiseTable) -> str:
 def build_noise_library(
     folder: Path, simgrid: SimGridModel, noise: SimGridNoise, version: Version = EVERY_VERSION
 ) -> Path:
-    """Write the source into a folder and compile it.
-
-    Returns
-    -------
-    Path
-        The library, for ``smpirun -platform``.
+    """Write the source into a folder and compile it; give the library, for ``smpirun -platform``.
 
     Raises
     ------

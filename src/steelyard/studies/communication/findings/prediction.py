@@ -85,19 +85,7 @@ def nominal_link(run: RecordedRun, plan: Plan) -> NominalLink | None:
 def prediction_findings(
     fitted: Fitted, record: CellRecord, plan: Plan, simulated: Callable[[RecordedRun], Validation | None]
 ) -> Iterator[Finding]:
-    """Judge a model by the held-out replications of its cell and state.
-
-    Parameters
-    ----------
-    fitted : Fitted
-        The model.
-    record : CellRecord
-        Its cell.
-    plan : Plan
-        Of the study.
-    simulated : callable
-        Gives what a simulator answered for a run, if it was asked.
-    """
+    """Judge a model by the held-out replications of its cell and state."""
     for run in record.held_out(fitted.model.state):
         try:
             found = simulated(run) or validate(

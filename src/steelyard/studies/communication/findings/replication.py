@@ -24,14 +24,9 @@ UNDECIDED: Final = "cannot be told apart"
 
 
 def replication_findings(fitted: Fitted, margin: float) -> Iterator[Finding]:
-    """Compare the odd with the even replications of one model.
+    """Compare the odd with the even replications of one model; fewer than four say nothing.
 
-    Parameters
-    ----------
-    fitted : Fitted
-        The model; fewer than four replications say nothing.
-    margin : float
-        Largest share of a cost that counts as no difference.
+    `margin` is the largest share of a cost that counts as no difference.
     """
     traces = [run.trace for run in fitted.runs if run.trace is not None]
     if len(traces) < FEWEST:

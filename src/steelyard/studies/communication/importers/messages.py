@@ -91,7 +91,7 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
     other = None if options.columns else _other_form(source)
     if other is not None:
         _refuse_ignored(
-            source, options, "is SkaMPI output" if other is skampi else "holds stamps of two ranks"
+            source, options, "is SkaMPI output" if other is skampi else "contains stamps of two ranks"
         )
         found: ForeignFile = other.read(replace(source, expected=other.EXPECTED), options)
         return found
@@ -113,7 +113,7 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
         )
     notes += messages.notes
     if source.path in options.probes and not recording.has_second:
-        _without_effect("--probes", source, "holds stamps of one end")
+        _without_effect("--probes", source, "contains stamps of one end")
     recording = replace(recording, is_one_clock=options.is_one_clock)
     if recording.has_second:
         unit = units["start0"]
@@ -168,19 +168,7 @@ def _other_form(source: Source) -> ModuleType | None:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A table with its columns found.
-
-    Parameters
-    ----------
-    heading : list of str
-        Names of the columns.
-    units : list of str
-        Units that they state; empty where they do not.
-    body : list of (int, list of str)
-        Rows with their lines.
-    places : dict
-        Position of the column of each role.
-    """
+    """A table with the position of the column of each role, and the units that headings state or not."""
 
     heading: list[str]
     units: list[str]
@@ -210,7 +198,7 @@ def _table(source: Source, options: ReadOptions) -> _Table:
     companions = {"clock probes": PROBE_COLUMNS, "marks of waiting": WAITING_COLUMNS}
     for what, needed in companions.items():
         if {split_heading(name)[0] for name in needed} <= set(plain):
-            text = f"holds {what}, which are read with the recording that they lie beside: leave it out"
+            text = f"contains {what}, which are read with the recording that they lie beside: leave it out"
             source.refuse("line 1", text)
     there = ", ".join(f"`{name[:40]}`" for name in heading[:30])
     places: dict[str, int] = {}
@@ -306,15 +294,7 @@ def _pointed(source: Source, line: int, field: str) -> str:
 def _units(
     source: Source, table: _Table, columns: Mapping[str, Column], options: ReadOptions
 ) -> tuple[dict[str, str], str]:
-    """Give the unit of each column of times, and say where it comes from.
-
-    Raises
-    ------
-    DataError
-        If a heading states another unit than the option.
-    UsageError
-        If neither heading nor option tells, and the times are no whole numbers of nanoseconds.
-    """
+    """Give the unit of each column of times, from heading or option, and say where it comes from."""
     found = {}
     guessed = False
     for role in [role for role in columns if role in TIMES]:
@@ -349,13 +329,7 @@ def _beside(path: Path, suffix: str, options: ReadOptions) -> Path | None:
 
 
 def _numbers(path: Path, names: Sequence[str], unit: str) -> tuple[Whole, str]:
-    """Read columns of times, and of numbers of operations, in the order of the names.
-
-    Returns
-    -------
-    ndarray of int, str
-        Shape (n, columns), times in ns; the hash of the file.
-    """
+    """Give columns of times [ns] and numbers of operations, shape (n, columns), and the file's hash."""
     expected = f"a table with the columns {', '.join(f'`{name}`' for name in names)}, as their recording"
     try:
         content = read_plain_file(path)

@@ -157,15 +157,7 @@ def log_residuals(table: Operations) -> Vector:
 
 
 def regimes_of(traces: Sequence[Trace], table: Operations) -> Regimes:
-    """Split runs where the state of the host switches, name the states, and find disturbed stretches.
-
-    Parameters
-    ----------
-    traces : sequence of Trace
-        Whose number is `table.run`.
-    table : Operations
-        Of all of them, in order.
-    """
+    """Split runs where the state of the host switches, name the states, and find disturbed stretches."""
     residual = log_residuals(table)
     # What changed with time cannot be told from what changed with size.
     ordered = [run for run, trace in enumerate(traces) if trace.endpoints[0].header.get("is_ordered") is True]

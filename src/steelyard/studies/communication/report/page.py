@@ -10,7 +10,7 @@ from steelyard.studies.communication.report.answer import answer, cards
 from steelyard.studies.communication.report.data import shown_of
 from steelyard.studies.communication.report.sections import sections
 from steelyard.studies.communication.report.sentences import PHRASING
-from steelyard.studies.report_frame import read_reported, where_and_when
+from steelyard.studies.report_frame import notice_of, notices_of_disturbance, read_reported, where_and_when
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,18 +22,7 @@ if TYPE_CHECKING:
 
 
 def build(folder: Path) -> Page:
-    """Give the report of a result folder.
-
-    Parameters
-    ----------
-    folder : Path
-        With ``findings.json`` and ``models/``, as ``steelyard analyse`` leaves it.
-
-    Raises
-    ------
-    DataError
-        If findings, plan, models or provenance are absent or damaged.
-    """
+    """Give the report of a result folder."""
     read = read_reported(folder)
     return read.page(
         STUDY.question,
@@ -62,9 +51,7 @@ def _about(provenance: Provenance | None, plan: Plan) -> Iterator[tuple[str, str
 
 
 def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[Notice]:
-    absent = findings.of("absent")
-    if absent:
-        yield Notice("Not measured here", tuple(PHRASING.say(each).text for each in absent))
+    yield from notice_of("Not measured here", PHRASING, findings.of("absent"), "absent")
     missing = dict.fromkeys(PHRASING.say(each).text for each in findings.of("link_missing"))
     if missing:
         yield Notice("Missing from the link", tuple(missing), tone="warn")
@@ -75,13 +62,5 @@ def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[No
             "nothing about the others"
         )
         yield Notice("The host changed", (text,), tone="warn")
-    ended = findings.of("ended_early")
-    if ended:
-        yield Notice("Runs that ended early", tuple(PHRASING.say(each).text for each in ended), tone="warn")
-    noisy = [each for each in findings.of("quiet_machine") if each.verdict == "not quiet"]
-    if noisy:
-        yield Notice(
-            "The machine was not quiet", tuple(PHRASING.say(each).text for each in noisy), tone="warn"
-        )
-    if provenance is not None and provenance.notes:
-        yield Notice("Remarks", provenance.notes, tone="warn")
+    yield from notice_of("Runs that ended early", PHRASING, findings.of("ended_early"))
+    yield from notices_of_disturbance(PHRASING, findings, provenance)

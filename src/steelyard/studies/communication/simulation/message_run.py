@@ -132,20 +132,7 @@ def simulate(
 def simulate_trace(
     simgrid: SimGridModel, trace: Trace, *, noise: SimGridNoise | None = None, timeout_s: float = 300.0
 ) -> Simulated:
-    """Run the operations of a trace, in their order, in SimGrid.
-
-    Parameters
-    ----------
-    simgrid, noise, timeout_s
-        As in `simulate`, which says what can go wrong.
-    trace : Trace
-        What was measured; all that endpoint 0 finished.
-
-    Returns
-    -------
-    Simulated
-        Record by record what the trace has.
-    """
+    """Run what endpoint 0 finished of a trace, in its order, in SimGrid; see `simulate`."""
     records = trace.endpoints[0].operations
     names = [Operation(code).name.lower() for code in records["op"]]
     return simulate(simgrid, records["size"], operations=names, noise=noise, timeout_s=timeout_s)

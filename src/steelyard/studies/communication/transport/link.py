@@ -65,7 +65,7 @@ REPAIR: Final = "apt-get install iproute2"
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class LinkEnd:
     """One end of a link.
 
     Parameters
@@ -132,7 +132,7 @@ class Link:
         self._key = new_key()
         self._folder = folder_of(self._key)
         self._sides = tuple(
-            Side(letter, f"{self._key}-{letter}", "", host)
+            LinkEnd(letter, f"{self._key}-{letter}", "", host)
             for letter, host in zip(SIDES, HOST_NAMES, strict=True)
         )
         self._shaped: Shaped | None = None
@@ -144,7 +144,7 @@ class Link:
         return self._options
 
     @property
-    def sides(self) -> tuple[Side, Side]:
+    def sides(self) -> tuple[LinkEnd, LinkEnd]:
         """Both ends; index is the rank."""
         first, second = self._sides
         return first, second
@@ -190,15 +190,7 @@ class Link:
         return str(ipaddress.IPv4Interface(f"{self._sides[0].address}/{PREFIX_BITS}").network)
 
     def command(self, rank: int, words: Sequence[str]) -> tuple[str, ...]:
-        """Give the command that runs words on a side, without a shell.
-
-        Parameters
-        ----------
-        rank : int
-            0 or 1.
-        words : sequence of str
-            Program and arguments.
-        """
+        """Give the command that runs words on a side, without a shell."""
         return (*self._enter(rank), *words)
 
     def place(self) -> Place:
@@ -245,7 +237,7 @@ class Link:
     def _make(self) -> None:
         first, second = free_network(_routed()).hosts()
         self._sides = tuple(
-            Side(side.letter, side.namespace, str(address), side.host)
+            LinkEnd(side.letter, side.namespace, str(address), side.host)
             for side, address in zip(self._sides, (first, second), strict=True)
         )
         one, other = self._sides
@@ -366,7 +358,7 @@ def _routed() -> list[ipaddress.IPv4Network]:
     return [ipaddress.IPv4Network(place, strict=False) for place in known if place != "default"]
 
 
-def _await_carrier(side: Side) -> None:
+def _await_carrier(side: LinkEnd) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         shown = attempt(["ip", "-n", side.namespace, "-j", "link", "show", INTERFACE])

@@ -59,18 +59,7 @@ def folder_of(key: str) -> Path:
 
 
 def remove_abandoned_links(root: Path = NAMESPACES) -> list[Removal]:
-    """Remove the namespaces and folders of dead processes of this user; those of others stay.
-
-    Parameters
-    ----------
-    root : Path
-        Where named namespaces are.
-
-    Returns
-    -------
-    list of Removal
-        One per thing found; empty when nothing was left behind.
-    """
+    """Remove the namespaces and folders of dead processes of this user; those of others stay."""
     done = []
     for path in _own_entries(root):
         key, _, side = path.name.rpartition("-")

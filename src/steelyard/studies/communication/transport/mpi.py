@@ -179,18 +179,9 @@ class Mpi(Transport):
     def start(
         self, program: str, words: Sequence[str], place: Place = HERE, *, started: Path | None = None
     ) -> Invocation:
-        """Give the command that starts two ranks of one of the built programs.
+        """Give the command that starts two ranks of a built program (``rank`` or ``thresholds``).
 
-        Parameters
-        ----------
-        program : str
-            ``rank`` or ``thresholds``.
-        words : sequence of str
-            Its arguments.
-        place : Place
-            Where the ranks run.
-        started : Path or None
-            File that appears when both work.
+        The file `started` appears when both work.
         """
         if place != HERE and not self.crosses_hosts:
             msg = f"transport `{self.name}` works within one host only"

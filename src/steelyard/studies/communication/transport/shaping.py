@@ -120,21 +120,10 @@ def packet_frames(options: LinkOptions) -> int:
 
 
 def shape(inside: Sequence[str], interface: str, options: LinkOptions) -> Shaped:
-    """Shape what an interface sends.
+    """Shape what an interface sends; give what the kernel says it does.
 
-    Parameters
-    ----------
-    inside : sequence of str
-        Words in front of a command that bring it into the interface's namespace.
-    interface : str
-        Its name there.
-    options : LinkOptions
-        What it shall do.
-
-    Returns
-    -------
-    Shaped
-        What the kernel says it does, equal to what was asked for but for `Shaped.missing`.
+    That equals what was asked for but for `Shaped.missing`. The words `inside` bring a command into the
+    interface's namespace.
 
     Raises
     ------

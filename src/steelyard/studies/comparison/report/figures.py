@@ -44,7 +44,7 @@ def forest(claims: tuple[Claim, ...]) -> Figure:
     return Figure(
         "ratios-forest",
         "Differences with their intervals",
-        f"Thin lines are {100 * level:g} % intervals: an interval that excludes 0 is a difference. Thick "
+        f"Thin lines are {100 * level:.12g} % intervals: an interval that excludes 0 is a difference. Thick "
         "lines are those of the two one-sided tests: an interval inside the green band is equivalent."
         + (
             " Beside the band the axis is logarithmic, because differences are so much larger."

@@ -38,18 +38,7 @@ _CARD_TONES: Final = {"faster": "good", "equivalent": "good"}
 
 
 def build(folder: Path) -> Page:
-    """Give the report of a comparison.
-
-    Parameters
-    ----------
-    folder : Path
-        With ``findings.json``, as ``steelyard compare`` or ``steelyard analyse`` leaves it, and the runs.
-
-    Raises
-    ------
-    DataError
-        If findings, plan or runs are absent or damaged.
-    """
+    """Give the report of a comparison."""
     findings = read_findings(folder / "findings.json")
     plan = read_plan(folder / "plan.json")
     provenance = read_provenance(folder) if (folder / PROVENANCE_NAME).exists() else None
@@ -77,7 +66,7 @@ def _about(findings: FindingSet, terms: Terms, provenance: Provenance | None) ->
     if compared:
         claim = claim_of_finding(compared[0])
         yield "margin", percent(claim.margin)
-        yield "level", f"{100 * claim.level:g} %"
+        yield "level", f"{100 * claim.level:.12g} %"
         end = str(compared[0].facts.get("end"))
         yield "end", ENDS.get(end, end)
     yield "isolation", terms.isolation

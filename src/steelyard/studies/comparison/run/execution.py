@@ -226,7 +226,7 @@ def _disturbances(recorder: Recorder) -> list[str]:
 
 def _require_empty(result: Path) -> None:
     if holds_plan(result):
-        message = f"`{result}` holds a result already"
+        message = f"`{result}` already contains a result"
         hint = "give another folder with --out: a comparison cannot be resumed"
         raise UsageError(message, hint=hint, code="usage.folder-in-use")
 

@@ -44,18 +44,7 @@ MOST_SENTENCES: Final = 6
 
 
 def build(folder: Path) -> Page:
-    """Give the report of an imported result.
-
-    Parameters
-    ----------
-    folder : Path
-        With ``findings.json``, as ``steelyard analyse`` leaves it.
-
-    Raises
-    ------
-    DataError
-        If findings or provenance are absent or damaged.
-    """
+    """Give the report of an imported result."""
     findings = read_findings(folder / "findings.json")
     provenance = read_provenance(folder) if (folder / PROVENANCE_NAME).exists() else None
     notes = provenance.notes if provenance is not None else ()

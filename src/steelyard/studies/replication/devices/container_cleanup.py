@@ -7,14 +7,9 @@ from steelyard.run.session import state_root, sweep_dead_sessions
 
 
 def sweep_places() -> list[str]:
-    """Remove what killed conductors left on this host: programs, containers, groups, folders.
+    """Remove what killed conductors left on this host; give the names of the private folders among it.
 
     On other hosts nothing needs to be swept: the keeper of a place there removes it when the connection
     ends, see `steelyard.studies.replication.devices.remote`.
-
-    Returns
-    -------
-    list of str
-        Names of the private folders that were removed.
     """
     return sweep_dead_sessions(state_root(), sweep_all)

@@ -86,15 +86,7 @@ class Limits:
 
 
 def hierarchies(groups_of_process: str, root: Path = Path("/")) -> dict[str, Hierarchy]:
-    """Give where the groups of the controllers `cpu`, `cpuset` and `memory` are, by controller.
-
-    Parameters
-    ----------
-    groups_of_process : str
-        What ``/proc/PROCESS/cgroup`` of this host says.
-    root : Path
-        Folder under which ``/proc`` and ``/sys`` lie.
-    """
+    """Give where the groups of `cpu`, `cpuset` and `memory` are, from what ``/proc/PROCESS/cgroup`` says."""
     lines = (line.split(":", 2) for line in groups_of_process.splitlines() if line.count(":") > 1)
     groups = {names: path for _, names, path in lines}
     found: dict[str, Hierarchy] = {}
@@ -117,17 +109,7 @@ def hierarchies(groups_of_process: str, root: Path = Path("/")) -> dict[str, Hie
 
 
 def make_limits(device: Device, key: str, root: Path = Path("/")) -> Limits:
-    """Make the groups of a device.
-
-    Parameters
-    ----------
-    device : Device
-        With its limits.
-    key : str
-        Name of the groups.
-    root : Path
-        See `hierarchies`.
-    """
+    """Make the groups of a device."""
     made = Limits()
     known = hierarchies(_read(root / "proc/self/cgroup"), root)
     shared: Path | None = None
@@ -168,22 +150,7 @@ def _try_places(places: Sequence[Path], wanted: tuple[str, str, Device, Hierarch
 
 
 def limits_of(device: Device, groups_of_process: str, root: Path = Path("/")) -> tuple[list[str], list[str]]:
-    """Say which limits of a device hold for a process, and which do not.
-
-    Parameters
-    ----------
-    device : Device
-        With its limits.
-    groups_of_process : str
-        What ``/proc/PROCESS/cgroup`` of this host says of a process of the place.
-    root : Path
-        See `hierarchies`.
-
-    Returns
-    -------
-    tuple
-        What is applied; what is missing, with what is there instead.
-    """
+    """Say which limits of a device hold for a process of its place, and which do not, with what is there."""
     known = hierarchies(groups_of_process, root)
     applied, missing = [], []
     for controller in _wanted(device):

@@ -65,15 +65,7 @@ class Ground(ABC):
 
     @abstractmethod
     def enter(self, words: Sequence[str], account: Account | None = None) -> list[str]:
-        """Give the command of this host that runs words there.
-
-        Parameters
-        ----------
-        words : sequence of str
-            Program and arguments.
-        account : Account or None
-            ``None``: the ground's own.
-        """
+        """Give the command of this host that runs words there, by default as the ground's own account."""
 
     def enter_aside(self, words: Sequence[str]) -> list[str]:
         """Give the command that runs words there outside the device's limits: to look and to tidy up."""

@@ -251,17 +251,7 @@ def host_of(device: Device) -> Host:
 def send_artefacts(ground: RemoteGround, machine: str) -> tuple[str, list[str]]:
     """Bring what was built to another host, unless it has it: brought before, or built there.
 
-    Parameters
-    ----------
-    ground : RemoteGround
-        Connected.
-    machine : str
-        Kind of the other host's processor, as ``uname -m`` says it.
-
-    Returns
-    -------
-    tuple
-        What there is on the other host, in words, and what could not be brought, with the reason.
+    Give what there is, in words, and what could not be brought, with the reason.
     """
     source, folder = artefacts_folder(), ground.artefacts
     looked = ground.aside(["sh", "-c", _LOOK, "sh", folder], timeout_s=SEND_S).output.split()
@@ -316,15 +306,7 @@ _REPLACE: Final = f"""
 
 @cache
 def digest_of(folder: Path, left_out: tuple[str, ...] = ()) -> str:
-    """Give the SHA-256 of a folder here, as another host computes that of its own.
-
-    Parameters
-    ----------
-    folder : Path
-        Which.
-    left_out : tuple of str
-        Names directly below it that do not count.
-    """
+    """Give the SHA-256 of a folder here as another host computes it, without some names directly below."""
     command = ["sh", "-c", _LOOK, "sh", str(folder), *left_out]
     answer = subprocess.run(command, check=True, capture_output=True, text=True)
     return answer.stdout.split()[1]

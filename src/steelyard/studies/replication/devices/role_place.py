@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from steelyard.errors import InternalError, RunError
 from steelyard.run.cleanup import SESSION_VARIABLE
 from steelyard.run.session import PrivateFolder
-from steelyard.studies.replication.devices.facts import device_facts
 from steelyard.studies.replication.devices.interface import Place, Process
 from steelyard.studies.replication.devices.placement import PATIENCE_S, SIGNALLED, spawn
 from steelyard.studies.replication.devices.scripts import KILL, START, TERMINATE
@@ -32,6 +31,21 @@ SEARCH_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
 VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 RECORDS: Final = ".steelyard"
 """Folder in the role's own one, of who its programs are."""
+
+_ASK: Final = """
+echo "host=$(uname -n)"
+echo "kernel=$(uname -r)"
+echo "machine=$(uname -m)"
+sed -n 's/^model name[[:space:]]*: /processor=/p;s/^Model[[:space:]]*: /processor=/p' /proc/cpuinfo |
+  head -n 1
+echo "cpus=$(getconf _NPROCESSORS_ONLN)"
+sed -n 's/^MemTotal:[[:space:]]*\\([0-9]*\\) kB/memory_kib=\\1/p' /proc/meminfo
+sed -n 's/^/clock_source=/p' /sys/devices/system/clocksource/clocksource0/current_clocksource
+echo "storage_kind=$(stat -f -c %T "$1")"
+df -Pk "$1" | sed -n '2s/^\\([^ ]*\\) .*/storage_source=\\1/p'
+df -Pk "$1" | awk 'NR == 2 {print "storage_free_kib=" $4}'
+true
+"""
 
 
 class Program(Process):
@@ -171,7 +185,7 @@ class RolePlace(Place):
         """Give what is known of the device and of the role's place on it."""
         if self._facts is None:
             self._facts = {
-                **device_facts(self.device, self._ground),
+                **_device_facts(self.device, self._ground),
                 "role": self.role,
                 "key": self._key,
                 "address": self.address,
@@ -264,3 +278,13 @@ def _below(folder: str, name: str) -> str:
         message = f"`{name}` leads out of the folder of a role"
         raise RunError(message, hint="give a name below it", code="run.place")
     return str(PurePosixPath(folder) / asked)
+
+
+def _device_facts(device: Device, ground: Ground) -> dict[str, Any]:
+    """Give host, kernel, processor, memory, storage and what was stated of a device."""
+    pairs = (line.partition("=") for line in ground.look(_ASK).splitlines())
+    found: dict[str, Any] = {key: value for key, _, value in pairs if value}
+    for key in ("cpus", "memory_kib", "storage_free_kib"):
+        if str(found.get(key, "")).isdigit():
+            found[key] = int(found[key])
+    return {"device": device.name, "kind": device.kind, "is_played": device.is_played, **found}

@@ -28,13 +28,6 @@ LOOPBACK: Final = "127.0.0.1"
 def place_of(asked: Mapping[str, Any], role: str) -> Place:
     """Give the place of a role; entering it makes it.
 
-    Parameters
-    ----------
-    asked : Mapping
-        ``experiment.json``; see `steelyard.studies.replication.experiment_record`.
-    role : str
-        One of the roles of its setting.
-
     Raises
     ------
     DataError

@@ -303,13 +303,6 @@ class BareRuntime(Runtime):
 def runtime_of(technology: str, engines: Mapping[str, Mapping[str, Any]]) -> Runtime:
     """Give a container technology by name.
 
-    Parameters
-    ----------
-    technology : str
-        ``docker``, ``podman``, ``crun`` or ``runc``.
-    engines : Mapping
-        What `steelyard.studies.replication.devices.engines.container_engines` gave, by technology.
-
     Raises
     ------
     CapabilityError

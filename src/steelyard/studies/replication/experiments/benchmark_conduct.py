@@ -79,17 +79,7 @@ def conduct_own(run: Conducted) -> None:
 
 
 class _Words:
-    """Commands of a benchmark, with the values of a run in them.
-
-    Parameters
-    ----------
-    run : Conducted
-        Gives the values.
-    benchmark : OwnBenchmark
-        Gives the settings.
-    places : Mapping
-        Places by role.
-    """
+    """Commands of a benchmark, with the values of a run in them."""
 
     def __init__(self, run: Conducted, benchmark: OwnBenchmark, places: Mapping[str, Place]) -> None:
         self.places = places

@@ -74,16 +74,7 @@ class Measured:
 
 
 def read_results(path: Path, results: Results, seconds: float) -> Measured:
-    """Read the results of a benchmark.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    results : Results
-        What is in it.
-    seconds : float
-        How long the load command lived; throughput of requests without begins counts over it [s].
+    """Read the results of a benchmark; throughput of requests without begins counts over `seconds`.
 
     Raises
     ------
@@ -134,12 +125,12 @@ def _number(row: Mapping[str, Any], name: str, results: Results, number: int = 1
         value = float(found)
     except (TypeError, ValueError) as error:
         message = (
-            f"the results `{results.file}` hold `{found}` as `{name}` in entry {number}; expected a number"
+            f"results `{results.file}` contain `{found}` as `{name}` in entry {number}; expected a number"
         )
         raise DataError(message, hint=HINT, code="experiment.benchmark") from error
     if not np.isfinite(value) or value < 0:
         message = (
-            f"the results `{results.file}` hold `{found}` as `{name}` in entry {number}; expected 0 or more"
+            f"results `{results.file}` contain `{found}` as `{name}` in entry {number}; expected 0 or more"
         )
         raise DataError(message, hint=HINT, code="experiment.benchmark")
     return value

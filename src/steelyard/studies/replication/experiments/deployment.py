@@ -58,12 +58,8 @@ class Deployment:
 def deployed(run: Conducted, parameters: Mapping[str, Any]) -> Iterator[Deployment]:
     """Start database and service at their places, wait until both are ready, and end them in order.
 
-    Parameters
-    ----------
-    run : Conducted
-        Gets versions, start-up times and number of rows, and the pauses of the service's run time system.
-    parameters : Mapping
-        `rows`, and `jvm_options` where there are some.
+    The run gets versions, start-up times, the number of rows, and the pauses of the service's run time
+    system.
 
     Raises
     ------

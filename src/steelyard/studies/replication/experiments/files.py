@@ -79,17 +79,7 @@ TABLES: Final[dict[str, pa.Schema]] = {
 
 
 def write_table(folder: Path, name: str, columns: Mapping[str, object]) -> None:
-    """Write one of `TABLES` of a run, small and lossless.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of the run.
-    name : str
-        One of `TABLES`.
-    columns : Mapping
-        Arrays or lists by the names of the columns.
-    """
+    """Write one of `TABLES` of a run, small and lossless."""
     schema = TABLES[name]
     table = pa.table([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
     numbers = [field.name for field in schema if pa.types.is_integer(field.type)]

@@ -92,11 +92,8 @@ class Loaded:
     def followed_per_s(self, grace: float) -> float:
         """Give the rate at which requests were answered rightly that were due in the measurement [1/s].
 
-        Parameters
-        ----------
-        grace : float
-            An answer counts where it came before this share of the measurement had passed after its end:
-            the last requests are answered afterwards also by a service that keeps up.
+        An answer counts until `grace`, a share of the measurement, has passed after its end: a service that
+        keeps up answers the last requests afterwards too.
         """
         begin_ns, end_ns = self.summary["measure_start_ns"], self.summary["measure_end_ns"]
         measured = self.measured

@@ -111,13 +111,7 @@ def jmh_command(configuration: str, parameters: Mapping[str, Any], place: Place)
 
 
 def _result(path: Path) -> dict[str, Any]:
-    """Read the one result of a file of JMH.
-
-    Raises
-    ------
-    RunError
-        If there is not exactly one.
-    """
+    """Read the one result of a file of JMH."""
     results = json.loads(path.read_text(encoding="utf-8"))
     if len(results) != 1:
         message = f"JMH gave {len(results)} results where one benchmark was asked for"

@@ -132,13 +132,7 @@ def _about(place: Place, folder: Path) -> dict[str, Any]:
 
 
 def _keep_calls(target: Path, place: Place, raw: Path, calls: int) -> None:
-    """Write the table of calls.
-
-    Raises
-    ------
-    RunError
-        If the program recorded another number of calls than it made.
-    """
+    """Write the table of calls."""
     place.get(CALLS_FILE, raw)
     records = np.fromfile(raw, CALL)
     if len(records) != calls or not records["start_ns"].all():

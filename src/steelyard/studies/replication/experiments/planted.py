@@ -55,16 +55,7 @@ class Told(Protocol):
 
 @contextmanager
 def planting(run: Told, cause: str, *, name: str = "steelyard-calls") -> Iterator[None]:
-    """Let a planted cause disturb a thread for as long as the block lasts.
-
-    Parameters
-    ----------
-    run : Told
-        The run; what was planted goes to `planted` in its header.
-    cause : str
-        One of `CAUSES`.
-    name : str
-        Beginning of the measured thread's name; it may begin later.
+    """Let a planted cause disturb a thread, by the beginning of its name, for as long as the block lasts.
 
     Raises
     ------

@@ -79,17 +79,7 @@ class Row:
 def cause_findings(
     cells: Mapping[Key, CellRuns], sentences: Mapping[str, str], seed: int
 ) -> Iterator[Finding]:
-    """Give the rows of the cause tree, what stands beside the spikes, and the conclusion, by setting.
-
-    Parameters
-    ----------
-    cells : mapping
-        All cells of the result.
-    sentences : mapping
-        What each intervention changes, in words.
-    seed : int
-        Of the shifts that say what comes together with spikes by chance.
-    """
+    """Give the rows of the cause tree, what stands beside the spikes, and the conclusion, by setting."""
     for setting in dict.fromkeys(key[2] for key in cells if key[0] == EXPERIMENT):
         chosen = [cell for key, cell in cells.items() if (key[0], key[2]) == (EXPERIMENT, setting)]
         first = cells.get((EXPERIMENT, AS_IT_IS, setting))

@@ -12,7 +12,7 @@ from steelyard.studies.replication.findings.comparisons import ratio_estimate
 from steelyard.studies.replication.findings.verdicts import design_of, differences, judge
 from steelyard.studies.replication.run_parts import MEAN, THROUGHPUT
 from steelyard.studies.replication.values.summaries import CellRuns
-from steelyard.studies.run_folders import told
+from steelyard.studies.run_folders import describe_missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -115,7 +115,7 @@ def device_facts(runs: Sequence[RecordedRun]) -> Iterator[Finding]:
             applied.setdefault(name, {}).update(dict.fromkeys(_limits(each, name)))
         for name, storage in _storages(each):
             storages.setdefault(name, {})[storage] = None
-        missing.update(dict.fromkeys(told(entry) for entry in each.header.get("missing") or ()))
+        missing.update(dict.fromkeys(describe_missing(entry) for entry in each.header.get("missing") or ()))
     for name, facts in known.items():
         shown: dict[str, Fact] = {key: _scalar(facts[key]) for key in DEVICE_FACTS if key in facts}
         yield finding(

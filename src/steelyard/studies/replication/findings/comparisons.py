@@ -101,17 +101,7 @@ def compared(cells: Mapping[Key, CellRuns]) -> Iterator[tuple[Compared, int]]:
 def judge_all(
     cells: Mapping[Key, CellRuns], margins: Mapping[str, Margin], looks: Looks
 ) -> Iterator[tuple[Compared, Judged, int]]:
-    """Judge every comparison.
-
-    Parameters
-    ----------
-    cells : mapping
-        All cells.
-    margins : mapping
-        Margin of each experiment.
-    looks : sequence of (blocks, fraction), or None
-        When the study was looked at, see `judge`.
-    """
+    """Judge every comparison."""
     for each, family in compared(cells):
         design = design_of(margins[each.first.key[0]], family)
         yield each, judge(each.differences, design, looks), family

@@ -36,13 +36,7 @@ BUSY: Final = "measured beside other load"
 
 
 def question_findings(findings: Sequence[Finding]) -> Iterator[Finding]:
-    """Give the answers: per kind of experiment for RQ1 and RQ2, per setting for RQ3.
-
-    Parameters
-    ----------
-    findings : sequence of Finding
-        Everything that was found; only verdicts are read.
-    """
+    """Give the answers from verdicts alone: per kind of experiment for RQ1 and RQ2, per setting for RQ3."""
     is_busy = any(each.claim == "quiet_machine" and each.verdict == "not quiet" for each in findings)
     for each in _answers(findings):
         yield replace(each, warnings=(BUSY,)) if is_busy else each

@@ -35,17 +35,7 @@ TOO_FEW: Final = "too few spikes"
 
 
 def period_finding(setting: str, periods: Sequence[Period], evidence: Evidence) -> Finding:
-    """Say whether the spikes of the program as it is come with a period.
-
-    Parameters
-    ----------
-    setting : str
-        Where the runs were measured.
-    periods : sequence of Period
-        What was found of each run, one or more.
-    evidence : Evidence
-        Where the runs lie.
-    """
+    """Say whether the spikes of the program as it is come with a period."""
     looked = [each for each in periods if not each.reason]
     found = [each for each in looked if each.is_periodic]
     whole = _whole_periods(found)

@@ -41,14 +41,7 @@ SPENT: Final = "spent"
 def planned_looks(result: Path, plan: Plan, blocks: int) -> Sequence[tuple[int, float]] | None:
     """Give when a result was looked at; ``None`` where the number of blocks is fixed.
 
-    Parameters
-    ----------
-    result : Path
-        Result folder.
-    plan : Plan
-        Its plan.
-    blocks : int
-        Blocks of which anything was executed: a study that was stopped is looked at once more with them.
+    A study that was stopped is looked at once more with the blocks that were run.
 
     Raises
     ------

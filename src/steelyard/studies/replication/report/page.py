@@ -11,7 +11,7 @@ from steelyard.studies.replication.report.answer import answer, cards
 from steelyard.studies.replication.report.figures import shown_of
 from steelyard.studies.replication.report.sections import sections
 from steelyard.studies.replication.report.sentences import PHRASING
-from steelyard.studies.report_frame import read_reported, where_and_when
+from steelyard.studies.report_frame import notice_of, notices_of_disturbance, read_reported, where_and_when
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,18 +23,7 @@ if TYPE_CHECKING:
 
 
 def build(folder: Path) -> Page:
-    """Give the report of a result folder.
-
-    Parameters
-    ----------
-    folder : Path
-        With ``findings.json`` and ``tables/``, as ``steelyard analyse`` leaves it.
-
-    Raises
-    ------
-    DataError
-        If findings, plan, tables or provenance are absent or damaged.
-    """
+    """Give the report of a result folder."""
     read = read_reported(folder)
     return read.page(
         STUDY.question,
@@ -62,22 +51,9 @@ def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[No
         )
         yield Notice("Played devices", (text,), tone="warn")
     failed = findings.of("failed_benchmark")
-    if failed:
-        texts = tuple(PHRASING.say(each).text for each in failed)
-        yield Notice("Benchmarks that fail, which is a result", texts, tone="warn")
-    absent = findings.of("availability")
-    if absent:
-        yield Notice("Unavailable here", tuple(PHRASING.say(each).text for each in absent))
-    ended = findings.of("ended_early")
-    if ended:
-        yield Notice("Runs that ended early", tuple(PHRASING.say(each).text for each in ended), tone="warn")
+    yield from notice_of("Benchmarks that fail, which is a result", PHRASING, failed)
+    yield from notice_of("Unavailable here", PHRASING, findings.of("availability"), "absent")
+    yield from notice_of("Runs that ended early", PHRASING, findings.of("ended_early"))
     late = [each for each in findings.of("driver_lateness") if each.verdict == LATE]
-    if late:
-        texts = tuple(PHRASING.say(each).text for each in late)
-        yield Notice("The load driver was late", texts, tone="warn")
-    noisy = [each for each in findings.of("quiet_machine") if each.verdict == "not quiet"]
-    if noisy:
-        texts = tuple(PHRASING.say(each).text for each in noisy)
-        yield Notice("The machine was not quiet", texts, tone="warn")
-    if provenance is not None and provenance.notes:
-        yield Notice("Remarks", provenance.notes, tone="warn")
+    yield from notice_of("The load driver was late", PHRASING, late)
+    yield from notices_of_disturbance(PHRASING, findings, provenance)

@@ -35,19 +35,10 @@ _HINT: Final = (
 
 
 def find_series(folder: Path, *, keep_warm_up: bool = False) -> list[list[CallSeries]]:
-    """Give the runs of each cell.
+    """Give the runs of each cell, in order of the folders' names.
 
-    Parameters
-    ----------
-    folder : Path
-        Folder of a run, folder that holds such folders at any depth, or result folder of an import.
-    keep_warm_up : bool
-        Whether calls of the warm-up count as well. Imported ones are not told apart.
-
-    Returns
-    -------
-    list of list of CallSeries
-        By cell, in order of the folders' names.
+    The folder is that of a run, one that holds such folders at any depth, or the result of an import, whose
+    calls are not told apart from those of a warm-up.
 
     Raises
     ------
@@ -119,7 +110,7 @@ def _imported(folder: Path) -> list[CallSeries]:
             CallSeries({**cell, "metric": metric}, name, partial(_once, durations), is_stamped=False)
         )
     if not found:
-        message = f"`{folder}` holds no times"
+        message = f"`{folder}` contains no times"
         raise DataError(message, hint=_HINT, code="peaks.no-calls")
     return found
 

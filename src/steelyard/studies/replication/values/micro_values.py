@@ -46,9 +46,9 @@ def _scores(path: Path) -> NDArray[np.float64]:
         factor = _PER_SECOND[metric["scoreUnit"]]
         scores = np.array([score for fork in metric["rawData"] for score in fork], dtype=np.float64) * factor
     except (OSError, ValueError, KeyError, TypeError) as error:
-        message = f"`{path}` does not hold the throughput of one benchmark: {type(error).__name__}: {error}"
+        message = f"`{path}` lacks the throughput of one benchmark: {type(error).__name__}: {error}"
         raise DataError(message, hint=_HINT, code="replication.jmh") from error
     if not scores.size or not np.isfinite(scores).all() or (scores <= 0).any():
-        message = f"`{path}` holds no scores, or some that are not positive numbers"
+        message = f"`{path}` contains no scores, or some that are not positive numbers"
         raise DataError(message, hint=_HINT, code="replication.jmh")
     return scores

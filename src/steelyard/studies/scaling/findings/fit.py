@@ -43,16 +43,9 @@ REACH: Final = 2.0
 
 
 def fit_findings(found: list[Curve], recorded: Recorded, margin: float) -> Iterator[Finding]:
-    """Fit the line to stated sets of points, and both laws, to every curve.
+    """Fit the line to stated sets of points, and both laws to every curve.
 
-    Parameters
-    ----------
-    found : list of Curve
-        All curves.
-    recorded : Recorded
-        The result.
-    margin : float
-        Largest relative distance of a point from a law that describes it.
+    `margin` is the largest relative distance of a point from a law that describes it.
     """
     for curve in found:
         yield from _regressions(curve, recorded)

@@ -82,15 +82,6 @@ def held_back_findings(
     A queue is never full and empty at once. Where dispatcher and workers together waited for longer than that
     allows, somebody was woken late, by a busy machine if not by the pipeline; queues are then the cause only
     where deeper ones were measured and are faster.
-
-    Parameters
-    ----------
-    found : iterable of Curve
-        All curves.
-    recorded : Recorded
-        The result; nothing is found without records of waiting.
-    depths : iterable of Finding
-        What other depths changed.
     """
     by_place: dict[tuple[str, ...], dict[int, Finding]] = defaultdict(dict)
     for each in depths:

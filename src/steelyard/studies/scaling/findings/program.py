@@ -41,15 +41,7 @@ TOO_SHORT: Final = "too short to judge"
 
 
 def program_findings(found: list[Curve], recorded: Recorded) -> Iterator[Finding]:
-    """Say of each curve whether more workers use more cores, and which runs are too short.
-
-    Parameters
-    ----------
-    found : list of Curve
-        All curves.
-    recorded : Recorded
-        The result.
-    """
+    """Say of each curve whether more workers use more cores, and which runs are too short."""
     for curve in found:
         growth = _growth(curve, recorded)
         if growth is not None:
@@ -69,7 +61,7 @@ def cores_used(cell: CellTrials) -> NDArray[np.float64] | None:
 
 
 def ignores_workers(curve: Curve, recorded: Recorded) -> bool:
-    """Whether more workers certainly use no more cores, and do not certainly more."""
+    """Whether more workers certainly use no more cores, and are not certainly faster."""
     growth = _growth(curve, recorded)
     return growth is not None and _judge(curve, growth, recorded) == IGNORED
 

@@ -47,13 +47,6 @@ def recommendation_findings(recorded: Recorded, margin: float) -> Iterator[Findi
     The score of a contender is the geometric mean, over all places of the situation (work, workers), of its
     median rate over the best median rate of the place. A contender counts as good as the best one where the
     interval of the ratio of their scores reaches the margin.
-
-    Parameters
-    ----------
-    recorded : Recorded
-        The result.
-    margin : float
-        Largest relative difference that counts as none.
     """
     if recorded.cores is None:
         return

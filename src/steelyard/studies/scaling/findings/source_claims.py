@@ -66,7 +66,7 @@ class Data:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class SourceClaim:
     """One sentence of the write-up.
 
     Parameters
@@ -109,7 +109,7 @@ def source_claim_findings(recorded: Recorded) -> Iterator[Finding]:
         yield _checked(place, claim, data, recorded)
 
 
-def _checked(place: int, claim: Claim, data: Data, recorded: Recorded) -> Finding:
+def _checked(place: int, claim: SourceClaim, data: Data, recorded: Recorded) -> Finding:
     value = claim.compute(data)
     agrees = claim.is_met_by(value)
     note = ""
@@ -201,14 +201,14 @@ def _fall_inside(load: str, who: tuple[Contender, ...]) -> Callable[[Data], floa
     return lambda data: float(100 * (1 - data.row(load, WORKS[0], who)[4] / data.row(load, WORKS[0], who)[3]))
 
 
-def _overheads() -> Iterator[Claim]:
-    yield Claim(
+def _overheads() -> Iterator[SourceClaim]:
+    yield SourceClaim(
         OVERHEAD,
         "largest slowdown of a lock, W = 25, pthread mutex [%]",
         "10.2",
         lambda data: max(100 * (data.overhead(work, each) - 1) for work in (25, 50, 800) for each in HOME),
     )
-    yield Claim(
+    yield SourceClaim(
         OVERHEAD,
         "largest slowdown at W = 800 is below 5 % [% rounded]",
         "5",
@@ -222,40 +222,42 @@ def _overheads() -> Iterator[Claim]:
     )
     for lock, place, first, second, printed in (*falls, *rises):
         text = f"change of the slowdown with {lock} from W = {first} to {second} [points]"
-        yield Claim(OVERHEAD, text, printed, _lock_change(place, first, second))
-    yield Claim(
+        yield SourceClaim(OVERHEAD, text, printed, _lock_change(place, first, second))
+    yield SourceClaim(
         OVERHEAD,
         "HomeQueue with Anderson processes more from W = 25 to 50 [%]",
         "23.54",
         lambda data: 100 * (data.rate(50, HOME[1]) / data.rate(25, HOME[1]) - 1),
     )
-    yield Claim(OVERHEAD, "Anderson processes more than the mutex in all [%]", "4.92", _anderson_gain)
+    yield SourceClaim(OVERHEAD, "Anderson processes more than the mutex in all [%]", "4.92", _anderson_gain)
 
 
 def _lists(
     section: str, load: str, who: tuple[Contender, ...], peaks: tuple[str, ...], drops: tuple[str, ...]
-) -> Iterator[Claim]:
+) -> Iterator[SourceClaim]:
     for work, printed in zip(WORKS, peaks, strict=True):
-        yield Claim(section, f"largest speed-up at W = {work}", printed, _peak(load, work, who))
+        yield SourceClaim(section, f"largest speed-up at W = {work}", printed, _peak(load, work, who))
     for work, printed in zip(WORKS, drops, strict=True):
-        yield Claim(section, f"drop from 13 to 27 workers at W = {work} [%]", printed, _drop(load, work, who))
+        yield SourceClaim(
+            section, f"drop from 13 to 27 workers at W = {work} [%]", printed, _drop(load, work, who)
+        )
 
 
 def _shy_list(
     section: str, load: str, who: tuple[Contender, ...], printed: tuple[str, ...]
-) -> Iterator[Claim]:
+) -> Iterator[SourceClaim]:
     for workers, text in zip(WORKERS, printed, strict=True):
         title = f"shy of ideal at W = 8000 with {workers} {'worker' if workers == 1 else 'workers'} [%]"
         instead = ("the uniform load", _shy(UNIFORM, who, workers)) if load == EXPONENTIAL else None
-        yield Claim(section, title, text, _shy(load, who, workers), instead)
+        yield SourceClaim(section, title, text, _shy(load, who, workers), instead)
 
 
 def _lines(
     section: str, load: str, who: tuple[Contender, ...], slope: str, r_squared: str
-) -> Iterator[Claim]:
+) -> Iterator[SourceClaim]:
     """Give the claims about the line through "the first five points"."""
     for title, printed, name in (("slope", slope, "slope"), ("R2", r_squared, "r_squared")):
-        yield Claim(
+        yield SourceClaim(
             section,
             f"{title} of the first five points at W = 8000",
             printed,
@@ -267,7 +269,7 @@ def _lines(
 _UNIFORM_SHY: Final = ("1.39900", "2.11900", "2.47233", "2.87243", "3.83815", "63.86867")
 
 
-def _uniform() -> Iterator[Claim]:
+def _uniform() -> Iterator[SourceClaim]:
     section = "uniform load"
     yield from _lists(
         section,
@@ -277,17 +279,17 @@ def _uniform() -> Iterator[Claim]:
         ("42.51357", "46.15841", "18.47162", "21.96281"),
     )
     text = "fall from 7 to 13 workers at W = 1000 [%]"
-    yield Claim(section, text, "4.85", _fall_inside(UNIFORM, (FREE,)))
+    yield SourceClaim(section, text, "4.85", _fall_inside(UNIFORM, (FREE,)))
     yield from _shy_list(section, UNIFORM, (FREE,), _UNIFORM_SHY)
     yield from _lines(section, UNIFORM, (FREE,), "0.9686", "0.9999")
     instead = ("LockFree against Awesome", _wins(UNIFORM, FREE, AWESOME))
     title = "LockFree is fastest of LockFree and HomeQueue [of 24]"
-    yield Claim(section, title, "18", _wins(UNIFORM, FREE, HOME), instead)
+    yield SourceClaim(section, title, "18", _wins(UNIFORM, FREE, HOME), instead)
     title = "HomeQueue is faster with the mutex than with Anderson [of 24]"
-    yield Claim(section, title, "15", _wins(UNIFORM, HOME[0], HOME[1:]))
+    yield SourceClaim(section, title, "15", _wins(UNIFORM, HOME[0], HOME[1:]))
 
 
-def _exponential() -> Iterator[Claim]:
+def _exponential() -> Iterator[SourceClaim]:
     section = "exponential load"
     yield from _lists(
         section,
@@ -299,12 +301,12 @@ def _exponential() -> Iterator[Claim]:
     yield from _shy_list(section, EXPONENTIAL, (FREE,), _UNIFORM_SHY)
     yield from _lines(section, EXPONENTIAL, (FREE,), "0.4659", "0.9977")
     title = "LockFree is fastest of LockFree and HomeQueue [of 24]"
-    yield Claim(section, title, "20", _wins(EXPONENTIAL, FREE, HOME))
+    yield SourceClaim(section, title, "20", _wins(EXPONENTIAL, FREE, HOME))
     title = "HomeQueue is faster with the mutex than with Anderson [of 24]"
-    yield Claim(section, title, "20", _wins(EXPONENTIAL, HOME[0], HOME[1:]))
+    yield SourceClaim(section, title, "20", _wins(EXPONENTIAL, HOME[0], HOME[1:]))
 
 
-def _awesome() -> Iterator[Claim]:
+def _awesome() -> Iterator[SourceClaim]:
     section = "Awesome under exponential load"
     yield from _lists(
         section,
@@ -313,15 +315,15 @@ def _awesome() -> Iterator[Claim]:
         ("4.1294", "8.25264", "12.40724", "13.121275"),
         ("96.36501", "95.84060", "94.20250", "88.70518"),
     )
-    yield Claim(
+    yield SourceClaim(
         section, "fall from 7 to 13 workers at W = 1000 [%]", "7.09", _fall_inside(EXPONENTIAL, AWESOME)
     )
     shy = ("1.96100", "1.63550", "1.92183", "1.56429", "-0.93288", "94.51102")
     yield from _shy_list(section, EXPONENTIAL, AWESOME, shy)
     yield from _lines(section, EXPONENTIAL, AWESOME, "0.9850", "0.9999")
     title = "Awesome is faster with the mutex than with Anderson [of 24]"
-    yield Claim(section, title, "18", _wins(EXPONENTIAL, AWESOME[0], AWESOME[1:]))
-    yield Claim(section, "LockFree outperforms Awesome [of 24]", "9", _free_beats_awesome)
+    yield SourceClaim(section, title, "18", _wins(EXPONENTIAL, AWESOME[0], AWESOME[1:]))
+    yield SourceClaim(section, "LockFree outperforms Awesome [of 24]", "9", _free_beats_awesome)
 
 
 CLAIMS: Final = (*_overheads(), *_uniform(), *_exponential(), *_awesome())

@@ -45,17 +45,7 @@ LOST: Final = "lost"
 
 
 def speedup_findings(found: list[Curve], recorded: Recorded, margin: float) -> Iterator[Finding]:
-    """Give the speed-up of every point, then the peak of every curve, then what oversubscription costs.
-
-    Parameters
-    ----------
-    found : list of Curve
-        All curves.
-    recorded : Recorded
-        The result.
-    margin : float
-        Largest relative difference that counts as none.
-    """
+    """Give the speed-up of every point, then the peak of every curve, then what oversubscription costs."""
     for curve in found:
         for point in curve.points:
             yield _speedup(curve, point, recorded, margin)

@@ -138,13 +138,7 @@ class Family:
 
 
 def families(contenders: dict[str, str]) -> list[Family]:
-    """Give the groups worth counting: all, LockFree with each strategy, the locks of each strategy.
-
-    Parameters
-    ----------
-    contenders : dict
-        Strategy of each contender.
-    """
+    """Give the groups worth counting: all, LockFree with each strategy, the locks of each strategy."""
     by_strategy: dict[str, list[str]] = defaultdict(list)
     for name, strategy in contenders.items():
         by_strategy[strategy].append(name)

@@ -36,7 +36,7 @@ def speedup_figure(findings: FindingSet) -> Figure | None:
         if name in chosen[0].subject
     }
     rows = [_row(finding, menus) for finding in chosen]
-    panels = sorted({str(row["panel"]) for row in rows}, key=_panel_order)
+    panels = sorted(dict.fromkeys(str(row["panel"]) for row in rows), key=_panel_order)
     workers = sorted({int(row["workers"] or 0) for row in rows})
     names = list(dict.fromkeys(str(row["contender"]) for row in rows))
     cores = chosen[0].facts["cores"]

@@ -23,18 +23,7 @@ if TYPE_CHECKING:
 
 
 def build(folder: Path) -> Page:
-    """Give the report of a result folder.
-
-    Parameters
-    ----------
-    folder : Path
-        With ``findings.json``, as ``steelyard analyse`` leaves it.
-
-    Raises
-    ------
-    DataError
-        If findings, plan or provenance are absent or damaged.
-    """
+    """Give the report of a result folder."""
     read = read_reported(folder)
     return read.page(
         STUDY.question,

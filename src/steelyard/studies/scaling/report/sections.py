@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.page import Section
+from steelyard.report.page import Pairs, Section
 from steelyard.studies.report_blocks import listed, present
 from steelyard.studies.report_repeat import repeat_section
 from steelyard.studies.scaling.findings.recommendations import FITTING
@@ -15,7 +15,6 @@ from steelyard.studies.scaling.report import tables
 from steelyard.studies.scaling.report.answer import recommendations
 from steelyard.studies.scaling.report.figures import overhead_figure, speedup_figure
 from steelyard.studies.scaling.report.sentences import PHRASING
-from steelyard.studies.scaling.report.words import GLOSSARY, PACKETS_GLOSSARY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +24,41 @@ if TYPE_CHECKING:
     from steelyard.report.page import Block
 
 MOST_SENTENCES: Final = 6
+
+_GLOSSARY: Final = Pairs(
+    "",
+    (
+        ("speed-up", "median rate of the parallel program over the median rate of its baseline"),
+        ("ideal", "a speed-up equal to the number of workers"),
+        ("shy", "how far the speed-up stays below ideal, in percent of ideal"),
+        (
+            "contention, coherence",
+            "in the universal law: the serial share, and the cost of every pair of workers",
+        ),
+        (
+            "serial fraction",
+            "serial share of the work, if nothing else cost time; where it grows, something else does",
+        ),
+        ("machine", "speed-up of threads that share nothing: what they lack, no program can gain"),
+        ("trial", "one launch of the program; a block holds one trial of every cell, in an order of its own"),
+        ("oversubscribed", "more workers than cores; the dispatcher of the packets program comes on top"),
+    ),
+)
+_PACKETS_GLOSSARY: Final = Pairs(
+    "The packets program",
+    (
+        (
+            "packet, W",
+            "a checksum of W iterations on average; a dispatcher deals packets to one queue per worker",
+        ),
+        ("uniform, exponential", "all sources have mean W; or each a mean of its own, W on average"),
+        ("LockFree", "one worker per queue, no lock"),
+        ("HomeQueue", "the same, with a lock held until a packet was taken"),
+        ("leader/followers", "no dispatcher: a worker that is out of packets draws the next ones for itself"),
+        ("Awesome", "each worker sweeps all queues from its own on, taking from any whose lock is free"),
+        ("overhead", "LockFree rate over HomeQueue rate with one worker: a lock nobody contends for"),
+    ),
+)
 
 
 def sections(findings: FindingSet, plan: Plan, provenance: Provenance | None) -> tuple[Section, ...]:
@@ -129,7 +163,7 @@ def sections(findings: FindingSet, plan: Plan, provenance: Provenance | None) ->
             "words",
             "Words used here",
             "",
-            (GLOSSARY, *((PACKETS_GLOSSARY,) if "load" in plan.factors else ())),
+            (_GLOSSARY, *((_PACKETS_GLOSSARY,) if "load" in plan.factors else ())),
         ),
     )
     return tuple(section for section in made if section.blocks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from steelyard.analyse.intervals.bootstrap import Statistic
@@ -155,9 +156,11 @@ def _recommendation(
     possible = _last_before(by_load, lambda pooled: not pooled.low <= tolerance)
     beyond = next((load for load in by_load if load > allowed), None)
     worst = _worst(by_load[allowed], lambda pooled: pooled.value) if allowed else None
-    limit = None if beyond is None else _worst(by_load[beyond], lambda pooled: pooled.high)
-    cells = [cell for loads in workloads.values() for cell, _ in loads.values()]
     verdict = "recommended" if allowed else "undecided" if possible else "none"
+    # None is proved by an interval beyond the tolerance, more only hindered by one that is not within it.
+    end = attrgetter("low" if verdict == "none" else "high")
+    limit = None if beyond is None else _worst(by_load[beyond], end)
+    cells = [cell for loads in workloads.values() for cell, _ in loads.values()]
     return finding(
         "recommended_workers",
         {"isolation": isolation},

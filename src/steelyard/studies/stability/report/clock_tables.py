@@ -53,17 +53,7 @@ def _unmeasured(chosen: Sequence[Finding], missing: Sequence[Key]) -> list[Findi
 
 
 def outside_error_table(findings: FindingSet, missing: Sequence[Key], metric: str) -> Table | None:
-    """Give table 1 (CPU time) or 2 (wall-clock time): the error of the outside clock.
-
-    Parameters
-    ----------
-    findings : FindingSet
-        All findings.
-    missing : sequence of Key
-        Cells that were not measured; they stand last as NA.
-    metric : str
-        ``cpu`` or ``wall``.
-    """
+    """Give table 1 (CPU) or 2 (wall-clock): error of the outside clock; cells without values stand last."""
     chosen = [finding for finding in findings.of("outside_error") if finding.subject["metric"] == metric]
     if not chosen:
         return None

@@ -59,7 +59,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedTables:
     """A result folder as the report sees it.
 
     Parameters
@@ -82,7 +82,7 @@ class Recorded:
     measurements: pa.Table
 
 
-def read_recorded(folder: Path) -> Recorded:
+def read_recorded(folder: Path) -> RecordedTables:
     """Read a result folder.
 
     Raises
@@ -92,7 +92,7 @@ def read_recorded(folder: Path) -> Recorded:
     """
     findings = read_findings(folder / "findings.json")
     plan = read_plan(folder / "plan.json") if (folder / "plan.json").exists() else None
-    return Recorded(
+    return RecordedTables(
         folder=folder,
         findings=replace(findings, findings=tuple(labelled(finding) for finding in findings.findings)),
         plan=plan,
@@ -102,7 +102,7 @@ def read_recorded(folder: Path) -> Recorded:
     )
 
 
-def missing_cells(recorded: Recorded) -> list[Key]:
+def missing_cells(recorded: RecordedTables) -> list[Key]:
     """Give the places of missing cells without CPU binding, in the order of the plan."""
     cells = recorded.plan.cells if recorded.plan else ()
     return [
@@ -151,16 +151,8 @@ def labelled(finding: Finding) -> Finding:
     return replace(finding, subject={**subject, "workload": label})
 
 
-def series_of(recorded: Recorded, metric: str) -> list[Series]:
-    """Give one series per cell of a metric.
-
-    Parameters
-    ----------
-    recorded : Recorded
-        Tables.
-    metric : str
-        Name in the measurements.
-    """
+def series_of(recorded: RecordedTables, metric: str) -> list[Series]:
+    """Give one series per cell of a metric."""
     measured = recorded.measurements
     chosen = measured.filter(
         pc.and_(pc.equal(measured["metric"], metric), pc.equal(measured["phase"], "measure"))
@@ -190,7 +182,7 @@ def _series(key: Key, rows: list[tuple[int, int, int, float]]) -> Series:
     return Series(*key, workers=worker, order=order, time_ms=value.astype(np.float64))
 
 
-def pairs_of(recorded: Recorded, own: str, outside: str) -> dict[Key, NDArray[np.float64]]:
+def pairs_of(recorded: RecordedTables, own: str, outside: str) -> dict[Key, NDArray[np.float64]]:
     """Give own and outside values of the same iterations [ms], per isolation, setup and workload.
 
     Returns

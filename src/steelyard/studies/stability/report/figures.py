@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from steelyard.model.finding import FindingSet
-    from steelyard.studies.stability.report.data import Recorded, Series
+    from steelyard.studies.stability.report.data import RecordedTables, Series
     from steelyard.studies.stability.report.subjects import Subjects
 
     Row = dict[str, str | int | float | bool | None]
@@ -35,7 +35,7 @@ FEWEST_LOADS: Final = 2
 _CLASS_ORDER: Final = ("higher", "lesser", "same", "overlap", "NA")
 
 
-def scatter_figure(recorded: Recorded, subjects: Subjects) -> Figure | None:
+def scatter_figure(recorded: RecordedTables, subjects: Subjects) -> Figure | None:
     """Give the scatter of CPU time by iteration."""
     series = [one for one in series_of(recorded, "cpu") if one.time_ms.size]
     if not series:
@@ -124,7 +124,7 @@ def _points(series: Series, limit: int) -> list[Row]:
     ]
 
 
-def box_figure(recorded: Recorded, subjects: Subjects) -> Figure | None:
+def box_figure(recorded: RecordedTables, subjects: Subjects) -> Figure | None:
     """Give boxes of CPU time by load."""
     series = [one for one in series_of(recorded, "cpu") if one.time_ms.size]
     if not series:
@@ -222,7 +222,7 @@ def _own_by_view(rows: Sequence[Row]) -> list[list[float]]:
     return list(views.values())
 
 
-def error_run_figure(recorded: Recorded, subjects: Subjects) -> Figure | None:
+def error_run_figure(recorded: RecordedTables, subjects: Subjects) -> Figure | None:
     """Give outside minus own clock, iteration by iteration."""
     rows: list[Row] = []
     total = 0

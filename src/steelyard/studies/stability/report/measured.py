@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from steelyard.report.page import Block
     from steelyard.report.table_spec import ColumnSpec
-    from steelyard.studies.stability.report.data import Recorded
+    from steelyard.studies.stability.report.data import RecordedTables
     from steelyard.studies.stability.report.subjects import Subjects
 
 IDENTIFIERS: Final = frozenset({"host_id", "machine_id_hash"})
@@ -28,7 +28,7 @@ RECORDED_DIGITS: Final = 3
 """Digits of recorded fractions: what the gate saw is no measurement of the study."""
 
 
-def machine(recorded: Recorded) -> Block | None:
+def machine(recorded: RecordedTables) -> Block | None:
     """Give what is known of the machine, or the file that was imported."""
     provenance = recorded.provenance
     if provenance is None or not (provenance.host or provenance.origin):
@@ -48,7 +48,7 @@ def machine(recorded: Recorded) -> Block | None:
     return Pairs("Host", tuple(flattened(host, "")))
 
 
-def notes(recorded: Recorded) -> Block | None:
+def notes(recorded: RecordedTables) -> Block | None:
     """Give the remarks kept with the result."""
     found = recorded.provenance.notes if recorded.provenance else ()
     return Notice("Remarks", found, tone="warn") if found else None
@@ -81,7 +81,7 @@ def _leaf(name: str, value: str | float) -> str:
     return format_significant(value, RECORDED_DIGITS) if isinstance(value, float) else str(value)
 
 
-def technologies(recorded: Recorded, subjects: Subjects) -> Block | None:
+def technologies(recorded: RecordedTables, subjects: Subjects) -> Block | None:
     """Give each technology: measured or not, which version, why not."""
     described = recorded.provenance.technologies if recorded.provenance else {}
 
@@ -111,7 +111,7 @@ def technologies(recorded: Recorded, subjects: Subjects) -> Block | None:
     ).build(list(dict.fromkeys([*subjects.isolations, *described])))
 
 
-def cells(recorded: Recorded, subjects: Subjects) -> Block | None:
+def cells(recorded: RecordedTables, subjects: Subjects) -> Block | None:
     """Give the number of runs per setup and isolation."""
     keys = ["isolation", "setup_type", "setup_size", "affinity"]
     counts = Counter((row["isolation"], setup_label(row)) for row in recorded.runs.select(keys).to_pylist())
@@ -128,7 +128,7 @@ def cells(recorded: Recorded, subjects: Subjects) -> Block | None:
     return TableSpec("cells", "Runs per setup and isolation", columns, note, file=None).build(subjects.setups)
 
 
-def missing_table(recorded: Recorded) -> Block | None:
+def missing_table(recorded: RecordedTables) -> Block | None:
     """Give the missing cells, counted by what is missing and why."""
     missing = [cell for cell in (recorded.plan.cells if recorded.plan else ()) if cell.missing]
     groups = Counter(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from steelyard.studies.stability.report.data import Recorded
+    from steelyard.studies.stability.report.data import RecordedTables
 
 QUESTION: Final = (
     "Which isolation technology, and how many parallel workers, before timings stop being trustworthy?"
@@ -25,18 +25,7 @@ QUESTION: Final = (
 
 
 def build(folder: Path) -> Page:
-    """Give the report of a result folder.
-
-    Parameters
-    ----------
-    folder : Path
-        With ``findings.json``, ``runs.parquet`` and ``measurements/``.
-
-    Raises
-    ------
-    DataError
-        If findings or tables are absent or damaged.
-    """
+    """Give the report of a result folder."""
     recorded = read_recorded(folder)
     subjects = subjects_of(recorded)
     findings = recorded.findings
@@ -54,7 +43,7 @@ def build(folder: Path) -> Page:
     )
 
 
-def _about(recorded: Recorded) -> Iterable[tuple[str, str]]:
+def _about(recorded: RecordedTables) -> Iterable[tuple[str, str]]:
     if (provenance := recorded.provenance) is not None:
         name = provenance.host.get("hostname") or provenance.host_id
         if name:

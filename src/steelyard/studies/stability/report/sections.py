@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from steelyard.model.finding import Finding, FindingSet
     from steelyard.report.page import Block
     from steelyard.report.table_spec import ColumnSpec
-    from steelyard.studies.stability.report.data import Recorded
+    from steelyard.studies.stability.report.data import RecordedTables
     from steelyard.studies.stability.report.subjects import Subjects
 
 NOT_MEASURED: Final = "not measured"
@@ -37,7 +37,7 @@ SENTENCES_PER_CLAIM: Final = 6
 """More sentences of one kind tire the reader; the table has all."""
 
 
-def sections(recorded: Recorded, subjects: Subjects) -> tuple[Section, ...]:
+def sections(recorded: RecordedTables, subjects: Subjects) -> tuple[Section, ...]:
     """Give all sections that have something to show."""
     findings = recorded.findings
     missing = missing_cells(recorded)
@@ -216,7 +216,7 @@ def _is_ordinary(finding: Finding) -> bool:
     return finding.verdict in _ORDINARY and not finding.warnings
 
 
-def _machine_trust(recorded: Recorded) -> Iterable[Block | None]:
+def _machine_trust(recorded: RecordedTables) -> Iterable[Block | None]:
     findings = recorded.findings
     yield _say(findings, "quiet_machine")
     yield from _sessions(recorded)
@@ -227,7 +227,7 @@ def _machine_trust(recorded: Recorded) -> Iterable[Block | None]:
     yield _calibration(findings)
 
 
-def _sessions(recorded: Recorded) -> Iterable[Block | None]:
+def _sessions(recorded: RecordedTables) -> Iterable[Block | None]:
     """Give what the gate saw and which settings were changed, session by session."""
     for place, session in enumerate(recorded.provenance.sessions if recorded.provenance else (), start=1):
         suffix = f" (session {place})" if place > 1 else ""

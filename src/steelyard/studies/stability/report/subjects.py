@@ -9,7 +9,7 @@ from steelyard.report.charts.theme import assign_colours
 from steelyard.studies.stability.report.data import setup_label, setup_order, workload_label
 
 if TYPE_CHECKING:
-    from steelyard.studies.stability.report.data import Recorded
+    from steelyard.studies.stability.report.data import RecordedTables
 
 COLOURS: Final = {
     "bare": "#6B7280",
@@ -58,7 +58,7 @@ class Subjects:
         return assign_colours(self.isolations, COLOURS)
 
 
-def subjects_of(recorded: Recorded) -> Subjects:
+def subjects_of(recorded: RecordedTables) -> Subjects:
     """Give what was measured."""
     cells = recorded.runs.select(list(_KEYS)).group_by(list(_KEYS)).aggregate([]).to_pylist()
     design = recorded.plan.factors.get("isolation", ()) if recorded.plan else ()

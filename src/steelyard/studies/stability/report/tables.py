@@ -47,21 +47,7 @@ _CLASS_NOTE: Final = (
 def comparison_table(findings: FindingSet, claim: str, family: str, title: str) -> Table | None:
     """Give a table of the published four-way classes with Steelyard's verdict below each.
 
-    Parameters
-    ----------
-    findings : FindingSet
-        All findings.
-    claim : str
-        ``mean_comparison`` or ``sd_comparison``.
-    family : str
-        ``isolation``, ``sandbox`` or ``affinity``.
-    title : str
-        Caption.
-
-    Returns
-    -------
-    Table or None
-        One column per pair, or one row per pair when there are many; ``None`` without findings.
+    It has a column per pair, or a row per pair when there are many; ``None`` without findings.
     """
     chosen = [finding for finding in findings.of(claim) if finding.subject["family"] == family]
     pairs = list(dict.fromkeys(map(_pair, chosen)))

@@ -84,7 +84,6 @@ def test_names_that_cannot_be_folders_are_refused(tmp_path: Path, names: list[st
         execute_tasks([GuestTask(name, "true") for name in names], tmp_path, Guest({}))
 
 
-@pytest.mark.needs_sched_ext_guest
 @pytest.mark.parametrize("sockets", [0, 3, 8])
 def test_cpus_that_do_not_fill_their_sockets_are_refused(tmp_path: Path, sockets: int) -> None:
     with pytest.raises(UsageError, match=f"over {sockets} sockets"):

@@ -256,7 +256,7 @@ def test_probes_and_marks_of_waiting_beside_a_recording_are_taken(tmp_path: Path
 
 
 def test_a_file_of_probes_is_read_with_its_recording_alone(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="holds clock probes, which are read with the recording"):
+    with pytest.raises(DataError, match="contains clock probes, which are read with the recording"):
         read(PROBES, tmp_path)
 
 

@@ -77,7 +77,7 @@ def test_a_summary_names_its_numbers_by_path(tmp_path: Path) -> None:
     [
         ("", "are empty"),
         ("operation,ms\na,1\n", "lack `response_ms` in entry 1; there: `operation`, `ms`"),
-        ("operation,response_ms\na,1\nb,soon\n", "hold `soon` as `response_ms` in entry 2"),
+        ("operation,response_ms\na,1\nb,soon\n", "contain `soon` as `response_ms` in entry 2"),
         ("operation,response_ms\na,-1\n", "expected 0 or more"),
         ("operation,response_ms\na,nan\n", "expected 0 or more"),
     ],

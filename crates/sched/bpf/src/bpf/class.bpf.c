@@ -40,7 +40,7 @@ static __always_inline void enqueue_be(struct task_struct *p, s32 home, u64 flag
 	s32 idle;
 
 	if (t) {
-		t->place = 0;
+		end_turns(t);
 		t->is_blink = 0;
 		t->is_lent = 0;
 		/* What it waited before it slept is over, also where it was LC when it went to sleep. */
@@ -203,6 +203,8 @@ void BPF_PROG(be_dispatch, s32 cpu, struct task_struct *prev)
 		count(COUNT_BE_PICKS);
 		return;
 	}
+	if (check_exit && is_any_waiting(c->seen_arrivals))
+		set_back(LC_QUEUE + llc);
 	if (check_exit && is_any_waiting(c->seen_arrivals) && take_elsewhere(KIND_LC, llc, now)) {
 		note_pick(c, llc, prev_is_be, start_ns);
 		return;
@@ -271,11 +273,8 @@ void BPF_PROG(be_stopping, struct task_struct *p, bool runnable)
 	c->place = 0;
 	if (t && !is_be) {
 		charge(c, t, now);
-		if (!runnable) {
-			t->place = 0;
-			t->goes_on = 0;
-			t->lc_turn_ns = 0;
-		}
+		if (!runnable)
+			end_turns(t);
 	}
 	c->lc_start_ns = 0;
 	if (check_local && !is_be)

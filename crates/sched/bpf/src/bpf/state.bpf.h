@@ -94,18 +94,19 @@ struct task_state {
 	u32 lock_epoch;
 	u64 awaited_lock;
 	/*
-	 * LC: its virtual time, where it stands or stood in the queue (0: it slept), how much of its turn it had, and how
-	 * many turns in a row before it.
+	 * LC: its virtual time, where it stands or stood in the queue (0: it slept), how much of its turn it had, and by how
+	 * much virtual time the next one of its unit has to wait since it began.
 	 */
 	u64 lc_vtime;
 	u64 place;
 	u64 lc_turn_ns;
-	u32 lc_turns;
+	u64 begin_time;
 	u64 unit_key;
 	/* Its unit, the weight with which it counts there (0: it is not ready). */
 	u32 unit;
 	u32 load;
 	u32 is_queued;
+	/* It ran for a turn without sleep. */
 	u32 goes_on;
 };
 

@@ -17,25 +17,27 @@
 #define CREDIT_NS 4000000ULL	/* of virtual time, for a unit that used less than its share */
 #define AHEAD_TURNS 4		/* that a task may be set back by what it had while nobody waited */
 #define LC_TURN_NS 4000000ULL	/* of a task that always runs */
-#define LC_TURNS 5		/* in a row, in order of arrival; from there on it always runs */
+#define ADMIT_NS 60000000ULL	/* of CPU time of a unit, until the next one that woke may become one that always runs */
+#define LAG_MOST_NS 1000000000ULL /* of virtual time, that one that always runs is owed */
+#define GATE_MOST 16
 #define MARGIN_NS 1000000ULL	/* of virtual time; who is ahead by less interrupts nobody */
 #define VICTIMS_MOST 16
 #define USED_MOST_NS 10000000000ULL
 #define TIME_MOST (1ULL << 42)
 #define FIRST_MOST 8
 
-/* By how much virtual time a task that goes on stands behind those that woke. */
-const volatile u64 behind_ns = 20000000;
-
 struct unit {
 	u64 key;
 	u64 vtime;
-	/* The place of the last that woke. */
+	/* The place of the last that woke, and from where on others may begin beside those that always run. */
 	u64 last_place;
+	u64 next_begin;
 	/* Sum of the weights of what is ready in it, tasks or groups, and how many of them are. */
 	u64 load;
 	u64 above;
 	u32 ready;
+	/* The weights of those of its tasks that always run. */
+	u32 veteran_load;
 	u32 parent;
 	/* Its weight, as counted in its parent's load. */
 	u32 weight;
@@ -88,6 +90,7 @@ __noinline u32 place_of_unit(u64 key)
 	if (__sync_val_compare_and_swap(&u->key, before, key) == before) {
 		u->vtime = lc_clock;
 		u->last_place = lc_clock;
+		u->next_begin = lc_clock;
 		u->parent = NO_UNIT;
 		u->weight = 0;
 	}
@@ -185,6 +188,8 @@ static __always_inline void join_unit(const struct task_struct *p, struct task_s
 	u = unit_at(place);
 	t->load = p->scx.weight ? p->scx.weight : 1;
 	__sync_fetch_and_add(&u->load, t->load);
+	if (t->goes_on)
+		__sync_fetch_and_add(&u->veteran_load, t->load);
 	if (!__sync_fetch_and_add(&u->ready, 1))
 		note_ready(place, true);
 }
@@ -197,6 +202,8 @@ static __always_inline void leave_unit(struct task_state *t)
 	if (!t->load)
 		return;
 	__sync_fetch_and_add(&u->load, -(u64)t->load);
+	if (t->goes_on)
+		__sync_fetch_and_add(&u->veteran_load, -t->load);
 	t->load = 0;
 	if (__sync_fetch_and_add(&u->ready, -1) == 1)
 		note_ready(t->unit, false);
@@ -213,11 +220,28 @@ static __always_inline u64 unit_time(const struct task_state *t, u64 used_ns)
 	return time < TIME_MOST ? time : TIME_MOST;
 }
 
+/* Those that always run share what they have of the unit; those that woke, and wait, have no part of that yet. */
 static __always_inline u64 own_time(const struct task_state *t, u64 unit_time)
 {
-	u64 load = unit_at(t->unit)->load;
+	u64 load = unit_at(t->unit)->veteran_load;
 
-	return t->load && load ? unit_time * load / t->load : unit_time;
+	return t->goes_on && t->load && load ? unit_time * load / t->load : unit_time;
+}
+
+/* It slept, or is no LC task any more. */
+static __always_inline void end_turns(struct task_state *t)
+{
+	struct unit *u = unit_at(t->unit);
+
+	if (t->goes_on && t->load)
+		__sync_fetch_and_add(&u->veteran_load, -t->load);
+	/* It did not become one that always runs: another may begin. */
+	if (t->begin_time)
+		__sync_fetch_and_add(&u->next_begin, -t->begin_time);
+	t->begin_time = 0;
+	t->goes_on = 0;
+	t->place = 0;
+	t->lc_turn_ns = 0;
 }
 
 static __always_inline void charge(struct cpu_state *c, struct task_state *t, u64 now)
@@ -256,13 +280,19 @@ static __always_inline u64 lc_slice_of(const struct task_state *t)
 	return t->goes_on ? LC_TURN_NS : lc_slice_ns;
 }
 
+/* Beside tasks of its unit that always run a task that woke begins only now and then. */
+static __always_inline u64 not_before_begin(const struct unit *u, u64 place)
+{
+	return u->veteran_load && is_before(place, u->next_begin) ? u->next_begin : place;
+}
+
 /* Where a task stands in the queue: by its virtual time, but for the lowest bits, which say from which CPU it comes. */
 static __always_inline u64 set_place(struct task_state *t)
 {
 	struct unit *u = unit_at(t->unit);
 	u64 ahead = AHEAD_TURNS * unit_time(t, LC_TURN_NS);
 
-	if (!t->place || (!t->goes_on && !has_turn(t) && t->lc_turns + 1 < LC_TURNS)) {
+	if (!t->place) {
 		u64 place = near_clock(u->vtime, CREDIT_NS, ahead);
 
 		u->vtime = place;
@@ -270,16 +300,18 @@ static __always_inline u64 set_place(struct task_state *t)
 		if (u->ready > 1 && !is_before(u->last_place, place))
 			place = u->last_place + MAX_CPUS;
 		u->last_place = place;
-		t->lc_vtime = place;
-		t->lc_turns = t->place ? t->lc_turns + 1 : 0;
-		t->place = place;
-		t->lc_turn_ns = 0;
-		t->goes_on = 0;
+		t->place = not_before_begin(u, place);
 	} else if (!has_turn(t)) {
-		t->goes_on = 1;
+		if (!t->goes_on) {
+			t->goes_on = 1;
+			t->begin_time = 0;
+			t->lc_vtime = u->vtime;
+			__sync_fetch_and_add(&u->veteran_load, t->load);
+		}
 		ahead = own_time(t, ahead);
-		t->lc_vtime = near_clock(t->lc_vtime, ahead > behind_ns ? ahead : behind_ns, ahead);
-		t->place = t->lc_vtime + behind_ns;
+		t->lc_vtime = near_clock(t->lc_vtime, LAG_MOST_NS, ahead);
+		/* Behind those that woke by what the unit has in a turn. */
+		t->place = t->lc_vtime + unit_time(t, lc_slice_ns);
 	}
 	return t->place;
 }
@@ -293,7 +325,7 @@ static __always_inline u64 place_from(s32 home, u64 place)
 static __always_inline void note_chosen(struct task_state *t)
 {
 	struct unit *u = unit_at(t->unit);
-	u64 vtime = t->goes_on ? t->place - behind_ns : t->place;
+	u64 vtime = t->goes_on ? t->lc_vtime : t->place;
 
 	if (is_before(lc_clock, vtime))
 		lc_clock = vtime;
@@ -312,8 +344,43 @@ static __always_inline void note_turn(struct cpu_state *c, struct task_state *t,
 		unit_of(p, t);
 		set_place(t);
 	}
+	if (!t->goes_on && !t->lc_turn_ns && !t->begin_time && unit_at(t->unit)->veteran_load) {
+		struct unit *u = unit_at(t->unit);
+
+		t->begin_time = unit_time(t, ADMIT_NS);
+		u->next_begin = u->vtime + t->begin_time;
+	}
 	c->lc_start_ns = now;
 	c->place = t->place;
+}
+
+/*
+ * Of a pool, all threads but few wait for a CPU and have no request yet, while those that run take one after the other:
+ * the more of them begin, the longer takes each request. So whoever woke before others of its unit came to run always is set
+ * back to where it may begin. In the kernel's own class all begin at once.
+ */
+__noinline int set_back(u64 queue)
+{
+	struct task_struct *p;
+	u32 seen = 0;
+
+	if (scx_bpf_dsq_nr_queued(queue) <= 0)
+		return 0;
+	bpf_for_each(scx_dsq, p, queue, 0) {
+		struct task_state *t = task_state(p);
+		u64 place = p->scx.dsq_vtime, later;
+
+		if (!t || t->goes_on || t->lc_turn_ns || seen++ == GATE_MOST)
+			break;
+		later = not_before_begin(unit_at(t->unit), place | (MAX_CPUS - 1));
+		if (later == (place | (MAX_CPUS - 1)))
+			break;
+		t->place = later;
+		scx_bpf_dsq_move_set_slice(&___it, lc_slice_ns);
+		scx_bpf_dsq_move_set_vtime(&___it, place_from(home_of(place), later + MAX_CPUS));
+		scx_bpf_dsq_move_vtime(&___it, p, queue, 0);
+	}
+	return 0;
 }
 
 /* The first of a queue that this CPU may take; 0: none is. */

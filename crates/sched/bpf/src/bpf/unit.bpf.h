@@ -17,7 +17,7 @@
 #define CREDIT_NS 4000000ULL	/* of virtual time, for a unit that used less than its share */
 #define AHEAD_TURNS 4		/* that a task may be set back by what it had while nobody waited */
 #define LC_TURN_NS 4000000ULL	/* of a task that always runs */
-#define ADMIT_NS 60000000ULL	/* of CPU time of a unit, until the next one that woke may become one that always runs */
+#define ADMIT_NS 120000000ULL	/* of CPU time of a unit, until the next one that woke may become one that always runs */
 #define LAG_MOST_NS 1000000000ULL /* of virtual time, that one that always runs is owed */
 #define GATE_MOST 16
 #define MARGIN_NS 1000000ULL	/* of virtual time; who is ahead by less interrupts nobody */

@@ -98,11 +98,10 @@ static void *serve(void *unused)
 
 /* Threads of one process that serve a queue in order; requests come at random, from a real-time thread. */
 static void serve_queue(int threads, int seconds, long iterations, long gap_ns, int long_percent,
-			int long_factor)
+			int long_factor, unsigned long seed)
 {
 	struct sched_param first = { .sched_priority = 50 };
 	pthread_t ids[256];
-	unsigned long seed = 12345;
 	long at = 0;
 	int shorts = 0;
 
@@ -142,7 +141,7 @@ int main(int words, char **word)
 	if (!strcmp(word[1], "wake"))
 		wake(n[0]);
 	else
-		serve_queue(n[0], n[1], n[2], n[3], n[4], n[5]);
+		serve_queue(n[0], n[1], n[2], n[3], n[4], n[5], n[6] + 12345);
 	return 0;
 }
 """

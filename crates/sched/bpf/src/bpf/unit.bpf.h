@@ -17,7 +17,8 @@
 #define CREDIT_NS 4000000ULL	/* of virtual time, for a unit that used less than its share */
 #define AHEAD_TURNS 4		/* that a task may be set back by what it had while nobody waited */
 #define LC_TURN_NS 4000000ULL	/* of a task that always runs */
-#define ADMIT_NS 120000000ULL	/* of CPU time of a unit, until the next one that woke may become one that always runs */
+#define VETERANS_PER_CPU 3	/* tasks of a unit that always run; from there on it is crowded */
+#define BEGIN_NS 120000000ULL	/* of CPU time of a crowded unit, until the next one that woke may begin */
 #define LAG_MOST_NS 1000000000ULL /* of virtual time, that one that always runs is owed */
 #define GATE_MOST 16
 #define MARGIN_NS 1000000ULL	/* of virtual time; who is ahead by less interrupts nobody */
@@ -36,8 +37,9 @@ struct unit {
 	u64 load;
 	u64 above;
 	u32 ready;
-	/* The weights of those of its tasks that always run. */
+	/* The weights of those of its tasks that always run, and how many they are. */
 	u32 veteran_load;
+	u32 veterans;
 	u32 parent;
 	/* Its weight, as counted in its parent's load. */
 	u32 weight;
@@ -177,6 +179,12 @@ static __always_inline u32 unit_of(const struct task_struct *p, struct task_stat
 	return t->unit;
 }
 
+static __always_inline void count_veteran(struct unit *u, u32 load, u32 one)
+{
+	__sync_fetch_and_add(&u->veteran_load, load);
+	__sync_fetch_and_add(&u->veterans, one);
+}
+
 static __always_inline void join_unit(const struct task_struct *p, struct task_state *t)
 {
 	struct unit *u;
@@ -189,7 +197,7 @@ static __always_inline void join_unit(const struct task_struct *p, struct task_s
 	t->load = p->scx.weight ? p->scx.weight : 1;
 	__sync_fetch_and_add(&u->load, t->load);
 	if (t->goes_on)
-		__sync_fetch_and_add(&u->veteran_load, t->load);
+		count_veteran(u, t->load, 1);
 	if (!__sync_fetch_and_add(&u->ready, 1))
 		note_ready(place, true);
 }
@@ -203,7 +211,7 @@ static __always_inline void leave_unit(struct task_state *t)
 		return;
 	__sync_fetch_and_add(&u->load, -(u64)t->load);
 	if (t->goes_on)
-		__sync_fetch_and_add(&u->veteran_load, -t->load);
+		count_veteran(u, -t->load, -1);
 	t->load = 0;
 	if (__sync_fetch_and_add(&u->ready, -1) == 1)
 		note_ready(t->unit, false);
@@ -234,7 +242,7 @@ static __always_inline void end_turns(struct task_state *t)
 	struct unit *u = unit_at(t->unit);
 
 	if (t->goes_on && t->load)
-		__sync_fetch_and_add(&u->veteran_load, -t->load);
+		count_veteran(u, -t->load, -1);
 	/* It did not become one that always runs: another may begin. */
 	if (t->begin_time)
 		__sync_fetch_and_add(&u->next_begin, -t->begin_time);
@@ -280,10 +288,15 @@ static __always_inline u64 lc_slice_of(const struct task_state *t)
 	return t->goes_on ? LC_TURN_NS : lc_slice_ns;
 }
 
-/* Beside tasks of its unit that always run a task that woke begins only now and then. */
+/* Beside many tasks of its unit that always run a task that woke begins only now and then. */
+static __always_inline bool is_crowded(const struct unit *u)
+{
+	return u->veterans >= VETERANS_PER_CPU * nr_cpus;
+}
+
 static __always_inline u64 not_before_begin(const struct unit *u, u64 place)
 {
-	return u->veteran_load && is_before(place, u->next_begin) ? u->next_begin : place;
+	return is_crowded(u) && is_before(place, u->next_begin) ? u->next_begin : place;
 }
 
 /* Where a task stands in the queue: by its virtual time, but for the lowest bits, which say from which CPU it comes. */
@@ -306,7 +319,8 @@ static __always_inline u64 set_place(struct task_state *t)
 			t->goes_on = 1;
 			t->begin_time = 0;
 			t->lc_vtime = u->vtime;
-			__sync_fetch_and_add(&u->veteran_load, t->load);
+			if (t->load)
+				count_veteran(u, t->load, 1);
 		}
 		ahead = own_time(t, ahead);
 		t->lc_vtime = near_clock(t->lc_vtime, LAG_MOST_NS, ahead);
@@ -344,10 +358,10 @@ static __always_inline void note_turn(struct cpu_state *c, struct task_state *t,
 		unit_of(p, t);
 		set_place(t);
 	}
-	if (!t->goes_on && !t->lc_turn_ns && !t->begin_time && unit_at(t->unit)->veteran_load) {
+	if (!t->goes_on && !t->lc_turn_ns && !t->begin_time && is_crowded(unit_at(t->unit))) {
 		struct unit *u = unit_at(t->unit);
 
-		t->begin_time = unit_time(t, ADMIT_NS);
+		t->begin_time = unit_time(t, BEGIN_NS);
 		u->next_begin = u->vtime + t->begin_time;
 	}
 	c->lc_start_ns = now;

@@ -24,7 +24,7 @@ start:
   --no-exit               without the exit check
   --heartbeat-ms N        age at which a starved task gets a moment, 100 to 20000 (20000)
   --lc-slice-ms N         how long an LC task that woke goes before those of its group that woke later,
-                          1 to 1000 (8)
+                          1 to 1000 (12)
   --be-slice-ms N         the same among BE tasks, 1 to 1000 (20)
   --freeze-after-s N      freeze control groups starved for longer, 0: never (60)
   --counters FILE         write the counters there every second and at the end
@@ -199,7 +199,7 @@ impl Parsed {
     fn start(&mut self) -> Result<StartOptions, SchedulerError> {
         let heartbeat_ms = self.number("--heartbeat-ms", 100..=20_000, 20_000)?;
         let freeze_after_s = self.number("--freeze-after-s", 0..=86_400, 60)?;
-        let lc_slice_ms = self.number("--lc-slice-ms", 1..=1000, 8)?;
+        let lc_slice_ms = self.number("--lc-slice-ms", 1..=1000, 12)?;
         let be_slice_ms = self.number("--be-slice-ms", 1..=1000, 20)?;
         Ok(StartOptions {
             is_foreground: self.flag("--foreground"),

@@ -32,7 +32,7 @@ const volatile u16 llc_first[MAX_CPUS];
 const volatile bool check_local = true;
 const volatile bool check_entry = true;
 const volatile bool check_exit = true;
-const volatile u64 lc_slice_ns = 8000000;
+const volatile u64 lc_slice_ns = 12000000;
 const volatile u64 be_slice_ns = 20000000;
 
 /*

@@ -95,7 +95,7 @@ struct task_state {
 	u64 awaited_lock;
 	/*
 	 * LC: its virtual time, where it stands or stood in the queue (0: it slept), how much of its turn it had, and by how
-	 * much virtual time the next one of its unit has to wait since it began.
+	 * much virtual time the next one of its process has to wait since it began.
 	 */
 	u64 lc_vtime;
 	u64 place;
@@ -105,6 +105,8 @@ struct task_state {
 	/* Its unit, the weight with which it counts there (0: it is not ready). */
 	u32 unit;
 	u32 load;
+	/* Where its process stands among the units. */
+	u32 process;
 	u32 is_queued;
 	/* It ran for a turn without sleep. */
 	u32 goes_on;

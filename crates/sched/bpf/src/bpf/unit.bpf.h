@@ -17,8 +17,7 @@
 #define CREDIT_NS 4000000ULL	/* of virtual time, for a unit that used less than its share */
 #define AHEAD_TURNS 4		/* that a task may be set back by what it had while nobody waited */
 #define LC_TURN_NS 4000000ULL	/* of a task that always runs */
-#define VETERANS_PER_CPU 3	/* tasks of a unit that always run; from there on it is crowded */
-#define BEGIN_NS 120000000ULL	/* of CPU time of a crowded unit, until the next one that woke may begin */
+#define BEGIN_NS 200000000ULL	/* of CPU time of a unit, until the next thread of a crowded process may begin */
 #define LAG_MOST_NS 1000000000ULL /* of virtual time, that one that always runs is owed */
 #define GATE_MOST 16
 #define MARGIN_NS 1000000ULL	/* of virtual time; who is ahead by less interrupts nobody */
@@ -30,19 +29,20 @@
 struct unit {
 	u64 key;
 	u64 vtime;
-	/* The place of the last that woke, and from where on others may begin beside those that always run. */
+	/* The place of the last that woke. */
 	u64 last_place;
-	u64 next_begin;
 	/* Sum of the weights of what is ready in it, tasks or groups, and how many of them are. */
 	u64 load;
 	u64 above;
 	u32 ready;
-	/* The weights of those of its tasks that always run, and how many they are. */
+	/* The weights of those of its tasks that always run. */
 	u32 veteran_load;
-	u32 veterans;
 	u32 parent;
 	/* Its weight, as counted in its parent's load. */
 	u32 weight;
+	/* Of a process, in whatever unit: how many of its threads always run, and from where on another may begin. */
+	u32 veterans;
+	u64 next_begin;
 } __attribute__((aligned(64)));
 struct unit units[UNITS];
 
@@ -93,6 +93,7 @@ __noinline u32 place_of_unit(u64 key)
 		u->vtime = lc_clock;
 		u->last_place = lc_clock;
 		u->next_begin = lc_clock;
+		u->veterans = 0;
 		u->parent = NO_UNIT;
 		u->weight = 0;
 	}
@@ -179,10 +180,10 @@ static __always_inline u32 unit_of(const struct task_struct *p, struct task_stat
 	return t->unit;
 }
 
-static __always_inline void count_veteran(struct unit *u, u32 load, u32 one)
+static __always_inline void count_veteran(const struct task_state *t, s32 one)
 {
-	__sync_fetch_and_add(&u->veteran_load, load);
-	__sync_fetch_and_add(&u->veterans, one);
+	__sync_fetch_and_add(&unit_at(t->unit)->veteran_load, one * t->load);
+	__sync_fetch_and_add(&unit_at(t->process)->veterans, one);
 }
 
 static __always_inline void join_unit(const struct task_struct *p, struct task_state *t)
@@ -196,10 +197,15 @@ static __always_inline void join_unit(const struct task_struct *p, struct task_s
 	u = unit_at(place);
 	t->load = p->scx.weight ? p->scx.weight : 1;
 	__sync_fetch_and_add(&u->load, t->load);
-	if (t->goes_on)
-		count_veteran(u, t->load, 1);
 	if (!__sync_fetch_and_add(&u->ready, 1))
 		note_ready(place, true);
+	if (unit_at(t->process)->key != p->tgid)
+		t->process = place_of_unit(p->tgid);
+	/* So that nobody else takes its place. */
+	if (t->process != t->unit)
+		__sync_fetch_and_add(&unit_at(t->process)->ready, 1);
+	if (t->goes_on)
+		count_veteran(t, 1);
 }
 
 static __always_inline void leave_unit(struct task_state *t)
@@ -209,9 +215,11 @@ static __always_inline void leave_unit(struct task_state *t)
 	t->is_queued = 0;
 	if (!t->load)
 		return;
-	__sync_fetch_and_add(&u->load, -(u64)t->load);
 	if (t->goes_on)
-		count_veteran(u, -t->load, -1);
+		count_veteran(t, -1);
+	if (t->process != t->unit)
+		__sync_fetch_and_add(&unit_at(t->process)->ready, -1);
+	__sync_fetch_and_add(&u->load, -(u64)t->load);
 	t->load = 0;
 	if (__sync_fetch_and_add(&u->ready, -1) == 1)
 		note_ready(t->unit, false);
@@ -239,13 +247,11 @@ static __always_inline u64 own_time(const struct task_state *t, u64 unit_time)
 /* It slept, or is no LC task any more. */
 static __always_inline void end_turns(struct task_state *t)
 {
-	struct unit *u = unit_at(t->unit);
-
 	if (t->goes_on && t->load)
-		count_veteran(u, -t->load, -1);
+		count_veteran(t, -1);
 	/* It did not become one that always runs: another may begin. */
 	if (t->begin_time)
-		__sync_fetch_and_add(&u->next_begin, -t->begin_time);
+		__sync_fetch_and_add(&unit_at(t->process)->next_begin, -t->begin_time);
 	t->begin_time = 0;
 	t->goes_on = 0;
 	t->place = 0;
@@ -288,15 +294,20 @@ static __always_inline u64 lc_slice_of(const struct task_state *t)
 	return t->goes_on ? LC_TURN_NS : lc_slice_ns;
 }
 
-/* Beside many tasks of its unit that always run a task that woke begins only now and then. */
-static __always_inline bool is_crowded(const struct unit *u)
+/* Threads of its process that always run have all CPUs. */
+static __always_inline bool is_crowded(const struct unit *process)
 {
-	return u->veterans >= VETERANS_PER_CPU * nr_cpus;
+	return process->veterans >= nr_cpus;
 }
 
-static __always_inline u64 not_before_begin(const struct unit *u, u64 place)
+/* In a crowded process a thread that woke begins only now and then. */
+static __always_inline u64 not_before_begin(const struct task_state *t, u64 place)
 {
-	return is_crowded(u) && is_before(place, u->next_begin) ? u->next_begin : place;
+	const struct unit *process = unit_at(t->process);
+	u64 next = process->next_begin;
+
+	/* What is much later was said of another unit. */
+	return is_crowded(process) && is_before(place, next) && next - place <= unit_time(t, 2 * BEGIN_NS) ? next : place;
 }
 
 /* Where a task stands in the queue: by its virtual time, but for the lowest bits, which say from which CPU it comes. */
@@ -313,14 +324,14 @@ static __always_inline u64 set_place(struct task_state *t)
 		if (u->ready > 1 && !is_before(u->last_place, place))
 			place = u->last_place + MAX_CPUS;
 		u->last_place = place;
-		t->place = not_before_begin(u, place);
+		t->place = not_before_begin(t, place);
 	} else if (!has_turn(t)) {
 		if (!t->goes_on) {
 			t->goes_on = 1;
 			t->begin_time = 0;
 			t->lc_vtime = u->vtime;
 			if (t->load)
-				count_veteran(u, t->load, 1);
+				count_veteran(t, 1);
 		}
 		ahead = own_time(t, ahead);
 		t->lc_vtime = near_clock(t->lc_vtime, LAG_MOST_NS, ahead);
@@ -358,11 +369,9 @@ static __always_inline void note_turn(struct cpu_state *c, struct task_state *t,
 		unit_of(p, t);
 		set_place(t);
 	}
-	if (!t->goes_on && !t->lc_turn_ns && !t->begin_time && is_crowded(unit_at(t->unit))) {
-		struct unit *u = unit_at(t->unit);
-
+	if (!t->goes_on && !t->lc_turn_ns && !t->begin_time && is_crowded(unit_at(t->process))) {
 		t->begin_time = unit_time(t, BEGIN_NS);
-		u->next_begin = u->vtime + t->begin_time;
+		unit_at(t->process)->next_begin = unit_at(t->unit)->vtime + t->begin_time;
 	}
 	c->lc_start_ns = now;
 	c->place = t->place;
@@ -370,8 +379,8 @@ static __always_inline void note_turn(struct cpu_state *c, struct task_state *t,
 
 /*
  * Of a pool, all threads but few wait for a CPU and have no request yet, while those that run take one after the other:
- * the more of them begin, the longer takes each request. So whoever woke before others of its unit came to run always is set
- * back to where it may begin. In the kernel's own class all begin at once.
+ * the more of them begin, the longer takes each request. So whoever woke before its process was crowded is set back to
+ * where it may begin. In the kernel's own class all begin at once.
  */
 __noinline int set_back(u64 queue)
 {
@@ -386,7 +395,7 @@ __noinline int set_back(u64 queue)
 
 		if (!t || t->goes_on || t->lc_turn_ns || seen++ == GATE_MOST)
 			break;
-		later = not_before_begin(unit_at(t->unit), place | (MAX_CPUS - 1));
+		later = not_before_begin(t, place | (MAX_CPUS - 1));
 		if (later == (place | (MAX_CPUS - 1)))
 			break;
 		t->place = later;

@@ -10,7 +10,8 @@ use libbpf_rs::{Link, OpenObject};
 
 use crate::SchedulerError;
 use crate::counters::{Counters, Strictness};
-use crate::kernel::enumerator;
+use crate::features::Types;
+use crate::kernel::RunningKernel;
 use crate::options::StartOptions;
 use crate::skeleton::class::{ClassSkel, ClassSkelBuilder, OpenClassSkel};
 use crate::topology::{MAX_CPUS, Topology};
@@ -149,7 +150,7 @@ fn configure(open: &mut OpenClassSkel<'_>, options: &StartOptions) -> Result<usi
     }
     // Else the kernel keeps a task that a real-time task interrupted on that CPU: the program that gives it back
     // executes on its behalf and disables its migration.
-    if let Some(flag) = enumerator("scx_ops_flags", "SCX_OPS_ENQ_MIGRATION_DISABLED") {
+    if let Some(flag) = RunningKernel.enumerator("scx_ops_flags", "SCX_OPS_ENQ_MIGRATION_DISABLED") {
         open.struct_ops.steelyard_be_mut().flags |= flag;
     }
     let topology = Topology::read(Path::new("/"), possible);

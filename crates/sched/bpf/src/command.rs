@@ -14,10 +14,11 @@ use serde_json::json;
 use crate::counters::to_prometheus;
 use crate::freezer::thaw_left;
 use crate::groups::refuse_quotas;
+use crate::kernel::RunningKernel;
 use crate::options::{Command, Form, HELP, Options};
 use crate::probe::Probe;
 use crate::state::StateFolder;
-use crate::{SchedulerError, daemon, kernel};
+use crate::{SchedulerError, daemon};
 
 /// How long starting and stopping may take.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -146,12 +147,10 @@ fn status(state: &StateFolder, form: Form, out: &mut dyn Write) -> u8 {
 
 /// Exit code 0: the class can be attached; 3: it cannot.
 fn probe(form: Form, out: &mut dyn Write) -> u8 {
-    let found = Probe::read(Path::new("/"), Some(&kernel::count_parameters));
+    let found = Probe::read(Path::new("/"), Some(&RunningKernel));
     let text = match form {
         Form::Json | Form::Prometheus => format!("{}\n", found.to_json()),
-        Form::Text if found.is_available() => {
-            format!("the best-effort class can be attached (kernel {})\n", found.kernel)
-        }
+        Form::Text if found.is_available() => found.to_text(),
         Form::Text => found.reasons.iter().map(|reason| format!("{reason}\n")).collect(),
     };
     say(out, &text);

@@ -9,6 +9,7 @@ mod command;
 pub mod counters;
 mod daemon;
 mod error;
+pub mod features;
 mod freezer;
 mod groups;
 mod kernel;

@@ -295,6 +295,8 @@ void BPF_PROG(be_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
 SEC("struct_ops/be_init_task")
 s32 BPF_PROG(be_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
+	/* Nothing but the trampoline has disabled the migration of who attaches the class or makes a task. */
+	trampoline_depth = bpf_get_current_task_btf()->migration_disabled;
 	return bpf_task_storage_get(&tasks, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE) ? 0 : -12; /* ENOMEM */
 }
 

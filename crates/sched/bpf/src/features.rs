@@ -38,11 +38,11 @@ const FUNCTIONS: [&[Form]; 15] = [
     &[("scx_bpf_dsq_move_vtime", 4, "6.13"), ("scx_bpf_dispatch_vtime_from_dsq", 4, "6.12")],
     &[("scx_bpf_dsq_move_set_slice", 2, "6.13"), ("scx_bpf_dispatch_from_dsq_set_slice", 2, "6.12")],
     &[("scx_bpf_dsq_move_set_vtime", 2, "6.13"), ("scx_bpf_dispatch_from_dsq_set_vtime", 2, "6.12")],
+    &[("scx_bpf_reenqueue_local___v2", 0, "6.19"), ("scx_bpf_reenqueue_local", 0, "6.12")],
     &[("scx_bpf_create_dsq", 2, "6.12")],
     &[("scx_bpf_dsq_nr_queued", 1, "6.12")],
     &[("scx_bpf_kick_cpu", 2, "6.12")],
     &[("scx_bpf_pick_idle_cpu", 2, "6.12")],
-    &[("scx_bpf_reenqueue_local", 0, "6.12")],
     &[("scx_bpf_select_cpu_dfl", 4, "6.12")],
     &[("scx_bpf_task_cpu", 1, "6.12")],
     &[("bpf_iter_scx_dsq_new", 3, "6.12")],
@@ -71,6 +71,12 @@ impl Feature {
 #[must_use]
 pub fn missing_functions(types: &dyn Types) -> Vec<String> {
     FUNCTIONS.iter().filter_map(|forms| misfit(types, forms)).collect()
+}
+
+/// Whether what waits for a CPU can be taken back from everywhere; else within `cpu_release` alone.
+#[must_use]
+pub fn has_reenqueue_everywhere(types: &dyn Types) -> bool {
+    types.parameters("scx_bpf_reenqueue_local___v2") == Some(0)
 }
 
 fn is_usable(types: &dyn Types, (name, parameters, _): &Form) -> bool {

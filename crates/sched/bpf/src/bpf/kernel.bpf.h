@@ -86,7 +86,11 @@ struct sched_ext_entity {
 	u64 slice;
 	u64 dsq_vtime;
 };
+struct thread_info {
+	u32 cpu;
+};
 struct task_struct {
+	struct thread_info thread_info;
 	unsigned int flags;
 	unsigned int policy;
 	int nr_cpus_allowed;
@@ -159,7 +163,10 @@ struct sched_ext_ops {
 #include <bpf/bpf_core_read.h>
 
 /* Definitions of the kernel that its BTF does not carry. */
-#define POLICY_IDLE 5		    /* SCHED_IDLE, user interface */
+#define POLICY_FIFO 1		    /* SCHED_FIFO, user interface */
+#define POLICY_RR 2
+#define POLICY_IDLE 5
+#define POLICY_DEADLINE 6
 #define PF_EXITING 0x00000004	    /* linux/sched.h */
 #define PF_KTHREAD 0x00200000	    /* linux/sched.h */
 #define SIGNAL_GROUP_EXIT 0x00000004 /* linux/sched/signal.h */
@@ -172,7 +179,6 @@ extern s32 scx_bpf_pick_idle_cpu(const struct cpumask *, u64) __ksym;
 extern void scx_bpf_kick_cpu(s32, u64) __ksym;
 extern s32 scx_bpf_task_cpu(const struct task_struct *) __ksym;
 extern s32 scx_bpf_dsq_nr_queued(u64) __ksym;
-extern u32 scx_bpf_reenqueue_local(void) __ksym;
 extern bool scx_bpf_task_set_slice(struct task_struct *, u64) __ksym __weak;
 extern int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *, u64, u64) __ksym;
 extern struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *) __ksym;

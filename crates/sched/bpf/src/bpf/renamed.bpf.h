@@ -18,6 +18,8 @@ struct scx_bpf_dsq_insert_vtime_args {
 extern bool scx_bpf_dsq_insert___v2___steelyard(struct task_struct *, u64, u64, u64) __ksym __weak;
 extern bool __scx_bpf_dsq_insert_vtime___steelyard(struct task_struct *, struct scx_bpf_dsq_insert_vtime_args *)
 	__ksym __weak;
+/* From everywhere; before it was for `cpu_release` alone. */
+extern void scx_bpf_reenqueue_local___v2___steelyard(void) __ksym __weak;
 /* Linux 7.1 */
 extern bool scx_bpf_dsq_move_to_local___v2___steelyard(u64, u64) __ksym __weak;
 /* Linux 6.13 */
@@ -32,6 +34,7 @@ extern bool scx_bpf_dsq_move_vtime___steelyard(struct bpf_iter_scx_dsq *, struct
 extern void scx_bpf_dispatch___steelyard(struct task_struct *, u64, u64, u64) __ksym __weak;
 extern void scx_bpf_dispatch_vtime___steelyard(struct task_struct *, u64, u64, u64, u64) __ksym __weak;
 extern bool scx_bpf_consume___steelyard(u64) __ksym __weak;
+extern u32 scx_bpf_reenqueue_local___steelyard(void) __ksym __weak;
 extern void scx_bpf_dispatch_from_dsq_set_slice___steelyard(struct bpf_iter_scx_dsq *, u64) __ksym __weak;
 extern void scx_bpf_dispatch_from_dsq_set_vtime___steelyard(struct bpf_iter_scx_dsq *, u64) __ksym __weak;
 extern bool scx_bpf_dispatch_from_dsq___steelyard(struct bpf_iter_scx_dsq *, struct task_struct *, u64, u64) __ksym __weak;

@@ -21,7 +21,7 @@ const NEW: Kernel = Kernel { version: (7, 3), parameters: &[], has_preemptible_r
 const OLD: Kernel = Kernel { version: (6, 12), parameters: &[], has_preemptible_rcu: false };
 
 /// As Linux has them: name, parameters, the first version that has it and the first that has it no longer.
-const HISTORY: [(&str, usize, (u32, u32), (u32, u32)); 24] = [
+const HISTORY: [(&str, usize, (u32, u32), (u32, u32)); 25] = [
     ("scx_bpf_dispatch", 4, (6, 12), (6, 17)),
     ("scx_bpf_dispatch_vtime", 5, (6, 12), (6, 17)),
     ("scx_bpf_consume", 1, (6, 12), (6, 17)),
@@ -38,6 +38,7 @@ const HISTORY: [(&str, usize, (u32, u32), (u32, u32)); 24] = [
     ("scx_bpf_dsq_move_set_vtime", 2, (6, 13), (9, 0)),
     ("scx_bpf_dsq_insert___v2", 4, (6, 19), (9, 0)),
     ("__scx_bpf_dsq_insert_vtime", 2, (6, 19), (9, 0)),
+    ("scx_bpf_reenqueue_local___v2", 0, (6, 19), (9, 0)),
     ("scx_bpf_create_dsq", 2, (6, 12), (9, 0)),
     ("scx_bpf_dsq_nr_queued", 1, (6, 12), (9, 0)),
     ("scx_bpf_kick_cpu", 2, (6, 12), (9, 0)),

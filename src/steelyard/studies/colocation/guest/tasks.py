@@ -48,6 +48,7 @@ PORT: Final = (
     *("-device", "virtio-serial-pci,ioeventfd=off,max_ports=2"),
     *("-device", "virtserialport,chardev=stream,nr=1"),
 )
+MANY_CPUS: Final = 256
 PANIC: Final = re.compile(r"^.*(Kernel panic.*)$", re.MULTILINE)
 
 _PROGRAMS: Final = "steelyard/bin"
@@ -90,6 +91,8 @@ class Guest:
         Virtual CPUs, 1 to 16.
     sockets : int
         Processors that they are on, each with a last-level cache of its own; divides the CPUs.
+    possible_cpus : int or None
+        CPUs that the kernel makes room for, at least `cpus`: so many might be plugged in. None: `cpus`.
     memory_mib : int
         Memory [MiB].
     is_deterministic : bool
@@ -107,6 +110,7 @@ class Guest:
     programs: Mapping[str, Path]
     cpus: int = 2
     sockets: int = 1
+    possible_cpus: int | None = None
     memory_mib: int = 1024
     is_deterministic: bool = True
     instruction_ns: int = INSTRUCTION_NS
@@ -115,11 +119,16 @@ class Guest:
     kernel: Path | None = None
 
     def __post_init__(self) -> None:
-        """Refuse CPUs that cannot be spread evenly over the sockets."""
-        if self.sockets < 1 or self.cpus % self.sockets:
-            message = f"{self.cpus} CPUs cannot be spread evenly over {self.sockets} sockets"
+        """Refuse CPUs that the sockets cannot share evenly, and fewer possible ones than there are."""
+        possible = self.cpus if self.possible_cpus is None else self.possible_cpus
+        if self.sockets < 1 or self.cpus % self.sockets or possible % self.sockets:
+            cpus = f"{self.cpus} CPUs" if possible == self.cpus else f"{self.cpus} of {possible} CPUs"
+            message = f"{cpus} cannot be spread evenly over {self.sockets} sockets"
             hint = "give a number of sockets that divides the CPUs"
             raise UsageError(message, hint=hint, code="usage.guest-sockets")
+        if possible < self.cpus:
+            message = f"{possible} possible CPUs; allowed: from {self.cpus}, as many as there are"
+            raise UsageError(message, code="usage.guest-cpus")
 
 
 def execute_tasks(
@@ -179,7 +188,8 @@ def guest_command(
     """
     emulator = find_emulator()
     command = ["setpriv", "--pdeathsig", "KILL", *emulator.words()]
-    command += ["-name", f"steelyard-tasks-{os.getpid()}", "-M", "pc"]
+    possible = guest.possible_cpus or guest.cpus
+    command += ["-name", f"steelyard-tasks-{os.getpid()}", *_machine(possible)]
     if guest.is_deterministic:
         command += ["-accel", "tcg,thread=single", "-cpu", "max,-rdrand,-rdseed"]
         command += [*clock_arguments(guest.cpus, guest.instruction_ns), "-seed", str(guest.seed)]
@@ -191,13 +201,20 @@ def guest_command(
             hint = "leave the guest deterministic, or use a machine with KVM"
             raise CapabilityError(message, hint=hint, code="capability.kvm")
         command += ["-accel", "kvm", "-cpu", "host"]
-    processors = f"{guest.cpus},sockets={guest.sockets},cores={guest.cpus // guest.sockets},threads=1"
-    command += ["-smp", processors, "-m", str(guest.memory_mib)]
+    processors = f"{guest.cpus},maxcpus={possible},sockets={guest.sockets},threads=1"
+    command += ["-smp", f"{processors},cores={possible // guest.sockets}", "-m", str(guest.memory_mib)]
     command += ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
     command += ["-serial", f"file:{console}", *PORT]
     command += ["-chardev", f"file,id=stream,path={stream}"]
     command += ["-kernel", str(guest.kernel or find_sched_ext_kernel()), "-initrd", str(initramfs)]
     return [*command, "-append", " ".join(PARAMETERS)], emulator.environment()
+
+
+def _machine(possible_cpus: int) -> list[str]:
+    """Give the machine: interrupts for more CPUs than a byte can number need one that remaps them."""
+    if possible_cpus < MANY_CPUS:
+        return ["-M", "pc"]
+    return ["-M", "q35,kernel-irqchip=split", "-device", "intel-iommu,intremap=on,eim=on"]
 
 
 def _check_names(tasks: Sequence[GuestTask]) -> None:

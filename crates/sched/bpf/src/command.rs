@@ -18,7 +18,7 @@ use crate::kernel::RunningKernel;
 use crate::options::{Command, Form, HELP, Options};
 use crate::probe::Probe;
 use crate::state::StateFolder;
-use crate::{SchedulerError, daemon};
+use crate::{SchedulerError, costs, daemon};
 
 /// How long starting and stopping may take.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -43,6 +43,14 @@ pub fn execute(words: &[String], out: &mut dyn Write) -> Result<u8, SchedulerErr
         Command::Stop => return stop(&state, out),
         Command::Status(form) => return Ok(status(&state, *form, out)),
         Command::Probe(form) => return Ok(probe(*form, out)),
+        Command::Costs(form) => {
+            let found = costs::read(Path::new("/"))?;
+            let text = match form {
+                Form::Text => costs::to_text(&found),
+                Form::Json | Form::Prometheus => format!("{}\n", costs::to_json(&found)),
+            };
+            say(out, &text);
+        }
         Command::Watch => return daemon::watch(&options, out).map(|()| 0),
         Command::Thaw { when_closed } => {
             let count = thaw_left(&options.state, *when_closed);

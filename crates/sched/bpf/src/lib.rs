@@ -6,6 +6,7 @@
 mod capacity;
 mod class;
 mod command;
+mod costs;
 pub mod counters;
 mod daemon;
 mod error;

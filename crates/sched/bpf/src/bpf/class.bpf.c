@@ -203,9 +203,9 @@ void BPF_PROG(be_dispatch, s32 cpu, struct task_struct *prev)
 		set_slice(prev, lc_slice_of(prev));
 		return;
 	}
-	/* Before it looks everywhere, so that whoever comes after that is noticed: in `offer`, or when the CPU goes idle. */
+	/* Before the last look, so that whoever comes after that is noticed: in `offer`, or when the CPU goes idle. */
 	c->seen_arrivals = arrivals_now();
-	if (check_exit && steal_lc(llc, now)) {
+	if (take_bound(c, cpu) || (check_exit && steal_lc(llc, now))) {
 		note_pick(c, llc, prev_is_be, start_ns);
 		return;
 	}
@@ -320,7 +320,10 @@ SEC("struct_ops/be_init_task")
 s32 BPF_PROG(be_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
 	/* Nothing but the trampoline has disabled the migration of who attaches the class or makes a task. */
-	trampoline_depth = bpf_get_current_task_btf()->migration_disabled;
+	u16 depth = bpf_get_current_task_btf()->migration_disabled;
+
+	if (trampoline_depth != depth)
+		trampoline_depth = depth;
 	return bpf_task_storage_get(&tasks, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE) ? 0 : -12; /* ENOMEM */
 }
 

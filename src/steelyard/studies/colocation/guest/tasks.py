@@ -88,7 +88,7 @@ class Guest:
     programs : Mapping
         From the name below ``/steelyard/bin`` to a program on this machine; libraries come along.
     cpus : int
-        Virtual CPUs, 1 to 16.
+        Virtual CPUs, 1 to 64.
     sockets : int
         Processors that they are on, each with a last-level cache of its own; divides the CPUs.
     possible_cpus : int or None

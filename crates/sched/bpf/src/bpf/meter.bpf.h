@@ -116,20 +116,17 @@ static __always_inline u64 be_ns_in_word(u32 word, u64 bits, u64 now)
 	return be_ns;
 }
 
-/* By the address of the mask of a thread. Not static: verified alone. */
-__noinline int look_at(u64 mask, u64 now, struct sight *sight)
+static __noinline int look_at(const struct cpumask *mask, u64 now, struct sight *sight)
 {
 	u64 allowed[WORDS_MOST] = {}, cpus = 0, be_ns = 0;
 	u32 words = words_of(watched_cpus);
 	bool is_any = false, is_all = true;
 	s32 i;
 
-	if (!sight)
-		return 0;
 	if (words > 1)
-		bpf_probe_read_kernel(allowed, words * sizeof(u64), (void *)mask);
+		bpf_probe_read_kernel(allowed, words * sizeof(u64), mask);
 	else
-		allowed[0] = bpf_core_cast((void *)mask, struct cpumask)->bits[0];
+		allowed[0] = mask->bits[0];
 	bpf_for(i, 0, words) {
 		u64 bits = allowed[i & (WORDS_MOST - 1)], be = read_word(be_cpus, i);
 
@@ -158,7 +155,7 @@ __noinline int look_at(u64 mask, u64 now, struct sight *sight)
 
 static __always_inline void look(const struct task_struct *p, u64 now, struct sight *sight)
 {
-	look_at((u64)as_read(p)->cpus_ptr, now, sight);
+	look_at(as_read(p)->cpus_ptr, now, sight);
 }
 
 enum thread_kind { OTHER_THREAD, LC_THREAD, BE_THREAD }; /* others: those of the kernel, and who is idle */

@@ -92,7 +92,7 @@ class Guest:
     sockets : int
         Processors that they are on, each with a last-level cache of its own; divides the CPUs.
     possible_cpus : int or None
-        CPUs that the kernel makes room for, at least `cpus`: so many might be plugged in. None: `cpus`.
+        CPUs that the kernel makes room for, at least `cpus`: the others would be in further sockets. None: `cpus`.
     memory_mib : int
         Memory [MiB].
     is_deterministic : bool
@@ -119,16 +119,16 @@ class Guest:
     kernel: Path | None = None
 
     def __post_init__(self) -> None:
-        """Refuse CPUs that the sockets cannot share evenly, and fewer possible ones than there are."""
-        possible = self.cpus if self.possible_cpus is None else self.possible_cpus
-        if self.sockets < 1 or self.cpus % self.sockets or possible % self.sockets:
-            cpus = f"{self.cpus} CPUs" if possible == self.cpus else f"{self.cpus} of {possible} CPUs"
-            message = f"{cpus} cannot be spread evenly over {self.sockets} sockets"
+        """Refuse CPUs that do not fill their sockets, and fewer possible ones than there are."""
+        if self.sockets < 1 or self.cpus % self.sockets:
+            message = f"{self.cpus} CPUs cannot be spread evenly over {self.sockets} sockets"
             hint = "give a number of sockets that divides the CPUs"
             raise UsageError(message, hint=hint, code="usage.guest-sockets")
-        if possible < self.cpus:
-            message = f"{possible} possible CPUs; allowed: from {self.cpus}, as many as there are"
-            raise UsageError(message, code="usage.guest-cpus")
+        possible = self.cpus if self.possible_cpus is None else self.possible_cpus
+        if possible < self.cpus or possible % (self.cpus // self.sockets):
+            message = f"{possible} possible CPUs in sockets of {self.cpus // self.sockets}"
+            hint = f"allowed: full sockets, and {self.cpus} at least"
+            raise UsageError(message, hint=hint, code="usage.guest-cpus")
 
 
 def execute_tasks(
@@ -201,8 +201,9 @@ def guest_command(
             hint = "leave the guest deterministic, or use a machine with KVM"
             raise CapabilityError(message, hint=hint, code="capability.kvm")
         command += ["-accel", "kvm", "-cpu", "host"]
-    processors = f"{guest.cpus},maxcpus={possible},sockets={guest.sockets},threads=1"
-    command += ["-smp", f"{processors},cores={possible // guest.sockets}", "-m", str(guest.memory_mib)]
+    cores = guest.cpus // guest.sockets
+    processors = f"{guest.cpus},maxcpus={possible},sockets={possible // cores},cores={cores},threads=1"
+    command += ["-smp", processors, "-m", str(guest.memory_mib)]
     command += ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
     command += ["-serial", f"file:{console}", *PORT]
     command += ["-chardev", f"file,id=stream,path={stream}"]

@@ -90,9 +90,10 @@ def test_cpus_that_do_not_fill_their_sockets_are_refused(tmp_path: Path, sockets
         execute_tasks([GuestTask("a", "true")], tmp_path, Guest({}, cpus=4, sockets=sockets))
 
 
-def test_fewer_possible_cpus_than_there_are_are_refused() -> None:
-    with pytest.raises(UsageError, match="1 possible CPUs; allowed: from 2, as many as there are"):
-        Guest({}, cpus=2, possible_cpus=1)
+@pytest.mark.parametrize("possible", [1, 3])
+def test_possible_cpus_that_do_not_fill_their_sockets_are_refused(possible: int) -> None:
+    with pytest.raises(UsageError, match=f"{possible} possible CPUs in sockets of 2"):
+        Guest({}, cpus=2, possible_cpus=possible)
 
 
 def test_trials_that_cannot_be_executed_are_refused_before_a_boot(tmp_path: Path) -> None:

@@ -49,6 +49,7 @@ PORT: Final = (
     *("-device", "virtserialport,chardev=stream,nr=1"),
 )
 MANY_CPUS: Final = 256
+"""The older of the emulator's machines has a byte for the number of a CPU."""
 PANIC: Final = re.compile(r"^.*(Kernel panic.*)$", re.MULTILINE)
 
 _PROGRAMS: Final = "steelyard/bin"
@@ -92,7 +93,7 @@ class Guest:
     sockets : int
         Processors that they are on, each with a last-level cache of its own; divides the CPUs.
     possible_cpus : int or None
-        CPUs that the kernel makes room for, at least `cpus`: the others would be in further sockets. None: `cpus`.
+        CPUs that the kernel makes room for, in further sockets; None: as many as `cpus`.
     memory_mib : int
         Memory [MiB].
     is_deterministic : bool
@@ -189,7 +190,7 @@ def guest_command(
     emulator = find_emulator()
     command = ["setpriv", "--pdeathsig", "KILL", *emulator.words()]
     possible = guest.possible_cpus or guest.cpus
-    command += ["-name", f"steelyard-tasks-{os.getpid()}", *_machine(possible)]
+    command += ["-name", f"steelyard-tasks-{os.getpid()}", "-M", "pc" if possible < MANY_CPUS else "q35"]
     if guest.is_deterministic:
         command += ["-accel", "tcg,thread=single", "-cpu", "max,-rdrand,-rdseed"]
         command += [*clock_arguments(guest.cpus, guest.instruction_ns), "-seed", str(guest.seed)]
@@ -209,13 +210,6 @@ def guest_command(
     command += ["-chardev", f"file,id=stream,path={stream}"]
     command += ["-kernel", str(guest.kernel or find_sched_ext_kernel()), "-initrd", str(initramfs)]
     return [*command, "-append", " ".join(PARAMETERS)], emulator.environment()
-
-
-def _machine(possible_cpus: int) -> list[str]:
-    """Give the machine: interrupts for more CPUs than a byte can number need one that remaps them."""
-    if possible_cpus < MANY_CPUS:
-        return ["-M", "pc"]
-    return ["-M", "q35,kernel-irqchip=split", "-device", "intel-iommu,intremap=on,eim=on"]
 
 
 def _check_names(tasks: Sequence[GuestTask]) -> None:

@@ -48,6 +48,10 @@ bench: setup ## print Steelyard's own error and speed as ratios against its peer
 bench-simulator: ## print how many scheduling events are simulated per second of CPU time
 	@cargo run --locked --quiet --release -p steelyard-sched --example events
 
+.PHONY: bench-scheduler
+bench-scheduler: setup scheduler ## print how many instructions each path of the best-effort class takes on 2 to 64 CPUs
+	@$(BIN)/python benches/scheduler_paths.py
+
 FUZZ_SECONDS ?= 60
 .PHONY: fuzz
 fuzz: ## feed every parser of foreign bytes with damaged ones, FUZZ_SECONDS each

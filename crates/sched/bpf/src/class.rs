@@ -10,11 +10,12 @@ use libbpf_rs::{Link, OpenObject};
 
 use crate::SchedulerError;
 use crate::counters::{Counters, Strictness};
-use crate::kernel::enumerator;
+use crate::features::{Types, has_reenqueue_everywhere};
+use crate::kernel::RunningKernel;
 use crate::options::StartOptions;
 use crate::skeleton::class::{ClassSkel, ClassSkelBuilder, OpenClassSkel};
 use crate::topology::{MAX_CPUS, Topology};
-use crate::watch::{WATCHED_CPUS, sum_up};
+use crate::watch::sum_up;
 
 /// In the exit code: attach again, nothing is wrong; the number of CPUs changed.
 ///
@@ -37,7 +38,7 @@ pub(crate) struct LoadedClass<'object> {
     link: Option<Link>,
     /// The tracing programs beside it.
     _tracing: Vec<Link>,
-    has_meter: bool,
+    cpus: usize,
     parked_seen: u32,
 }
 
@@ -50,11 +51,6 @@ impl<'object> LoadedClass<'object> {
         let mut open =
             ClassSkelBuilder::default().open(place).map_err(|error| refused("be opened", &error))?;
         let cpus = configure(&mut open, options)?;
-        let has_meter = cpus <= WATCHED_CPUS;
-        if !has_meter {
-            open.progs.note_wakeup.set_autoload(false);
-            open.progs.note_wakeup_new.set_autoload(false);
-        }
         let skeleton = open.load().map_err(|error| refused("be loaded", &error))?;
         let programs = &skeleton.progs;
         // Without this one a signal is seen a little later.
@@ -62,12 +58,10 @@ impl<'object> LoadedClass<'object> {
         for inversion in [&programs.note_switch, &programs.note_lock_wait, &programs.note_lock_got] {
             tracing.push(inversion.attach().map_err(|error| refused("see who holds locks", &error))?);
         }
-        if has_meter {
-            for meter in [&programs.note_wakeup, &programs.note_wakeup_new] {
-                tracing.push(meter.attach().map_err(|error| refused("be watched", &error))?);
-            }
+        for meter in [&programs.note_wakeup, &programs.note_wakeup_new] {
+            tracing.push(meter.attach().map_err(|error| refused("be watched", &error))?);
         }
-        Ok(Self { skeleton, link: None, _tracing: tracing, has_meter, parked_seen: 0 })
+        Ok(Self { skeleton, link: None, _tracing: tracing, cpus, parked_seen: 0 })
     }
 
     /// Give it to the kernel; again after the kernel ended it.
@@ -88,8 +82,8 @@ impl<'object> LoadedClass<'object> {
 
     /// The strictness metric since it was loaded.
     pub(crate) fn strictness(&self) -> Option<Strictness> {
-        let bss = self.skeleton.maps.bss_data.as_deref().filter(|_| self.has_meter)?;
-        let meters = bss.meters.iter();
+        let bss = self.skeleton.maps.bss_data.as_deref()?;
+        let meters = bss.meters[..self.cpus].iter();
         Some(sum_up(meters.map(|cpu| (cpu.violation_ns, cpu.violations, cpu.longest_ns, cpu.events))))
     }
 
@@ -117,13 +111,17 @@ impl<'object> LoadedClass<'object> {
 
     /// Time that BE tasks had so far, moments not counted \[ns\].
     pub(crate) fn be_ns(&self) -> u64 {
-        self.skeleton.maps.bss_data.as_deref().map_or(0, |bss| bss.cpus.iter().map(|cpu| cpu.be_ns).sum())
+        self.skeleton
+            .maps
+            .bss_data
+            .as_deref()
+            .map_or(0, |bss| bss.cpus[..self.cpus].iter().map(|cpu| cpu.be_ns).sum())
     }
 
     /// Add what was counted since this class was loaded.
     pub(crate) fn add_to(&self, counters: &mut Counters) {
         let Some(bss) = self.skeleton.maps.bss_data.as_deref() else { return };
-        for cpu in &bss.cpus {
+        for cpu in &bss.cpus[..self.cpus] {
             for (sum, count) in counters.counts.iter_mut().zip(cpu.counters) {
                 *sum += count;
             }
@@ -141,7 +139,8 @@ impl<'object> LoadedClass<'object> {
 fn configure(open: &mut OpenClassSkel<'_>, options: &StartOptions) -> Result<usize, SchedulerError> {
     let possible = libbpf_rs::num_possible_cpus().map_err(|error| refused("count the CPUs", &error))?;
     if possible > MAX_CPUS {
-        let message = format!("this machine has {possible} CPUs; the class knows at most {MAX_CPUS}");
+        let message =
+            format!("this machine has {possible} possible CPUs; the class knows at most {MAX_CPUS}");
         return Err(SchedulerError::Capability {
             message,
             hint: "SCHED_IDLE and cpu.idle without the class".into(),
@@ -149,8 +148,11 @@ fn configure(open: &mut OpenClassSkel<'_>, options: &StartOptions) -> Result<usi
     }
     // Else the kernel keeps a task that a real-time task interrupted on that CPU: the program that gives it back
     // executes on its behalf and disables its migration.
-    if let Some(flag) = enumerator("scx_ops_flags", "SCX_OPS_ENQ_MIGRATION_DISABLED") {
+    if let Some(flag) = RunningKernel.enumerator("scx_ops_flags", "SCX_OPS_ENQ_MIGRATION_DISABLED") {
         open.struct_ops.steelyard_be_mut().flags |= flag;
+    }
+    if has_reenqueue_everywhere(&RunningKernel) {
+        open.struct_ops.steelyard_be_mut().cpu_release = std::ptr::null_mut();
     }
     let topology = Topology::read(Path::new("/"), possible);
     let Some(settings) = open.maps.rodata_data.as_deref_mut() else {
@@ -160,7 +162,6 @@ fn configure(open: &mut OpenClassSkel<'_>, options: &StartOptions) -> Result<usi
         });
     };
     settings.watched_cpus = u32::try_from(possible).unwrap_or(u32::MAX);
-    settings.is_metered = possible <= WATCHED_CPUS;
     settings.nr_cpus = u32::try_from(possible).unwrap_or(u32::MAX);
     settings.nr_llcs = u32::try_from(topology.llc_first.len()).unwrap_or(u32::MAX);
     settings.cpu_order[..possible].copy_from_slice(&topology.cpu_order);

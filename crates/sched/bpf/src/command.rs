@@ -14,10 +14,11 @@ use serde_json::json;
 use crate::counters::to_prometheus;
 use crate::freezer::thaw_left;
 use crate::groups::refuse_quotas;
+use crate::kernel::RunningKernel;
 use crate::options::{Command, Form, HELP, Options};
 use crate::probe::Probe;
 use crate::state::StateFolder;
-use crate::{SchedulerError, daemon, kernel};
+use crate::{SchedulerError, costs, daemon};
 
 /// How long starting and stopping may take.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -42,6 +43,14 @@ pub fn execute(words: &[String], out: &mut dyn Write) -> Result<u8, SchedulerErr
         Command::Stop => return stop(&state, out),
         Command::Status(form) => return Ok(status(&state, *form, out)),
         Command::Probe(form) => return Ok(probe(*form, out)),
+        Command::Costs(form) => {
+            let found = costs::read(Path::new("/"))?;
+            let text = match form {
+                Form::Text => costs::to_text(&found),
+                Form::Json | Form::Prometheus => format!("{}\n", costs::to_json(&found)),
+            };
+            say(out, &text);
+        }
         Command::Watch => return daemon::watch(&options, out).map(|()| 0),
         Command::Thaw { when_closed } => {
             let count = thaw_left(&options.state, *when_closed);
@@ -146,12 +155,10 @@ fn status(state: &StateFolder, form: Form, out: &mut dyn Write) -> u8 {
 
 /// Exit code 0: the class can be attached; 3: it cannot.
 fn probe(form: Form, out: &mut dyn Write) -> u8 {
-    let found = Probe::read(Path::new("/"), Some(&kernel::count_parameters));
+    let found = Probe::read(Path::new("/"), Some(&RunningKernel));
     let text = match form {
         Form::Json | Form::Prometheus => format!("{}\n", found.to_json()),
-        Form::Text if found.is_available() => {
-            format!("the best-effort class can be attached (kernel {})\n", found.kernel)
-        }
+        Form::Text if found.is_available() => found.to_text(),
         Form::Text => found.reasons.iter().map(|reason| format!("{reason}\n")).collect(),
     };
     say(out, &text);

@@ -9,16 +9,17 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::SchedulerError;
 use crate::capacity::Capacity;
 use crate::class::{Ended, LoadedClass};
 use crate::counters::{Counters, write_json};
 use crate::freezer::{Freezer, thaw_left};
 use crate::groups::refuse_quotas;
+use crate::kernel::RunningKernel;
 use crate::options::{Options, StartOptions};
 use crate::probe::Probe;
 use crate::state::StateFolder;
 use crate::watch::Meter;
-use crate::{SchedulerError, kernel};
 
 /// How often the loader looks whether it is to end, or was thrown out.
 const LOOK: Duration = Duration::from_millis(50);
@@ -103,7 +104,7 @@ pub(crate) fn keep(
 
 /// The kernel refused: if its type information is defective, that is why.
 fn explain(error: SchedulerError) -> SchedulerError {
-    let probe = Probe::read(Path::new("/"), Some(&kernel::count_parameters));
+    let probe = Probe::read(Path::new("/"), Some(&RunningKernel));
     probe.require().err().unwrap_or(error)
 }
 

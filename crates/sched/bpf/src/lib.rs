@@ -6,9 +6,11 @@
 mod capacity;
 mod class;
 mod command;
+mod costs;
 pub mod counters;
 mod daemon;
 mod error;
+pub mod features;
 mod freezer;
 mod groups;
 mod kernel;

@@ -14,6 +14,7 @@ steelyard-scheduler start [OPTIONS]   attach the best-effort class
 steelyard-scheduler stop              detach it
 steelyard-scheduler status            say whether it is attached, and what it has counted
 steelyard-scheduler probe             say whether this machine can have it
+steelyard-scheduler costs             say how long each program of the class took
 steelyard-scheduler watch             measure strictness under whatever policy is active
 steelyard-scheduler thaw              thaw the groups that a killed scheduler left frozen
 
@@ -30,7 +31,7 @@ start:
   --counters FILE         write the counters there every second and at the end
 watch:
   --counters FILE         write the counters there every second and at the end
-status, probe:
+status, probe, costs:
   --json                  for programs
   --prometheus            status only: for a Prometheus collector
 all:
@@ -49,6 +50,8 @@ pub enum Command {
     Status(Form),
     /// Say whether this machine can have the class.
     Probe(Form),
+    /// Say what the programs of the class took, as the kernel measured.
+    Costs(Form),
     /// Measure strictness under the active policy.
     Watch,
     /// Thaw what a killed scheduler left frozen; with `when_closed` after standard input ends.
@@ -137,11 +140,12 @@ impl Options {
             "stop" => Command::Stop,
             "status" => Command::Status(parsed.form(true)),
             "probe" => Command::Probe(parsed.form(false)),
+            "costs" => Command::Costs(parsed.form(false)),
             "watch" => Command::Watch,
             "thaw" => Command::Thaw { when_closed: parsed.flag("--when-closed") },
             "--help" | "-h" | "help" => Command::Help,
             other => {
-                let known = "start, stop, status, probe, watch, thaw";
+                let known = "start, stop, status, probe, costs, watch, thaw";
                 return Err(SchedulerError::usage(format!("no command `{other}`; allowed: {known}")));
             }
         };
@@ -271,7 +275,7 @@ mod tests {
     #[test]
     fn errors_name_the_word_and_what_is_allowed() {
         for (line, expected) in [
-            ("begin", "no command `begin`; allowed: start, stop, status, probe, watch, thaw"),
+            ("begin", "no command `begin`; allowed: start, stop, status, probe, costs, watch, thaw"),
             (
                 "start --heartbeat-ms 30000",
                 "`--heartbeat-ms 30000`: allowed are whole numbers from 100 to 20000",

@@ -6,34 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::SchedulerError;
-
-/// Functions of the kernel that the class calls, with their number of parameters.
-///
-/// KERNEL: Debian's 7.1.13 and 7.2.12 show a hidden parameter of some; the kernel then refuses every scheduler.
-const FUNCTIONS: [(&str, usize); 12] = [
-    ("scx_bpf_create_dsq", 2),
-    ("scx_bpf_dsq_insert", 4),
-    ("scx_bpf_dsq_insert_vtime", 5),
-    ("scx_bpf_dsq_move_to_local", 1),
-    ("scx_bpf_dsq_move", 4),
-    ("scx_bpf_dsq_move_vtime", 4),
-    ("scx_bpf_dsq_nr_queued", 1),
-    ("scx_bpf_kick_cpu", 2),
-    ("scx_bpf_pick_idle_cpu", 2),
-    ("scx_bpf_reenqueue_local", 0),
-    ("scx_bpf_select_cpu_dfl", 4),
-    ("scx_bpf_task_cpu", 1),
-];
-
-fn misfit(name: &str, usual: usize, found: Option<usize>) -> Option<String> {
-    match found {
-        Some(found) if found == usual => None,
-        Some(found) => Some(format!(
-            "the kernel's type information gives `{name}` {found} parameters instead of {usual}: it was built with a defect, another kernel package may be without"
-        )),
-        None => Some(format!("the kernel has no function `{name}`: it is too old or too new for this class")),
-    }
-}
+use crate::features::{Feature, Types, features, missing_functions};
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,13 +21,15 @@ pub struct Probe {
     pub config: String,
     /// The sched_ext scheduler that is attached now.
     pub attached: Option<String>,
+    /// What the class uses of what not every kernel has; empty: the type information was not read.
+    pub features: Vec<Feature>,
 }
 
 impl Probe {
-    /// Look at `/sys`, `/proc` and `/boot` below a given root; `parameters` gives the number of parameters of a
-    /// function of the kernel, by its type information; `None`: leave that out, it takes a while.
+    /// Look at `/sys`, `/proc` and `/boot` below a given root; `types` is the kernel's type information; `None`:
+    /// leave that out, it takes a while.
     #[must_use]
-    pub fn read(root: &Path, parameters: Option<&dyn Fn(&str) -> Option<usize>>) -> Self {
+    pub fn read(root: &Path, types: Option<&dyn Types>) -> Self {
         let text = |path: &str| fs::read_to_string(root.join(path)).map(|text| text.trim().to_owned()).ok();
         let kernel = text("proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".to_owned());
         let has_btf = root.join("sys/kernel/btf/vmlinux").exists();
@@ -76,18 +51,28 @@ impl Probe {
                 "the kernel {kernel} brings no type information (`/sys/kernel/btf/vmlinux` is missing)"
             ));
         }
-        if let (true, true, Some(parameters)) = (has_class, has_btf, parameters) {
-            reasons
-                .extend(FUNCTIONS.iter().filter_map(|(name, usual)| misfit(name, *usual, parameters(name))));
-        }
+        let types = types.filter(|_| has_class && has_btf);
+        reasons.extend(types.map(missing_functions).unwrap_or_default());
+        let features = types.map(features).unwrap_or_default();
         let attached = text("sys/kernel/sched_ext/root/ops").filter(|name| !name.is_empty());
-        Self { reasons, kernel, has_btf, config: config.to_owned(), attached }
+        Self { reasons, kernel, has_btf, config: config.to_owned(), attached, features }
     }
 
     /// Whether nothing is missing.
     #[must_use]
     pub fn is_available(&self) -> bool {
         self.reasons.is_empty()
+    }
+
+    /// Give the form for people where the class can be attached: what it uses of the kernel, a line each.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut text = format!("the best-effort class can be attached (kernel {})\n", self.kernel);
+        for feature in &self.features {
+            let used = if feature.is_used { "used" } else { "not used" };
+            text += &format!("  {:36} {used:9} {}\n", feature.name, feature.why);
+        }
+        text
     }
 
     /// Give the form for programs.
@@ -100,6 +85,7 @@ impl Probe {
             "btf": self.has_btf,
             "config": self.config,
             "attached": self.attached,
+            "features": self.features.iter().map(Feature::to_json).collect::<Vec<_>>(),
         })
     }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// Most CPUs the class knows; `MAX_CPUS` in `state.bpf.h`.
-pub const MAX_CPUS: usize = 512;
+/// Most possible CPUs that the class and the meter know; `MAX_CPUS` in `cpu_words.bpf.h`.
+pub const MAX_CPUS: usize = 2048;
 
 /// The machine's CPUs, grouped by last-level cache.
 ///

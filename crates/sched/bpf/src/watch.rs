@@ -8,9 +8,7 @@ use libbpf_rs::{Link, OpenObject};
 use crate::SchedulerError;
 use crate::counters::Strictness;
 use crate::skeleton::watch::{WatchSkel, WatchSkelBuilder};
-
-/// Most CPUs the meter knows; `WATCHED_CPUS` in `watch.bpf.c`.
-pub(crate) const WATCHED_CPUS: usize = 64;
+use crate::topology::MAX_CPUS;
 
 /// The meter while it is attached.
 pub(crate) struct Meter<'object> {
@@ -21,9 +19,9 @@ pub(crate) struct Meter<'object> {
 impl<'object> Meter<'object> {
     pub(crate) fn attach(place: &'object mut MaybeUninit<OpenObject>) -> Result<Self, SchedulerError> {
         let cpus = libbpf_rs::num_possible_cpus().map_err(|error| refused(&error))?;
-        if cpus > WATCHED_CPUS {
+        if cpus > MAX_CPUS {
             let message = format!(
-                "strictness cannot be measured on {cpus} CPUs; the meter knows at most {WATCHED_CPUS}"
+                "strictness cannot be measured on {cpus} possible CPUs; the meter knows at most {MAX_CPUS}"
             );
             return Err(SchedulerError::Capability { message, hint: "measure on a smaller machine".into() });
         }

@@ -25,7 +25,7 @@ INSTRUCTION_NS: Final = 8
 """What an instruction takes on each busy virtual CPU [ns], unless another time is asked for: 125 million per
 second. Fewer instructions per virtual second cost less; with more of them the kernel's own work is a smaller
 part of the whole, as it is on machines, which execute thousands of millions."""
-MAX_CPUS: Final = 16
+MAX_CPUS: Final = 64
 ROUND_US: Final = 100
 """Every virtual CPU has had its turn after so much time, or earlier where a timer is due [us]. With 20 or 50
 latencies differ by 1 % from those with 100, and a guest takes a quarter to a half longer."""
@@ -37,7 +37,7 @@ def clock_shift(cpus: int, at_most_ns: int = INSTRUCTION_NS) -> int:
     Parameters
     ----------
     cpus : int
-        Virtual CPUs, 1 to 16.
+        Virtual CPUs, 1 to 64.
     at_most_ns : int
         What an instruction may take on each of them [ns]. No shift is negative, so that it takes at least as
         many nanoseconds as there are CPUs.
@@ -105,7 +105,7 @@ def clock_for_some(busy: int, cpus: int, at_most_ns: int = INSTRUCTION_NS) -> in
     busy : int
         Virtual CPUs whose speed is asked for.
     cpus : int
-        Virtual CPUs of the guest, 1 to 16.
+        Virtual CPUs of the guest, 1 to 64.
     at_most_ns : int
         What an instruction may take on each of the busy ones while the others halt [ns].
 

@@ -9,59 +9,13 @@
 
 #include "unit.bpf.h"
 
-#define WORD_BITS 64
-#define WORDS_MOST (MAX_CPUS / WORD_BITS)
+/* By their places in `cpu_order`. */
+struct shared_word claimable[WORDS_MOST];
 
-/* The place of each CPU in cpu_order, which is that of its bit: those sharing a cache stand together. */
-const volatile u16 position_of[MAX_CPUS];
-
-struct claimable_word {
-	u64 bits;
-} __attribute__((aligned(128)));
-struct claimable_word claimable[WORDS_MOST];
-
-static __always_inline u32 position_of_cpu(s32 cpu)
-{
-	u64 index = (u32)cpu;
-
-	barrier_var(index);
-	return position_of[index & (MAX_CPUS - 1)] & (MAX_CPUS - 1);
-}
-
-static __always_inline u64 *claimable_word(u32 word)
-{
-	u64 index = word;
-
-	barrier_var(index);
-	return &claimable[index & (WORDS_MOST - 1)].bits;
-}
-
-static __always_inline u64 bit_at(u32 position)
-{
-	return 1ULL << (position & (WORD_BITS - 1));
-}
-
-/* The place of the lowest bit. */
-static __always_inline u32 lowest_bit(u64 bits)
-{
-	bits &= -bits;
-	return bits >> 32 ? 32 + bucket_of(bits >> 32) : bucket_of(bits);
-}
-
-/* With a full barrier, so that a look at lc_arrivals afterwards sees what searched in vain before. */
+/* With a full barrier, so that a look at the arrivals afterwards sees what searched in vain before. */
 static __always_inline void make_claimable(s32 cpu)
 {
-	u32 position = position_of_cpu(cpu);
-
-	__sync_fetch_and_or(claimable_word(position / WORD_BITS), bit_at(position));
-}
-
-/* Gives whether it could still be claimed. */
-static __always_inline bool take_claimable(u32 position)
-{
-	u64 *word = claimable_word(position / WORD_BITS), bit = bit_at(position);
-
-	return (*(volatile u64 *)word & bit) && (__sync_fetch_and_and(word, ~bit) & bit);
+	set_bit(claimable, position_of_cpu(cpu));
 }
 
 /*
@@ -70,7 +24,7 @@ static __always_inline bool take_claimable(u32 position)
  */
 static __always_inline bool claim(s32 cpu, const struct cpumask *allowed)
 {
-	return bpf_cpumask_test_cpu(cpu, allowed) && take_claimable(position_of_cpu(cpu));
+	return bpf_cpumask_test_cpu(cpu, allowed) && take_bit(claimable, position_of_cpu(cpu));
 }
 
 static __always_inline bool is_any_claimable(void)
@@ -78,9 +32,9 @@ static __always_inline bool is_any_claimable(void)
 	s32 i;
 
 	if (nr_cpus <= WORD_BITS)
-		return *(volatile u64 *)&claimable[0].bits;
-	bpf_for(i, 0, (nr_cpus + WORD_BITS - 1) / WORD_BITS)
-		if (*(volatile u64 *)claimable_word(i))
+		return read_word(claimable, 0);
+	bpf_for(i, 0, words_of(nr_cpus))
+		if (read_word(claimable, i))
 			return true;
 	return false;
 }
@@ -107,25 +61,15 @@ static __always_inline s32 claim_within(u32 word, u64 bits, const struct cpumask
 /* Entry check: a CPU that runs BE and that this LC task may use, near ones first; -1: none. */
 static s32 claim_be_cpu(const struct cpumask *allowed, s32 home)
 {
-	u64 start_ns = bpf_ktime_get_ns(), index = llc_of_cpu(home);
-	u32 words = (nr_cpus + WORD_BITS - 1) / WORD_BITS, first;
+	u64 start_ns = bpf_ktime_get_ns();
+	u32 first = first_of_llc(llc_of_cpu(home));
 	s32 found = -1, i;
 
-	barrier_var(index);
-	first = llc_first[index & (MAX_CPUS - 1)];
 	count(COUNT_ENTRY_RUNS);
-	/* The word of the cache's first CPU twice: from that one on, and at last what is before it. */
-	bpf_for(i, 0, words + 1) {
-		u32 word = first / WORD_BITS + i;
-		u64 bits, before = bit_at(first) - 1;
+	bpf_for(i, 0, words_of(nr_cpus) + 1) {
+		u32 word;
+		u64 bits = near_word(claimable, first, i, &word);
 
-		if (word >= words)
-			word -= words;
-		bits = *(volatile u64 *)claimable_word(word);
-		if (i == 0)
-			bits &= ~before;
-		if (i == words)
-			bits &= before;
 		if (!bits)
 			continue;
 		found = claim_within(word, bits, allowed);
@@ -156,7 +100,7 @@ static __always_inline void retract(struct cpu_state *c, s32 cpu)
 	if (!c->be_running)
 		return;
 	c->be_running = 0;
-	take_claimable(position_of_cpu(cpu));
+	take_bit(claimable, position_of_cpu(cpu));
 }
 
 #endif

@@ -8,6 +8,7 @@
  */
 #include "on_cpu.bpf.h"
 #define ON_SWITCH_FROM_BE note_parking
+#define ON_SWITCH_TO release
 #include "meter.bpf.h"
 
 /* The kernel takes a scheduler only from a program that may be had under the GPL. */
@@ -88,6 +89,15 @@ static __always_inline void forget_wait(struct task_struct *p)
 	t->park_start_ns = 0;
 }
 
+/*
+ * A thread of the kernel that is bound to a CPU takes it from best-effort work at once, but not from a service, unless
+ * its nice level is below 0: it goes on when the service sleeps, and at the next tick at the latest.
+ */
+static __always_inline bool may_wait(const struct task_struct *p, s32 home)
+{
+	return check_local && !cpu_state(home)->be_running && p->scx.weight <= WEIGHT_USUAL;
+}
+
 SEC("struct_ops/be_enqueue")
 void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 {
@@ -110,8 +120,12 @@ void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 	if (!(flags & VALUE(scx_enq_flags, SCX_ENQ_WAKEUP)))
 		forget_wait(p);
 	if (is_bound && (p->flags & PF_KTHREAD)) {
+		bool is_patient = may_wait(p, home);
+
+		if (is_patient)
+			cpu_state(home)->has_patient = 1;
 		scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL), lc_slice_of(t),
-				   VALUE(scx_enq_flags, SCX_ENQ_PREEMPT));
+				   is_patient ? 0 : VALUE(scx_enq_flags, SCX_ENQ_PREEMPT));
 		return;
 	}
 	/* Here, under the lock of this run queue, it is certain that BE has the CPU: no queue, and no look into one. */
@@ -122,13 +136,13 @@ void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 		return;
 	}
 	/* Whoever makes its CPU claimable after the search below sees that somebody came. */
-	note_arrival(is_shared);
+	note_arrival(llc_of_cpu(home), is_shared);
 	allowed = p->cpus_ptr;
 	if (!is_bound) {
 		target = scx_bpf_pick_idle_cpu(allowed, 0);
 		if (target >= 0) {
 			if (is_shared)
-				note_departure();
+				note_departure(llc_of_cpu(home));
 			scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL_ON) | target, lc_slice_of(t), 0);
 			scx_bpf_kick_cpu(target, VALUE(scx_kick_flags, SCX_KICK_IDLE));
 			return;
@@ -146,10 +160,12 @@ void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 	if (t)
 		t->is_queued = 1;
 	llc = llc_of_cpu(target >= 0 ? target : home);
-	if (!is_shared)
+	if (!is_shared) {
 		scx_bpf_dsq_insert_vtime(p, PINNED_QUEUE + (target >= 0 ? target : home), lc_slice_of(t), place, 0);
-	else
+	} else {
+		note_detour(llc_of_cpu(home), llc);
 		insert_shared(p, KIND_LC, llc, lc_slice_of(t), place);
+	}
 	/* The kick is delivered after this CPU has let go of its run queue, hence after the insertion. */
 	if (target >= 0)
 		scx_bpf_kick_cpu(target, VALUE(scx_kick_flags, SCX_KICK_PREEMPT));
@@ -192,20 +208,22 @@ void BPF_PROG(be_dispatch, s32 cpu, struct task_struct *prev)
 	bool prev_is_be = prev && is_best_effort(prev);
 	u64 now = bpf_ktime_get_ns(), start_ns = now;
 
-	c->seen_arrivals = lc_arrivals_now();
 	c->pick = 0;
 	if (sure_waits && is_lending(start_ns) && prev &&
 	    !(prev->scx.flags & VALUE(scx_ent_flags, SCX_TASK_QUEUED)) && lend_to_holder(cpu, llc))
 		return;
 	if (c->has_moment && take_moment(c, cpu))
 		return;
-	if (!check_local && c->kind_ns[1] < c->kind_ns[0] && take_be(c, cpu, llc, prev_is_be ? prev : NULL, now)) {
-		count(COUNT_BE_PICKS);
-		return;
+	if (!check_local) {
+		c->seen_arrivals = arrivals_now();
+		if (c->kind_ns[1] < c->kind_ns[0] && take_be(c, cpu, llc, prev_is_be ? prev : NULL, now)) {
+			count(COUNT_BE_PICKS);
+			return;
+		}
 	}
-	if (check_exit && is_any_waiting(c->seen_arrivals))
+	if (check_exit && is_any_waiting(llc))
 		set_back(LC_QUEUE + llc);
-	if (check_exit && is_any_waiting(c->seen_arrivals) && take_elsewhere(KIND_LC, llc, now)) {
+	if (check_exit && take_elsewhere(KIND_LC, llc, now)) {
 		note_pick(c, llc, prev_is_be, start_ns);
 		return;
 	}
@@ -220,7 +238,9 @@ void BPF_PROG(be_dispatch, s32 cpu, struct task_struct *prev)
 		set_slice(prev, LC_TURN_NS);
 		return;
 	}
-	if (check_exit && is_any_waiting(c->seen_arrivals) && steal_lc(llc, now)) {
+	/* Before the last look, so that whoever comes after that is noticed: in `offer`, or when the CPU goes idle. */
+	c->seen_arrivals = arrivals_now();
+	if (take_bound(c, cpu) || (check_exit && steal_lc(llc, now))) {
 		note_pick(c, llc, prev_is_be, start_ns);
 		return;
 	}
@@ -325,13 +345,19 @@ void BPF_PROG(be_quiescent, struct task_struct *p, u64 flags)
 		leave_unit(t);
 }
 
-/* What the handshake could not close, because a virtual CPU was stopped in the middle of it, ends here. */
+/* The patient get the CPU. What the handshake could not close, because a virtual CPU was stopped in the middle of it, ends here. */
 SEC("struct_ops/be_tick")
 void BPF_PROG(be_tick, struct task_struct *p)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_state *c = cpu_state(cpu);
 
+	if (c->has_patient) {
+		if (scx_bpf_dsq_nr_queued(VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL_ON) | cpu) > 0)
+			set_slice(p, 0);
+		else
+			c->has_patient = 0;
+	}
 	if (!check_local || !check_entry || !check_exit || !c->be_running)
 		return;
 	if (scx_bpf_dsq_nr_queued(LC_QUEUE + llc_of_cpu(cpu)) > 0 ||
@@ -345,22 +371,26 @@ void BPF_PROG(be_update_idle, s32 cpu, bool is_idle)
 {
 	struct cpu_state *c = cpu_state(cpu);
 
-	if (is_idle && has_any_come(c->seen_arrivals, lc_arrivals_now()))
+	if (is_idle && c->seen_arrivals != arrivals_now())
 		scx_bpf_kick_cpu(cpu, 0);
 }
 
-/* A real-time task took the CPU: what waits for it alone goes back to the queues. */
+/* The same before Linux 6.19; the loader leaves it out where `release` does it. */
 SEC("struct_ops/be_cpu_release")
 void BPF_PROG(be_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
 {
-	u32 moved = scx_bpf_reenqueue_local();
-
-	cpu_state(cpu)->counters[COUNT_REENQUEUES] += moved;
+	if (bpf_ksym_exists(scx_bpf_reenqueue_local___steelyard))
+		cpu_state(cpu)->counters[COUNT_REENQUEUES] += scx_bpf_reenqueue_local___steelyard();
 }
 
 SEC("struct_ops/be_init_task")
 s32 BPF_PROG(be_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
+	/* Nothing but the trampoline has disabled the migration of who attaches the class or makes a task. */
+	u16 depth = bpf_get_current_task_btf()->migration_disabled;
+
+	if (trampoline_depth != depth)
+		trampoline_depth = depth;
 	return bpf_task_storage_get(&tasks, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE) ? 0 : -12; /* ENOMEM */
 }
 

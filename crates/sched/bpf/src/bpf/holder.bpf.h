@@ -185,16 +185,11 @@ static __always_inline bool lend_from(u64 queue, s32 cpu, u64 holder)
 /* The CPU of an LC thread that goes to sleep is the holder's, who lets it go on. Not static: verified alone. */
 __noinline int lend_to_holder(s32 cpu, u32 llc)
 {
-	u64 holder = wanted_holder, queue = BE_QUEUE + llc;
-	s32 i;
+	u64 holder = wanted_holder;
+	const struct task_struct *p = bpf_core_cast((void *)holder, struct task_struct);
+	s32 home = p->thread_info.cpu;
 
-	bpf_for(i, 0, nr_cpus) {
-		s32 other = nth_cpu(i);
-
-		if (cpu_state(other)->resting == holder)
-			queue = REST_QUEUE + other;
-	}
-	return lend_from(queue, cpu, holder);
+	return lend_from(cpu_state(home)->resting == holder ? REST_QUEUE + home : BE_QUEUE + llc, cpu, holder);
 }
 
 #endif

@@ -87,7 +87,11 @@ struct sched_ext_entity {
 	u64 slice;
 	u64 dsq_vtime;
 };
+struct thread_info {
+	u32 cpu;
+};
 struct task_struct {
+	struct thread_info thread_info;
 	unsigned int flags;
 	unsigned int policy;
 	int nr_cpus_allowed;
@@ -162,7 +166,10 @@ struct sched_ext_ops {
 #include <bpf/bpf_core_read.h>
 
 /* Definitions of the kernel that its BTF does not carry. */
-#define POLICY_IDLE 5		    /* SCHED_IDLE, user interface */
+#define POLICY_FIFO 1		    /* SCHED_FIFO, user interface */
+#define POLICY_RR 2
+#define POLICY_IDLE 5
+#define POLICY_DEADLINE 6
 #define PF_EXITING 0x00000004	    /* linux/sched.h */
 #define PF_KTHREAD 0x00200000	    /* linux/sched.h */
 #define SIGNAL_GROUP_EXIT 0x00000004 /* linux/sched/signal.h */
@@ -175,18 +182,10 @@ extern s32 scx_bpf_pick_idle_cpu(const struct cpumask *, u64) __ksym;
 extern void scx_bpf_kick_cpu(s32, u64) __ksym;
 extern s32 scx_bpf_task_cpu(const struct task_struct *) __ksym;
 extern s32 scx_bpf_dsq_nr_queued(u64) __ksym;
-extern void scx_bpf_dsq_insert(struct task_struct *, u64, u64, u64) __ksym;
-extern void scx_bpf_dsq_insert_vtime(struct task_struct *, u64, u64, u64, u64) __ksym;
-extern bool scx_bpf_dsq_move_to_local(u64) __ksym;
-extern u32 scx_bpf_reenqueue_local(void) __ksym;
 extern bool scx_bpf_task_set_slice(struct task_struct *, u64) __ksym __weak;
 extern int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *, u64, u64) __ksym;
 extern struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *) __ksym;
 extern void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *) __ksym;
-extern void scx_bpf_dsq_move_set_slice(struct bpf_iter_scx_dsq *, u64) __ksym;
-extern void scx_bpf_dsq_move_set_vtime(struct bpf_iter_scx_dsq *, u64) __ksym;
-extern bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *, struct task_struct *, u64, u64) __ksym;
-extern bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *, struct task_struct *, u64, u64) __ksym;
 extern void bpf_rcu_read_lock(void) __ksym;
 extern void bpf_rcu_read_unlock(void) __ksym;
 extern void *bpf_rdonly_cast(const void *, u32) __ksym;
@@ -194,6 +193,8 @@ extern bool bpf_cpumask_test_cpu(u32, const struct cpumask *) __ksym;
 extern int bpf_iter_num_new(struct bpf_iter_num *, int, int) __ksym;
 extern int *bpf_iter_num_next(struct bpf_iter_num *) __ksym;
 extern void bpf_iter_num_destroy(struct bpf_iter_num *) __ksym;
+
+#include "renamed.bpf.h"
 
 /*
  * With a full barrier before and after. The compiler makes an instruction without one of an addition whose result nobody

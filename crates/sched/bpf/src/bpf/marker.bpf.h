@@ -32,18 +32,26 @@ static __always_inline bool is_idle_group(const struct task_struct *p)
 
 /*
  * The trampoline of a BPF program itself disables migration of the task that executes it; where one program makes the
- * kernel call another, each does.
+ * kernel call another, each does. Since Linux 6.18 not where RCU is not preemptible, since nothing can move it there
+ * anyway: what one of them adds is found out when the class is attached.
  */
+u16 trampoline_depth = 1;
+
 static __always_inline bool is_migration_disabled_beyond(const struct task_struct *p, u16 trampolines)
 {
 	u16 depth = p->migration_disabled;
 
-	return depth && depth > (bpf_get_current_task_btf() == p ? trampolines : 0);
+	return depth && depth > (bpf_get_current_task_btf() == p ? trampolines * trampoline_depth : 0);
 }
 
-/* Inside of a read-side critical section; the trampolines again are some of their own. */
+/*
+ * Inside of a read-side critical section; the trampolines again are some of their own. Where RCU is not preemptible
+ * nobody loses its CPU there.
+ */
 static __always_inline bool is_reader(const struct task_struct *p, int trampolines)
 {
+	if (!bpf_core_field_exists(p->rcu_read_lock_nesting))
+		return false;
 	return p->rcu_read_lock_nesting > (bpf_get_current_task_btf() == p ? trampolines : 0);
 }
 

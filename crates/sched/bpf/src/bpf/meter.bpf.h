@@ -7,17 +7,12 @@
 #ifndef STEELYARD_METER_BPF_H
 #define STEELYARD_METER_BPF_H
 
+#include "cpu_words.bpf.h"
 #include "marker.bpf.h"
 
-#ifndef MAX_CPUS
-#define MAX_CPUS 512
-#endif
-#define WATCHED_CPUS 64 /* bits of the word that says which CPUs a wait was for */
 #define READS_MOST 4
 
 const volatile u32 watched_cpus = 1;
-/* Not where there are more CPUs than bits. */
-const volatile bool is_metered = true;
 
 struct cpu_meter {
 	/* BE time until the last switch, and since when BE runs now; 0: it does not. */
@@ -42,14 +37,19 @@ struct be_total {
 	u64 done;
 } __attribute__((aligned(128)));
 struct be_total be_total;
-/* The watched CPUs that BE ever ran on, a bit for each: where others may be used as well, their sum is that of all. */
-u64 be_cpus;
+/* The CPUs that BE ever ran on: where others may be used as well, their sum is that of all. */
+struct shared_word be_cpus[WORDS_MOST];
 
-/* A wait of an LC thread: its start, the CPUs that it was for, and their BE time then. */
-struct wait {
-	u64 start_ns;
+/* What is seen of the CPUs that a thread may use: which they are, and their BE time. */
+struct sight {
 	u64 cpus;
 	u64 be_ns;
+};
+
+/* A wait of an LC thread: its start, and what was seen then. */
+struct wait {
+	u64 start_ns;
+	struct sight sight;
 };
 
 struct {
@@ -67,11 +67,6 @@ static __always_inline struct cpu_meter *meter_of(u32 cpu)
 	return &meters[index & (MAX_CPUS - 1)];
 }
 
-static __always_inline u64 watched_mask(void)
-{
-	return watched_cpus < WATCHED_CPUS ? (1ULL << (watched_cpus & (WATCHED_CPUS - 1))) - 1 : ~0ULL;
-}
-
 static __always_inline u64 be_ns_of(u32 cpu, u64 now)
 {
 	struct cpu_meter *m = meter_of(cpu);
@@ -83,10 +78,8 @@ static __always_inline u64 be_ns_of(u32 cpu, u64 now)
 /* BE runs on one CPU more, or on one less, since `now`. */
 static __always_inline void note_be_change(u32 cpu, bool is_start, u64 now)
 {
-	u64 bit = cpu < WATCHED_CPUS ? 1ULL << (cpu & (WATCHED_CPUS - 1)) : 0;
-
-	if (bit & ~be_cpus)
-		__sync_fetch_and_or(&be_cpus, bit);
+	if (!(read_word(be_cpus, cpu / WORD_BITS) & bit_at(cpu)))
+		set_bit(be_cpus, cpu);
 	add_ordered(&be_total.begun, 1);
 	add_ordered(&be_total.sum_ns, is_start ? -now : now);
 	add_ordered(&be_total.running, is_start ? 1 : -1);
@@ -103,32 +96,66 @@ static __always_inline bool read_be_total(u64 now, u64 *be_ns)
 	return read_ordered(&be_total.begun) == done;
 }
 
-/* The CPUs that are watched and that the thread may use, a bit for each. */
-static __always_inline u64 cpus_of(const struct task_struct *p)
+/* A number for a set of CPUs, which is the set itself where one word holds it. */
+static __always_inline u64 with_word(u64 cpus, u64 bits)
 {
-	return as_read(p)->cpus_ptr->bits[0] & watched_mask();
+	return watched_cpus <= WORD_BITS ? bits : (cpus ^ bits) * 0x9e3779b97f4a7c15ULL;
 }
 
-/* BE time of some CPUs. Not static: verified alone. */
-__noinline u64 be_ns_within(u64 cpus, u64 now)
+static __always_inline u64 be_ns_in_word(u32 word, u64 bits, u64 now)
 {
 	u64 be_ns = 0;
 	s32 i;
 
-	if (!(be_cpus & cpus))
+	bpf_for(i, 0, WORD_BITS) {
+		if (!bits)
+			break;
+		be_ns += be_ns_of(word * WORD_BITS + lowest_bit(bits), now);
+		bits &= bits - 1;
+	}
+	return be_ns;
+}
+
+static __noinline int look_at(const struct cpumask *mask, u64 now, struct sight *sight)
+{
+	u64 allowed[WORDS_MOST] = {}, cpus = 0, be_ns = 0;
+	u32 words = words_of(watched_cpus);
+	bool is_any = false, is_all = true;
+	s32 i;
+
+	if (words > 1)
+		bpf_probe_read_kernel(allowed, words * sizeof(u64), mask);
+	else
+		allowed[0] = mask->bits[0];
+	bpf_for(i, 0, words) {
+		u64 bits = allowed[i & (WORDS_MOST - 1)], be = read_word(be_cpus, i);
+
+		cpus = with_word(cpus, bits);
+		is_any |= (bits & be) != 0;
+		is_all &= !(be & ~bits);
+	}
+	sight->cpus = cpus;
+	sight->be_ns = 0;
+	if (!is_any)
 		return 0;
-	if (!(be_cpus & ~cpus)) {
+	if (is_all) {
 		bpf_for(i, 0, READS_MOST) {
-			if (read_be_total(now, &be_ns))
-				return be_ns;
+			if (read_be_total(now, &be_ns)) {
+				sight->be_ns = be_ns;
+				return 0;
+			}
 		}
 		be_ns = 0;
 	}
-	bpf_for(i, 0, watched_cpus) {
-		if (cpus & 1ULL << (i & (WATCHED_CPUS - 1)))
-			be_ns += be_ns_of(i, now);
-	}
-	return be_ns;
+	bpf_for(i, 0, words)
+		be_ns += be_ns_in_word(i, allowed[i & (WORDS_MOST - 1)] & read_word(be_cpus, i), now);
+	sight->be_ns = be_ns;
+	return 0;
+}
+
+static __always_inline void look(const struct task_struct *p, u64 now, struct sight *sight)
+{
+	look_at(as_read(p)->cpus_ptr, now, sight);
 }
 
 enum thread_kind { OTHER_THREAD, LC_THREAD, BE_THREAD }; /* others: those of the kernel, and who is idle */
@@ -147,8 +174,7 @@ static __always_inline void begin_wait(struct task_struct *p, u64 now)
 
 	if (!w)
 		return;
-	w->cpus = cpus_of(p);
-	w->be_ns = be_ns_within(w->cpus, now);
+	look(p, now, &w->sight);
 	w->start_ns = now;
 }
 
@@ -159,6 +185,7 @@ static __always_inline void begin_wait(struct task_struct *p, u64 now)
 static __always_inline void end_wait(struct task_struct *p, struct cpu_meter *m, u64 now)
 {
 	struct wait *w = bpf_task_storage_get(&waits, p, NULL, 0);
+	struct sight sight = {};
 	u64 waited_ns, overlap_ns;
 
 	if (!w || !w->start_ns)
@@ -166,9 +193,10 @@ static __always_inline void end_wait(struct task_struct *p, struct cpu_meter *m,
 	waited_ns = now - w->start_ns;
 	w->start_ns = 0;
 	m->events++;
-	if (w->cpus != cpus_of(p))
+	look(p, now, &sight);
+	if (w->sight.cpus != sight.cpus)
 		return;
-	overlap_ns = be_ns_within(w->cpus, now) - w->be_ns;
+	overlap_ns = sight.be_ns - w->sight.be_ns;
 	/* Less than nothing: clocks of two CPUs that differ by some nanoseconds. */
 	if ((s64)overlap_ns <= 0)
 		return;
@@ -214,17 +242,17 @@ int BPF_PROG(note_switch, bool preempt, struct task_struct *prev, struct task_st
 {
 	enum thread_kind left = kind_of(prev), taken = kind_of(next);
 	bool is_ready = preempt || prev_state == 0; /* TASK_RUNNING */
+	u32 cpu = bpf_get_smp_processor_id();
+	u64 now = bpf_ktime_get_ns();
 
-	if (is_metered) {
-		u32 cpu = bpf_get_smp_processor_id();
-		u64 now = bpf_ktime_get_ns();
-
-		note_be(meter_of(cpu), cpu, taken == BE_THREAD, now);
-		if (is_ready && left == LC_THREAD)
-			begin_wait(prev, now);
-		if (taken != OTHER_THREAD)
-			end_wait(next, meter_of(cpu), now);
-	}
+	note_be(meter_of(cpu), cpu, taken == BE_THREAD, now);
+	if (is_ready && left == LC_THREAD)
+		begin_wait(prev, now);
+	if (taken != OTHER_THREAD)
+		end_wait(next, meter_of(cpu), now);
+#ifdef ON_SWITCH_TO
+	ON_SWITCH_TO(next, cpu);
+#endif
 #ifdef ON_SWITCH_FROM_BE
 	if (left == BE_THREAD)
 		ON_SWITCH_FROM_BE(prev, preempt || prev_state != 0);

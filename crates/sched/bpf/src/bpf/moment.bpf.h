@@ -128,9 +128,9 @@ static __always_inline int give_moments(u32 llc, s32 allowed, u64 now, bool is_f
 			/* Killed or relabelled: it goes where LC tasks wait, and CPUs that run BE see it at a tick. */
 			scx_bpf_dsq_move_set_slice(&___it, lc_slice_of(t));
 			scx_bpf_dsq_move_set_vtime(&___it, place_from(home, lc_clock));
-			note_arrival(true);
+			note_arrival(llc, true);
 			if (!scx_bpf_dsq_move_vtime(&___it, p, LC_QUEUE + llc, 0)) {
-				note_departure();
+				note_departure(llc);
 			} else {
 				t->wait_start_ns = 0;
 				scx_bpf_kick_cpu(home, claim(home, usable) ? VALUE(scx_kick_flags, SCX_KICK_PREEMPT) :
@@ -237,8 +237,12 @@ static int patrol(void *map, u32 *key, struct bpf_timer *timer)
 			period_ns = PATROL_NS;
 	}
 	bpf_for(i, 0, nr_cpus) {
-		look_after_moments(nth_cpu(i), now);
-		if (look_after_rest(nth_cpu(i), now, attention || is_lending(now)))
+		s32 cpu = nth_cpu(i);
+		struct cpu_state *c = cpu_state(cpu);
+
+		if (c->has_moment || c->blink_wait_ns)
+			look_after_moments(cpu, now);
+		if (c->resting && look_after_rest(cpu, now, attention || is_lending(now)))
 			period_ns = PATROL_NS;
 	}
 	is_full = now - last_full_ns > PATROL_FULL_NS;

@@ -61,4 +61,20 @@ static __always_inline void note_be_stop(struct task_struct *p, struct cpu_state
 	c->is_blink = 0;
 }
 
+/* A real-time task takes the CPU: what waits for it alone goes back to the queues. */
+static __always_inline void release(const struct task_struct *next, s32 cpu)
+{
+	s32 waiting;
+
+	if (!bpf_ksym_exists(scx_bpf_reenqueue_local___v2___steelyard))
+		return;
+	if (next->policy != POLICY_FIFO && next->policy != POLICY_RR && next->policy != POLICY_DEADLINE)
+		return;
+	waiting = scx_bpf_dsq_nr_queued(VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL_ON) | cpu);
+	if (waiting <= 0)
+		return;
+	cpu_state(cpu)->counters[COUNT_REENQUEUES] += waiting;
+	scx_bpf_reenqueue_local___v2___steelyard();
+}
+
 #endif

@@ -35,12 +35,7 @@ const volatile bool check_exit = true;
 const volatile u64 lc_slice_ns = 12000000;
 const volatile u64 be_slice_ns = 20000000;
 
-/*
- * How many LC tasks were put into a queue until now: whoever looked before must look again. And in the lowest bits
- * how many of them may be in the queue of a cache, at least those that are: where none is, nobody looks. (One that
- * the kernel takes out of the queue itself, to change it, is counted for ever.)
- */
-u64 lc_arrivals __attribute__((aligned(128)));
+/* Of the arrivals at a cache: how many bits say who waits there. */
 #define WAITING_BITS 24
 #define WAITING (1ULL << WAITING_BITS)
 
@@ -52,23 +47,51 @@ static __always_inline u32 llc_of_cpu(s32 cpu)
 	return llc_of[index & (MAX_CPUS - 1)] & (MAX_CPUS - 1);
 }
 
+/* The place of each CPU in cpu_order: those sharing a cache stand together. */
+const volatile u16 position_of[MAX_CPUS];
+
+static __always_inline u32 position_of_cpu(s32 cpu)
+{
+	u64 index = (u32)cpu;
+
+	barrier_var(index);
+	return position_of[index & (MAX_CPUS - 1)] & (MAX_CPUS - 1);
+}
+
+static __always_inline u32 first_of_llc(u32 llc)
+{
+	u64 index = llc;
+
+	barrier_var(index);
+	return llc_first[index & (MAX_CPUS - 1)];
+}
+
+/*
+ * The i-th word of a set in the order of `cpu_order`, from a place on: the word of that place comes twice, first from
+ * there on, and at last what is before it.
+ */
+static __always_inline u64 near_word(struct shared_word *set, u32 first, u32 i, u32 *word)
+{
+	u32 words = words_of(nr_cpus);
+	u64 bits, before = bit_at(first) - 1;
+
+	*word = first / WORD_BITS + i;
+	if (*word >= words)
+		*word -= words;
+	bits = read_word(set, *word);
+	if (i == 0)
+		bits &= ~before;
+	if (i == words)
+		bits &= before;
+	return bits;
+}
+
 static __always_inline s32 nth_cpu(u32 position)
 {
 	u64 index = position;
 
 	barrier_var(index);
 	return cpu_order[index & (MAX_CPUS - 1)];
-}
-
-/* All CPUs, those of a cache first. */
-static __always_inline s32 near_cpu(u32 llc, u32 place)
-{
-	u64 index = llc;
-	u32 position;
-
-	barrier_var(index);
-	position = llc_first[index & (MAX_CPUS - 1)] + place;
-	return nth_cpu(position >= nr_cpus ? position - nr_cpus : position);
 }
 
 static __always_inline void set_slice(struct task_struct *p, u64 slice_ns)
@@ -80,31 +103,42 @@ static __always_inline void set_slice(struct task_struct *p, u64 slice_ns)
 }
 
 /* An LC task that may have to wait: to be called before a CPU is searched for it. Full barrier. */
-static __always_inline void note_arrival(bool is_shared)
+static __always_inline void note_arrival(u32 llc, bool is_shared)
 {
-	add_ordered(&lc_arrivals, WAITING + is_shared);
+	add_ordered(&llc_state(llc)->arrivals, WAITING + is_shared);
 }
 
-/* It is in no queue of a cache, or no longer. */
-static __always_inline void note_departure(void)
+/* It is not in the queue of the cache, or no longer. */
+static __always_inline void note_departure(u32 llc)
 {
-	add_ordered(&lc_arrivals, -1);
+	add_ordered(&llc_state(llc)->arrivals, -1);
 }
 
-/* Reads with a full barrier: pairs with the addition in `note_arrival`. */
-static __always_inline u64 lc_arrivals_now(void)
+/* It will be in the queue of another cache than the one it came to: to be called before it is. */
+static __always_inline void note_detour(u32 from, u32 to)
 {
-	return __sync_fetch_and_add(&lc_arrivals, 0);
+	if (nr_llcs < 2 || from == to)
+		return;
+	add_ordered(&llc_state(to)->arrivals, 1);
+	note_departure(from);
 }
 
-static __always_inline bool is_any_waiting(u64 arrivals)
+static __always_inline bool is_any_waiting(u32 llc)
 {
-	return arrivals & (WAITING - 1);
+	return *(volatile u64 *)&llc_state(llc)->arrivals & (WAITING - 1);
 }
 
-static __always_inline bool has_any_come(u64 since, u64 arrivals)
+/* Arrivals at all caches. After a full barrier: pairs with the addition in `note_arrival`. */
+static __always_inline u64 arrivals_now(void)
 {
-	return (since ^ arrivals) >> WAITING_BITS;
+	u64 sum = 0;
+	s32 i;
+
+	if (nr_llcs < 2)
+		return read_ordered(&llcs[0].arrivals) >> WAITING_BITS;
+	bpf_for(i, 0, nr_llcs)
+		sum += read_ordered(&llc_state(i)->arrivals) >> WAITING_BITS;
+	return sum;
 }
 
 static __always_inline struct task_state *task_state(struct task_struct *p)
@@ -165,7 +199,7 @@ static __always_inline bool take_from(enum kind kind, u32 llc, u64 now)
 	if (!scx_bpf_dsq_move_to_local(queue_of(kind, llc)))
 		return false;
 	if (kind == KIND_LC)
-		note_departure();
+		note_departure(llc);
 	note_served(kind, llc, now);
 	return true;
 }
@@ -217,16 +251,19 @@ static __always_inline bool take_bound(struct cpu_state *c, s32 cpu)
 	return true;
 }
 
-/* Exit check beyond this CPU's cache: an LC task that waits elsewhere, near ones first. */
+/* Exit check: an LC task that came to this CPU's cache since it looked, or waits elsewhere, near ones first. */
 static __always_inline bool steal_lc(u32 llc, u64 now)
 {
 	s32 i;
 
 	if (nr_llcs < 2)
-		return false;
-	bpf_for(i, 1, nr_llcs)
-		if (take_from(KIND_LC, nth_llc(llc, i), now))
+		return is_any_waiting(llc) && take_from(KIND_LC, llc, now);
+	bpf_for(i, 0, nr_llcs) {
+		u32 other = nth_llc(llc, i);
+
+		if (is_any_waiting(other) && take_from(KIND_LC, other, now))
 			return true;
+	}
 	return false;
 }
 

@@ -3,9 +3,9 @@
 #ifndef STEELYARD_STATE_BPF_H
 #define STEELYARD_STATE_BPF_H
 
+#include "cpu_words.bpf.h"
 #include "kernel.bpf.h"
 
-#define MAX_CPUS 512 /* a power of two: indices are masked */
 #define BUCKETS 32   /* powers of two of nanoseconds */
 
 enum counter {
@@ -33,7 +33,7 @@ struct cpu_state {
 	u32 be_running;
 	/* A task has its moment here: it is not to be claimed, and cut after a while. */
 	u32 is_blink;
-	/* lc_arrivals when this CPU last looked for LC work. */
+	/* How many LC tasks had come to all caches when this CPU last looked for them everywhere. */
 	u64 seen_arrivals;
 	/* When the BE task that runs here got the CPU; 0: an LC task did, whose time counts without the local check only. */
 	u64 run_start_ns;
@@ -56,6 +56,8 @@ struct cpu_state {
 	u32 has_bound;
 	/* The task that runs here gives its CPU to others of its kind. */
 	u32 has_yielded;
+	/* A thread of the kernel that can wait until the next tick may be in the queue of the CPU. */
+	u32 has_patient;
 	/* The BE task that rests here in the middle of its turn, the CPUs that it may use, and since when; 0: none does. */
 	u64 resting;
 	u64 rest_cpus;
@@ -68,6 +70,8 @@ struct cpu_state {
 } __attribute__((aligned(128)));
 
 struct cpu_state cpus[MAX_CPUS];
+/* The CPUs where a BE task rests, at their places in `cpu_order`; some of them where it no longer does. */
+struct shared_word resting_at[WORDS_MOST];
 
 /* What the class knows of a task. */
 struct task_state {
@@ -123,6 +127,12 @@ enum kind { KIND_LC, KIND_BE, KINDS };
 
 /* Of a last-level cache. */
 struct llc_state {
+	/*
+	 * How many LC tasks came to its CPUs and had to be put into a queue until now: whoever looked before must look again.
+	 * And in the lowest bits how many of them may be in its queue, at least those that are: where none is, nobody looks.
+	 * (One that the kernel takes out of the queue itself, to change it, is counted for ever.)
+	 */
+	u64 arrivals;
 	/* The virtual time of its BE tasks. */
 	u64 be_vtime;
 	/* With several caches: when the queue of a kind last gave a task away, or got one while it was empty. */
@@ -159,17 +169,6 @@ static __always_inline struct llc_state *llc_state(u32 llc)
 static __always_inline void count(enum counter which)
 {
 	cpu_state(bpf_get_smp_processor_id())->counters[which]++;
-}
-
-static __always_inline u32 bucket_of(u64 ns)
-{
-	u32 bucket = 0;
-
-	if (ns >> 16) { bucket += 16; ns >>= 16; }
-	if (ns >> 8) { bucket += 8; ns >>= 8; }
-	if (ns >> 4) { bucket += 4; ns >>= 4; }
-	if (ns >> 2) { bucket += 2; ns >>= 2; }
-	return bucket + (ns >> 1 ? 1 : 0);
 }
 
 static __always_inline void note_duration(enum check which, u64 ns)

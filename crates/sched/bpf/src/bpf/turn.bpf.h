@@ -57,7 +57,7 @@ static __always_inline void note_be_cpus(const struct task_struct *p)
 		__sync_fetch_and_or(&be_allowed[0], bits);
 	if (nr_cpus <= WORD_BITS)
 		return;
-	bpf_for(i, 1, (nr_cpus + WORD_BITS - 1) / WORD_BITS) {
+	bpf_for(i, 1, words_of(nr_cpus)) {
 		u64 index = i & (WORDS_MOST - 1);
 
 		if (!bpf_probe_read_kernel(&bits, sizeof(bits), (u64 *)as_read(p)->cpus_ptr + index) && (bits & ~be_allowed[index]))
@@ -90,8 +90,17 @@ static __always_inline bool rest(struct task_struct *p, struct task_state *t, s3
 	c->rest_cpus = (u64)as_read(p)->cpus_ptr;
 	c->resting = (u64)p;
 	c->rest_start_ns = now;
+	set_bit(resting_at, position_of_cpu(home));
 	scx_bpf_dsq_insert(p, REST_QUEUE + home, left_ns, 0);
 	return true;
+}
+
+/* Nobody rests at a CPU any more, unless another came in between, whose marks stay. */
+static __always_inline void forget_rest(struct cpu_state *c, s32 cpu, u64 resting)
+{
+	take_bit(resting_at, position_of_cpu(cpu));
+	if (__sync_val_compare_and_swap(&c->resting, resting, 0) != resting && c->resting)
+		set_bit(resting_at, position_of_cpu(cpu));
 }
 
 /* Who rested at a CPU goes on, there or at one that has nothing else to do. */
@@ -104,9 +113,9 @@ static __always_inline bool take_rest(s32 cpu, bool is_own)
 	if (!resting)
 		return false;
 	is_taken = scx_bpf_dsq_move_to_local(REST_QUEUE + cpu);
-	/* Nobody is left, unless another came in between, whose mark stays. What others cannot take may be bound. */
+	/* What others cannot take may be bound. */
 	if (is_taken || is_own)
-		__sync_val_compare_and_swap(&c->resting, resting, 0);
+		forget_rest(c, cpu, resting);
 	return is_taken;
 }
 
@@ -122,13 +131,23 @@ static __always_inline bool may_take_rest(s32 cpu, s32 other)
 
 static __always_inline bool take_rest_elsewhere(s32 cpu, u32 llc)
 {
-	s32 i;
+	u32 first = first_of_llc(llc);
+	s32 i, j;
 
-	bpf_for(i, 0, nr_cpus) {
-		s32 other = near_cpu(llc, i);
+	bpf_for(i, 0, words_of(nr_cpus) + 1) {
+		u32 word;
+		u64 bits = near_word(resting_at, first, i, &word);
 
-		if (other != cpu && may_take_rest(cpu, other) && take_rest(other, false))
-			return true;
+		bpf_for(j, 0, WORD_BITS) {
+			s32 other;
+
+			if (!bits)
+				break;
+			other = nth_cpu(word * WORD_BITS + lowest_bit(bits));
+			bits &= bits - 1;
+			if (other != cpu && may_take_rest(cpu, other) && take_rest(other, false))
+				return true;
+		}
 	}
 	return false;
 }
@@ -138,7 +157,7 @@ static __always_inline void offer(struct cpu_state *c, s32 cpu)
 {
 	c->be_running = 1;
 	make_claimable(cpu);
-	if (has_any_come(c->seen_arrivals, lc_arrivals_now()))
+	if (c->seen_arrivals != arrivals_now())
 		c->retries = RETRIES + 1;
 	if (!c->retries)
 		return;
@@ -237,7 +256,7 @@ static __always_inline bool end_rest(s32 cpu, u64 now, bool is_urgent)
 		scx_bpf_dsq_move_set_vtime(&___it, be_vtime_in(p, t, llc));
 		scx_bpf_dsq_move_vtime(&___it, p, BE_QUEUE + llc, 0);
 	}
-	__sync_val_compare_and_swap(&c->resting, resting, 0);
+	forget_rest(c, cpu, resting);
 	return true;
 }
 

@@ -426,7 +426,7 @@ __noinline u64 first_place(u64 queue, s32 cpu)
 /* The first that waits for this CPU; 0: nobody does. */
 static __always_inline u64 first_waiting(struct cpu_state *c, s32 cpu, u32 llc)
 {
-	u64 first = is_any_waiting(c->seen_arrivals) ? first_place(LC_QUEUE + llc, cpu) : 0, bound;
+	u64 first = is_any_waiting(llc) ? first_place(LC_QUEUE + llc, cpu) : 0, bound;
 
 	if (check_exit && !c->has_bound)
 		return first;
@@ -437,7 +437,7 @@ static __always_inline u64 first_waiting(struct cpu_state *c, s32 cpu, u32 llc)
 /* The LC tasks of this CPU and of its cache: whoever stands before the other. */
 static __always_inline bool take_lc(struct cpu_state *c, s32 cpu, u32 llc, u64 now)
 {
-	bool is_waiting = is_any_waiting(c->seen_arrivals), bound_first = false;
+	bool is_waiting = is_any_waiting(llc), bound_first = false;
 
 	if (is_waiting && (!check_exit || c->has_bound)) {
 		u64 bound = first_place(PINNED_QUEUE + cpu, cpu), shared = first_place(LC_QUEUE + llc, cpu);
@@ -463,7 +463,8 @@ static s32 interrupt_for(const struct cpumask *allowed, s32 home, u64 place, boo
 		latest = running;
 	} else if (!is_home_only) {
 		bpf_for(i, 0, count) {
-			s32 cpu = near_cpu(llc, i);
+			u32 position = first_of_llc(llc) + i;
+			s32 cpu = nth_cpu(position < nr_cpus ? position : position - nr_cpus);
 
 			running = *(volatile u64 *)&cpu_state(cpu)->place;
 			if (running && is_before(latest, running) && bpf_cpumask_test_cpu(cpu, allowed)) {

@@ -67,7 +67,7 @@ def sched_ext_folder() -> Path:
 
 
 def find_sched_ext_kernel() -> Path:
-    """Give a kernel with sched_ext: the one named by the environment, else the one fetched, unpacked.
+    """Give a kernel with sched_ext: the one named by the environment, else the first one fetched, unpacked.
 
     Raises
     ------
@@ -75,12 +75,30 @@ def find_sched_ext_kernel() -> Path:
         If there is none.
     """
     named = os.environ.get(KERNEL_VARIABLE)
-    candidates = [Path(named)] if named else sorted(sched_ext_folder().glob("vmlinuz-*"))
-    for path in candidates:
-        if os.access(path, os.R_OK):
-            return bootable(path) if named else _unpacked(path)
-    message = f"there is no guest kernel with sched_ext: `{named or sched_ext_folder() / 'vmlinuz-*'}`"
-    raise CapabilityError(message, hint=REPAIR, code="capability.sched-ext-kernel")
+    if named and os.access(named, os.R_OK):
+        return bootable(Path(named))
+    fetched = [] if named else _images()
+    if not fetched:
+        message = f"there is no guest kernel with sched_ext: `{named or sched_ext_folder() / 'vmlinuz-*'}`"
+        raise CapabilityError(message, hint=REPAIR, code="capability.sched-ext-kernel")
+    return _unpacked(fetched[0])
+
+
+def sched_ext_kernels() -> list[Path]:
+    """Give all kernels with sched_ext that were fetched, unpacked, oldest first.
+
+    Raises
+    ------
+    CapabilityError
+        If one cannot be unpacked.
+    """
+    return [_unpacked(path) for path in _images()]
+
+
+def _images() -> list[Path]:
+    """Give the fetched images, the oldest first: it is the one that guests have unless they name another."""
+    found = [path for path in sched_ext_folder().glob("vmlinuz-*") if os.access(path, os.R_OK)]
+    return sorted(found, key=lambda path: [int(word) for word in re.findall(r"\d+", path.name)])
 
 
 def kernel_configuration(kernel: Path) -> tuple[str, bytes] | None:

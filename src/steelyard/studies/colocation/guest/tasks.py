@@ -48,6 +48,8 @@ PORT: Final = (
     *("-device", "virtio-serial-pci,ioeventfd=off,max_ports=2"),
     *("-device", "virtserialport,chardev=stream,nr=1"),
 )
+MANY_CPUS: Final = 256
+"""The older of the emulator's machines has a byte for the number of a CPU."""
 PANIC: Final = re.compile(r"^.*(Kernel panic.*)$", re.MULTILINE)
 
 _PROGRAMS: Final = "steelyard/bin"
@@ -87,9 +89,11 @@ class Guest:
     programs : Mapping
         From the name below ``/steelyard/bin`` to a program on this machine; libraries come along.
     cpus : int
-        Virtual CPUs, 1 to 16.
+        Virtual CPUs, 1 to 64.
     sockets : int
         Processors that they are on, each with a last-level cache of its own; divides the CPUs.
+    possible_cpus : int or None
+        CPUs that the kernel makes room for, in further sockets; None: as many as `cpus`.
     memory_mib : int
         Memory [MiB].
     is_deterministic : bool
@@ -107,6 +111,7 @@ class Guest:
     programs: Mapping[str, Path]
     cpus: int = 2
     sockets: int = 1
+    possible_cpus: int | None = None
     memory_mib: int = 1024
     is_deterministic: bool = True
     instruction_ns: int = INSTRUCTION_NS
@@ -115,11 +120,16 @@ class Guest:
     kernel: Path | None = None
 
     def __post_init__(self) -> None:
-        """Refuse CPUs that cannot be spread evenly over the sockets."""
+        """Refuse CPUs that do not fill their sockets, and fewer possible ones than there are."""
         if self.sockets < 1 or self.cpus % self.sockets:
             message = f"{self.cpus} CPUs cannot be spread evenly over {self.sockets} sockets"
             hint = "give a number of sockets that divides the CPUs"
             raise UsageError(message, hint=hint, code="usage.guest-sockets")
+        possible = self.cpus if self.possible_cpus is None else self.possible_cpus
+        if possible < self.cpus or possible % (self.cpus // self.sockets):
+            message = f"{possible} possible CPUs in sockets of {self.cpus // self.sockets}"
+            hint = f"allowed: full sockets, and {self.cpus} at least"
+            raise UsageError(message, hint=hint, code="usage.guest-cpus")
 
 
 def execute_tasks(
@@ -179,7 +189,8 @@ def guest_command(
     """
     emulator = find_emulator()
     command = ["setpriv", "--pdeathsig", "KILL", *emulator.words()]
-    command += ["-name", f"steelyard-tasks-{os.getpid()}", "-M", "pc"]
+    possible = guest.possible_cpus or guest.cpus
+    command += ["-name", f"steelyard-tasks-{os.getpid()}", "-M", "pc" if possible < MANY_CPUS else "q35"]
     if guest.is_deterministic:
         command += ["-accel", "tcg,thread=single", "-cpu", "max,-rdrand,-rdseed"]
         command += [*clock_arguments(guest.cpus, guest.instruction_ns), "-seed", str(guest.seed)]
@@ -191,7 +202,8 @@ def guest_command(
             hint = "leave the guest deterministic, or use a machine with KVM"
             raise CapabilityError(message, hint=hint, code="capability.kvm")
         command += ["-accel", "kvm", "-cpu", "host"]
-    processors = f"{guest.cpus},sockets={guest.sockets},cores={guest.cpus // guest.sockets},threads=1"
+    cores = guest.cpus // guest.sockets
+    processors = f"{guest.cpus},maxcpus={possible},sockets={possible // cores},cores={cores},threads=1"
     command += ["-smp", processors, "-m", str(guest.memory_mib)]
     command += ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
     command += ["-serial", f"file:{console}", *PORT]

@@ -90,6 +90,12 @@ def test_cpus_that_do_not_fill_their_sockets_are_refused(tmp_path: Path, sockets
         execute_tasks([GuestTask("a", "true")], tmp_path, Guest({}, cpus=4, sockets=sockets))
 
 
+@pytest.mark.parametrize("possible", [1, 3])
+def test_possible_cpus_that_do_not_fill_their_sockets_are_refused(possible: int) -> None:
+    with pytest.raises(UsageError, match=f"{possible} possible CPUs in sockets of 2"):
+        Guest({}, cpus=2, possible_cpus=possible)
+
+
 def test_trials_that_cannot_be_executed_are_refused_before_a_boot(tmp_path: Path) -> None:
     trial = GuestTrial("a", {"service": {"work_iterations": 0}})
     with pytest.raises(UsageError, match="lack `steelyard-load`"):
@@ -114,7 +120,7 @@ def test_an_instruction_takes_time() -> None:
         clock_shift(2, 0)
 
 
-@pytest.mark.parametrize("cpus", [0, 17])
+@pytest.mark.parametrize("cpus", [0, 65])
 def test_so_many_cpus_are_refused(cpus: int) -> None:
     with pytest.raises(UsageError):
         clock_shift(cpus)

@@ -221,7 +221,7 @@ void BPF_PROG(be_dispatch, s32 cpu, struct task_struct *prev)
 			return;
 		}
 	}
-	if (check_exit && is_any_waiting(llc))
+	if (check_exit && now - crowded_ns < CROWDED_NS && is_any_waiting(llc))
 		set_back(LC_QUEUE + llc);
 	if (check_exit && take_elsewhere(KIND_LC, llc, now)) {
 		note_pick(c, llc, prev_is_be, start_ns);

@@ -46,6 +46,10 @@ struct unit {
 } __attribute__((aligned(64)));
 struct unit units[UNITS];
 
+/* When a thread of a crowded process last began: without one nobody is to be set back. */
+u64 crowded_ns;
+#define CROWDED_NS 1000000000ULL
+
 /* The virtual time of whom a queue gave a CPU last. */
 u64 lc_clock __attribute__((aligned(128))) = 1ULL << 40;
 
@@ -377,6 +381,7 @@ static __always_inline void note_turn(struct cpu_state *c, struct task_state *t,
 		set_place(t);
 	}
 	if (!t->goes_on && !t->lc_turn_ns && !t->begin_time && is_crowded(unit_at(t->process))) {
+		crowded_ns = now;
 		t->begin_time = unit_time(t, BEGIN_NS);
 		unit_at(t->process)->next_begin = unit_at(t->unit)->vtime + t->begin_time;
 	}
@@ -394,8 +399,6 @@ __noinline int set_back(u64 queue)
 	struct task_struct *p;
 	u32 seen = 0;
 
-	if (scx_bpf_dsq_nr_queued(queue) <= 0)
-		return 0;
 	bpf_for_each(scx_dsq, p, queue, 0) {
 		struct task_state *t = task_state(p);
 		u64 place = p->scx.dsq_vtime, later;

@@ -13,12 +13,12 @@ use crate::capacity::Capacity;
 use crate::class::{Ended, LoadedClass};
 use crate::counters::{Counters, write_json};
 use crate::freezer::{Freezer, thaw_left};
-use crate::groups::refuse_quotas;
+use crate::groups::{Marker, refuse_quotas};
 use crate::options::{Options, StartOptions};
 use crate::probe::Probe;
 use crate::state::StateFolder;
 use crate::watch::Meter;
-use crate::{SchedulerError, kernel};
+use crate::{PREFIX, SchedulerError, kernel, starter};
 
 /// How often the loader looks whether it is to end, or was thrown out.
 const LOOK: Duration = Duration::from_millis(50);
@@ -67,6 +67,7 @@ struct Daemon<'a> {
     state: StateFolder,
     class: LoadedClass<'a>,
     freezer: Freezer,
+    marker: Marker,
     counters: Counters,
 }
 
@@ -81,21 +82,27 @@ pub(crate) fn keep(
     start: &StartOptions,
     out: &mut dyn Write,
 ) -> Result<(), SchedulerError> {
+    starter::end_with(start.starter)?;
     let root = Path::new("/");
     let probe = Probe::read(root, None);
     probe.require()?;
     probe.require_free()?;
     refuse_quotas(root)?;
-    end_on_signals();
+    let state = StateFolder::at(&options.state);
+    let _lock = state.lock()?;
+    let marker = Marker::new(start.best_effort_below.as_deref())?;
     thaw_left(&options.state, false);
     let mut place = MaybeUninit::uninit();
     let class = LoadedClass::load(&mut place, start).map_err(explain)?;
+    // Not before: until here there is nothing to restore, and loading takes a while.
+    end_on_signals();
     let freezer = Freezer::new(root, &options.state);
-    let (state, counters) = (StateFolder::at(&options.state), Counters::new(Some(start.switches)));
-    let mut daemon = Daemon { options, state, class, freezer, counters };
+    let counters = Counters::new(Some(start.switches));
+    let mut daemon = Daemon { options, state, class, freezer, marker, counters };
     let answer = daemon.attach_again_and_again(out);
     daemon.class.detach();
     daemon.freezer.thaw_all();
+    daemon.marker.unmark();
     let _ = daemon.write(false);
     daemon.state.clear();
     answer
@@ -150,9 +157,12 @@ impl Daemon<'_> {
     ) -> Result<Option<Ended>, SchedulerError> {
         self.class.attach()?;
         self.freezer.thaw_all();
+        self.marker.mark();
+        starter::outlive();
         self.write(true)?;
         if is_first {
             let _ = writeln!(out, "ready").and_then(|()| out.flush());
+            starter::tell_service_manager();
         } else {
             log("the class is attached again");
         }
@@ -178,6 +188,10 @@ impl Daemon<'_> {
             if written.elapsed() >= WRITE {
                 self.write(true)?;
                 written = Instant::now();
+                let marked = self.marker.mark();
+                if marked > 0 {
+                    log(&format!("{marked} groups are marked best-effort"));
+                }
                 let has_room = capacity.has_room(Path::new("/"), self.class.be_ns());
                 if has_room && self.freezer.has_frozen() {
                     self.freezer.thaw_all();
@@ -236,5 +250,5 @@ pub(crate) fn watch(options: &Options, out: &mut dyn Write) -> Result<(), Schedu
 
 /// Standard error is the log, or leads to it.
 fn log(text: &str) {
-    let _ = writeln!(std::io::stderr(), "steelyard-scheduler: {text}");
+    let _ = writeln!(std::io::stderr(), "{PREFIX}{text}");
 }

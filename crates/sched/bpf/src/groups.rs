@@ -187,7 +187,7 @@ mod tests {
             fs::create_dir_all(pods.join(name)).unwrap();
             fs::write(idle(name), text).unwrap();
         };
-        appear(".", "0\n");
+        appear("", "0\n");
         assert_eq!(Marker::new(Some(&pods)).unwrap_err().exit_code(), 2, "no group");
         fs::write(pods.join("cgroup.freeze"), "0\n").unwrap();
         appear("a", "0\n");
@@ -198,9 +198,9 @@ mod tests {
         fs::remove_dir_all(pods.join("a")).unwrap();
         assert_eq!((marker.mark(), marker.mark()), (1, 0));
         let read = |name: &str| fs::read_to_string(idle(name)).unwrap().trim().to_owned();
-        assert_eq!([read("b"), read("by-hand"), read(".")], ["1", "1", "0"]);
+        assert_eq!([read("b"), read("by-hand"), read("")], ["1", "1", "0"]);
         marker.unmark();
-        assert_eq!([read("b"), read("by-hand"), read(".")], ["0", "1", "0"]);
+        assert_eq!([read("b"), read("by-hand"), read("")], ["0", "1", "0"]);
         assert!(!pods.join("a").exists());
     }
 

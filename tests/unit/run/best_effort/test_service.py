@@ -81,9 +81,7 @@ def test_what_is_best_effort_is_told_to_the_class_and_to_the_governor(loader: Lo
 
 
 @pytest.mark.parametrize(
-    ("name", "verb"),
-    [(name, verb) for name in ("scheduler", "govern") for verb in ("start", "status")]
-    + [("scheduler", "probe")],
+    ("name", "verb"), [("scheduler", "probe"), ("scheduler", "start"), ("govern", "start")]
 )
 def test_a_program_that_hangs_is_ended_and_named(
     loader: Loader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, verb: str
@@ -92,11 +90,11 @@ def test_a_program_that_hangs_is_ended_and_named(
     program = tmp_path / f"steelyard-{name}"
     told = program.read_text()
     program.write_text(f"#!/bin/sh\n[ $1 = {verb} ] && echo $$ > {tmp_path}/id && exec sleep 600\n{told}")
-    monkeypatch.setattr(service, "START_LIMIT_S", 1.0)
+    monkeypatch.setattr(service, "START_LIMIT_S", 2.5)
     begin = time.monotonic()
     with pytest.raises(CapabilityError, match=f"steelyard-{name} {verb}") as caught:
         start_protection(())
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 10
     assert "did not end in time, and was ended" in caught.value.message
     assert not Path("/proc", (tmp_path / "id").read_text().strip()).exists()
 

@@ -8,7 +8,6 @@ import fcntl
 import json
 import os
 import pty
-import shutil
 import signal
 import subprocess
 import sys
@@ -387,13 +386,3 @@ def test_a_group_that_is_not_there_is_named(tmp_path: Path) -> None:
     answer = govern("start", "--state", tmp_path, "--service", "/nowhere")
     assert answer.returncode == 2
     assert "`--service /nowhere`: no control group is there" in answer.stderr
-
-
-def test_systemd_understands_the_unit(tmp_path: Path) -> None:
-    if shutil.which("systemd-analyze") is None:
-        pytest.skip("needs systemd-analyze")
-    unit = Path(__file__).parents[2] / "packaging" / "systemd" / "steelyard-scheduler.service"
-    copy = tmp_path / unit.name
-    copy.write_text(unit.read_text().replace("/usr/local/bin/steelyard", str(Path(sys.executable).resolve())))
-    answer = execute("systemd-analyze", "verify", str(copy))
-    assert (answer.returncode, answer.stderr) == (0, "")

@@ -358,8 +358,8 @@ def test_the_next_start_restores_what_a_killed_governor_left(site: Site) -> None
     service = [site.busy(site.service) for _ in range(2)]
     wait_until(site.is_frozen, "parked")
     identity = json.loads((site.state / "governor-process.json").read_text())
-    os.kill(identity["process_id"], signal.SIGKILL)
-    for process in service:
+    (governor,) = (process for process in site.processes if process.pid == identity["process_id"])
+    for process in (governor, *service):
         process.kill()
         process.wait()
     site.start(*FAST)

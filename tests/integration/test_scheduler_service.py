@@ -90,3 +90,56 @@ def test_a_start_ends_with_the_process_that_asked_for_it(tmp_path: Path) -> None
     answer = subprocess.run(command, check=False, capture_output=True, text=True, timeout=PATIENCE_S)
     assert answer.returncode == 4
     assert "process 1, which started this one, has ended" in answer.stderr
+
+
+def start_that_hangs(folder: Path) -> subprocess.Popen[str]:
+    """Start a governor whose lock is a pipe without a reader: nobody gets to open it."""
+    folder.mkdir()
+    os.mkfifo(folder / "governor.lock")
+    command = [str(govern_program()), "start", "--state", str(folder)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def child_of(process: subprocess.Popen[str]) -> Path:
+    """Give the place of the process that it has started."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    deadline = time.monotonic() + PATIENCE_S
+    while not (found := children.read_text().split()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return Path("/proc", found[0])
+
+
+def is_gone(place: Path) -> bool:
+    """Tell whether a process has ended, also where nobody has asked for how."""
+    try:
+        return (place / "stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def test_a_governor_that_is_being_started_ends_with_its_starter(tmp_path: Path) -> None:
+    starter = start_that_hangs(tmp_path / "state")
+    governor = child_of(starter)
+    # It has left its starter's session by then, and waits for the lock.
+    time.sleep(0.5)
+    assert not is_gone(governor)
+    starter.kill()
+    starter.communicate()
+    deadline = time.monotonic() + PATIENCE_S
+    while not is_gone(governor):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_a_governor_that_hangs_is_ended_in_time(tmp_path: Path) -> None:
+    begin = time.monotonic()
+    starter = start_that_hangs(tmp_path / "state")
+    governor = child_of(starter)
+    _, said = starter.communicate(timeout=PATIENCE_S)
+    assert 10 <= time.monotonic() - begin < 20
+    assert starter.returncode == 3
+    assert said.startswith("error: the governor was not at work within 10000 ms; it was ended\n\nhint: ")
+    assert is_gone(governor)

@@ -85,7 +85,7 @@ def _claims(
     for cell in cells:
         yield from usage_findings(cell)
         yield from throttling_findings(cell, tolerance)
-        yield from check_findings(cell)
+        yield from check_findings(cell, _clock_shift(plan))
         yield from client_findings(cell)
         blocked = head_of_line_finding(cell)
         if blocked is not None:
@@ -136,6 +136,12 @@ def _speed_of_guest(plan: Plan) -> dict[str, float]:
     """Give what a processor of a virtual machine executes while all are busy [10^6/s]; nothing elsewhere."""
     instruction_ns = plan.options.get("guest_instruction_ns")
     return {"million_instructions_per_s": 1000 / int(instruction_ns)} if instruction_ns else {}
+
+
+def _clock_shift(plan: Plan) -> int | None:
+    """Give the logarithm of the time an instruction takes [ns]; nothing where time is not counted in them."""
+    shift = plan.options.get("guest_clock_shift")
+    return None if shift is None else int(shift)
 
 
 def _availability(plan: Plan) -> Iterator[Finding]:

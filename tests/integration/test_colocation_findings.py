@@ -195,7 +195,9 @@ def test_the_exit_check_has_its_price(
     limits = {name: (each.low, each.high) for name, each in cost.estimates.items() if each.low is not None}
     assert limits["median"] == limits["p99"] == pytest.approx((512e-9, 1024e-9))
     least_ns = 2 * (19_900 * 2**9 + 100 * 2**15)
-    assert limits["share"] == pytest.approx((100 * least_ns / 40e9, 200 * least_ns / 40e9))
+    # In a guest only one CPU executes instructions at a time.
+    spent_ns = 20e9 if options else 40e9
+    assert limits["share"] == pytest.approx((100 * least_ns / spent_ns, 200 * least_ns / spent_ns))
     (table,) = (each for each in build(result).tables() if each.id == "exit_costs")
     row = {column.key: cell.text for column, cell in zip(table.columns, table.rows[0], strict=True)}
     assert (row["instructions"], row["median"]) == (instructions, "512.0 ns to 1.024 us")

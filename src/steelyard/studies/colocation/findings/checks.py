@@ -108,11 +108,9 @@ def _exit_cost_finding(cell: CellTrials, timed: Sequence[Observed], clock_shift:
         for name in ("exit_runs", "exit_successes", "scheduling_events")
     )
     # Only where best-effort work is ready is a CPU about to turn to it: the time of the jobs counts.
-    cpu_s = sum(
-        (trial.phases.jobs_stop_s - trial.phases.jobs_start_s) * len(trial.trial.plan["cpus"])
-        for trial in timed
-        if trial.trial is not None
-    )
+    cpu_s = sum(_jobs_s(trial) * len(trial.trial.plan["cpus"]) for trial in timed if trial.trial is not None)
+    # While instructions are counted on one CPU, the others stand still.
+    spent_s = cpu_s if clock_shift is None else sum(map(_jobs_s, timed))
     counts = _summed([_exit_times(trial) for trial in timed])
     median = _quantile(counts, 0.5)
     least_s = sum(count * 2.0**power for power, count in enumerate(counts)) / NS_PER_S
@@ -126,7 +124,7 @@ def _exit_cost_finding(cell: CellTrials, timed: Sequence[Observed], clock_shift:
         ),
         "median": median,
         "p99": _quantile(counts, 0.99),
-        "share": _within(100 * least_s / cpu_s, "percent", runs),
+        "share": _within(100 * least_s / spent_s, "percent", runs),
     }
     # A virtual CPU rarely ends its turn in the middle of the median run: nothing else is in its time.
     estimates["instructions"] = (
@@ -142,6 +140,10 @@ def _exit_cost_finding(cell: CellTrials, timed: Sequence[Observed], clock_shift:
         facts={"trials": len(timed), "events": events, "runs": runs, "steals": steals, "cpu_s": cpu_s},
         evidence=cell.evidence(("exit_runs", "histograms_ns"), "sum over the trials", "scheduler.json"),
     )
+
+
+def _jobs_s(trial: Observed) -> float:
+    return trial.phases.jobs_stop_s - trial.phases.jobs_start_s
 
 
 def _scheduler(trial: Observed) -> Mapping[str, Any]:

@@ -114,6 +114,20 @@ def test_any_scheduler_is_a_policy_if_its_program_is_there(tmp_path: Path) -> No
     assert absence(policy, 85, ROOMY, replace(offering(tmp_path), sched_ext=Availability.no("old"))) == "old"
 
 
+def test_layers_tell_the_jobs_by_what_is_set_for_them() -> None:
+    settings = policy_of("scx:scx_layered --stats 1 {layers}").settings
+    program, *options, layers = settings["scheduler"]
+    assert (program, options) == ("scx_layered", ["--stats", "1"])
+    jobs, services = json.loads(layers)
+    ((match,),) = jobs["matches"]
+    assert settings["best_effort_nice"] > match["NiceAbove"] >= 0
+    # The last layer has everything else, and alone takes CPUs from others.
+    assert services["matches"] == [[]]
+    assert services["kind"]["Open"]["preempt"] is True
+    assert "preempt" not in jobs["kind"]["Open"]
+    assert "best_effort_nice" not in policy_of("scx:scx_layered f:mine.json").settings
+
+
 def test_policies_without_groups_are_there_where_groups_are_not() -> None:
     host = offering(None)
     absent = {name for name in EVERY_POLICY if absence(POLICIES[name], 85, ROOMY, host) is not None}

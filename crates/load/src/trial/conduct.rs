@@ -86,7 +86,8 @@ pub(super) fn conduct(
 
 impl Conductor<'_> {
     fn execute(&mut self, parts: &mut Parts, log: &IterationLog) -> Result<(), LoadError> {
-        let work = self.calibrate()?;
+        let is_command = self.plan.service.kind == ServiceKind::Command;
+        let work = if is_command { None } else { Some(self.calibrate()?) };
         parts.groups = Groups::create(self.plan, &mut self.settings);
         if let Some(words) = &self.plan.policy.scheduler {
             match Scheduler::start(words, &self.folder.join("scheduler.json")) {
@@ -102,8 +103,12 @@ impl Conductor<'_> {
                 "setting": "scheduler", "value": words, "where": "/sys/kernel/sched_ext/state",
             }));
         }
-        let address = self.start_service(parts, work)?;
-        self.start_client(parts, &address)?;
+        if let Some(work) = work {
+            let address = self.start_service(parts, work)?;
+            self.start_client(parts, &address)?;
+        } else {
+            self.start_launches(parts)?;
+        }
         self.start_jobs(parts, log)?;
         self.set_own_class();
         self.settings.check()?;
@@ -193,6 +198,22 @@ impl Conductor<'_> {
             format!("--out={}", self.folder.join("requests.bin").display()),
         ];
         let mut part = self.start("client", &words, parts.groups.as_ref())?;
+        part.await_line("ready", READY_LIMIT_MS)?;
+        parts.client = Some(part);
+        Ok(())
+    }
+
+    /// Starts what launches the command, with the settings of the service, which the command inherits.
+    fn start_launches(&mut self, parts: &mut Parts) -> Result<(), LoadError> {
+        let phases = self.plan.phases;
+        let words = [
+            "launches".to_owned(),
+            format!("--command={}", json!(self.plan.service.command)),
+            format!("--duration-ms={}", phases.load_ms()),
+            format!("--drain-ms={}", phases.drain_limit_ms),
+            format!("--out={}", self.folder.join("requests.bin").display()),
+        ];
+        let mut part = self.start("service", &words, parts.groups.as_ref())?;
         part.await_line("ready", READY_LIMIT_MS)?;
         parts.client = Some(part);
         Ok(())

@@ -10,6 +10,7 @@ from steelyard.errors import AnalysisError
 from steelyard.model import Evidence, FindingSet
 from steelyard.record.seal import hash_tables
 from steelyard.record.tables import read_runs
+from steelyard.report.slots import write
 from steelyard.studies.analysis_options import AnalysisOptions, read_options
 from steelyard.studies.analysis_parts import RUNS, finding
 from steelyard.studies.colocation.client import client_findings
@@ -59,7 +60,7 @@ def _why(failed: Sequence[RecordedTrial]) -> str:
         return ""
     first = failed[0]
     said = _said(first)
-    return f": {first.policy} at {first.load_percent} % {first.status}{f' ({said})' if said else ''}"
+    return f": {first.policy} at {write(first.load, 'percent')} {first.status}{f' ({said})' if said else ''}"
 
 
 def _said(failed: RecordedTrial) -> str:
@@ -159,7 +160,7 @@ def _ended(failed: Sequence[RecordedTrial]) -> Iterator[Finding]:
             "ended_early",
             {
                 "policy": each.policy,
-                "load": str(each.load_percent),
+                "load": each.load,
                 "repetition": str(each.block + 1) + (" (twin)" if each.is_twin else ""),
             },
             each.status,

@@ -117,7 +117,7 @@ def observed_trial(recorded: RecordedTrial, plan: Plan) -> Observed:
         cell=recorded.cell,
         block=recorded.block,
         policy=recorded.policy,
-        load=str(recorded.load_percent),
+        load=recorded.load,
         is_twin=recorded.is_twin,
         origin=_origin(trial, plan),
         place=recorded.place,

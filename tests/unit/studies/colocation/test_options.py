@@ -54,6 +54,8 @@ def test_processors_of_a_guest_are_as_fast_as_they_can_be_unless_said(vcpus: int
         {"policies": ("be", "luck")},
         {"policies": ("scx:",)},
         {"policies": ("scx:'a",)},
+        {"client": "  "},
+        {"client": "ask 'me"},
     ],
 )
 def test_what_is_out_of_range_is_refused(given: dict[str, object]) -> None:
@@ -68,6 +70,9 @@ def test_what_is_out_of_range_is_refused(given: dict[str, object]) -> None:
         ColocationOptions(loads=(85, 85)),
         ColocationOptions(in_vm=True, arrivals="uniform"),
         ColocationOptions(closed_loop=4, kind="web"),
+        ColocationOptions(client="hackbench", loads=(50,)),
+        ColocationOptions(client="hackbench", kind="web"),
+        ColocationOptions(client="hackbench", closed_loop=2),
         ColocationOptions(instruction_ns=8),
         ColocationOptions(in_vm=True, vcpus=4, instruction_ns=2),
     ],

@@ -68,20 +68,24 @@ def execute_here(folder: Path, at_most_ns: int = INSTRUCTION_NS) -> None:
 
 
 def moved_in(asked: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Path]]:
-    """Give a trial whose scheduler is a program of this host with its place in the guest, and that program.
+    """Give a trial whose scheduler or load is a program of this host with its place in the guest, and these.
 
     Examples
     --------
-    >>> asked, programs = moved_in({"policy": {"scheduler": ["/usr/bin/scx_lavd", "--performance"]}})
+    >>> asked, programs = moved_in(
+    ...     {"policy": {"scheduler": ["/usr/bin/scx_lavd", "--performance"]}, "service": {"kind": "pool"}}
+    ... )
     >>> asked["policy"]["scheduler"], programs
     (['/steelyard/bin/scx_lavd', '--performance'], {'scx_lavd': PosixPath('/usr/bin/scx_lavd')})
     """
-    words = asked["policy"].get("scheduler") or ()
-    if not words or words[0].startswith(f"{PLACE}/"):
-        return dict(asked), {}
-    program = Path(words[0])
-    scheduler = [f"{PLACE}/{program.name}", *words[1:]]
-    return {**asked, "policy": {**asked["policy"], "scheduler": scheduler}}, {program.name: program}
+    moved, programs = dict(asked), {}
+    for part, key in (("policy", "scheduler"), ("service", "command")):
+        words = asked[part].get(key) or ()
+        if words and not words[0].startswith(f"{PLACE}/"):
+            program = Path(words[0])
+            programs[program.name] = program
+            moved[part] = {**asked[part], key: [f"{PLACE}/{program.name}", *words[1:]]}
+    return moved, programs
 
 
 def marks_jobs(policy: Mapping[str, Any]) -> bool:

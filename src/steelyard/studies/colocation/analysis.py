@@ -98,7 +98,8 @@ def _claims(
     yield from _ended(failed)
     # The time of a guest is counted in instructions: what else this machine does is nothing to it.
     is_foreign = plan.options.get("mode") == "import" or plan.options.get("origin") == "simulated"
-    if not is_foreign and plan.options.get("in_vm") is not True:
+    is_counted = plan.options.get("in_vm") is True and plan.options.get("guest_time") != "real"
+    if not is_foreign and not is_counted:
         yield from quiet_machine(result, pl.DataFrame(read_runs(result).select(["steal_ns", "wall_ns"])))
     phases = trials[0].phases
     yield finding(

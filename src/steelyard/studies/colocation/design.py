@@ -24,8 +24,8 @@ from steelyard.run.executor.run_files import PLACE
 from steelyard.run.guest.virtual_time import instruction_ns
 from steelyard.run.machine.host import read_topology
 from steelyard.studies.colocation.bounded import BOUND_FILE
-from steelyard.studies.colocation.guest.placement import guest_host
-from steelyard.studies.colocation.options import BASELINE, options_of, settle
+from steelyard.studies.colocation.guest.placement import guest_host, with_vm_time
+from steelyard.studies.colocation.options import BASELINE, is_counted, options_of, settle
 from steelyard.studies.colocation.placement import own_host
 from steelyard.studies.colocation.policies import POLICIES, Place, absence, policy_of
 from steelyard.studies.colocation.trial_plan import trial_seconds
@@ -66,7 +66,7 @@ def plan_here(options: BaseModel, technologies: Mapping[str, Technology]) -> Pla
         If no requested policy works here, or no guest can be booted.
     """
     technologies.get(ISOLATION)  # is tried, and stands in the provenance
-    settled = settle(options)
+    settled = settle(with_vm_time(options))
     placement = (
         guest_host(settled) if settled.in_vm else own_host(settled, place_here(settled, read_topology()))
     )
@@ -196,6 +196,8 @@ def trials_seconds(plan: Plan) -> float:
     """
     options = options_of(plan)
     each_s = trial_seconds(options)
+    if options.in_vm and not is_counted(options):
+        return len(plan.batches) * (GUEST_BOOT_S + each_s)
     if options.in_vm:
         slowness = (
             GUEST_SLOWNESS * options.vcpus / instruction_ns(options.vcpus, given(options.instruction_ns))

@@ -75,6 +75,7 @@ PolicyName = Annotated[str, AfterValidator(_known_policy)]
 ServiceKind = Literal["pool", "web"]
 JobKind = Literal["resize", "spin"]
 ArrivalKind = Literal["poisson", "uniform"]
+VmTime = Literal["real", "instructions"]
 
 OF_SERVICE: Final = (
     "loads",
@@ -159,8 +160,15 @@ class ColocationOptions(StudyOptions):
     in_vm: bool = Field(
         default=False,
         description=(
-            "Run every trial in a virtual machine whose kernel can load a scheduler, its time counted "
-            "in instructions: the same on every machine."
+            "Run every trial in a virtual machine whose kernel can load a scheduler: in real time where "
+            "hardware virtualisation boots one, else emulated."
+        ),
+    )
+    vm_time: VmTime | None = Field(
+        default=None,
+        description=(
+            "Time of that machine: real, by hardware virtualisation, or counted in instructions by an "
+            "emulator: the same on every machine."
         ),
     )
     vcpus: int = Field(
@@ -292,12 +300,11 @@ def settle(options: BaseModel) -> ColocationOptions:
     """
     asked = ColocationOptions.model_validate(options.model_dump())
     _check(asked)
-    if asked.in_vm:
+    if is_counted(asked):
         defaults = _QUICK_GUEST if asked.quick else _FULL_GUEST
+        defaults = {**defaults, "vm_time": "instructions", "instruction_ns": instruction_ns(asked.vcpus, 1)}
     else:
         defaults = _QUICK if asked.quick else _FULL
-    if asked.in_vm:
-        defaults = {**defaults, "instruction_ns": instruction_ns(asked.vcpus, 1)}
     excluded = () if asked.client is None else OF_SERVICE
     return asked.model_copy(
         update={
@@ -306,6 +313,11 @@ def settle(options: BaseModel) -> ColocationOptions:
             if getattr(asked, name) is None and name not in excluded
         }
     )
+
+
+def is_counted(options: ColocationOptions) -> bool:
+    """Whether trials run in a virtual machine whose time is counted in instructions."""
+    return options.in_vm and options.vm_time != "real"
 
 
 def _check(asked: ColocationOptions) -> None:
@@ -320,7 +332,10 @@ def _check(asked: ColocationOptions) -> None:
             twice = next(value for value in values if values.count(value) > 1)
             message = f"`{name}` names `{twice}` twice"
             raise UsageError(message, hint="name each once; --repetitions runs it several times")
-    if asked.in_vm and asked.arrivals == "uniform" and asked.repetitions != 1:
+    if asked.vm_time is not None and not asked.in_vm:
+        message = "`vm_time` is of a virtual machine, and the study measures this one"
+        raise UsageError(message, hint="leave it out, or add --in-vm")
+    if is_counted(asked) and asked.arrivals == "uniform" and asked.repetitions != 1:
         message = "`arrivals` is `uniform`, and a guest counts its time: every repetition would be the same"
         raise UsageError(message, hint="leave `arrivals` out, or give --repetitions 1")
     if asked.client is not None:
@@ -339,11 +354,9 @@ def _check_client(asked: ColocationOptions) -> None:
 
 
 def _check_clock(asked_ns: int, asked: ColocationOptions) -> None:
-    if not asked.in_vm:
-        message = (
-            "`instruction_ns` is of the processors of a virtual machine, and the study measures this one"
-        )
-        raise UsageError(message, hint="leave it out, or add --in-vm")
+    if not is_counted(asked):
+        message = "`instruction_ns` is of a virtual machine whose time is counted in instructions"
+        raise UsageError(message, hint="leave it out, or add `--in-vm --vm-time instructions`")
     least_ns = instruction_ns(asked.vcpus, 1)
     if asked_ns < least_ns:
         message = (

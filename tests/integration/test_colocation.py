@@ -174,7 +174,7 @@ def test_a_load_that_fails_is_named(tmp_path: Path, capsys: pytest.CaptureFixtur
     Path(file).write_text(re.sub("(?m)^(loads|work_us).*\n", "", text), encoding="utf-8")
     words = ["--study-file", file, "--client", "false", "--out", str(tmp_path / "result")]
     assert execute(["run", "colocation", *words]) == RUNS_FAILED
-    assert "has ended with exit status: 1" in capsys.readouterr().err
+    assert "false` has ended with exit status: 1" in capsys.readouterr().err
 
 
 @pytest.mark.slow

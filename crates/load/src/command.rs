@@ -236,8 +236,13 @@ fn launches(words: &[String]) -> Result<(), LoadError> {
     say("ready")?;
     let start = wait_for("go")?;
     let start_ns = start.parse().map_err(|_| LoadError::Failed(format!("`go {start}` names no stamp")))?;
-    let launches = Launches { command, duration_ns, drain_ns, requests_path };
-    say(&launches.execute(start_ns)?.to_string())
+    let done = Launches { command, duration_ns, drain_ns, requests_path }.execute(start_ns);
+    let told = match &done {
+        Ok(summary) => summary.clone(),
+        Err(error) => json!({"error": error.to_string()}),
+    };
+    say(&told.to_string())?;
+    done.map(|_| ())
 }
 
 fn calibrate_work(words: &[String], stdout: &mut dyn Write) -> Result<(), LoadError> {

@@ -290,7 +290,7 @@ impl Conductor<'_> {
             let Some(client) = &mut parts.client else { break };
             if client.has_answer(0)? {
                 let summary = client.await_line("", READY_LIMIT_MS)?;
-                self.keep_summary(&summary);
+                self.keep_summary(&summary)?;
                 break;
             }
             if now_ns() >= limit_ns {
@@ -323,10 +323,12 @@ impl Conductor<'_> {
         self.header.set("missing", json!(self.settings.missing));
     }
 
-    fn keep_summary(&mut self, line: &str) {
+    fn keep_summary(&mut self, line: &str) -> Result<(), LoadError> {
         let summary: Value = serde_json::from_str(line).unwrap_or(Value::Null);
         self.header.set("client_end_ns", summary["client_end_ns"].clone());
+        let error = summary["error"].as_str().map(|error| LoadError::Failed(error.to_owned()));
         self.header.set("client", summary);
+        error.map_or(Ok(()), Err)
     }
 
     /// Waits for jobs that were told to end; the load is over, so that they get the CPU for it.

@@ -201,8 +201,9 @@ EXIT_COSTS: Final = TableSpec(
     note="Times are known by powers of two: each lies between the two limits. They run from the begin of a "
     "pick to its decision, with the look into the queue of the own cache and one reading of the clock, so "
     "they are an upper bound of the check itself. What a thread that is taken over loses of its caches is "
-    "not in them. Instructions are known where they are the clock of a virtual machine; its times are not "
-    "those of a real processor.",
+    "not in them. Instructions are known where they are the clock of a virtual machine. Its times are not "
+    "those of a real processor, and a run in the middle of which another virtual CPU had its turn contains "
+    "that turn, as the p99 does.",
 )
 """One row per policy with the exit check and load."""
 

@@ -184,7 +184,8 @@ def test_in_a_guest_equal_trials_leave_equal_bytes(tmp_path: Path) -> None:
     require_sched_ext_guest()
     policies = ("none", "be") if scheduler_program() is not None else ("none",)
     result = tmp_path / "result"
-    words = ["--study-file", study_file(tmp_path, *policies, warm_up_ms=300), "--in-vm", "--vm-time", "instructions"]
+    file = study_file(tmp_path, *policies, warm_up_ms=300)
+    words = ["--study-file", file, "--in-vm", "--vm-time", "instructions"]
     assert execute(["run", "colocation", *words, "--out", str(result)]) == 0
     plan = read_plan(result / "plan.json")
     trials = {trial.cell: trial for trial in read_recorded(result, plan)}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +18,6 @@ from steelyard.studies.colocation.guest.tasks import Guest, execute_tasks
 from steelyard.studies.colocation.guest.trials import SCHEDULER
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from typing import Any
 
 pytestmark = [pytest.mark.needs_sched_ext_guest, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -45,7 +46,10 @@ def kernels() -> list[Path]:
 def left(kernels: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give the folder with one folder for each kernel, and each number of possible CPUs."""
     out = tmp_path_factory.mktemp("kernels")
-    guest = {SCHEDULER: class_in_guest()}
+    chrt = shutil.which("chrt")
+    if chrt is None:
+        pytest.skip("needs `chrt` of util-linux")
+    guest = {SCHEDULER: class_in_guest(), "chrt": Path(chrt)}
     reference = find_sched_ext_kernel()
     with ThreadPoolExecutor(2) as pool:
         waiting = [

@@ -88,15 +88,6 @@ static __always_inline void forget_wait(struct task_struct *p)
 	t->park_start_ns = 0;
 }
 
-/*
- * A thread of the kernel that is bound to a CPU takes it from best-effort work at once, but not from a service, unless
- * its nice level is below 0: it goes on when the service sleeps, and at the next tick at the latest.
- */
-static __always_inline bool may_wait(const struct task_struct *p, s32 home)
-{
-	return check_local && !cpu_state(home)->be_running && p->scx.weight <= WEIGHT_USUAL;
-}
-
 SEC("struct_ops/be_enqueue")
 void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 {
@@ -118,12 +109,8 @@ void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 	if (!(flags & VALUE(scx_enq_flags, SCX_ENQ_WAKEUP)))
 		forget_wait(p);
 	if (is_bound && (p->flags & PF_KTHREAD)) {
-		bool is_patient = may_wait(p, home);
-
-		if (is_patient)
-			cpu_state(home)->has_patient = 1;
 		scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL), lc_slice_of(p),
-				   is_patient ? 0 : VALUE(scx_enq_flags, SCX_ENQ_PREEMPT));
+				   VALUE(scx_enq_flags, SCX_ENQ_PREEMPT));
 		return;
 	}
 	/* Here, under the lock of this run queue, it is certain that BE has the CPU: no queue, and no look into one. */
@@ -278,22 +265,13 @@ bool BPF_PROG(be_yield, struct task_struct *from, struct task_struct *to)
 	return true;
 }
 
-/*
- * What the handshake could not close, because a virtual CPU was stopped in the middle of it, ends here; so does the wait of
- * patient threads of the kernel.
- */
+/* What the handshake could not close, because a virtual CPU was stopped in the middle of it, ends here. */
 SEC("struct_ops/be_tick")
 void BPF_PROG(be_tick, struct task_struct *p)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_state *c = cpu_state(cpu);
 
-	if (c->has_patient) {
-		if (scx_bpf_dsq_nr_queued(VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL_ON) | cpu) > 0)
-			set_slice(p, 0);
-		else
-			c->has_patient = 0;
-	}
 	if (!check_local || !check_entry || !check_exit || !c->be_running)
 		return;
 	if (scx_bpf_dsq_nr_queued(LC_QUEUE + llc_of_cpu(cpu)) > 0 ||

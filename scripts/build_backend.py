@@ -65,7 +65,8 @@ def build_programs() -> None:
 def build_scheduler() -> None:
     """Build the loader of the best-effort class where it is asked for; it takes clang, which users lack."""
     if os.environ.get("STEELYARD_SCHEDULER") == "yes":
-        subprocess.run([ROOT / "scripts" / "build-scheduler.sh"], check=True)
+        # A source distribution does not keep that it may be executed.
+        subprocess.run(["bash", ROOT / "scripts" / "build-scheduler.sh"], check=True)
 
 
 def _place_workloads(*, editable: bool) -> None:

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::SchedulerError;
 
 /// Programs that are called on the way of a task to a CPU, the class's first; `*.bpf.c` and `meter.bpf.h` have them.
-const PROGRAMS: [&str; 14] = [
+const PROGRAMS: [&str; 12] = [
     "be_select_cpu",
     "be_enqueue",
     "be_dispatch",
@@ -17,8 +17,6 @@ const PROGRAMS: [&str; 14] = [
     "be_stopping",
     "be_update_idle",
     "be_tick",
-    "be_runnable",
-    "be_quiescent",
     "note_wakeup",
     "note_wakeup_new",
     "note_switch",

@@ -89,15 +89,6 @@ static __always_inline void forget_wait(struct task_struct *p)
 	t->park_start_ns = 0;
 }
 
-/*
- * A thread of the kernel that is bound to a CPU takes it from best-effort work at once, but not from a service, unless
- * its nice level is below 0: it goes on when the service sleeps, and at the next tick at the latest.
- */
-static __always_inline bool may_wait(const struct task_struct *p, s32 home)
-{
-	return check_local && !cpu_state(home)->be_running && p->scx.weight <= WEIGHT_USUAL;
-}
-
 SEC("struct_ops/be_enqueue")
 void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 {
@@ -120,12 +111,8 @@ void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 	if (!(flags & VALUE(scx_enq_flags, SCX_ENQ_WAKEUP)))
 		forget_wait(p);
 	if (is_bound && (p->flags & PF_KTHREAD)) {
-		bool is_patient = may_wait(p, home);
-
-		if (is_patient)
-			cpu_state(home)->has_patient = 1;
 		scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL), lc_slice_of(t),
-				   is_patient ? 0 : VALUE(scx_enq_flags, SCX_ENQ_PREEMPT));
+				   VALUE(scx_enq_flags, SCX_ENQ_PREEMPT));
 		return;
 	}
 	/* Here, under the lock of this run queue, it is certain that BE has the CPU: no queue, and no look into one. */
@@ -154,6 +141,8 @@ void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 		target = claim_be_cpu(allowed, home);
 	if (is_bound)
 		cpu_state(home)->has_bound = 1;
+	if (t)
+		join_unit(p, t);
 	place = place_from(home, t ? set_place(t) : lc_clock);
 	if (target < 0 && t && !t->goes_on)
 		target = interrupt_for(allowed, home, place, !is_shared);
@@ -327,40 +316,23 @@ bool BPF_PROG(be_yield, struct task_struct *from, struct task_struct *to)
 	return true;
 }
 
-SEC("struct_ops/be_runnable")
-void BPF_PROG(be_runnable, struct task_struct *p, u64 flags)
+/* It leaves this class of the kernel for another, or ends: nobody counts it any more. */
+SEC("struct_ops/be_disable")
+void BPF_PROG(be_disable, struct task_struct *p)
 {
 	struct task_state *t = task_state(p);
 
 	if (t)
-		join_unit(p, t);
+		end_turns(t);
 }
 
-SEC("struct_ops/be_quiescent")
-void BPF_PROG(be_quiescent, struct task_struct *p, u64 flags)
-{
-	struct task_state *t = task_state(p);
-
-	if (t)
-		leave_unit(t);
-}
-
-/*
- * What the handshake could not close, because a virtual CPU was stopped in the middle of it, ends here; so does the wait of
- * patient threads of the kernel.
- */
+/* What the handshake could not close, because a virtual CPU was stopped in the middle of it, ends here. */
 SEC("struct_ops/be_tick")
 void BPF_PROG(be_tick, struct task_struct *p)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_state *c = cpu_state(cpu);
 
-	if (c->has_patient) {
-		if (scx_bpf_dsq_nr_queued(VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL_ON) | cpu) > 0)
-			set_slice(p, 0);
-		else
-			c->has_patient = 0;
-	}
 	if (!check_local || !check_entry || !check_exit || !c->be_running)
 		return;
 	if (scx_bpf_dsq_nr_queued(LC_QUEUE + llc_of_cpu(cpu)) > 0 ||
@@ -448,13 +420,12 @@ struct sched_ext_ops steelyard_be = {
 	.enqueue = (void *)be_enqueue,
 	.dispatch = (void *)be_dispatch,
 	.tick = (void *)be_tick,
-	.runnable = (void *)be_runnable,
-	.quiescent = (void *)be_quiescent,
 	.yield = (void *)be_yield,
 	.running = (void *)be_running,
 	.stopping = (void *)be_stopping,
 	.update_idle = (void *)be_update_idle,
 	.init_task = (void *)be_init_task,
+	.disable = (void *)be_disable,
 	.cpu_release = (void *)be_cpu_release,
 	.init = (void *)be_init,
 	.exit = (void *)be_exit,

@@ -144,14 +144,13 @@ struct sched_ext_ops {
 	void (*enqueue)(struct task_struct *, u64);
 	void (*dispatch)(s32, struct task_struct *);
 	void (*tick)(struct task_struct *);
-	void (*runnable)(struct task_struct *, u64);
-	void (*quiescent)(struct task_struct *, u64);
 	void (*running)(struct task_struct *);
 	void (*stopping)(struct task_struct *, bool);
 	bool (*yield)(struct task_struct *, struct task_struct *);
 	void (*update_idle)(s32, bool);
 	void (*cpu_release)(s32, struct scx_cpu_release_args *);
 	s32 (*init_task)(struct task_struct *, struct scx_init_task_args *);
+	void (*disable)(struct task_struct *);
 	s32 (*init)(void);
 	void (*exit)(struct scx_exit_info *);
 	u64 flags;

@@ -56,8 +56,6 @@ struct cpu_state {
 	u32 has_bound;
 	/* The task that runs here gives its CPU to others of its kind. */
 	u32 has_yielded;
-	/* A thread of the kernel that can wait until the next tick may be in the queue of the CPU. */
-	u32 has_patient;
 	/* The BE task that rests here in the middle of its turn, the CPUs that it may use, and since when; 0: none does. */
 	u64 resting;
 	u64 rest_cpus;

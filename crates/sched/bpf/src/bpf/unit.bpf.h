@@ -174,42 +174,17 @@ __noinline u64 weight_of_unit(u32 place)
 	return weight ? weight : 1;
 }
 
-static __always_inline u32 unit_of(const struct task_struct *p, struct task_state *t)
+static __always_inline u64 key_of_unit(const struct task_struct *p, struct task_state *t)
 {
 	u64 group = as_number(&t->unit_key, as_read(p)->sched_task_group);
-	u64 key = group_at(group)->parent ? group : p->tgid;
 
-	if (unit_at(t->unit)->key != key)
-		t->unit = place_of_unit(key);
-	return t->unit;
+	return group_at(group)->parent ? group : p->tgid;
 }
 
 static __always_inline void count_veteran(const struct task_state *t, s32 one)
 {
 	__sync_fetch_and_add(&unit_at(t->unit)->veteran_load, one * t->load);
 	__sync_fetch_and_add(&unit_at(t->process)->veterans, one);
-}
-
-static __always_inline void join_unit(const struct task_struct *p, struct task_state *t)
-{
-	struct unit *u;
-	u32 place;
-
-	if (t->load)
-		return;
-	place = unit_of(p, t);
-	u = unit_at(place);
-	t->load = p->scx.weight ? p->scx.weight : 1;
-	__sync_fetch_and_add(&u->load, t->load);
-	if (!__sync_fetch_and_add(&u->ready, 1))
-		note_ready(place, true);
-	if (unit_at(t->process)->key != p->tgid)
-		t->process = place_of_unit(p->tgid);
-	/* So that nobody else takes its place. */
-	if (t->process != t->unit)
-		__sync_fetch_and_add(&unit_at(t->process)->ready, 1);
-	if (t->goes_on)
-		count_veteran(t, 1);
 }
 
 static __always_inline void leave_unit(struct task_state *t)
@@ -227,6 +202,32 @@ static __always_inline void leave_unit(struct task_state *t)
 	t->load = 0;
 	if (__sync_fetch_and_add(&u->ready, -1) == 1)
 		note_ready(t->unit, false);
+}
+
+/* It waits for a CPU, or has one, in the group and with the weight that it has now. */
+static __always_inline void join_unit(const struct task_struct *p, struct task_state *t)
+{
+	u32 weight = p->scx.weight ? p->scx.weight : 1;
+	u64 key = key_of_unit(p, t);
+	struct unit *u;
+
+	if (t->load == weight && unit_at(t->unit)->key == key)
+		return;
+	leave_unit(t);
+	if (unit_at(t->unit)->key != key)
+		t->unit = place_of_unit(key);
+	u = unit_at(t->unit);
+	t->load = weight;
+	__sync_fetch_and_add(&u->load, weight);
+	if (!__sync_fetch_and_add(&u->ready, 1))
+		note_ready(t->unit, true);
+	if (unit_at(t->process)->key != p->tgid)
+		t->process = place_of_unit(p->tgid);
+	/* So that nobody else takes its place. */
+	if (t->process != t->unit)
+		__sync_fetch_and_add(&unit_at(t->process)->ready, 1);
+	if (t->goes_on)
+		count_veteran(t, 1);
 }
 
 /* Virtual time of the unit for so much of a CPU, and the task's own, which has a part of the unit. */
@@ -248,11 +249,10 @@ static __always_inline u64 own_time(const struct task_state *t, u64 unit_time)
 	return t->goes_on && t->load && load ? unit_time * load / t->load : unit_time;
 }
 
-/* It slept, or is no LC task any more. */
+/* It sleeps, or is no LC task any more. */
 static __always_inline void end_turns(struct task_state *t)
 {
-	if (t->goes_on && t->load)
-		count_veteran(t, -1);
+	leave_unit(t);
 	/* It did not become one that always runs: another may begin. */
 	if (t->begin_time)
 		__sync_fetch_and_add(&unit_at(t->process)->next_begin, -t->begin_time);
@@ -377,7 +377,7 @@ static __always_inline void note_turn(struct cpu_state *c, struct task_state *t,
 		t->is_queued = 0;
 		note_chosen(t);
 	} else if (!t->place) {
-		unit_of(p, t);
+		join_unit(p, t);
 		set_place(t);
 	}
 	if (!t->goes_on && !t->lc_turn_ns && !t->begin_time && is_crowded(unit_at(t->process))) {

@@ -172,13 +172,11 @@ CHECKS: Final = TableSpec(
 )
 """One row per policy, load and check."""
 
-NOT_MEASURED: Final = Value("not measured here")
-
 
 def _counted_instructions(finding: Finding) -> Value:
     found = finding.estimates["instructions"]
     if found.low is None or found.high is None:
-        return NOT_MEASURED
+        return Value("not measured here")
     return Value(f"{found.low:g} to {found.high:g}", found.value, finding=finding.id)
 
 

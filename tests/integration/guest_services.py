@@ -147,6 +147,8 @@ int main(int words, char **word)
 """
 
 HELPERS: Final = r"""
+# Everything here is a service.
+mark_idle 0
 A=$GROUPS_FOLDER/a B=$GROUPS_FOLDER/b
 mkdir -p "$A" "$B"
 inside() { group=$1; shift; ( echo 0 > "$group/cgroup.procs"; exec "$@" ) & }
@@ -205,6 +207,7 @@ def among(name: str, part: str, *, with_class: bool, switches: str = "") -> Gues
 
 
 QUOTA: Final = r"""
+mark_idle 0
 A=$GROUPS_FOLDER/a; mkdir -p "$A"
 echo "20000 100000" > "$A/cpu.max"
 steelyard-scheduler start --foreground > "$OUT/refused.txt" 2>&1; fact refused $?

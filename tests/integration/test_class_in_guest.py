@@ -18,7 +18,7 @@ import pytest
 from fixtures.guest_needs import class_in_guest
 from integration.guest_faults import FAULTS, HAND_OVER, caches, fault, park, thousand
 from integration.guest_policies import POLICIES, WORK_US, effect, trial
-from steelyard.run.guest.virtual_time import clock_for_some
+from steelyard.run.guest.virtual_time import INSTRUCTION_NS, clock_for_some
 from steelyard.run.programs import load_program
 from steelyard.studies.colocation.guest.task_init import LOG
 from steelyard.studies.colocation.guest.tasks import Guest, execute_tasks
@@ -34,6 +34,9 @@ CPUS, SEED = 2, 1
 TOOLS = ("chrt", "taskset")
 COMPARED = ("fifo", "idle", "be", "be-no-local", "be-no-entry", "be-no-exit")
 BEST_EFFORT_MS = 5000
+TRIAL_INSTRUCTION_NS = 2
+"""Of the policies' guest [ns]: with the usual 8 a scheduler's instructions are a tenth of a request of 4 ms, and who executes
+fewer of them wins, whatever order it gives; 500 million a second are still fewer than machines execute."""
 TICK_MS = 4
 TWINS = ("first", "second")
 ENDS = ("before", "after")
@@ -49,12 +52,24 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip(f"needs {', '.join(TOOLS)} of util-linux")
     programs = {SCHEDULER: scheduler, LOAD: load_program(), "hand-over": _compiled(HAND_OVER, out)}
     guest = Guest(programs | tools, cpus=CPUS, timeout_s=7200)
-    trials = [trial(name, POLICIES[name], CPUS, SEED, best_effort_ms=BEST_EFFORT_MS) for name in COMPARED]
+    trials = [
+        trial(
+            name,
+            POLICIES[name],
+            CPUS,
+            SEED,
+            best_effort_ms=BEST_EFFORT_MS,
+            instruction_ns=TRIAL_INSTRUCTION_NS,
+        )
+        for name in COMPARED
+    ]
     short = [trial("be", POLICIES["be"], 1, SEED, best_effort_ms=1000)]
     with ThreadPoolExecutor(2) as pool:
         waiting = [
             pool.submit(execute_tasks, [fault(name) for name in FAULTS], out / "faults", guest),
-            pool.submit(execute_trials, trials, out / "policies", _with_client(guest, CPUS)),
+            pool.submit(
+                execute_trials, trials, out / "policies", _with_client(guest, CPUS, TRIAL_INSTRUCTION_NS)
+            ),
             pool.submit(execute_tasks, [thousand()], out / "faults" / "many", guest),
             pool.submit(execute_tasks, [park()], out / "faults" / "alone", replace(guest, cpus=1)),
             pool.submit(
@@ -67,9 +82,9 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def _with_client(guest: Guest, cpus: int) -> Guest:
+def _with_client(guest: Guest, cpus: int, instruction_ns: int = INSTRUCTION_NS) -> Guest:
     count = guest_places(cpus).cpu_count
-    return replace(guest, cpus=count, instruction_ns=clock_for_some(cpus, count))
+    return replace(guest, cpus=count, instruction_ns=clock_for_some(cpus, count, instruction_ns))
 
 
 def _compiled(source: str, folder: Path) -> Path:
@@ -302,6 +317,7 @@ def test_the_class_protects_a_service_as_fifo_does_and_better_than_the_idle_poli
     assert be.lost == fifo.lost == idle.lost == 0
     assert be.mean_ms <= 1.10 * fifo.mean_ms
     assert be.mean_ms <= 0.60 * idle.mean_ms
+    assert be.iterations >= 0.95 * idle.iterations
 
 
 def test_each_check_helps_the_service(left: Path) -> None:

@@ -143,7 +143,7 @@ pub struct Config {
     pub costs: Costs,
     /// Slice of a fair thread.
     pub slice_ns: u64,
-    /// Slice of the best-effort class.
+    /// Turn of a thread of the service under the best-effort class.
     pub class_slice_ns: u64,
     /// Time between timer ticks.
     pub tick_ns: u64,

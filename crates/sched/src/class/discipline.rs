@@ -1,64 +1,7 @@
-//! In which order threads that wait in one queue get a CPU.
+//! Threads that wait, in order of virtual time.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
-use std::fmt::Debug;
-
-/// A queueing discipline.
-///
-/// The class takes the first of a queue and asks nothing else of it, so that another order is another implementation,
-/// named in [`ServiceOrder`](super::ServiceOrder) or [`JobOrder`](super::JobOrder).
-pub(crate) trait Discipline: Debug + Clone + Default {
-    /// Lets a thread wait that has had so much virtual time.
-    fn push(&mut self, thread: u32, virtual_ns: u64);
-
-    /// Takes the thread that is first.
-    fn pop(&mut self) -> Option<u32>;
-
-    /// Virtual time of the first.
-    fn first_ns(&self) -> Option<u64>;
-
-    /// Takes a thread out; says whether it was here.
-    fn remove(&mut self, thread: u32) -> bool;
-
-    /// Threads that wait.
-    fn len(&self) -> usize;
-
-    #[inline]
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
-/// First come, first served: order of arrival (FCFS), whatever virtual time was had.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct FirstCome(VecDeque<u32>);
-
-impl Discipline for FirstCome {
-    #[inline]
-    fn push(&mut self, thread: u32, _: u64) {
-        self.0.push_back(thread);
-    }
-
-    #[inline]
-    fn pop(&mut self) -> Option<u32> {
-        self.0.pop_front()
-    }
-
-    fn first_ns(&self) -> Option<u64> {
-        self.0.front().map(|_| 0)
-    }
-
-    fn remove(&mut self, thread: u32) -> bool {
-        let place = self.0.iter().position(|&each| each == thread);
-        place.is_some_and(|place| self.0.remove(place).is_some())
-    }
-
-    #[inline]
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-}
+use std::collections::BinaryHeap;
 
 /// Who had least virtual time first (fair queueing); among equals who came first.
 #[derive(Debug, Clone, Default)]
@@ -68,31 +11,36 @@ pub(crate) struct LeastServed {
     arrivals: u64,
 }
 
-impl Discipline for LeastServed {
+impl LeastServed {
+    /// Lets a thread wait that stands at a virtual time.
     #[inline]
-    fn push(&mut self, thread: u32, virtual_ns: u64) {
+    pub(crate) fn push(&mut self, thread: u32, virtual_ns: u64) {
         self.arrivals += 1;
         self.waiting.push(Reverse((virtual_ns, self.arrivals, thread)));
     }
 
+    /// Takes the thread that is first.
     #[inline]
-    fn pop(&mut self) -> Option<u32> {
+    pub(crate) fn pop(&mut self) -> Option<u32> {
         self.waiting.pop().map(|Reverse((_, _, thread))| thread)
     }
 
+    /// The first, and its virtual time.
     #[inline]
-    fn first_ns(&self) -> Option<u64> {
-        self.waiting.peek().map(|Reverse((virtual_ns, ..))| *virtual_ns)
+    pub(crate) fn first(&self) -> Option<(u32, u64)> {
+        self.waiting.peek().map(|Reverse((virtual_ns, _, thread))| (*thread, *virtual_ns))
     }
 
-    fn remove(&mut self, thread: u32) -> bool {
+    /// Takes a thread out; says whether it was here.
+    pub(crate) fn remove(&mut self, thread: u32) -> bool {
         let before = self.waiting.len();
         self.waiting.retain(|Reverse((.., each))| *each != thread);
         self.waiting.len() < before
     }
 
+    /// Threads that wait.
     #[inline]
-    fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.waiting.len()
     }
 }
@@ -101,21 +49,16 @@ impl Discipline for LeastServed {
 mod tests {
     use super::*;
 
-    fn order<D: Discipline>(pushed: &[(u32, u64)], removed: u32) -> Vec<u32> {
-        let mut queue = D::default();
-        for &(thread, virtual_ns) in pushed {
+    #[test]
+    fn threads_come_by_virtual_time_and_then_by_arrival() {
+        let mut queue = LeastServed::default();
+        for (thread, virtual_ns) in [(4, 30), (2, 10), (9, 20), (7, 10), (1, 5)] {
             queue.push(thread, virtual_ns);
         }
-        assert!(queue.remove(removed) && !queue.remove(removed));
+        assert!(queue.remove(9) && !queue.remove(9));
+        assert_eq!((queue.len(), queue.first()), (4, Some((1, 5))));
         let found: Vec<u32> = std::iter::from_fn(|| queue.pop()).collect();
-        assert!(queue.is_empty() && queue.first_ns().is_none());
-        found
-    }
-
-    #[test]
-    fn each_discipline_has_its_order() {
-        let pushed = [(4, 30), (2, 10), (9, 20), (7, 10), (1, 5)];
-        assert_eq!(order::<FirstCome>(&pushed, 9), [4, 2, 7, 1]);
-        assert_eq!(order::<LeastServed>(&pushed, 9), [1, 2, 7, 4]);
+        assert_eq!(found, [1, 2, 7, 4]);
+        assert!(queue.first().is_none());
     }
 }

@@ -1,8 +1,8 @@
 //! Where threads go under the class, and who is next on a CPU.
 
 use crate::constant::{
-    CLASS_JOB_WEIGHT, CLASS_USUAL_WEIGHT, CREDIT_TURNS, JOB_SLICE_NS, MARGIN_NS, MOST_REST_NS, PARKED_AFTER_NS,
-    VICTIMS_MOST,
+    CLASS_JOB_WEIGHT, CLASS_USUAL_WEIGHT, CREDIT_TURNS, JOB_SLICE_NS, MARGIN_NS, MOST_REST_NS,
+    PARKED_AFTER_NS, VICTIMS_MOST,
 };
 use crate::fair::NONE;
 use crate::machine::Machine;

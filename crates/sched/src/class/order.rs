@@ -170,3 +170,64 @@ impl Order {
         if is_early && self.is_crowded() { next_ns } else { place_ns }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn order(cpus: u32) -> Order {
+        Order::new(8, cpus, 12 * MS)
+    }
+
+    #[test]
+    fn who_woke_goes_in_order_of_arrival_and_keeps_its_place_within_its_turn() {
+        let mut order = order(2);
+        let places = [5, 3, 4].map(|thread| order.place(thread, 3));
+        assert!(places.is_sorted_by(|one, other| one < other), "{places:?}");
+        order.begin(5, 3);
+        order.charge(5, 10 * MS);
+        assert_eq!((order.place(5, 3), order.slice_ns(5)), (places[0], 2 * MS));
+        // Who slept stands behind what the service had since.
+        order.sleep(5);
+        assert_eq!((order.place(5, 3), order.slice_ns(5)), (places[0] + 10 * MS - PLACE_STEP_NS, 12 * MS));
+    }
+
+    #[test]
+    fn who_has_less_than_the_least_left_of_its_turn_stands_behind_by_a_turn() {
+        let mut order = order(2);
+        let place_ns = order.begin(0, 1);
+        order.charge(0, 11 * MS);
+        assert_eq!((order.place(0, 1), order.slice_ns(0)), (place_ns + 23 * MS, 4 * MS));
+        // Two of them share the time of the service: each is charged for both.
+        order.begin(1, 2);
+        order.charge(1, 12 * MS);
+        order.place(1, 2);
+        order.charge(0, 4 * MS);
+        assert_eq!(order.place(0, 2), place_ns + (11 + 2 * 4 + 12) * MS);
+        // Nobody waited, so the lead of both is two slices less than what they had.
+        order.charge(0, 10 * MS);
+        assert_eq!(order.place(0, 2), place_ns + (2 * 4 * 4 + 12) * MS);
+    }
+
+    #[test]
+    fn in_a_crowd_one_thread_begins_in_200_ms_unless_the_one_before_slept_within_its_turn() {
+        let mut order = order(1);
+        let begin_ns = order.begin(0, 1);
+        order.charge(0, 12 * MS);
+        order.place(0, 2);
+        let waited_ns = order.place(1, 2);
+        assert_eq!(order.begin(2, 3), waited_ns + PLACE_STEP_NS);
+        let next_ns = begin_ns + 12 * MS + BEGIN_NS;
+        assert_eq!(order.place(3, 4), next_ns);
+        assert_eq!(order.set_back(1, waited_ns), Some(next_ns + PLACE_STEP_NS));
+        assert_eq!(order.set_back(1, next_ns + PLACE_STEP_NS), None);
+        order.sleep(2);
+        assert!(order.place(4, 4) < next_ns);
+        // Without the one that always runs there is no crowd.
+        order.begin(5, 5);
+        order.sleep(0);
+        assert!(order.place(6, 5) < next_ns);
+    }
+}

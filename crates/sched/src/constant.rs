@@ -87,7 +87,7 @@ pub const SERVICE_CREDIT_NS: u64 = 4_000_000;
 pub const LAG_MOST_NS: u64 = 1_000_000_000;
 
 /// Distance of the places of two threads that wake at the same virtual time.
-/// SOURCE: crates/sched/bpf/src/bpf/cpu_words.bpf.h, `MAX_CPUS`: the bits below say from which CPU a thread comes.
+/// SOURCE: `crates/sched/bpf/src/bpf/cpu_words.bpf.h`, `MAX_CPUS`: the bits below say from which CPU a thread comes.
 pub const PLACE_STEP_NS: u64 = 2048;
 
 /// CPU time of the service until the next thread may begin while threads that always run have all CPUs.

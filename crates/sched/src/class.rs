@@ -5,12 +5,10 @@
 //! the class are as in its sources; moments, loans to holders of locks and the freezer are not simulated, since jobs here
 //! hold no locks and get no signals.
 
-mod discipline;
 mod dispatch;
 mod order;
 
-use crate::class::discipline::LeastServed;
-use crate::class::order::Order;
+use crate::class::order::{LeastServed, Order};
 use crate::config::{Config, Policy};
 use crate::constant::{GATE_MOST, JOB_SLICE_NS, LEAST_TURN_NS, LOOK_NS, MOST_TURNS, NEGLECTED_NS};
 use crate::cpu_set::CpuSet;

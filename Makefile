@@ -87,6 +87,10 @@ truth: setup ## compute the page that says how often intervals and verdicts are 
 simulated-page: setup ## compute the page that puts simulated numbers beside the source's
 	@cd tests && ../$(BIN)/python -m simulated.page --write ../docs/guides/simulate-colocation.md
 
+.PHONY: exit-cost-page
+exit-cost-page: setup scheduler ## measure in a guest what the exit check costs, and write it into its page
+	@cd tests && ../$(BIN)/python -m golden.exit_cost
+
 .PHONY: format
 format: setup ## rewrite the sources in the house style
 	@cargo fmt

@@ -2,8 +2,8 @@
 
 Deterministic guests of 2 to 64 virtual CPUs: a job on each keeps all of them busy, and services wake and
 sleep. The kernel measures how long each program of the class and of the meter takes; the virtual CPUs take
-turns at one instruction a nanosecond, so that a time over their number is a number of instructions. It is the same on
-every machine, and has in it what the kernel adds around each program to measure it.
+turns at one instruction a nanosecond, so that a time over their number is a number of instructions. It is
+the same on every machine, and has in it what the kernel adds around each program to measure it.
 
 Options: ``--cpus LIST`` (default 2,4,8,16,32,64), ``--sockets N`` with a cache of its own each (default 1),
 ``--beside PROGRAM``: another build of ``steelyard-scheduler``, whose numbers stand beside. 64 CPUs take some
@@ -53,7 +53,8 @@ def instructions(program: Path, cpus: int, sockets: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as scratch:
         (outcome,) = execute_tasks([GuestTask("paths", SCRIPT)], Path(scratch), guest)
         if outcome.exit_code != 0:
-            raise SystemExit(f"{cpus} CPUs: {outcome.log().strip()[-500:]}")
+            message = f"{cpus} CPUs: {outcome.log().strip()[-500:]}"
+            raise SystemExit(message)
         before, after = (
             json.loads((outcome.folder / f"{name}.json").read_text(encoding="utf-8"))
             for name in ("before", "after")

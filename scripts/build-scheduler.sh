@@ -19,10 +19,11 @@ fi
 
 triple=$(rustc -vV | sed -n 's/^host: //p')
 variable=CARGO_TARGET_$(echo "$triple" | tr 'a-z-' 'A-Z_')_RUSTFLAGS
-# With --target the flags reach the program but not procedural macros, which cannot be static.
-export "$variable=${!variable:-} -C target-feature=+crt-static"
+folder=$(realpath -m "${CARGO_TARGET_DIR:-target}/scheduler")
+# With --target the flags reach the program but not procedural macros, which cannot be static. Messages of panics
+# in generated code name it by its place in the build, not on this machine.
+export "$variable=${!variable:-} -C target-feature=+crt-static --remap-path-prefix=$folder=build"
 export LIBBPF_SYS_LIBRARY_PATH=${LIBBPF_SYS_LIBRARY_PATH:-$library}
-folder=${CARGO_TARGET_DIR:-target}/scheduler
 settings=(--locked --quiet --manifest-path crates/sched/bpf/Cargo.toml --target "$triple" --target-dir "$folder")
 if [ "${1:-}" = test ]; then
     exec cargo test "${settings[@]}"

@@ -62,6 +62,12 @@ def build_programs() -> None:
         temporary.replace(folder / program)
 
 
+def build_scheduler() -> None:
+    """Build the loader of the best-effort class where it is asked for; it takes clang, which users lack."""
+    if os.environ.get("STEELYARD_SCHEDULER") == "yes":
+        subprocess.run([ROOT / "scripts" / "build-scheduler.sh"], check=True)
+
+
 def _place_workloads(*, editable: bool) -> None:
     place = PACKAGE / "_workloads"
     if place.is_symlink():
@@ -95,6 +101,7 @@ write_readme()
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     _prepare(editable=False)
+    build_scheduler()
     # Who profiles Steelyard installs it editable; a wheel would be three times as large with symbols.
     os.environ.setdefault("MATURIN_STRIP", "true")
     if "--zig" in os.environ.get("MATURIN_PEP517_ARGS", ""):

@@ -19,7 +19,11 @@ from elftools.elf.elffile import ELFFile
 
 MAGIC = b"\x7fELF"
 MACHINES = {"x86_64": "EM_X86_64", "aarch64": "EM_AARCH64"}
-TEXTS = {"licenses/LICENSE", "licenses/LICENSES/LGPL-2.1.txt", "licenses/NOTICE"}
+TEXTS = {"licenses/LICENSE", "licenses/NOTICE"} | {
+    f"licenses/LICENSES/{name}.txt" for name in ("GPL-3.0", "LGPL-2.1", "LGPL-3.0")
+}
+PROGRAMS = ("steelyard/_native.abi3.so", "steelyard/_bin/steelyard-launch")
+ON_X86_64 = "steelyard/_bin/steelyard-scheduler"
 
 
 def glibc(platform: str) -> tuple[int, ...]:
@@ -58,8 +62,9 @@ def problems(wheel: Path, platform: str) -> list[str]:
     programs = {name: content for name, content in contents.items() if content.startswith(MAGIC)}
     for name, content in programs.items():
         found += program_problems(name, content, platform)
-    if "steelyard/_native.abi3.so" not in programs or "steelyard/_bin/steelyard-launch" not in programs:
-        found.append(f"lacks the native module or the launcher; has {sorted(programs)}")
+    expected = {*PROGRAMS, ON_X86_64} if platform.endswith("x86_64") else set(PROGRAMS)
+    if lacks := expected - programs.keys():
+        found.append(f"lacks {sorted(lacks)}; has {sorted(programs)}")
     folders = (Path.cwd(), Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo")))
     found += [
         f"{name}: names {folder}"

@@ -1,7 +1,7 @@
 """Write NOTICE: what others made that the native module and the static programs contain, and on which terms.
 
-Its list is that of Cargo.lock, less what only tests, build scripts and macros use. `--check` writes nothing
-and fails if NOTICE is not what would be written.
+Its list is that of Cargo.lock, here and of the best-effort class, less what only tests, build scripts and
+macros use. `--check` writes nothing and fails if NOTICE is not what would be written.
 """
 
 from __future__ import annotations
@@ -15,6 +15,10 @@ from pathlib import Path
 from build_backend import PROGRAMS, ROOT
 
 TARGETS = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu")
+WORKSPACES = {
+    "Cargo.toml": sorted({"steelyard-py", *PROGRAMS.values()}),
+    "crates/sched/bpf/Cargo.toml": ["steelyard-scheduler"],
+}
 ACCEPTED = ("Apache-2.0", "MIT", "BSD-2-Clause")
 """The first of these that a crate may be used under is the one it is used under."""
 HEAD = """\
@@ -33,6 +37,12 @@ The wheel contains compiled code of others. Beside the crates that are listed be
   (scripts/build_backend.py).
 - in the static programs: the runtime library of GCC, under the GNU General Public License, version 3, with
   the GCC Runtime Library Exception
+- in the loader of the best-effort class: libelf of elfutils, Copyright Red Hat, Inc. and others, used under
+  the GNU Lesser General Public License, version 3 or later, whose text is in LICENSES/LGPL-3.0.txt and
+  LICENSES/GPL-3.0.txt; the source distribution has all that is needed to link the loader to another version
+  (scripts/build-scheduler.sh)
+- in the loader as well: libbpf, Copyright Libbpf Authors, used under the BSD-2-Clause licence, whose text is
+  that of libbpf-rs below; zlib, Copyright Jean-loup Gailly and Mark Adler, under the zlib licence
 - in the native module: compiler-rt and libunwind of LLVM, under the Apache License, Version 2.0, with LLVM
   Exceptions
 """
@@ -40,27 +50,31 @@ The wheel contains compiled code of others. Beside the crates that are listed be
 
 def contained_crates() -> list[tuple[str, str]]:
     """Give name and version of each crate that is linked into what the wheel contains."""
-    command = ["cargo", "tree", "--locked", "--edges", "normal,no-proc-macro", "--prefix", "none"]
-    command += ["--format", "{p}"]
-    for target in TARGETS:
-        command += ["--target", target]
-    for crate in sorted({"steelyard-py", *PROGRAMS.values()}):
-        command += ["--package", crate]
-    answer = subprocess.run(command, check=True, cwd=ROOT, capture_output=True, text=True)
-    # Behind those of this workspace stands their folder.
-    found = re.findall(r"^(\S+) v(\S+)(?: \(\*\))?$", answer.stdout, re.MULTILINE)
-    return sorted(set(found))
+    found = set()
+    for manifest, crates in WORKSPACES.items():
+        command = ["cargo", "tree", "--locked", "--edges", "normal,no-proc-macro", "--prefix", "none"]
+        command += ["--format", "{p}", "--manifest-path", manifest]
+        for target in TARGETS:
+            command += ["--target", target]
+        for crate in crates:
+            command += ["--package", crate]
+        answer = subprocess.run(command, check=True, cwd=ROOT, capture_output=True, text=True)
+        # Behind those of this workspace stands their folder.
+        found |= set(re.findall(r"^(\S+) v(\S+)(?: \(\*\))?$", answer.stdout, re.MULTILINE))
+    return sorted(found)
 
 
 def packages() -> dict[tuple[str, str], dict[str, str]]:
-    """Give what the manifest of each crate of Cargo.lock says."""
-    command = ["cargo", "metadata", "--locked", "--format-version", "1"]
-    for target in TARGETS:
-        command += ["--filter-platform", target]
-    answer = subprocess.run(command, check=True, cwd=ROOT, capture_output=True, text=True)
-    return {
-        (package["name"], package["version"]): package for package in json.loads(answer.stdout)["packages"]
-    }
+    """Give what the manifest of each crate of the locks says."""
+    known = {}
+    for manifest in WORKSPACES:
+        command = ["cargo", "metadata", "--locked", "--format-version", "1", "--manifest-path", manifest]
+        for target in TARGETS:
+            command += ["--filter-platform", target]
+        answer = subprocess.run(command, check=True, cwd=ROOT, capture_output=True, text=True)
+        for package in json.loads(answer.stdout)["packages"]:
+            known[package["name"], package["version"]] = package
+    return known
 
 
 def licence(package: dict[str, str]) -> str:
@@ -79,7 +93,7 @@ def texts(package: dict[str, str], name: str) -> list[str]:
     folder = Path(package["manifest_path"]).parent
     files = sorted(folder.glob("NOTICE*"))
     if name != "Apache-2.0":
-        files += sorted(folder.glob(f"LICENSE-{name}*")) or sorted(folder.glob("LICENSE*"))[:1]
+        files += sorted(folder.glob(f"LICENSE[-.]{name}*")) or sorted(folder.glob("LICENSE*"))[:1]
     return [file.read_text(encoding="utf-8").strip().expandtabs() for file in files]
 
 

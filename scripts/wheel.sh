@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds into dist/ what is published, and checks it: the source distribution and, from that, the wheel of
-# one target. The native module needs glibc 2.28 (zig links it so), the programs beside it no C library.
+# one target. The native module needs glibc 2.28 (zig links it so), the programs beside it no C library. The
+# loader of the best-effort class is in the wheel for x86_64, and is built with clang, libelf and zlib.
 #
 #   scripts/wheel.sh [TARGET]   Rust's name of the target, such as `aarch64-unknown-linux-gnu`; this machine's
 #                               processor with GNU's C library if it is left out
@@ -13,6 +14,8 @@ cd "$(dirname "$0")/.."
 
 target=${1:-$(uname -m)-unknown-linux-gnu}
 platform=manylinux_2_28_${target%%-*}
+# Compiled across it would need those libraries for the other processor.
+scheduler=$([ "${target%%-*}" = x86_64 ] && echo yes || echo no)
 
 [ -x .tools/bin/uv ] && uv=.tools/bin/uv || uv=uv
 command -v "$uv" > /dev/null || { echo "error: cannot find uv; hint: make setup" >&2; exit 3; }
@@ -34,7 +37,7 @@ tar --extract --touch --file target/built/*.tar.gz --directory target/sdist
 crates=${CARGO_HOME:-$HOME/.cargo}/registry/src
 flags="--remap-path-prefix=$crates=crates --remap-path-prefix=$(echo "$PWD"/target/sdist/*)=steelyard"
 env "CARGO_TARGET_$(echo "$target" | tr 'a-z-' 'A-Z_')_RUSTFLAGS=$flags" \
-  CARGO_BUILD_TARGET=$target CARGO_TARGET_DIR=$PWD/target/wheel \
+  CARGO_BUILD_TARGET=$target CARGO_TARGET_DIR=$PWD/target/wheel STEELYARD_SCHEDULER=$scheduler \
   MATURIN_PEP517_ARGS="--zig --compatibility manylinux_2_28" \
   pyproject-build --no-isolation --wheel --outdir target/built target/sdist/*
 

@@ -45,8 +45,10 @@ stop_class() {
   kill -TERM $LOADER; wait $LOADER; fact loader_status $?
   fact state_after "$(cat /sys/kernel/sched_ext/state)"; dmesg | grep -i sched_ext > "$OUT/kernel.txt"
 }
+# At both levels: beside tasks outside of $GROUPS_FOLDER the weight of that folder counts.
+mark_idle() { echo "$1" > "$BE/cpu.idle"; echo "$1" > "$GROUPS_FOLDER/cpu.idle"; }
 dmesg -c > /dev/null
-mkdir -p "$BE"; echo 1 > "$BE/cpu.idle"
+mkdir -p "$BE"; mark_idle 1
 """
 
 ATTACH: Final = r"""
@@ -245,6 +247,7 @@ stop_class
 WEIGHTS: Final = r"""
 # Without the class: what the kernel's own means do on one CPU.
 LC=$GROUPS_FOLDER/lc; mkdir "$LC"
+echo 0 > "$GROUPS_FOLDER/cpu.idle"
 in_service() { ( echo 0 > "$LC/cgroup.procs"; exec "$@" ) & }
 in_service taskset 1 sh -c 'while :; do :; done'; H=$!
 ( echo 0 > "$BE/cgroup.procs"; exec taskset 1 sh -c 'while :; do :; done' ) & B=$!
@@ -259,18 +262,18 @@ measure weights 3 $H $B
 REGROUP: Final = r"""
 # Best-effort only from a moment on at which they run or wait, and back.
 start_class
-echo 0 > "$BE/cpu.idle"
+mark_idle 0
 best_effort hog; B1=$!; best_effort hog; B2=$!; best_effort hog; B3=$!
 sleep 0.5
-echo 1 > "$BE/cpu.idle"
+mark_idle 1
 sleep 0.5
 measure alone 3 $B1 $B2 $B3
-echo 0 > "$BE/cpu.idle"
+mark_idle 0
 hog & H=$!
 sleep 0.5
 measure equals 3 $H $B1 $B2 $B3
 hog & H2=$!
-echo 1 > "$BE/cpu.idle"
+mark_idle 1
 sleep 0.5
 measure parked 3 $H $H2 $B1 $B2 $B3
 kill $H $H2

@@ -50,7 +50,7 @@ CLASS_SCRIPT = r"""
 fact() { echo "$1=$2" >> "$OUT/facts"; }
 ticks() { sed 's/.*) //' "/proc/$1/stat" | awk '{ print $12 + $13 }'; }
 steelyard-govern background --require class -- echo begun > "$OUT/refused.txt" 2>&1; fact refused $?
-steelyard-scheduler start > "$OUT/start.txt" 2>&1; fact start $?
+steelyard-scheduler start --within-s 60 > "$OUT/start.txt" 2>&1; fact start $?
 steelyard-govern background --status "$OUT/status.json" --require class -- sh -c 'exit 5' 2> "$OUT/said.txt"
 fact code $?
 steelyard-govern status --json > "$OUT/govern.json"

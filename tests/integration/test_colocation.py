@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import tempfile
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from fixtures.guest_needs import require_sched_ext_guest
@@ -24,11 +27,11 @@ from steelyard.studies.colocation.scheduling import read_scheduling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.timing  # groups share what the host grants to real-time tasks
 
 USAGE = 2
+RUNS_FAILED = 4
 SHORT = """
 study = "colocation"
 policies = [{policies}]
@@ -138,6 +141,42 @@ def test_a_killed_study_resumes(tmp_path: Path) -> None:
     assert verify(result) == []
 
 
+@pytest.mark.long("a study of its own load")
+def test_any_command_is_a_load(tmp_path: Path) -> None:
+    """One launch prints its latencies, the next does not."""
+    script, result = tmp_path / "ask", tmp_path / "result"
+    lines = 'echo started; for n in 1 2 3 4 5; do echo "latency_us $((1000 * n))"; sleep 0.01; done'
+    script.write_text(f"#!/bin/sh\nif mkdir {tmp_path}/turn; then {lines}; else rmdir {tmp_path}/turn; fi\n")
+    script.chmod(0o755)
+    text = SHORT.format(policies='"none", "nice"', warm_up_ms=100)
+    file = tmp_path / "study.toml"
+    file.write_text(re.sub("(?m)^(loads|work_us).*\n", "", text), encoding="utf-8")
+    words = ["--study-file", str(file), "--client", str(script), "--out", str(result)]
+    assert execute(["run", "colocation", *words]) == 0
+    trials = read_recorded(result, read_plan(result / "plan.json"))
+    assert [trial.status for trial in trials] == ["completed"] * 3
+    for trial in trials:
+        assert trial.load == "ask"
+        assert trial.trial is not None
+        requests = trial.trial.requests
+        took_us = (requests["received_ns"] - requests["intended_ns"]) / 1000
+        printed = took_us % 1000 == 0
+        assert np.count_nonzero(printed) > 5 * np.count_nonzero(~printed) / 2 > 0
+        assert set(took_us[printed]) <= {1000, 2000, 3000, 4000, 5000}
+    page = (result / "report.html").read_text(encoding="utf-8")
+    assert "A closed loop" in page
+    assert verify(result) == []
+
+
+def test_a_load_that_fails_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = study_file(tmp_path, "none")
+    text = Path(file).read_text(encoding="utf-8")
+    Path(file).write_text(re.sub("(?m)^(loads|work_us).*\n", "", text), encoding="utf-8")
+    words = ["--study-file", file, "--client", "false", "--out", str(tmp_path / "result")]
+    assert execute(["run", "colocation", *words]) == RUNS_FAILED
+    assert "false` has ended with exit status: 1" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 @pytest.mark.needs_sched_ext_guest
 @pytest.mark.timeout(400)
@@ -145,7 +184,8 @@ def test_in_a_guest_equal_trials_leave_equal_bytes(tmp_path: Path) -> None:
     require_sched_ext_guest()
     policies = ("none", "be") if scheduler_program() is not None else ("none",)
     result = tmp_path / "result"
-    words = ["--study-file", study_file(tmp_path, *policies, warm_up_ms=300), "--in-vm"]
+    file = study_file(tmp_path, *policies, warm_up_ms=300)
+    words = ["--study-file", file, "--in-vm", "--vm-time", "instructions"]
     assert execute(["run", "colocation", *words, "--out", str(result)]) == 0
     plan = read_plan(result / "plan.json")
     trials = {trial.cell: trial for trial in read_recorded(result, plan)}

@@ -138,6 +138,7 @@ def test_checks_and_strictness_are_sums_over_the_trials(findings: FindingSet) ->
     assert _value(entry, "success") == pytest.approx(100 * 12.5 / 60)
     assert _value(entry, "cost") == pytest.approx(math.sqrt(2**10 * 2**11) * 1e-9)
     assert _of(findings, "check", "be", check="exit").verdict == "off"
+    assert not findings.of("exit_cost")  # nobody timed it
     strict = _of(findings, "strictness", "be")
     assert strict.verdict == "violated"
     assert _value(strict, "mean") == pytest.approx(50e-6)
@@ -170,6 +171,37 @@ def test_requests_without_an_answer_are_counted_and_never_dropped(result: Path, 
     folders = [json.loads(path.read_text()) for path in sorted(result.glob("traces/*/trial.json"))]
     assert len(counted) == 5
     assert min(counted) >= 0.99 * 17.9 * folders[0]["client"]["rate_per_s"]
+
+
+def _timed(exit_ns: list[int]) -> dict[str, Any]:
+    return {**COUNTERS, "switches": None, "histograms_ns": {"exit": exit_ns}}
+
+
+@pytest.mark.parametrize(
+    ("options", "instructions"),
+    [({"in_vm": True, "guest_clock_shift": 2}, "128 to 256"), ({}, "not measured here")],
+)
+def test_the_exit_check_has_its_price(
+    tmp_path: Path, options: dict[str, int | bool], instructions: str
+) -> None:
+    """Of 20 000 runs in each of two trials most take 512 to 1024 ns, a few 64 times as long."""
+    planted = Planted(servers=2, load=0.5, scheduler=_timed([0] * 9 + [19_900, 0, 0, 0, 0, 0, 100]))
+    result = build_result(tmp_path / "result", {("be", 50): planted}, blocks=2, options=options)
+    (cost,) = analyse(result).of("exit_cost")
+    assert (cost.facts["runs"], cost.facts["steals"], cost.facts["events"]) == (40_000, 20_000, 220_000)
+    # Jobs are there for ten seconds on two CPUs, twice.
+    assert _value(cost, "rate") == pytest.approx(40_000 / 40)
+    assert _value(cost, "steals") == pytest.approx(50)
+    limits = {name: (each.low, each.high) for name, each in cost.estimates.items() if each.low is not None}
+    assert limits["median"] == limits["p99"] == pytest.approx((512e-9, 1024e-9))
+    least_ns = 2 * (19_900 * 2**9 + 100 * 2**15)
+    # In a guest only one CPU executes instructions at a time.
+    spent_ns = 20e9 if options else 40e9
+    assert limits["share"] == pytest.approx((100 * least_ns / spent_ns, 200 * least_ns / spent_ns))
+    (table,) = (each for each in build(result).tables() if each.id == "exit_costs")
+    row = {column.key: cell.text for column, cell in zip(table.columns, table.rows[0], strict=True)}
+    assert (row["instructions"], row["median"]) == (instructions, "512.0 ns to 1.024 us")
+    assert (result / "tables" / "exit_costs.csv").exists()
 
 
 def test_two_cells_that_are_alike_are_said_to_be(findings: FindingSet) -> None:

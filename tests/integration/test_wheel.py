@@ -8,14 +8,18 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+import time
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fixtures.guest_needs import require_sched_ext_guest
 from integration.study_process import check_whole, write_study_file
 from steelyard.record.tables import read_runs
+from steelyard.studies.colocation.guest.task_init import LOG
+from steelyard.studies.colocation.guest.tasks import Guest, GuestTask, execute_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +45,9 @@ exec "$@"
 """
 
 pytestmark = [pytest.mark.slow, pytest.mark.timing, pytest.mark.needs_wheel, pytest.mark.timeout(900)]
+
+
+X86_64 = pytest.mark.skipif(os.uname().machine != "x86_64", reason="only the wheel for x86_64 has the loader")
 
 
 def is_of_checkout(source: Path) -> bool:
@@ -147,7 +154,8 @@ def installed(request: pytest.FixtureRequest, wheel: Path) -> Iterator[Installed
 
 def test_the_wheel_has_the_terms_of_what_it_contains(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
-        for name in ("LICENSE", "NOTICE", "LICENSES/LGPL-2.1.txt"):
+        texts = [f"LICENSES/{name}.txt" for name in ("GPL-3.0", "LGPL-2.1", "LGPL-3.0")]
+        for name in ("LICENSE", "NOTICE", *texts):
             (place,) = [entry for entry in archive.namelist() if entry.endswith(f"licenses/{name}")]
             assert archive.read(place) == (ROOT / name).read_bytes()
 
@@ -172,6 +180,47 @@ def test_the_userland_is_as_old_as_it_claims(installed: Installed, request: pyte
     assert said[0] == "glibc"
     if "bullseye" in request.node.name:
         assert said[1] == "2.31"
+
+
+@X86_64
+def test_the_loader_of_the_class_says_what_it_can_here(installed: Installed) -> None:
+    place = "from steelyard.run.programs import scheduler_program; print(scheduler_program())"
+    loader = installed.start("venv/bin/python", "-c", place).stdout.strip()
+    assert loader.startswith(f"{installed.folder}/venv/")
+    has_class = Path("/sys/kernel/sched_ext").is_dir()
+    probed = installed.start(loader, "probe", "--json")
+    found = json.loads(probed.stdout)
+    assert (probed.returncode, found["available"]) == ((0, True) if has_class else (3, False))
+    if not has_class:
+        begin = time.monotonic()
+        started = installed.start(loader, "start", "--state", installed.folder / "scheduler")
+        assert time.monotonic() - begin < 2
+        assert started.returncode == 3
+        assert "`/sys/kernel/sched_ext` is missing" in started.stderr
+        assert not (installed.folder / "scheduler").exists()
+
+
+@X86_64
+@pytest.mark.needs_sched_ext_guest
+def test_the_loader_of_the_wheel_attaches_the_class(wheel: Path, tmp_path: Path) -> None:
+    require_sched_ext_guest()
+    loader = tmp_path / "steelyard-scheduler"
+    with zipfile.ZipFile(wheel) as archive:
+        loader.write_bytes(archive.read("steelyard/_bin/steelyard-scheduler"))
+    loader.chmod(0o755)
+    steps = (
+        "steelyard-scheduler start --within-s 60",
+        "cat /sys/kernel/sched_ext/state",
+        "steelyard-scheduler stop",
+    )
+    guest = Guest({"steelyard-scheduler": loader}, timeout_s=LONGEST_S)
+    (outcome,) = execute_tasks(
+        [GuestTask("attach", " && ".join(steps), limit_s=120)], tmp_path / "left", guest
+    )
+    outcome.require_success()
+    said = (tmp_path / "left" / "attach" / LOG).read_text(encoding="utf-8").splitlines()
+    assert said[0].startswith("the best-effort class is attached (process ")
+    assert said[1:] == ["enabled", "the best-effort class is detached"]
 
 
 @pytest.mark.parametrize("isolation", ["bare", "sandbox"])

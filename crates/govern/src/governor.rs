@@ -10,6 +10,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
+use crate::daemon::tell_service_manager;
 use crate::law::{Allowance, Law, Observation, Settings};
 use crate::status::{Counters, FORMAT, Status};
 use crate::{GovernError, Home, Journal, Throttle, Watch};
@@ -44,6 +45,7 @@ pub(crate) fn govern(task: &Task, ready: &mut dyn Write) -> Result<(), GovernErr
     writeln!(ready, "ready")
         .and_then(|()| ready.flush())
         .map_err(|source| GovernError::system("cannot write to standard output", source))?;
+    tell_service_manager();
     let answer = governor.follow(&signals);
     let restored = governor.throttle.restore();
     Status::remove(&task.state);

@@ -7,6 +7,7 @@ use crate::address::Address;
 use crate::client::Client;
 use crate::control::{say, wait_for};
 use crate::job::{Job, JobKind};
+use crate::launches::Launches;
 use crate::options::Given;
 use crate::part::Part;
 use crate::protocol::Protocol;
@@ -78,6 +79,7 @@ pub fn execute(words: &[String], stdout: &mut dyn Write) -> Result<(), LoadError
         Some("serve") => serve(rest),
         Some("web") => web(rest),
         Some("request") => request(rest, stdout),
+        Some("launches") => launches(rest),
         Some("http") => crate::orders::command(rest),
         Some("resize") => job(JobKind::Resize, rest),
         Some("spin") => job(JobKind::Spin, rest),
@@ -217,6 +219,30 @@ fn request(words: &[String], stdout: &mut dyn Write) -> Result<(), LoadError> {
         return print(stdout, &format!("{summary}\n"));
     }
     print(stdout, &crate::client::table_text(&summary))
+}
+
+/// The part of a trial that launches a command; it has no use alone.
+fn launches(words: &[String]) -> Result<(), LoadError> {
+    let mut given = Given::read(words, &["--control"])?;
+    let command = given.need("--command", "the words of the command, as a JSON list")?;
+    let command = serde_json::from_str(&command)
+        .map_err(|error| LoadError::usage(format!("`--command` is `{command}`: {error}")))?;
+    let mut length_ns = |name| given.number(name, 0, 86_400_000).map(|found| found.unwrap_or(0) * 1_000_000);
+    let (duration_ns, drain_ns) = (length_ns("--duration-ms")?, length_ns("--drain-ms")?);
+    let requests_path = given.need("--out", "the file for the requests")?.into();
+    given.has_flag("--control");
+    given.finish()?;
+    wait_for("begin")?;
+    say("ready")?;
+    let start = wait_for("go")?;
+    let start_ns = start.parse().map_err(|_| LoadError::Failed(format!("`go {start}` names no stamp")))?;
+    let done = Launches { command, duration_ns, drain_ns, requests_path }.execute(start_ns);
+    let told = match &done {
+        Ok(summary) => summary.clone(),
+        Err(error) => json!({"error": error.to_string()}),
+    };
+    say(&told.to_string())?;
+    done.map(|_| ())
 }
 
 fn calibrate_work(words: &[String], stdout: &mut dyn Write) -> Result<(), LoadError> {

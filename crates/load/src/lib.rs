@@ -22,6 +22,11 @@
 //! they send again. Latency from the actual send time is what such a tool reports; the difference to the
 //! latency from the intended time is what it hides.
 //!
+//! # A command as the load
+//!
+//! With `kind` `command` there is neither: a command is launched again and again with the settings of the
+//! service, on its CPUs, and its launches, or what it prints of its requests, are the latencies.
+//!
 //! # Who has which class in a trial
 //!
 //! | part | CPUs | class, nice value, group |
@@ -70,6 +75,7 @@ mod http;
 mod image;
 mod iterations;
 mod job;
+mod launches;
 mod options;
 mod orders;
 mod part;

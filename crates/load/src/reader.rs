@@ -142,6 +142,12 @@ impl Reader {
         words.map(Some).ok_or_else(|| self.wrong(key, &value, "a command, as a list of words"))
     }
 
+    /// A command that must be there.
+    pub(crate) fn need_command(&mut self, key: &str) -> Result<Vec<String>, LoadError> {
+        let found = self.command(key)?;
+        found.ok_or_else(|| LoadError::usage(format!("`{}` is missing; allowed: a command", self.path(key))))
+    }
+
     /// Fails if a key is left.
     pub(crate) fn finish(self, known: &str) -> Result<(), LoadError> {
         match self.entries.keys().next() {

@@ -14,12 +14,15 @@ const CLANGS: [&str; 8] =
 fn main() -> Result<(), String> {
     let folder = PathBuf::from(env::var_os("OUT_DIR").ok_or("cargo gives no OUT_DIR")?);
     let clang = clang()?;
+    // The verifier's messages name source files: by where they lie in the project, not on this machine.
+    let place = env::var("CARGO_MANIFEST_DIR").map_err(|error| error.to_string())?;
+    let map = format!("-fdebug-prefix-map={place}=steelyard-scheduler");
     for name in ["class", "watch"] {
         let source = format!("src/bpf/{name}.bpf.c");
         SkeletonBuilder::new()
             .source(&source)
             .clang(&clang)
-            .clang_args(["-O2", "-mcpu=v3", "-Wall", "-Werror", "-Wno-missing-declarations"])
+            .clang_args(["-O2", "-mcpu=v3", "-Wall", "-Werror", "-Wno-missing-declarations", &map])
             .build_and_generate(folder.join(format!("{name}.skel.rs")))
             .map_err(|error| format!("`{source}` does not compile: {error:?}"))?;
     }

@@ -86,7 +86,8 @@ pub(super) fn conduct(
 
 impl Conductor<'_> {
     fn execute(&mut self, parts: &mut Parts, log: &IterationLog) -> Result<(), LoadError> {
-        let work = self.calibrate()?;
+        let is_command = self.plan.service.kind == ServiceKind::Command;
+        let work = if is_command { None } else { Some(self.calibrate()?) };
         parts.groups = Groups::create(self.plan, &mut self.settings);
         if let Some(words) = &self.plan.policy.scheduler {
             match Scheduler::start(words, &self.folder.join("scheduler.json")) {
@@ -102,8 +103,12 @@ impl Conductor<'_> {
                 "setting": "scheduler", "value": words, "where": "/sys/kernel/sched_ext/state",
             }));
         }
-        let address = self.start_service(parts, work)?;
-        self.start_client(parts, &address)?;
+        if let Some(work) = work {
+            let address = self.start_service(parts, work)?;
+            self.start_client(parts, &address)?;
+        } else {
+            self.start_launches(parts)?;
+        }
         self.start_jobs(parts, log)?;
         self.set_own_class();
         self.settings.check()?;
@@ -198,6 +203,22 @@ impl Conductor<'_> {
         Ok(())
     }
 
+    /// Starts what launches the command, with the settings of the service, which the command inherits.
+    fn start_launches(&mut self, parts: &mut Parts) -> Result<(), LoadError> {
+        let phases = self.plan.phases;
+        let words = [
+            "launches".to_owned(),
+            format!("--command={}", json!(self.plan.service.command)),
+            format!("--duration-ms={}", phases.load_ms()),
+            format!("--drain-ms={}", phases.drain_limit_ms),
+            format!("--out={}", self.folder.join("requests.bin").display()),
+        ];
+        let mut part = self.start("service", &words, parts.groups.as_ref())?;
+        part.await_line("ready", READY_LIMIT_MS)?;
+        parts.client = Some(part);
+        Ok(())
+    }
+
     fn start_jobs(&mut self, parts: &mut Parts, log: &IterationLog) -> Result<(), LoadError> {
         let plan = &self.plan.best_effort;
         for job in 0..plan.jobs {
@@ -269,7 +290,7 @@ impl Conductor<'_> {
             let Some(client) = &mut parts.client else { break };
             if client.has_answer(0)? {
                 let summary = client.await_line("", READY_LIMIT_MS)?;
-                self.keep_summary(&summary);
+                self.keep_summary(&summary)?;
                 break;
             }
             if now_ns() >= limit_ns {
@@ -302,10 +323,12 @@ impl Conductor<'_> {
         self.header.set("missing", json!(self.settings.missing));
     }
 
-    fn keep_summary(&mut self, line: &str) {
+    fn keep_summary(&mut self, line: &str) -> Result<(), LoadError> {
         let summary: Value = serde_json::from_str(line).unwrap_or(Value::Null);
         self.header.set("client_end_ns", summary["client_end_ns"].clone());
+        let error = summary["error"].as_str().map(|error| LoadError::Failed(error.to_owned()));
         self.header.set("client", summary);
+        error.map_or(Ok(()), Err)
     }
 
     /// Waits for jobs that were told to end; the load is over, so that they get the CPU for it.

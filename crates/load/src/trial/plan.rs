@@ -20,16 +20,21 @@ pub(super) enum ServiceKind {
     Pool,
     /// HTTP, with a second tier behind it.
     Web,
+    /// A command whose launches are the requests.
+    Command,
 }
 
 impl ServiceKind {
-    const ALL: [(Self, &'static str); 2] = [(Self::Pool, "pool"), (Self::Web, "web")];
+    const ALL: [(Self, &'static str); 3] =
+        [(Self::Pool, "pool"), (Self::Web, "web"), (Self::Command, "command")];
 }
 
 /// The service.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ServicePlan {
     pub(super) kind: ServiceKind,
+    /// Of the kind `command`.
+    pub(super) command: Vec<String>,
     pub(super) threads: u32,
     /// 0: as long as `work_us` takes here.
     pub(super) work_iterations: u64,
@@ -136,12 +141,13 @@ impl Plan {
             let found = format.unwrap_or_default();
             return Err(LoadError::usage(format!("`format` is `{found}`; allowed: `{FORMAT}`")));
         }
+        let service = service(reader.object("service")?)?;
         let plan = Self {
             seed: reader.whole("seed", 0, i64::MAX)?.map_or(0, i64::unsigned_abs),
             cpus: reader.cpus("cpus")?,
             client_cpus: reader.cpus("client_cpus")?,
-            service: service(reader.object("service")?)?,
-            client: client(reader.object("client")?)?,
+            client: client(reader.object("client")?, service.kind)?,
+            service,
             best_effort: best_effort(reader.object("best_effort")?)?,
             phases: phases(reader.object("phases")?)?,
             policy: policy(reader.object("policy")?)?,
@@ -177,8 +183,24 @@ impl Plan {
 }
 
 fn service(mut reader: Reader) -> Result<ServicePlan, LoadError> {
+    let kind = reader.choice("kind", &ServiceKind::ALL)?.unwrap_or(ServiceKind::Pool);
+    if kind == ServiceKind::Command {
+        let command = reader.need_command("command")?;
+        reader.finish("kind, command")?;
+        let (work_iterations, work_us, long_share, long_factor) = (0, 0, 0.0, 1.0);
+        return Ok(ServicePlan {
+            kind,
+            command,
+            threads: 0,
+            work_iterations,
+            work_us,
+            long_share,
+            long_factor,
+        });
+    }
     let plan = ServicePlan {
-        kind: reader.choice("kind", &ServiceKind::ALL)?.unwrap_or(ServiceKind::Pool),
+        kind,
+        command: Vec::new(),
         threads: reader.count("threads", 1, MOST_THREADS)?,
         work_iterations: reader.whole("work_iterations", 0, 1 << 50)?.map_or(0, i64::unsigned_abs),
         work_us: reader.whole("work_us", 0, 60_000_000)?.map_or(0, i64::unsigned_abs),
@@ -194,7 +216,12 @@ fn service(mut reader: Reader) -> Result<ServicePlan, LoadError> {
     Ok(plan)
 }
 
-fn client(mut reader: Reader) -> Result<ClientPlan, LoadError> {
+fn client(mut reader: Reader, kind: ServiceKind) -> Result<ClientPlan, LoadError> {
+    if kind == ServiceKind::Command {
+        let closed_loop = reader.count("closed_loop", 1, 1)?;
+        reader.finish("closed_loop")?;
+        return Ok(ClientPlan { rate_per_s: 0.0, arrivals: Arrivals::Uniform, connections: 0, closed_loop });
+    }
     let rate_per_s = reader.real("rate_per_s", 1e-6, 1e7)?;
     let Some(rate_per_s) = rate_per_s else {
         return Err(LoadError::usage("`client.rate_per_s` is missing; allowed: numbers above 0"));

@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::SchedulerError;
 use crate::capacity::Capacity;
 use crate::class::{Ended, LoadedClass};
 use crate::counters::{Counters, write_json};
 use crate::freezer::{Freezer, thaw_left};
-use crate::groups::refuse_quotas;
+use crate::groups::{Marker, refuse_quotas};
 use crate::kernel::RunningKernel;
 use crate::options::{Options, StartOptions};
 use crate::probe::Probe;
 use crate::state::StateFolder;
 use crate::watch::Meter;
+use crate::{PREFIX, SchedulerError, starter};
 
 /// How often the loader looks whether it is to end, or was thrown out.
 const LOOK: Duration = Duration::from_millis(50);
@@ -68,6 +68,7 @@ struct Daemon<'a> {
     state: StateFolder,
     class: LoadedClass<'a>,
     freezer: Freezer,
+    marker: Marker,
     counters: Counters,
 }
 
@@ -82,21 +83,27 @@ pub(crate) fn keep(
     start: &StartOptions,
     out: &mut dyn Write,
 ) -> Result<(), SchedulerError> {
+    starter::end_with(start.starter)?;
     let root = Path::new("/");
     let probe = Probe::read(root, None);
     probe.require()?;
     probe.require_free()?;
     refuse_quotas(root)?;
-    end_on_signals();
+    let state = StateFolder::at(&options.state);
+    let _lock = state.lock()?;
+    let marker = Marker::new(start.best_effort_below.as_deref())?;
     thaw_left(&options.state, false);
     let mut place = MaybeUninit::uninit();
     let class = LoadedClass::load(&mut place, start).map_err(explain)?;
+    // Not before: until here there is nothing to restore, and loading takes a while.
+    end_on_signals();
     let freezer = Freezer::new(root, &options.state);
-    let (state, counters) = (StateFolder::at(&options.state), Counters::new(Some(start.switches)));
-    let mut daemon = Daemon { options, state, class, freezer, counters };
+    let counters = Counters::new(Some(start.switches));
+    let mut daemon = Daemon { options, state, class, freezer, marker, counters };
     let answer = daemon.attach_again_and_again(out);
     daemon.class.detach();
     daemon.freezer.thaw_all();
+    daemon.marker.unmark();
     let _ = daemon.write(false);
     daemon.state.clear();
     answer
@@ -151,9 +158,12 @@ impl Daemon<'_> {
     ) -> Result<Option<Ended>, SchedulerError> {
         self.class.attach()?;
         self.freezer.thaw_all();
+        self.marker.mark();
+        starter::outlive();
         self.write(true)?;
         if is_first {
             let _ = writeln!(out, "ready").and_then(|()| out.flush());
+            starter::tell_service_manager();
         } else {
             log("the class is attached again");
         }
@@ -179,6 +189,10 @@ impl Daemon<'_> {
             if written.elapsed() >= WRITE {
                 self.write(true)?;
                 written = Instant::now();
+                let marked = self.marker.mark();
+                if marked > 0 {
+                    log(&format!("{marked} groups are marked best-effort"));
+                }
                 let has_room = capacity.has_room(Path::new("/"), self.class.be_ns());
                 if has_room && self.freezer.has_frozen() {
                     self.freezer.thaw_all();
@@ -237,5 +251,5 @@ pub(crate) fn watch(options: &Options, out: &mut dyn Write) -> Result<(), Schedu
 
 /// Standard error is the log, or leads to it.
 fn log(text: &str) {
-    let _ = writeln!(std::io::stderr(), "steelyard-scheduler: {text}");
+    let _ = writeln!(std::io::stderr(), "{PREFIX}{text}");
 }

@@ -1,5 +1,6 @@
 //! Control groups as the file system shows them.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -56,6 +57,54 @@ fn find_quota(root: &Path) -> Option<Quota> {
         waiting.extend(subgroups(&group));
     }
     None
+}
+
+/// Marks each group directly below one with `cpu.idle`, as it appears.
+///
+/// The group itself stays as it is: the kernel refuses a weight where `cpu.idle` is 1, and kubelet, whose groups
+/// these are, writes the weight of each class of pods every minute and does not start where it cannot.
+#[derive(Debug)]
+pub(crate) struct Marker {
+    parent: Option<PathBuf>,
+    marked: BTreeSet<PathBuf>,
+}
+
+impl Marker {
+    /// # Errors
+    ///
+    /// [`SchedulerError::Usage`] where no group of version 2 is.
+    pub(crate) fn new(parent: Option<&Path>) -> Result<Self, SchedulerError> {
+        match parent {
+            Some(parent) if !parent.join("cgroup.freeze").exists() => {
+                let path = parent.display();
+                let why = "no control group of version 2 is there";
+                Err(SchedulerError::usage(format!("`--best-effort-below {path}`: {why}")))
+            }
+            _ => Ok(Self { parent: parent.map(Path::to_owned), marked: BTreeSet::new() }),
+        }
+    }
+
+    /// Mark what is not marked, and give how many were.
+    pub(crate) fn mark(&mut self) -> usize {
+        self.marked.retain(|group| group.exists());
+        let before = self.marked.len();
+        for group in self.parent.iter().flat_map(|parent| subgroups(parent)) {
+            let file = group.join("cpu.idle");
+            if fs::read_to_string(&file).is_ok_and(|text| text.trim() == "0") && fs::write(&file, "1").is_ok()
+            {
+                self.marked.insert(group);
+            }
+        }
+        self.marked.len() - before
+    }
+
+    /// Take back the marks that were set here.
+    pub(crate) fn unmark(&mut self) {
+        for group in std::mem::take(&mut self.marked) {
+            // A group that was removed meanwhile needs nothing.
+            let _ = fs::write(group.join("cpu.idle"), "0");
+        }
+    }
 }
 
 pub(crate) fn below(root: &Path, mount: &str) -> PathBuf {
@@ -127,6 +176,32 @@ mod tests {
         assert!(error.to_string().starts_with(&start), "{error}");
         assert_eq!(error.exit_code(), 3);
         assert!(error.hint().unwrap().starts_with(&format!("`echo max > {}`", file.display())));
+    }
+
+    #[test]
+    fn groups_below_are_marked_as_they_appear_and_only_those_are_unmarked() {
+        let folder = tempfile::tempdir().unwrap();
+        let pods = folder.path().join("kubepods-besteffort.slice");
+        let idle = |name: &str| pods.join(name).join("cpu.idle");
+        let appear = |name: &str, text: &str| {
+            fs::create_dir_all(pods.join(name)).unwrap();
+            fs::write(idle(name), text).unwrap();
+        };
+        appear("", "0\n");
+        assert_eq!(Marker::new(Some(&pods)).unwrap_err().exit_code(), 2, "no group");
+        fs::write(pods.join("cgroup.freeze"), "0\n").unwrap();
+        appear("a", "0\n");
+        appear("by-hand", "1\n");
+        let mut marker = Marker::new(Some(&pods)).unwrap();
+        assert_eq!(marker.mark(), 1);
+        appear("b", "0\n");
+        fs::remove_dir_all(pods.join("a")).unwrap();
+        assert_eq!((marker.mark(), marker.mark()), (1, 0));
+        let read = |name: &str| fs::read_to_string(idle(name)).unwrap().trim().to_owned();
+        assert_eq!([read("b"), read("by-hand"), read("")], ["1", "1", "0"]);
+        marker.unmark();
+        assert_eq!([read("b"), read("by-hand"), read("")], ["0", "1", "0"]);
+        assert!(!pods.join("a").exists());
     }
 
     #[test]

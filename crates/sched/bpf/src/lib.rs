@@ -16,9 +16,13 @@ mod groups;
 mod kernel;
 pub mod options;
 pub mod probe;
+mod starter;
 mod state;
 pub mod topology;
 mod watch;
+
+/// Before each line that the program writes to standard error.
+pub const PREFIX: &str = "steelyard-scheduler: ";
 
 pub use command::execute;
 pub use error::SchedulerError;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use steelyard_scheduler::SchedulerError;
+use steelyard_scheduler::{PREFIX, SchedulerError};
 
 fn main() -> ExitCode {
     let words: Result<Vec<String>, _> =
@@ -19,7 +19,7 @@ fn main() -> ExitCode {
         Err(error) => {
             let hint = error.hint().map(|hint| format!("\nhint: {hint}\n")).unwrap_or_default();
             // Nobody is left to tell when standard error is closed; the exit code still says it.
-            let _ = io::stderr().write_all(format!("steelyard-scheduler: {error}\n{hint}").as_bytes());
+            let _ = io::stderr().write_all(format!("{PREFIX}{error}\n{hint}").as_bytes());
             ExitCode::from(error.exit_code())
         }
     }

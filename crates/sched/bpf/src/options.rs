@@ -28,7 +28,10 @@ start:
                           1 to 1000 (12)
   --be-slice-ms N         the same among BE tasks, 1 to 1000 (20)
   --freeze-after-s N      freeze control groups starved for longer, 0: never (60)
+  --best-effort-below DIR mark the groups directly below this one with cpu.idle, as they appear
   --counters FILE         write the counters there every second and at the end
+  --within-s N            give up if it is not attached by then, 1 to 600 (10)
+  --starter PID           end with process PID, which started this one, until the class is attached
 watch:
   --counters FILE         write the counters there every second and at the end
 status, probe, costs:
@@ -100,6 +103,12 @@ pub struct StartOptions {
     pub be_slice: Duration,
     /// Starvation after which a control group is frozen; `None`: never.
     pub freeze_after: Option<Duration>,
+    /// Control group whose direct subgroups are marked best-effort.
+    pub best_effort_below: Option<PathBuf>,
+    /// How long it may take until the class is attached, where it does not stay in the foreground.
+    pub within: Duration,
+    /// Process with which this one ends until the class is attached.
+    pub starter: Option<u32>,
 }
 
 /// The whole command line.
@@ -177,14 +186,23 @@ impl Parsed {
         self.words.len() != before
     }
 
+    /// The last one counts.
     fn value(&mut self, name: &str) -> Result<Option<String>, SchedulerError> {
-        let Some(place) = self.words.iter().position(|word| word == name) else { return Ok(None) };
-        if place + 1 >= self.words.len() {
-            return Err(SchedulerError::usage(format!("`{name}` needs a value")));
+        let mut value = None;
+        while let Some(place) = self.words.iter().position(|word| word == name) {
+            if place + 1 >= self.words.len() {
+                return Err(SchedulerError::usage(format!("`{name}` needs a value")));
+            }
+            value = Some(self.words.remove(place + 1));
+            self.words.remove(place);
         }
-        let value = self.words.remove(place + 1);
-        self.words.remove(place);
-        Ok(Some(value))
+        Ok(value)
+    }
+
+    fn process(&mut self, name: &str) -> Result<Option<u32>, SchedulerError> {
+        let Some(text) = self.value(name)? else { return Ok(None) };
+        let problem = |_| SchedulerError::usage(format!("`{name} {text}`: allowed is the id of a process"));
+        text.parse().map(Some).map_err(problem)
     }
 
     fn number(
@@ -205,6 +223,7 @@ impl Parsed {
         let freeze_after_s = self.number("--freeze-after-s", 0..=86_400, 60)?;
         let lc_slice_ms = self.number("--lc-slice-ms", 1..=1000, 12)?;
         let be_slice_ms = self.number("--be-slice-ms", 1..=1000, 20)?;
+        let within_s = self.number("--within-s", 1..=600, 10)?;
         Ok(StartOptions {
             is_foreground: self.flag("--foreground"),
             switches: Switches {
@@ -216,6 +235,9 @@ impl Parsed {
             be_slice: Duration::from_millis(be_slice_ms),
             heartbeat: Duration::from_millis(heartbeat_ms),
             freeze_after: (freeze_after_s > 0).then(|| Duration::from_secs(freeze_after_s)),
+            best_effort_below: self.value("--best-effort-below")?.map(PathBuf::from),
+            within: Duration::from_secs(within_s),
+            starter: self.process("--starter")?,
         })
     }
 
@@ -267,6 +289,13 @@ mod tests {
     }
 
     #[test]
+    fn of_an_option_that_is_given_twice_the_last_counts() {
+        assert_eq!(start("start --starter 7 --foreground --starter 8").starter, Some(8));
+        assert_eq!(start("start --within-s 30 --within-s 5").within, Duration::from_secs(5));
+        assert_eq!((start("start").starter, start("start").within), (None, Duration::from_secs(10)));
+    }
+
+    #[test]
     fn zero_seconds_mean_that_nothing_is_frozen() {
         assert_eq!(start("start --freeze-after-s 0").freeze_after, None);
         assert_eq!(start("start").freeze_after, Some(Duration::from_secs(60)));
@@ -281,6 +310,7 @@ mod tests {
                 "`--heartbeat-ms 30000`: allowed are whole numbers from 100 to 20000",
             ),
             ("start --heartbeat-ms", "`--heartbeat-ms` needs a value"),
+            ("start --starter me", "`--starter me`: allowed is the id of a process"),
             ("stop --json", "`stop` knows no `--json`"),
             ("probe --prometheus", "`probe` knows no `--prometheus`"),
         ] {

@@ -1,6 +1,6 @@
 //! The folder of a running scheduler: its process number and its status.
 
-use std::fs;
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -31,8 +31,32 @@ impl StateFolder {
         self.status()?["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok())
     }
 
+    pub(crate) fn make(&self) -> Result<(), SchedulerError> {
+        fs::create_dir_all(&self.folder).map_err(|error| SchedulerError::file(&self.folder, error))
+    }
+
+    /// The right to be the scheduler of this folder; lost with the process, however it ends.
+    ///
+    /// # Errors
+    ///
+    /// [`SchedulerError::Failed`] if another one has it.
+    pub(crate) fn lock(&self) -> Result<File, SchedulerError> {
+        self.make()?;
+        let path = self.folder.join("scheduler.lock");
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+        let file = file.map_err(|error| SchedulerError::file(&path, error))?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::WouldBlock) => {
+                let message = format!("another scheduler is started in `{}`", self.folder.display());
+                Err(SchedulerError::Failed { message, hint: "`steelyard-scheduler stop` ends it".to_owned() })
+            }
+            Err(TryLockError::Error(error)) => Err(SchedulerError::file(&path, error)),
+        }
+    }
+
     pub(crate) fn write(&self, status: &Value) -> Result<(), SchedulerError> {
-        fs::create_dir_all(&self.folder).map_err(|error| SchedulerError::file(&self.folder, error))?;
+        self.make()?;
         write_json(&self.status_path(), status)
     }
 

@@ -14,26 +14,32 @@ from steelyard.run.best_effort.prometheus import exposition
 from steelyard.run.best_effort.service import read_status, start_protection, stop_protection
 
 Groups = Annotated[tuple[Path, ...], Parameter(negative="", show_default=False)]
+Group = Annotated[Path | None, Parameter(show_default=False)]
 
 
 def start(
     *,
     service: Groups = (),
+    best_effort: Group = None,
     governor: bool = False,
     foreground: bool = False,
 ) -> int:
     """Start the scheduling class, or a governor where the host has none.
 
-    The class needs a kernel with sched_ext, root, and the program that `make scheduler` builds; what is
-    missing is named. The governor needs none of them: while a service waits for CPUs it throttles the
-    commands of `steelyard background`, and releases them when the service is calm. Both end with
-    `steelyard scheduler stop`. Starting twice is allowed.
+    The class needs a kernel with sched_ext, and root; what is missing is named. The governor needs neither:
+    while a service waits for CPUs it throttles the commands of `steelyard background`, and releases them
+    when the service is calm. Both end with `steelyard scheduler stop`. Starting twice is allowed. What is
+    not at work within 10 s is ended, with the reason.
 
     Parameters
     ----------
     service
         Control group of a service that the governor protects; may be given several times. Without it,
         everything that is not best-effort is protected. The class protects everything.
+    best_effort
+        Control group below which everything is best-effort, such as the one of a Kubernetes node's
+        best-effort pods: the class marks the groups directly below it with `cpu.idle`, the governor throttles
+        it instead of the commands of `steelyard background`.
     governor
         Start the governor even where the class could be started.
     foreground
@@ -44,8 +50,12 @@ def start(
     steelyard scheduler start
 
     steelyard scheduler start --service /sys/fs/cgroup/system.slice/web.service
+
+    steelyard scheduler start --best-effort /sys/fs/cgroup/kubepods.slice/kubepods-besteffort.slice
     """
-    protection = start_protection(service, wants_governor=governor, in_foreground=foreground)
+    protection = start_protection(
+        service, best_effort=best_effort, wants_governor=governor, in_foreground=foreground
+    )
     for line in protection.missing:
         sys.stderr.write(f"the class is not available: {line}\n")
     sys.stdout.write(

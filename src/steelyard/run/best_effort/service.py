@@ -6,9 +6,10 @@ import json
 import os
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from steelyard.errors import CapabilityError, UsageError
 from steelyard.run.programs import govern_program, scheduler_program
@@ -19,8 +20,12 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 
 SCHEMA: Final = "steelyard/best-effort-status/1"
-NO_PROGRAM: Final = "its loader was not built: `make scheduler` in a checkout builds it"
-PATIENCE_S: Final = 60.0
+NO_PROGRAM: Final = (
+    "its loader is not installed: the wheel for x86_64 brings it, in a checkout `make scheduler` builds it"
+)
+START_LIMIT_S: Final = 10.0
+"""Everything that a start does happens within this time, or is ended."""
+PATIENCE_S: Final = 30.0
 NS_PER_S: Final = 1e9
 
 
@@ -133,14 +138,21 @@ _LEVELS: Final = {
 
 
 def start_protection(
-    services: Sequence[Path], *, wants_governor: bool = False, in_foreground: bool = False
+    services: Sequence[Path],
+    *,
+    best_effort: Path | None = None,
+    wants_governor: bool = False,
+    in_foreground: bool = False,
 ) -> Protection:
     """Start the class where it can be had, else the governor.
 
     Parameters
     ----------
     services : sequence of Path
-        Control groups the governor protects; empty: all but best-effort commands.
+        Control groups the governor protects; empty: all but what is best-effort.
+    best_effort : Path or None
+        Control group below which everything is best-effort: the class marks the groups directly below it,
+        the governor throttles it. None: that of the commands of ``steelyard background``.
     wants_governor : bool
         Leave the class out.
     in_foreground : bool
@@ -151,50 +163,62 @@ def start_protection(
     UsageError
         If a group is not there.
     CapabilityError
-        If neither can be started.
+        If neither can be started, or not within `START_LIMIT_S`: then nothing is left of it.
     """
-    missing = ("it was not asked for",) if wants_governor else _missing()
+    deadline = time.monotonic() + START_LIMIT_S
+    missing = ("it was not asked for",) if wants_governor else _missing(deadline)
+    found = read_status(deadline)
     if not missing:
         program = scheduler_program()
         assert program is not None  # noqa: S101 - it would be missing
-        found = read_status()
         if found.state == "active" or found.scheduler:
             return Protection(is_class=True, is_new=False)
         # Two that hold back would hold back twice.
-        _start([str(govern_program()), "stop"])
-        _start([str(program), "start"], in_foreground=in_foreground)
+        _run([str(govern_program()), "stop"], deadline)
+        command = [str(program), "start"]
+        if best_effort is not None:
+            command += ["--best-effort-below", str(best_effort)]
+        if in_foreground:
+            _become(command)
+        # What is killed here, by us or with us, takes along what it has started.
+        _run([*command, "--starter", str(os.getpid())], deadline)
         return Protection(is_class=True, is_new=True)
-    if read_status().state == "active":
+    if found.state == "active":
         message = "the class is active, and a governor beside it would hold best-effort commands back twice"
         raise CapabilityError(message, hint="steelyard scheduler stop", code="capability.best-effort")
     command = [str(govern_program()), "start"]
     for service in services:
         command += ["--service", str(service)]
+    if best_effort is not None:
+        command += ["--group", str(best_effort)]
     if in_foreground:
         sys.stderr.writelines(f"the class is not available: {line}\n" for line in missing)
-    said = _start(command, in_foreground=in_foreground)
+        _become(command)
+    said = _run(command, deadline)
     return Protection(is_class=False, is_new=said.strip() == "started", missing=missing)
 
 
 def stop_protection() -> tuple[str, ...]:
     """End the class and the governor; give what was ended."""
     ended = []
+    deadline = time.monotonic() + PATIENCE_S
     program = scheduler_program()
-    if program is not None and _ask([str(program), "status", "--json"]).get("pid"):
-        _start([str(program), "stop"])
+    if program is not None and _ask([str(program), "status", "--json"], deadline).get("pid"):
+        _run([str(program), "stop"], deadline)
         ended.append("class")
-    said = _start([str(govern_program()), "stop"]).strip()
+    said = _run([str(govern_program()), "stop"], deadline).strip()
     if said != "not started":
         ended.append("governor")
     return tuple(ended)
 
 
-def read_status() -> BestEffortStatus:
-    """Look at both."""
-    answer = _ask([str(govern_program()), "status", "--json"])
+def read_status(deadline: float | None = None) -> BestEffortStatus:
+    """Look at both, before a time of the monotonic clock [s]; None: within `PATIENCE_S`."""
+    deadline = time.monotonic() + PATIENCE_S if deadline is None else deadline
+    answer = _ask([str(govern_program()), "status", "--json"], deadline)
     found = answer.get("class") or {}
     program = scheduler_program()
-    scheduler = _ask([str(program), "status", "--json"]) if program is not None else {}
+    scheduler = _ask([str(program), "status", "--json"], deadline) if program is not None else {}
     return BestEffortStatus(
         scheduler=scheduler if scheduler.get("pid") else {},
         governor=answer.get("governor") or {},
@@ -203,12 +227,12 @@ def read_status() -> BestEffortStatus:
     )
 
 
-def _missing() -> tuple[str, ...]:
+def _missing(deadline: float) -> tuple[str, ...]:
     """Why the class cannot be started, in the words of its loader; empty: it can."""
     program = scheduler_program()
     if program is None:
         return (*_kernel_lacks(), NO_PROGRAM)
-    found = _ask([str(program), "probe", "--json"])
+    found = _ask([str(program), "probe", "--json"], deadline)
     if found.get("available"):
         return ()
     return tuple(str(reason) for reason in found.get("reasons", ())) or ("cannot run its loader",)
@@ -226,30 +250,48 @@ def _kernel_lacks() -> tuple[str, ...]:
     return tuple(lacks)
 
 
-def _ask(command: list[str]) -> Document:
-    answer = subprocess.run(
-        command, check=False, capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL
-    )
+def _ask(command: list[str], deadline: float) -> Document:
     try:
-        found = json.loads(answer.stdout)
+        found = json.loads(_answer(command, deadline).stdout)
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
 
 
-def _start(command: list[str], *, in_foreground: bool = False) -> str:
+def _become(command: list[str]) -> NoReturn:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(command[0], [*command, "--foreground"])  # noqa: S606 - a service manager watches us
+
+
+def _run(command: list[str], deadline: float) -> str:
     """Run a verb of one of the programs; give what it says."""
-    if in_foreground:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os.execv(command[0], [*command, "--foreground"])  # noqa: S606 - a service manager watches us
-    answer = subprocess.run(
-        command, check=False, capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL
-    )
+    answer = _answer(command, deadline)
     if answer.returncode != 0:
         message, _, hint = answer.stderr.strip().partition("\n\nhint: ")
-        message = message.removeprefix("error: ") or f"`{' '.join(command)}` failed"
+        message = message.removeprefix("error: ").removeprefix("steelyard-scheduler: ")
+        message = message or f"`{' '.join(command)}` failed"
         if answer.returncode == UsageError.exit_code:
             raise UsageError(message, hint="steelyard scheduler start --help")
         raise CapabilityError(message, hint=hint or None, code="capability.best-effort")
     return answer.stdout
+
+
+def _answer(command: list[str], deadline: float) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            command,
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=max(deadline - time.monotonic(), 0),
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired as error:
+        message = f"`{' '.join(command)}` did not end in time, and was ended"
+        hint = "try again on a quieter machine; `steelyard scheduler status` says what is started"
+        raise CapabilityError(message, hint=hint, code="capability.best-effort") from error
+    except OSError as error:
+        message = f"cannot run `{command[0]}`: {error.strerror}"
+        hint = "`pip install --force-reinstall steelyard`, or `make setup scheduler` in a checkout"
+        raise CapabilityError(message, hint=hint, code="capability.best-effort") from error

@@ -10,6 +10,7 @@ from steelyard.errors import AnalysisError
 from steelyard.model import Evidence, FindingSet
 from steelyard.record.seal import hash_tables
 from steelyard.record.tables import read_runs
+from steelyard.report.slots import write
 from steelyard.studies.analysis_options import AnalysisOptions, read_options
 from steelyard.studies.analysis_parts import RUNS, finding
 from steelyard.studies.colocation.client import client_findings
@@ -59,7 +60,7 @@ def _why(failed: Sequence[RecordedTrial]) -> str:
         return ""
     first = failed[0]
     said = _said(first)
-    return f": {first.policy} at {first.load_percent} % {first.status}{f' ({said})' if said else ''}"
+    return f": {first.policy} at {write(first.load, 'percent')} {first.status}{f' ({said})' if said else ''}"
 
 
 def _said(failed: RecordedTrial) -> str:
@@ -85,7 +86,7 @@ def _claims(
     for cell in cells:
         yield from usage_findings(cell)
         yield from throttling_findings(cell, tolerance)
-        yield from check_findings(cell)
+        yield from check_findings(cell, _clock_shift(plan))
         yield from client_findings(cell)
         blocked = head_of_line_finding(cell)
         if blocked is not None:
@@ -97,7 +98,8 @@ def _claims(
     yield from _ended(failed)
     # The time of a guest is counted in instructions: what else this machine does is nothing to it.
     is_foreign = plan.options.get("mode") == "import" or plan.options.get("origin") == "simulated"
-    if not is_foreign and plan.options.get("in_vm") is not True:
+    is_counted = plan.options.get("in_vm") is True and plan.options.get("guest_time") != "real"
+    if not is_foreign and not is_counted:
         yield from quiet_machine(result, pl.DataFrame(read_runs(result).select(["steal_ns", "wall_ns"])))
     phases = trials[0].phases
     yield finding(
@@ -138,6 +140,12 @@ def _speed_of_guest(plan: Plan) -> dict[str, float]:
     return {"million_instructions_per_s": 1000 / int(instruction_ns)} if instruction_ns else {}
 
 
+def _clock_shift(plan: Plan) -> int | None:
+    """Give the logarithm of the time an instruction takes [ns]; nothing where time is not counted in them."""
+    shift = plan.options.get("guest_clock_shift")
+    return None if shift is None else int(shift)
+
+
 def _availability(plan: Plan) -> Iterator[Finding]:
     """Say of every policy at every load whether it works here; what does not has no numbers."""
     for cell in plan.cells:
@@ -153,7 +161,7 @@ def _ended(failed: Sequence[RecordedTrial]) -> Iterator[Finding]:
             "ended_early",
             {
                 "policy": each.policy,
-                "load": str(each.load_percent),
+                "load": each.load,
                 "repetition": str(each.block + 1) + (" (twin)" if each.is_twin else ""),
             },
             each.status,

@@ -10,7 +10,10 @@ machine a run is one boot with one trial, so that no trial sees what another lef
 
 from __future__ import annotations
 
+import shlex
+import shutil
 from itertools import product
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from steelyard.design.blocks import draw_batches
@@ -21,8 +24,8 @@ from steelyard.run.executor.run_files import PLACE
 from steelyard.run.guest.virtual_time import instruction_ns
 from steelyard.run.machine.host import read_topology
 from steelyard.studies.colocation.bounded import BOUND_FILE
-from steelyard.studies.colocation.guest.placement import guest_host
-from steelyard.studies.colocation.options import BASELINE, options_of, settle
+from steelyard.studies.colocation.guest.placement import guest_host, with_vm_time
+from steelyard.studies.colocation.options import BASELINE, is_counted, options_of, settle
 from steelyard.studies.colocation.placement import own_host
 from steelyard.studies.colocation.policies import POLICIES, Place, absence, policy_of
 from steelyard.studies.colocation.trial_plan import trial_seconds
@@ -63,7 +66,7 @@ def plan_here(options: BaseModel, technologies: Mapping[str, Technology]) -> Pla
         If no requested policy works here, or no guest can be booted.
     """
     technologies.get(ISOLATION)  # is tried, and stands in the provenance
-    settled = settle(options)
+    settled = settle(with_vm_time(options))
     placement = (
         guest_host(settled) if settled.in_vm else own_host(settled, place_here(settled, read_topology()))
     )
@@ -75,7 +78,11 @@ def plan(options: ColocationOptions, placement: Placement) -> Plan:
     _require_time(options)
     asked = given(options.policies)
     names = list(dict.fromkeys(name for name in (*POLICIES, *asked) if name in asked))
-    loads = sorted(given(options.loads))
+    loads = (
+        [_program_of(options.client)]
+        if options.client is not None
+        else [str(load) for load in sorted(given(options.loads))]
+    )
     cells = [
         _cell(number, policy_of(name), load, options, placement)
         for number, (load, name) in enumerate(product(loads, names))
@@ -96,7 +103,7 @@ def plan(options: ColocationOptions, placement: Placement) -> Plan:
     return Plan(
         study="colocation",
         seed=options.seed,
-        factors={"policy": tuple(names), "load": tuple(str(load) for load in loads)},
+        factors={"policy": tuple(names), "load": tuple(loads)},
         cells=(*cells, twin),
         batches=draw_batches(numbers, blocks=blocks, seed=options.seed),
         blocks=blocks,
@@ -118,6 +125,21 @@ def plan(options: ColocationOptions, placement: Placement) -> Plan:
             "request": written_request(options),
         },
     ).freeze()
+
+
+def _program_of(command: str) -> str:
+    """Give the name of the program of a command, by which its load is called.
+
+    Raises
+    ------
+    UsageError
+        If it is not installed.
+    """
+    program = shlex.split(command)[0]
+    if shutil.which(program) is None:
+        message = f"cannot launch `client`: `{program}` is not installed"
+        raise UsageError(message, hint="install it, or give its path")
+    return PurePath(program).name
 
 
 def place_here(options: ColocationOptions, topology: Topology) -> Place:
@@ -149,11 +171,10 @@ def _require_time(options: ColocationOptions) -> None:
         raise UsageError(message, hint="shorten the phases, or raise the limit")
 
 
-def _cell(
-    number: int, policy: Policy, load_percent: int, options: ColocationOptions, placement: Placement
-) -> Cell:
-    levels = {"policy": policy.name, "load": str(load_percent)}
-    missing = absence(policy, load_percent, placement.place, placement.host)
+def _cell(number: int, policy: Policy, load: str, options: ColocationOptions, placement: Placement) -> Cell:
+    levels = {"policy": policy.name, "load": load}
+    # What a command needs of the CPUs is not known: it may be all of them.
+    missing = absence(policy, int(load) if load.isdecimal() else 100, placement.place, placement.host)
     if missing is not None:
         return Cell(number, levels, None, missing)
     is_bound = policy.is_real_time and not options.in_vm
@@ -175,6 +196,8 @@ def trials_seconds(plan: Plan) -> float:
     """
     options = options_of(plan)
     each_s = trial_seconds(options)
+    if options.in_vm and not is_counted(options):
+        return len(plan.batches) * (GUEST_BOOT_S + each_s)
     if options.in_vm:
         slowness = (
             GUEST_SLOWNESS * options.vcpus / instruction_ns(options.vcpus, given(options.instruction_ns))

@@ -62,7 +62,7 @@ def _furnish(plan: Plan, options: ColocationOptions, site: Site) -> Callable[[Ba
         levels = plan.cell_of(batch).levels
         seed = seed_of(plan.seed, batch.block)
         policy = policy_of(levels["policy"])
-        document = trial_document(options, policy, int(levels["load"]), seed, site)
+        document = trial_document(options, policy, levels["load"], seed, site)
         (folder / TRIAL_FILE).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
         if policy.is_real_time and not options.in_vm:
             command = in_folder(Execution("bare", conducting(load_program())), folder).command

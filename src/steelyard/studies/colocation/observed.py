@@ -34,6 +34,7 @@ class Origin(StrEnum):
 
     HOST = "measured"
     GUEST = "measured in a virtual machine"
+    REAL_GUEST = "measured in a virtual machine in real time"
     SIMULATED = "simulated"
     FIGURE = "read off a figure"
 
@@ -117,7 +118,7 @@ def observed_trial(recorded: RecordedTrial, plan: Plan) -> Observed:
         cell=recorded.cell,
         block=recorded.block,
         policy=recorded.policy,
-        load=str(recorded.load_percent),
+        load=recorded.load,
         is_twin=recorded.is_twin,
         origin=_origin(trial, plan),
         place=recorded.place,
@@ -171,7 +172,9 @@ def _phases(trial: Trial) -> Phases:
 def _origin(trial: Trial, plan: Plan) -> Origin:
     if trial.header.get("simulated") or trial.header.get("clock") == "simulated":
         return Origin.SIMULATED
-    return Origin.GUEST if plan.options.get("in_vm") is True else Origin.HOST
+    if plan.options.get("in_vm") is not True:
+        return Origin.HOST
+    return Origin.REAL_GUEST if plan.options.get("guest_time") == "real" else Origin.GUEST
 
 
 def _imported(result: Path, plan: Plan) -> Iterator[Observed]:

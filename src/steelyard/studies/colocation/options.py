@@ -64,10 +64,30 @@ def _known_policy(name: str) -> str:
     return name
 
 
+def _command(text: str) -> str:
+    if not shlex.split(text):
+        message = "allowed: a command, e.g. `hackbench -g 2 -l 100`"
+        raise ValueError(message)
+    return text
+
+
 PolicyName = Annotated[str, AfterValidator(_known_policy)]
 ServiceKind = Literal["pool", "web"]
 JobKind = Literal["resize", "spin"]
 ArrivalKind = Literal["poisson", "uniform"]
+VmTime = Literal["real", "instructions"]
+
+OF_SERVICE: Final = (
+    "loads",
+    "kind",
+    "threads",
+    "work_us",
+    "long_share",
+    "arrivals",
+    "connections",
+    "closed_loop",
+)
+"""Options of the service and its requests, whose place the option `client` takes."""
 
 BASELINE: Final = "none"
 """Policy without best-effort jobs: what every other one is compared with."""
@@ -140,8 +160,15 @@ class ColocationOptions(StudyOptions):
     in_vm: bool = Field(
         default=False,
         description=(
-            "Run every trial in a virtual machine whose kernel can load a scheduler, its time counted "
-            "in instructions: the same on every machine."
+            "Run every trial in a virtual machine whose kernel can load a scheduler: in real time where "
+            "hardware virtualisation boots one, else emulated."
+        ),
+    )
+    vm_time: VmTime | None = Field(
+        default=None,
+        description=(
+            "Time of that machine: real, by hardware virtualisation, or counted in instructions by an "
+            "emulator: the same on every machine."
         ),
     )
     vcpus: int = Field(
@@ -169,6 +196,13 @@ class ColocationOptions(StudyOptions):
         description="CPUs that service and best-effort jobs share, separated by commas, such as `0-2,5`.",
     )
     client_cpus: tuple[CpuNumber, ...] | None = Field(default=None, min_length=1)
+    client: Annotated[str, AfterValidator(_command)] | None = Field(
+        default=None,
+        description=(
+            "Command that is the load, in the place of service and requests: it is launched again and again, "
+            "and a latency is the time of a launch, or what it prints in lines `latency_us NUMBER`."
+        ),
+    )
     kind: ServiceKind = Field(
         default="pool",
         description="Service of worker threads (pool), or over HTTP with a second tier behind it (web).",
@@ -266,15 +300,24 @@ def settle(options: BaseModel) -> ColocationOptions:
     """
     asked = ColocationOptions.model_validate(options.model_dump())
     _check(asked)
-    if asked.in_vm:
+    if is_counted(asked):
         defaults = _QUICK_GUEST if asked.quick else _FULL_GUEST
+        defaults = {**defaults, "vm_time": "instructions", "instruction_ns": instruction_ns(asked.vcpus, 1)}
     else:
         defaults = _QUICK if asked.quick else _FULL
-    if asked.in_vm:
-        defaults = {**defaults, "instruction_ns": instruction_ns(asked.vcpus, 1)}
+    excluded = () if asked.client is None else OF_SERVICE
     return asked.model_copy(
-        update={name: value for name, value in defaults.items() if getattr(asked, name) is None}
+        update={
+            name: value
+            for name, value in defaults.items()
+            if getattr(asked, name) is None and name not in excluded
+        }
     )
+
+
+def is_counted(options: ColocationOptions) -> bool:
+    """Whether trials run in a virtual machine whose time is counted in instructions."""
+    return options.in_vm and options.vm_time != "real"
 
 
 def _check(asked: ColocationOptions) -> None:
@@ -289,20 +332,31 @@ def _check(asked: ColocationOptions) -> None:
             twice = next(value for value in values if values.count(value) > 1)
             message = f"`{name}` names `{twice}` twice"
             raise UsageError(message, hint="name each once; --repetitions runs it several times")
-    if asked.in_vm and asked.arrivals == "uniform" and asked.repetitions != 1:
+    if asked.vm_time is not None and not asked.in_vm:
+        message = "`vm_time` is of a virtual machine, and the study measures this one"
+        raise UsageError(message, hint="leave it out, or add --in-vm")
+    if is_counted(asked) and asked.arrivals == "uniform" and asked.repetitions != 1:
         message = "`arrivals` is `uniform`, and a guest counts its time: every repetition would be the same"
         raise UsageError(message, hint="leave `arrivals` out, or give --repetitions 1")
+    if asked.client is not None:
+        _check_client(asked)
     if asked.closed_loop and asked.kind == "web":
         message = "`closed_loop` is for the service of kind `pool`, and `kind` is `web`"
         raise UsageError(message, hint="leave one of them out")
 
 
+def _check_client(asked: ColocationOptions) -> None:
+    fields = ColocationOptions.model_fields
+    for name in OF_SERVICE:
+        if getattr(asked, name) != fields[name].default:
+            message = f"`client` is a load of its own, and `{name}` is for Steelyard's service and requests"
+            raise UsageError(message, hint="leave one of them out")
+
+
 def _check_clock(asked_ns: int, asked: ColocationOptions) -> None:
-    if not asked.in_vm:
-        message = (
-            "`instruction_ns` is of the processors of a virtual machine, and the study measures this one"
-        )
-        raise UsageError(message, hint="leave it out, or add --in-vm")
+    if not is_counted(asked):
+        message = "`instruction_ns` is of a virtual machine whose time is counted in instructions"
+        raise UsageError(message, hint="leave it out, or add `--in-vm --vm-time instructions`")
     least_ns = instruction_ns(asked.vcpus, 1)
     if asked_ns < least_ns:
         message = (

@@ -62,7 +62,7 @@ def own_host(options: ColocationOptions, place: Place) -> Placement:
         If the work cannot be measured.
     """
     program = load_program()
-    iterations = _calibrated_iterations(program, options.work_us, place.cpus[0])
+    iterations = calibrated_iterations(program, options.work_us, place.cpus[0])
     return Placement(place, read_scheduling(), conducting(program), iterations, {"ground": HOST})
 
 
@@ -78,7 +78,7 @@ def conducting(program: Path) -> tuple[str, ...]:
     return (str(program), "trial", "--plan", f"{PLACE}/{TRIAL_FILE}", "--out", PLACE)
 
 
-def _calibrated_iterations(program: Path, work_us: int, cpu: int) -> int:
+def calibrated_iterations(program: Path, work_us: int, cpu: int) -> int:
     """Measure once how many iterations of the load program's loop take a given time [us] on a CPU."""
     command: list[str | Path] = [
         "taskset",

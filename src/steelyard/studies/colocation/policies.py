@@ -5,6 +5,7 @@ A policy that a host lacks is recorded as unavailable with the reason; no other 
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import dataclass, field
 from enum import Enum
@@ -79,6 +80,25 @@ UNSHARED_LOAD_PERCENT: Final = 50
 """Load up to which a service at real-time priority may hold every CPU of a machine."""
 
 
+LAYERS: Final = "{layers}"
+"""In the command of a scheduler: the layers of service and jobs, as scx_layered takes them."""
+LOWEST_NICE: Final = 19
+_LAYERS: Final = (
+    {
+        "name": "jobs",
+        "comment": f"best-effort jobs: nice {LOWEST_NICE}",
+        "matches": [[{"NiceAbove": LOWEST_NICE - 1}]],
+        "kind": {"Open": {"weight": LIGHTEST}},
+    },
+    {
+        "name": "services",
+        "comment": "everything else takes the CPUs of jobs",
+        "matches": [[]],
+        "kind": {"Open": {"preempt": True, "weight": HEAVIEST}},
+    },
+)
+
+
 def _class(name: str, title: str, *switches: str) -> Policy:
     command = [SCHEDULER_NAME, "start", "--foreground", *switches, "--counters", "{counters}"]
     return Policy(name, title, {"best_effort_class": "idle", "scheduler": command}, (Need.LOADABLE,))
@@ -87,7 +107,7 @@ def _class(name: str, title: str, *switches: str) -> Policy:
 _ALL: Final = (
     Policy(BASELINE, "no best-effort jobs", has_jobs=False),
     Policy("default", "best-effort jobs with nothing set"),
-    Policy("nice", "best-effort jobs at nice 19", {"best_effort_nice": 19}),
+    Policy("nice", f"best-effort jobs at nice {LOWEST_NICE}", {"best_effort_nice": LOWEST_NICE}),
     Policy(
         "weights",
         f"control groups of weight {HEAVIEST} : {LIGHTEST}",
@@ -117,12 +137,24 @@ POLICIES: Final[Mapping[str, Policy]] = {policy.name: policy for policy in _ALL}
 
 
 def policy_of(name: str) -> Policy:
-    """Give the policy of a name, or of the command of a scheduler (``scx:COMMAND``)."""
+    """Give the policy of a name, or of the command of a scheduler (``scx:COMMAND``).
+
+    Examples
+    --------
+    >>> policy_of("scx:scx_layered {layers}").settings["scheduler"][1][:16]
+    '[{"name": "jobs"'
+    """
     words = scheduler_words(name)
     if not words:
         return POLICIES[name]
+    settings: dict[str, Any] = {"best_effort_class": "idle", "scheduler": words}
     title = f"the scheduler `{words[0]}`, best-effort jobs in SCHED_IDLE"
-    return Policy(name, title, {"best_effort_class": "idle", "scheduler": words}, (Need.SCHED_EXT,))
+    if LAYERS in words:
+        # It tells threads by their nice level, not by their policy.
+        settings["best_effort_nice"] = LOWEST_NICE
+        settings["scheduler"] = [json.dumps(_LAYERS) if word == LAYERS else word for word in words]
+        title += f" at nice {LOWEST_NICE}"
+    return Policy(name, title, settings, (Need.SCHED_EXT,))
 
 
 @dataclass(frozen=True, slots=True)

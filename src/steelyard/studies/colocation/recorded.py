@@ -42,9 +42,9 @@ class RecordedTrial(RunFolder):
         return self.levels["policy"]
 
     @property
-    def load_percent(self) -> int:
-        """CPU time that the requests alone need, over the time of the trial's CPUs [percent]."""
-        return int(self.levels["load"])
+    def load(self) -> str:
+        """CPU time that the requests alone need, over that of the CPUs [percent]; a load's own name."""
+        return self.levels["load"]
 
 
 def read_recorded(result: Path, plan: Plan) -> tuple[RecordedTrial, ...]:

@@ -28,6 +28,7 @@ IF_FOUND: Final = {
     "price": "prices",
     "contest": "contests",
     "check": "checks",
+    "exit_cost": "exit_costs",
     "strictness": "strictness",
     "client_error": "client_error",
     "waiting_client": "waiting_client",

@@ -7,11 +7,13 @@ A simulated trial has the same files, so that one analysis reads both.
     What was asked for, as it was given: `format` (``steelyard/trial/1``), `seed`, `cpus` (list, shared by
     service and best-effort jobs), `client_cpus` (list), and the objects
 
-    - `service`: `kind` (``pool``: worker threads; ``web``: HTTP with a second tier behind it), `threads`,
+    - `service`: `kind` (``pool``: worker threads; ``web``: HTTP with a second tier behind it; ``command``:
+      neither service nor client, but the `command`, launched again and again), `threads`,
       `work_iterations` (loop length of one usual request, 0: as long as `work_us` takes here), `work_us`,
       `long_share` (share of long requests, 0 to 1), `long_factor` (their work over the usual);
     - `client`: `rate_per_s`, `arrivals` (``poisson`` or ``uniform``), `connections`, `closed_loop` (number
-      of clients that each wait for their answer; 0: open loop, requests go out when they are due);
+      of clients that each wait for their answer; 0: open loop, requests go out when they are due; 1, and
+      nothing else, beside a ``command``);
     - `best_effort`: `kind` (``resize`` or ``spin``), `jobs`, `threads` (of each job); `jobs` 0: none;
     - `phases`: `warm_up_ms`, `baseline_ms`, `best_effort_ms`, `recovery_ms` (the jobs start after the
       baseline and stop before the recovery; then the service drains), `drain_limit_ms`;
@@ -31,7 +33,8 @@ A simulated trial has the same files, so that one analysis reads both.
     written), `missing` (what could not be set, with the reason), and whatever else it knows.
 ``requests.bin``
     `REQUEST` records, one per scheduled request in order of intended time. The file has its full length
-    from the begin; a request that was never answered has `received_ns` 0.
+    from the begin; a request that was never answered has `received_ns` 0. Those of a ``command`` are its
+    launches, or what it prints in lines ``latency_us NUMBER``; they are written at the end.
 ``iterations.bin``
     `ITERATION` records, one per finished iteration of a best-effort job.
 ``samples.bin``

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import shlex
+import shutil
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.design.seeds import Purpose, generator
@@ -13,7 +16,6 @@ from steelyard.studies.option_types import given
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from steelyard.studies.colocation.options import ColocationOptions
     from steelyard.studies.colocation.policies import Place, Policy
@@ -52,29 +54,18 @@ class Site:
 
 
 def trial_document(
-    options: ColocationOptions, policy: Policy, load_percent: int, seed: int, site: Site
+    options: ColocationOptions, policy: Policy, load: str, seed: int, site: Site
 ) -> dict[str, Any]:
     """Give the content of ``trial.json``; the load is the share of CPU time that requests alone need [%]."""
+    service, client = _requested(options, load, site) if options.client is None else launched(options.client)
     cpus = site.place.cpus
     return {
         "format": FORMAT,
         "seed": seed,
         "cpus": list(cpus),
         "client_cpus": list(site.place.client_cpus),
-        "service": {
-            "kind": options.kind,
-            "threads": options.threads or THREADS_PER_CPU * len(cpus),
-            "work_iterations": site.work_iterations,
-            "work_us": options.work_us,
-            "long_share": options.long_share,
-            "long_factor": options.long_factor,
-        },
-        "client": {
-            "rate_per_s": rate_per_s(options, load_percent, len(cpus)),
-            "arrivals": given(options.arrivals),
-            "connections": options.connections,
-            "closed_loop": options.closed_loop,
-        },
+        "service": service,
+        "client": client,
         "best_effort": {
             "kind": given(options.best_effort),
             "jobs": options.jobs if policy.has_jobs else 0,
@@ -88,6 +79,39 @@ def trial_document(
         "groups": str(site.groups) if policy.uses_groups and site.groups is not None else None,
         "groups_version": site.groups_version,
     }
+
+
+def _requested(options: ColocationOptions, load: str, site: Site) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Give Steelyard's own service, and the client that sends it requests."""
+    cpus = len(site.place.cpus)
+    service = {
+        "kind": options.kind,
+        "threads": options.threads or THREADS_PER_CPU * cpus,
+        "work_iterations": site.work_iterations,
+        "work_us": options.work_us,
+        "long_share": options.long_share,
+        "long_factor": options.long_factor,
+    }
+    client = {
+        "rate_per_s": rate_per_s(options, int(load), cpus),
+        "arrivals": given(options.arrivals),
+        "connections": options.connections,
+        "closed_loop": options.closed_loop,
+    }
+    return service, client
+
+
+def launched(command: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Give a command in the place of both: one client, which waits for the end of each launch.
+
+    Examples
+    --------
+    >>> launched("/opt/ask --twice")
+    ({'kind': 'command', 'command': ['/opt/ask', '--twice']}, {'closed_loop': 1})
+    """
+    program, *words = shlex.split(command)
+    path = Path(shutil.which(program) or program).absolute()
+    return {"kind": "command", "command": [str(path), *words]}, {"closed_loop": 1}
 
 
 def rate_per_s(options: ColocationOptions, load_percent: int, cpus: int) -> float:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +16,6 @@ from steelyard.run.best_effort.service import BestEffortStatus, read_status, sta
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     Loader = Callable[..., Path]
 
@@ -67,7 +69,41 @@ def test_the_class_is_started_where_its_loader_says_it_can_be(loader: Loader) ->
     calls = loader({"available": True}, state="inactive")
     started = start_protection(())
     assert (started.is_class, started.is_new, started.missing) == (True, True, ())
-    assert calls.read_text().splitlines()[-2:] == ["governor stop", "loader start"]
+    assert calls.read_text().splitlines()[-2:] == ["governor stop", f"loader start --starter {os.getpid()}"]
+
+
+def test_what_is_best_effort_is_told_to_the_class_and_to_the_governor(loader: Loader, tmp_path: Path) -> None:
+    calls = loader({"available": True}, state="inactive")
+    start_protection((), best_effort=tmp_path)
+    assert f"loader start --best-effort-below {tmp_path} --starter" in calls.read_text()
+    start_protection((), best_effort=tmp_path, wants_governor=True)
+    assert calls.read_text().splitlines()[-1] == f"governor start --group {tmp_path}"
+
+
+@pytest.mark.parametrize(
+    ("name", "verb"), [("scheduler", "probe"), ("scheduler", "start"), ("govern", "start")]
+)
+def test_a_program_that_hangs_is_ended_and_named(
+    loader: Loader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, verb: str
+) -> None:
+    loader({"available": name == "scheduler"}, state="inactive")
+    program = tmp_path / f"steelyard-{name}"
+    told = program.read_text()
+    program.write_text(f"#!/bin/sh\n[ $1 = {verb} ] && echo $$ > {tmp_path}/id && exec sleep 600\n{told}")
+    monkeypatch.setattr(service, "START_LIMIT_S", 2.5)
+    begin = time.monotonic()
+    with pytest.raises(CapabilityError, match=f"steelyard-{name} {verb}") as caught:
+        start_protection(())
+    assert time.monotonic() - begin < 10
+    assert "did not end in time, and was ended" in caught.value.message
+    assert not Path("/proc", (tmp_path / "id").read_text().strip()).exists()
+
+
+def test_a_loader_that_cannot_be_run_is_an_error_that_names_it(loader: Loader, tmp_path: Path) -> None:
+    loader({"available": True}, state="inactive")
+    (tmp_path / "steelyard-scheduler").chmod(0o644)
+    with pytest.raises(CapabilityError, match=r"cannot run `.*steelyard-scheduler`: Permission denied"):
+        start_protection(())
 
 
 def test_a_class_that_is_active_is_left_alone(loader: Loader) -> None:
@@ -118,7 +154,7 @@ def test_a_wrong_request_is_no_missing_capability(loader: Loader) -> None:
 
 def test_without_a_loader_it_is_said_how_to_build_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "scheduler_program", lambda: None)
-    assert "make scheduler" in service._missing()[-1]
+    assert "make scheduler" in service._missing(time.monotonic())[-1]
 
 
 def test_the_lines_say_what_holds() -> None:

@@ -114,6 +114,39 @@ def test_any_scheduler_is_a_policy_if_its_program_is_there(tmp_path: Path) -> No
     assert absence(policy, 85, ROOMY, replace(offering(tmp_path), sched_ext=Availability.no("old"))) == "old"
 
 
+def test_a_command_takes_the_place_of_service_and_requests(tmp_path: Path) -> None:
+    program = tmp_path / "ask"
+    program.touch(0o755)
+    made = designed(tmp_path, TWO, client=f"{program} --twice", policies=("none", "fifo"), repetitions=1)
+    # Named after its program, once for each policy; it may need every CPU.
+    assert [cell.levels for cell in made.cells[:2]] == [
+        {"policy": "none", "load": "ask"},
+        {"policy": "fifo", "load": "ask"},
+    ]
+    assert "could stop a machine" in str(made.cells[1].missing)
+    with run_inputs(made) as lay:
+        lay(made.batches[0], tmp_path)
+    asked = json.loads((tmp_path / "trial.json").read_text(encoding="utf-8"))
+    assert asked["service"] == {"kind": "command", "command": [str(program), "--twice"]}
+    assert asked["client"] == {"closed_loop": 1}
+    with pytest.raises(UsageError, match="`nowhere-to-be-found` is not installed"):
+        designed(tmp_path, client="nowhere-to-be-found")
+
+
+def test_layers_tell_the_jobs_by_what_is_set_for_them() -> None:
+    settings = policy_of("scx:scx_layered --stats 1 {layers}").settings
+    program, *options, layers = settings["scheduler"]
+    assert (program, options) == ("scx_layered", ["--stats", "1"])
+    jobs, services = json.loads(layers)
+    ((match,),) = jobs["matches"]
+    assert settings["best_effort_nice"] > match["NiceAbove"] >= 0
+    # The last layer has everything else, and alone takes CPUs from others.
+    assert services["matches"] == [[]]
+    assert services["kind"]["Open"]["preempt"] is True
+    assert "preempt" not in jobs["kind"]["Open"]
+    assert "best_effort_nice" not in policy_of("scx:scx_layered f:mine.json").settings
+
+
 def test_policies_without_groups_are_there_where_groups_are_not() -> None:
     host = offering(None)
     absent = {name for name in EVERY_POLICY if absence(POLICIES[name], 85, ROOMY, host) is not None}
@@ -143,7 +176,7 @@ def test_a_trial_says_what_its_policy_sets(tmp_path: Path) -> None:
     site = Site(ROOMY, 1000, tmp_path, 1, {"steelyard-scheduler": "/bin/scheduler"})
 
     def document(name: str) -> dict[str, Any]:
-        return trial_document(options, POLICIES[name], 85, 7, site)
+        return trial_document(options, POLICIES[name], "85", 7, site)
 
     weights = document("weights")
     assert weights["format"] == FORMAT

@@ -46,6 +46,14 @@ def test_processors_of_a_guest_are_as_fast_as_they_can_be_unless_said(vcpus: int
     assert settle(ColocationOptions(vcpus=vcpus)).instruction_ns is None
 
 
+def test_a_guest_in_real_time_is_asked_for_as_a_machine_is() -> None:
+    real = settle(ColocationOptions(in_vm=True, vm_time="real"))
+    host = settle(ColocationOptions())
+    assert (real.loads, real.arrivals, real.instruction_ns) == (host.loads, host.arrivals, None)
+    assert settle(real) == real
+    assert settle(ColocationOptions(in_vm=True)).vm_time == "instructions"
+
+
 @pytest.mark.parametrize(
     "given",
     [
@@ -54,6 +62,8 @@ def test_processors_of_a_guest_are_as_fast_as_they_can_be_unless_said(vcpus: int
         {"policies": ("be", "luck")},
         {"policies": ("scx:",)},
         {"policies": ("scx:'a",)},
+        {"client": "  "},
+        {"client": "ask 'me"},
     ],
 )
 def test_what_is_out_of_range_is_refused(given: dict[str, object]) -> None:
@@ -68,7 +78,12 @@ def test_what_is_out_of_range_is_refused(given: dict[str, object]) -> None:
         ColocationOptions(loads=(85, 85)),
         ColocationOptions(in_vm=True, arrivals="uniform"),
         ColocationOptions(closed_loop=4, kind="web"),
+        ColocationOptions(client="hackbench", loads=(50,)),
+        ColocationOptions(client="hackbench", kind="web"),
+        ColocationOptions(client="hackbench", closed_loop=2),
         ColocationOptions(instruction_ns=8),
+        ColocationOptions(vm_time="instructions"),
+        ColocationOptions(in_vm=True, vm_time="real", instruction_ns=2),
         ColocationOptions(in_vm=True, vcpus=4, instruction_ns=2),
     ],
 )

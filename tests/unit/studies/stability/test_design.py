@@ -16,6 +16,8 @@ from steelyard.studies.stability.workloads import WORKLOADS, workload
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from steelyard.studies.stability.workload_choice import WorkloadInput
+
 
 def test_only_cpus_this_process_may_use_are_counted() -> None:
     cpus = tuple(
@@ -77,7 +79,7 @@ def test_a_quick_study_is_calibrated_where_its_sizes_are_far_from_the_target(
 @pytest.mark.parametrize("quick", [True, False])
 def test_a_repeated_study_has_the_sizes_of_the_first(monkeypatch: pytest.MonkeyPatch, quick: bool) -> None:  # noqa: FBT001
     options = settle(StabilityOptions(quick=quick, target_iteration_ms=40))
-    found = []
+    found: list[WorkloadInput] = []
     for taken_ms in ((400.0, 40.0), (33.0,), (58.0,), (90.0, 41.0), (39.0,)):
         take(monkeypatch, *taken_ms)
         found += workload_inputs(workload("exp/exp_float"), options, is_executed=True)

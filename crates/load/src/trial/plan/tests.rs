@@ -38,6 +38,21 @@ fn a_plan_is_read() {
 }
 
 #[test]
+fn a_command_is_a_service_without_a_client() {
+    let mut plan = plan();
+    plan["service"] = json!({"kind": "command", "command": ["ask", "--twice"]});
+    plan["client"] = json!({"closed_loop": 1});
+    let read = Plan::parse(&plan.to_string()).unwrap();
+    assert_eq!((read.service.kind, read.service.command.len()), (ServiceKind::Command, 2));
+    plan["client"]["rate_per_s"] = json!(5);
+    let found = Plan::parse(&plan.to_string()).unwrap_err().to_string();
+    assert!(found.contains("`client.rate_per_s` is unknown; known here: closed_loop"), "{found}");
+    plan["service"] = json!({"kind": "command"});
+    let found = Plan::parse(&plan.to_string()).unwrap_err().to_string();
+    assert!(found.contains("`service.command` is missing; allowed: a command"), "{found}");
+}
+
+#[test]
 fn what_is_wrong_is_named_with_what_is_allowed() {
     let cases = [
         (

@@ -221,7 +221,7 @@ void BPF_PROG(be_dispatch, s32 cpu, struct task_struct *prev)
 			return;
 		}
 	}
-	if (check_exit && is_any_waiting(llc))
+	if (check_exit && now - crowded_ns < CROWDED_NS && is_any_waiting(llc))
 		set_back(LC_QUEUE + llc);
 	if (check_exit && take_elsewhere(KIND_LC, llc, now)) {
 		note_pick(c, llc, prev_is_be, start_ns);
@@ -345,7 +345,10 @@ void BPF_PROG(be_quiescent, struct task_struct *p, u64 flags)
 		leave_unit(t);
 }
 
-/* The patient get the CPU. What the handshake could not close, because a virtual CPU was stopped in the middle of it, ends here. */
+/*
+ * What the handshake could not close, because a virtual CPU was stopped in the middle of it, ends here; so does the wait of
+ * patient threads of the kernel.
+ */
 SEC("struct_ops/be_tick")
 void BPF_PROG(be_tick, struct task_struct *p)
 {
@@ -375,7 +378,7 @@ void BPF_PROG(be_update_idle, s32 cpu, bool is_idle)
 		scx_bpf_kick_cpu(cpu, 0);
 }
 
-/* The same before Linux 6.19; the loader leaves it out where `release` does it. */
+/* A real-time task took the CPU, before Linux 6.19; later on `release` says so, and the loader leaves this out. */
 SEC("struct_ops/be_cpu_release")
 void BPF_PROG(be_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
 {

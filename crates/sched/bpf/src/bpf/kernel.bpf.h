@@ -97,7 +97,7 @@ struct task_struct {
 	int nr_cpus_allowed;
 	unsigned short migration_disabled;
 	int rcu_read_lock_nesting;
-	int on_cpu;
+	unsigned int on_cpu; /* a byte in Linux 7.3: without a sign its size is adjusted */
 	int pid;
 	int tgid;
 	unsigned long jobctl;

@@ -46,6 +46,10 @@ struct unit {
 } __attribute__((aligned(64)));
 struct unit units[UNITS];
 
+/* When a thread of a crowded process last began: without one nobody is to be set back. */
+u64 crowded_ns;
+#define CROWDED_NS 1000000000ULL
+
 /* The virtual time of whom a queue gave a CPU last. */
 u64 lc_clock __attribute__((aligned(128))) = 1ULL << 40;
 
@@ -271,13 +275,11 @@ static __always_inline void charge(struct cpu_state *c, struct task_state *t, u6
 	t->lc_turn_ns += used_ns;
 }
 
-static __always_inline u64 near_clock(u64 vtime, u64 most_behind, u64 most_ahead)
+static __always_inline u64 near_clock(u64 vtime, u64 most_behind)
 {
-	u64 clock = lc_clock;
+	u64 least = lc_clock - most_behind;
 
-	if (is_before(vtime, clock - most_behind))
-		return clock - most_behind;
-	return is_before(clock + most_ahead, vtime) ? clock + most_ahead : vtime;
+	return is_before(vtime, least) ? least : vtime;
 }
 
 static __always_inline bool has_turn(const struct task_state *t)
@@ -314,11 +316,15 @@ static __always_inline u64 not_before_begin(const struct task_state *t, u64 plac
 static __always_inline u64 set_place(struct task_state *t)
 {
 	struct unit *u = unit_at(t->unit);
-	u64 ahead = AHEAD_TURNS * unit_time(t, LC_TURN_NS);
 
 	if (!t->place) {
-		u64 place = near_clock(u->vtime, CREDIT_NS, ahead);
+		u64 place = near_clock(u->vtime, CREDIT_NS);
 
+		if (is_before(lc_clock, place)) {
+			u64 most = lc_clock + AHEAD_TURNS * unit_time(t, LC_TURN_NS);
+
+			place = is_before(most, place) ? most : place;
+		}
 		u->vtime = place;
 		/* Never before one of its unit that is not done. */
 		if (u->ready > 1 && !is_before(u->last_place, place))
@@ -326,6 +332,8 @@ static __always_inline u64 set_place(struct task_state *t)
 		u->last_place = place;
 		t->place = not_before_begin(t, place);
 	} else if (!has_turn(t)) {
+		u64 turn, most;
+
 		if (!t->goes_on) {
 			t->goes_on = 1;
 			t->begin_time = 0;
@@ -333,10 +341,13 @@ static __always_inline u64 set_place(struct task_state *t)
 			if (t->load)
 				count_veteran(t, 1);
 		}
-		ahead = own_time(t, ahead);
-		t->lc_vtime = near_clock(t->lc_vtime, LAG_MOST_NS, ahead);
-		/* Behind those that woke by what the unit has in a turn. */
-		t->place = t->lc_vtime + unit_time(t, lc_slice_ns);
+		turn = unit_time(t, LC_TURN_NS);
+		most = lc_clock + own_time(t, AHEAD_TURNS * turn);
+		t->lc_vtime = near_clock(t->lc_vtime, LAG_MOST_NS);
+		if (is_before(most, t->lc_vtime))
+			t->lc_vtime = most;
+		/* Behind those that woke by what the unit has in a turn of theirs. */
+		t->place = t->lc_vtime + (turn >> 10) * (lc_slice_ns / (LC_TURN_NS >> 10));
 	}
 	return t->place;
 }
@@ -370,6 +381,7 @@ static __always_inline void note_turn(struct cpu_state *c, struct task_state *t,
 		set_place(t);
 	}
 	if (!t->goes_on && !t->lc_turn_ns && !t->begin_time && is_crowded(unit_at(t->process))) {
+		crowded_ns = now;
 		t->begin_time = unit_time(t, BEGIN_NS);
 		unit_at(t->process)->next_begin = unit_at(t->unit)->vtime + t->begin_time;
 	}
@@ -387,8 +399,6 @@ __noinline int set_back(u64 queue)
 	struct task_struct *p;
 	u32 seen = 0;
 
-	if (scx_bpf_dsq_nr_queued(queue) <= 0)
-		return 0;
 	bpf_for_each(scx_dsq, p, queue, 0) {
 		struct task_state *t = task_state(p);
 		u64 place = p->scx.dsq_vtime, later;

@@ -1,4 +1,4 @@
-"""What the scheduler of a policy counted: its checks, and how strictly it kept the rule."""
+"""What the scheduler of a policy counted: its checks, what they cost, and how strictly it kept the rule."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from steelyard.model import Finding
     from steelyard.studies.colocation.findings.isolation import CellTrials
+    from steelyard.studies.colocation.observed import Observed
 
 CHECKS: Final = {
     "entry": ("entry_runs", "entry_successes"),
@@ -26,14 +27,24 @@ TICK_NS: Final = 4 * NS_PER_MS
 """SOURCE: ticks of 250 Hz, as the source's kernel and the simulator have them."""
 
 
-def check_findings(cell: CellTrials) -> Iterator[Finding]:
-    """Give the counts of each check, and the strictness, of the trials that have counters."""
+BY_CLASSES: Final = "by powers of two"
+"""How a duration is known: by the limits of the class of the histogram that holds it."""
+
+
+def check_findings(cell: CellTrials, clock_shift: int | None = None) -> Iterator[Finding]:
+    """Give the counts of each check, the cost of the exit check, and the strictness, where they were counted.
+
+    An instruction takes ``2**clock_shift`` ns where time is counted in instructions.
+    """
     counted = [trial.trial.scheduler for trial in cell.trials if trial.trial and trial.trial.scheduler]
     if not counted:
         return
     if any(_number(each.get("counters"), "scheduling_events") for each in counted):
         for check in CHECKS:
             yield _check_finding(cell, check, counted)
+    timed = [trial for trial in cell.trials if sum(_exit_times(trial))]
+    if timed:
+        yield _exit_cost_finding(cell, timed, clock_shift)
     if any(isinstance(each.get("strictness"), dict) for each in counted):
         yield _strictness_finding(cell, counted)
 
@@ -64,16 +75,86 @@ def _check_finding(cell: CellTrials, check: str, counted: Sequence[Mapping[str, 
 
 def median_ns(histograms: Sequence[Sequence[int]]) -> float | None:
     """Give the geometric middle of the class of the median; class k holds 2^k up to 2^(k+1)."""
+    found = _quantile(_summed(histograms), 0.5)
+    return None if found.value is None else found.value * NS_PER_S
+
+
+def _summed(histograms: Sequence[Sequence[int]]) -> list[int]:
     longest = max(map(len, histograms), default=0)
-    totals = [sum(each[at] for each in histograms if at < len(each)) for at in range(longest)]
-    left = sum(totals) / 2
-    if not left:
-        return None
-    for power, count in enumerate(totals):
+    return [sum(each[at] for each in histograms if at < len(each)) for at in range(longest)]
+
+
+def _quantile(counts: Sequence[int], share: float) -> Estimate:
+    """Give the geometric middle and the limits of the class that holds a quantile."""
+    left = share * sum(counts)
+    for power, count in enumerate(counts):
         left -= count
-        if left <= 0:
-            return math.sqrt(2.0**power * 2.0 ** (power + 1))
-    return None
+        if left <= 0 < count:
+            return _within(2.0**power / NS_PER_S, "s", sum(counts))
+    return Estimate(None, "s", BY_CLASSES)
+
+
+def _within(least: float, unit: str, measurements: int) -> Estimate:
+    """Give what lies between a number and twice that number."""
+    middle = math.sqrt(2) * least
+    return Estimate(middle, unit, BY_CLASSES, low=least, high=2 * least, measurements=measurements)
+
+
+def _exit_cost_finding(cell: CellTrials, timed: Sequence[Observed], clock_shift: int | None) -> Finding:
+    """Say how often the exit check ran, for how long, and how often it took over a waiting thread."""
+    counters = [_scheduler(trial)["counters"] for trial in timed]
+    runs, steals, events = (
+        sum(_number(each, name) for each in counters)
+        for name in ("exit_runs", "exit_successes", "scheduling_events")
+    )
+    # Only where best-effort work is ready is a CPU about to turn to it: the time of the jobs counts.
+    cpu_s = sum(_jobs_s(trial) * len(trial.trial.plan["cpus"]) for trial in timed if trial.trial is not None)
+    # While instructions are counted on one CPU, the others stand still.
+    spent_s = cpu_s if clock_shift is None else sum(map(_jobs_s, timed))
+    counts = _summed([_exit_times(trial) for trial in timed])
+    median = _quantile(counts, 0.5)
+    least_s = sum(count * 2.0**power for power, count in enumerate(counts)) / NS_PER_S
+    estimates = {
+        "rate": Estimate(finite(runs / cpu_s), "1/s", "runs over CPU time while the jobs are there"),
+        "per_event": Estimate(
+            100 * runs / events if events else None, "percent", "runs over scheduling events"
+        ),
+        "steals": Estimate(
+            100 * steals / runs, "percent", "threads taken over, over runs", measurements=runs
+        ),
+        "median": median,
+        "p99": _quantile(counts, 0.99),
+        "share": _within(100 * least_s / spent_s, "percent", runs),
+    }
+    # A virtual CPU rarely ends its turn in the middle of the median run: nothing else is in its time.
+    estimates["instructions"] = (
+        Estimate(None, "instructions", "time is not counted in instructions here")
+        if clock_shift is None or median.low is None
+        else _within(median.low * NS_PER_S / 2**clock_shift, "instructions", runs)
+    )
+    return finding(
+        "exit_cost",
+        cell.subject,
+        "descriptive",
+        estimates=estimates,
+        facts={"trials": len(timed), "events": events, "runs": runs, "steals": steals, "cpu_s": cpu_s},
+        evidence=cell.evidence(("exit_runs", "histograms_ns"), "sum over the trials", "scheduler.json"),
+    )
+
+
+def _jobs_s(trial: Observed) -> float:
+    return trial.phases.jobs_stop_s - trial.phases.jobs_start_s
+
+
+def _scheduler(trial: Observed) -> Mapping[str, Any]:
+    return trial.trial.scheduler if trial.trial is not None else {}
+
+
+def _exit_times(trial: Observed) -> Sequence[int]:
+    """Give how many runs of the exit check took 2^k up to 2^(k+1) ns; empty where none was timed."""
+    scheduler = _scheduler(trial)
+    counts: Sequence[int] = (scheduler.get("histograms_ns") or {}).get("exit") or ()
+    return counts if _number(scheduler.get("counters"), "exit_runs") else ()
 
 
 def _strictness_finding(cell: CellTrials, counted: Sequence[Mapping[str, Any]]) -> Finding:

@@ -10,7 +10,7 @@ from scipy.stats import hypergeom
 from steelyard.model import Estimate
 from steelyard.studies.analysis_parts import finding, finite
 from steelyard.studies.colocation.findings.effects import mean_over_trials
-from steelyard.studies.colocation.findings.usage import counter
+from steelyard.studies.colocation.findings.usage import counter, is_launched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -53,7 +53,9 @@ def throttling_findings(cell: CellTrials, tolerance: float) -> Iterator[Finding]
 
 
 def _is_real_time(trial: Observed) -> bool:
-    return trial.trial is not None and trial.trial.plan["policy"].get("service_class") == REAL_TIME
+    if trial.trial is None or is_launched(trial):
+        return False
+    return bool(trial.trial.plan["policy"].get("service_class") == REAL_TIME)
 
 
 def throttled_share(trial: Observed) -> float:

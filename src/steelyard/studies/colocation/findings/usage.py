@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from steelyard.model import Estimate
 from steelyard.studies.analysis_parts import finding
 from steelyard.studies.colocation.findings.effects import mean_over_trials
 from steelyard.units import NS_PER_S
@@ -43,6 +44,11 @@ def counter(trial: Observed, column: str) -> tuple[Vector, Vector]:
     return times_s, samples[column].astype(np.int64) / NS_PER_S
 
 
+def is_launched(trial: Observed) -> bool:
+    """Whether the load is a command, whose processes come and go: their CPU time is not sampled."""
+    return trial.trial is not None and trial.trial.plan["service"].get("kind") == "command"
+
+
 def usage_findings(cell: CellTrials) -> Iterator[Finding]:
     """Give utilisation and time to drain."""
     sampled = [trial for trial in cell.trials if trial.trial is not None and trial.trial.samples.size]
@@ -51,6 +57,9 @@ def usage_findings(cell: CellTrials) -> Iterator[Finding]:
     estimates = {}
     for name, column in (("service", "service_cpu_ns"), ("jobs", "best_effort_cpu_ns"), ("busy", "busy_ns")):
         for stretch in ("before", "beside"):
+            if name == "service" and any(map(is_launched, sampled)):
+                estimates[f"{name}_{stretch}"] = Estimate(None, "percent", "processes of a command end")
+                continue
             shares = [100 * share_of(trial, getattr(trial.phases, stretch), column) for trial in sampled]
             method = (
                 f"CPU time of {name} over that of the CPUs" if name != "busy" else "busy time of the CPUs"

@@ -2,8 +2,8 @@
 
 Reads ``trial.json`` of the folder, boots a guest, and leaves there what the trial left in the guest, the
 guest's console, and ``guest.json``: what the guest was. NS is what an instruction takes at most while the
-CPUs of the service are busy. It is the command of a run, so it says what went wrong on standard error and by
-its exit code.
+CPUs of the service are busy; without it the time of the guest is real. It is the command of a run, so it says
+what went wrong on standard error and by its exit code.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ GUEST_FILE: Final = "guest.json"
 COUNTERS_FILE: Final = "scheduler.json"
 
 
-def execute_here(folder: Path, at_most_ns: int = INSTRUCTION_NS) -> None:
+def execute_here(folder: Path, at_most_ns: int | None = None) -> None:
     """Run the trial of a folder in a guest.
 
     Raises
@@ -49,9 +49,14 @@ def execute_here(folder: Path, at_most_ns: int = INSTRUCTION_NS) -> None:
     """
     asked: Mapping[str, Any] = json.loads((folder / TRIAL_FILE).read_text(encoding="utf-8"))
     cpus = len({*asked["cpus"], *asked["client_cpus"]})
-    clock = clock_for_some(len(asked["cpus"]), cpus, at_most_ns)
     asked, foreign = moved_in(asked)
-    guest = Guest({**guest_programs(), **foreign}, cpus=cpus, instruction_ns=clock, seed=int(asked["seed"]))
+    guest = Guest(
+        {**guest_programs(), **foreign},
+        cpus=cpus,
+        is_deterministic=at_most_ns is not None,
+        instruction_ns=clock_for_some(len(asked["cpus"]), cpus, at_most_ns or INSTRUCTION_NS),
+        seed=int(asked["seed"]),
+    )
     facts = facts_of(guest, len(asked["cpus"]))
     (folder / GUEST_FILE).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     with tempfile.TemporaryDirectory(prefix="steelyard-trial-") as scratch:
@@ -68,20 +73,24 @@ def execute_here(folder: Path, at_most_ns: int = INSTRUCTION_NS) -> None:
 
 
 def moved_in(asked: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Path]]:
-    """Give a trial whose scheduler is a program of this host with its place in the guest, and that program.
+    """Give a trial whose scheduler or load is a program of this host with its place in the guest, and these.
 
     Examples
     --------
-    >>> asked, programs = moved_in({"policy": {"scheduler": ["/usr/bin/scx_lavd", "--performance"]}})
+    >>> asked, programs = moved_in(
+    ...     {"policy": {"scheduler": ["/usr/bin/scx_lavd", "--performance"]}, "service": {"kind": "pool"}}
+    ... )
     >>> asked["policy"]["scheduler"], programs
     (['/steelyard/bin/scx_lavd', '--performance'], {'scx_lavd': PosixPath('/usr/bin/scx_lavd')})
     """
-    words = asked["policy"].get("scheduler") or ()
-    if not words or words[0].startswith(f"{PLACE}/"):
-        return dict(asked), {}
-    program = Path(words[0])
-    scheduler = [f"{PLACE}/{program.name}", *words[1:]]
-    return {**asked, "policy": {**asked["policy"], "scheduler": scheduler}}, {program.name: program}
+    moved, programs = dict(asked), {}
+    for part, key in (("policy", "scheduler"), ("service", "command")):
+        words = asked[part].get(key) or ()
+        if words and not words[0].startswith(f"{PLACE}/"):
+            program = Path(words[0])
+            programs[program.name] = program
+            moved[part] = {**asked[part], key: [f"{PLACE}/{program.name}", *words[1:]]}
+    return moved, programs
 
 
 def marks_jobs(policy: Mapping[str, Any]) -> bool:
@@ -98,14 +107,18 @@ def _keep_watched(folder: Path) -> None:
 
 def facts_of(guest: Guest, busy: int) -> dict[str, str | int]:
     """Give what is known of a guest: its kernel, emulator and clock while so many CPUs are busy."""
-    emulator = find_emulator()
-    return {
+    facts: dict[str, str | int] = {
         "kernel": find_sched_ext_kernel().name,
-        "emulator": f"QEMU {emulator.version}",
+        "emulator": f"QEMU {find_emulator().version}",
+        "cpus": guest.cpus,
+    }
+    if not guest.is_deterministic:
+        return {**facts, "clock": "real time"}
+    return {
+        **facts,
         "clock": "counted in instructions",
         "shift": clock_shift(guest.cpus, guest.instruction_ns),
         "instruction_ns": busy << clock_shift(guest.cpus, guest.instruction_ns),
-        "cpus": guest.cpus,
         "seed": guest.seed,
     }
 

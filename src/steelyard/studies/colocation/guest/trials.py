@@ -185,7 +185,8 @@ def trial_work_iterations(work_us: float, cpus: int, at_most_ns: int = INSTRUCTI
 
 
 def _task(trial: GuestTrial, guest: Guest) -> GuestTask:
-    if guest.is_deterministic and not trial.plan.get("service", {}).get("work_iterations"):
+    service = trial.plan.get("service", {})
+    if guest.is_deterministic and not service.get("command") and not service.get("work_iterations"):
         message = f"the plan of `{trial.name}` leaves `service.work_iterations` to be measured in the guest"
         hint = "give it, by `trial_work_iterations`: time is counted in instructions there"
         raise UsageError(message, hint=hint, code="usage.guest-trial")

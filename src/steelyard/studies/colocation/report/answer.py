@@ -40,7 +40,12 @@ WORDS: Final = {
 }
 """What the answer says besides, by claim and verdict."""
 
-NOT_MEASURED: Final = ("simulated", "read off a figure", "measured in a virtual machine")
+NOT_MEASURED: Final = (
+    "simulated",
+    "read off a figure",
+    "measured in a virtual machine",
+    "measured in a virtual machine in real time",
+)
 
 
 def label(finding: Finding) -> str:

@@ -64,6 +64,12 @@ def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[No
             "one beside the same jobs"
         )
         yield Notice("Measured in a virtual machine", (text,))
+    if Origin.REAL_GUEST in origins:
+        text = (
+            "Trials ran in a virtual machine in real time: its processors are threads of this host, from "
+            "which whatever else the host does takes time"
+        )
+        yield Notice("Measured in a virtual machine", (text,))
     absent = [each for each in findings.of("availability") if each.verdict == "unavailable"]
     yield from notice_of("Unavailable here", PHRASING, absent, "absent")
     yield from notice_of("Trials that ended early", PHRASING, findings.of("ended_early"))

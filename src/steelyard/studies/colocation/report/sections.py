@@ -75,7 +75,11 @@ def sections(
             "checks",
             "How does the scheduler keep its rule?",
             "No best-effort thread runs while a thread of the service waits for a CPU that it may use.",
-            present(tables.CHECKS.build(findings.of("check")), listed(PHRASING, findings.of("strictness"))),
+            present(
+                tables.CHECKS.build(findings.of("check")),
+                tables.EXIT_COSTS.build(findings.of("exit_cost")),
+                listed(PHRASING, findings.of("strictness")),
+            ),
         ),
         Section(
             "head",

@@ -83,6 +83,12 @@ PHRASING: Final = Phrasing(
             "{facts.runs:count} times in {facts.events:count} scheduling events"
             "[, {facts.successes:count} times with success ({estimates.success})]",
         },
+        "exit_cost": {
+            "*": "{subject.policy} at {subject.load:percent}: while the jobs were there the exit check ran "
+            "{estimates.rate.value:significant} times per second on each CPU and took over a thread of the "
+            "service in {estimates.steals} of the runs; half of them took less than "
+            "{estimates.median.high:seconds}[, {estimates.instructions.high:number} instructions]",
+        },
         "strictness": {
             "*": "{subject.policy} at {subject.load:percent}: a thread of the service waited while jobs ran "
             "{facts.violations:count} times, {estimates.mean} on average and {estimates.longest} at most: "

@@ -172,6 +172,41 @@ CHECKS: Final = TableSpec(
 )
 """One row per policy, load and check."""
 
+NOT_MEASURED: Final = Value("not measured here")
+
+
+def _counted_instructions(finding: Finding) -> Value:
+    found = finding.estimates["instructions"]
+    if found.low is None or found.high is None:
+        return NOT_MEASURED
+    return Value(f"{found.low:g} to {found.high:g}", found.value, finding=finding.id)
+
+
+EXIT_COSTS: Final = TableSpec(
+    "exit_costs",
+    "What the exit check costs",
+    (
+        _POLICY,
+        _LOAD,
+        number("runs", fact("runs"), "of all trials"),
+        number("per event", estimate("per_event"), "runs over scheduling events"),
+        number("rate", estimate("rate", "significant"), "on each CPU while the jobs are there", unit="/s"),
+        number("steals", fact("steals"), "threads of the service taken over from another CPU or queue"),
+        number("share of runs", estimate("steals"), "runs that took over a thread"),
+        text("median", limits("median"), "time of a run"),
+        text("p99", limits("p99"), "time of a run"),
+        text("instructions", _counted_instructions, "of the median run"),
+        text("CPU time", limits("share"), "all runs over the time of the CPUs while the jobs are there"),
+    ),
+    note="Times are known by powers of two: each lies between the two limits. They run from the begin of a "
+    "pick to its decision, with the look into the queue of the own cache and one reading of the clock, so "
+    "they are an upper bound of the check itself. What a thread that is taken over loses of its caches is "
+    "not in them. Instructions are known where they are the clock of a virtual machine. Its times are not "
+    "those of a real processor, and a run in the middle of which another virtual CPU had its turn contains "
+    "that turn, as the p99 does.",
+)
+"""One row per policy with the exit check and load."""
+
 CLIENT_ERRORS: Final = TableSpec(
     "client_error",
     "How late the client sent",

@@ -89,6 +89,7 @@ pub(crate) struct Class {
 impl Class {
     pub(crate) fn new(config: &Config) -> Self {
         let cpus = if config.policy == Policy::Be { config.cores } else { 0 };
+        let caches = cpus.div_ceil(config.cache_cores);
         let local = Local {
             sent: NONE,
             resting: NONE,
@@ -99,10 +100,14 @@ impl Class {
             charged_ns: 0,
         };
         Self {
-            caches: vec![Cache::default(); cpus.div_ceil(config.cache_cores) as usize],
+            caches: vec![Cache::default(); caches as usize],
             locals: vec![local; cpus as usize],
             turns: vec![Turn::default(); (config.best_effort.jobs * config.best_effort.threads) as usize],
-            order: Order::new(config.service.threads + 1, config.cores, config.class_slice_ns),
+            order: Order::new(
+                config.service.threads + 1,
+                cpus + caches * config.unused_cores,
+                config.class_slice_ns,
+            ),
             places: vec![0; cpus as usize],
             slice_end_ns: vec![0; cpus as usize],
             claimable: CpuSet::new(cpus),

@@ -14,7 +14,8 @@ fn class(
     (work_ms, rate_per_s): (u64, f64),
     length_ms: u64,
 ) -> Config {
-    let mut config = Config { policy: Policy::Be, cores, cache_cores: cores, ..Config::default() };
+    let mut config =
+        Config { policy: Policy::Be, cores, cache_cores: cores, unused_cores: 0, ..Config::default() };
     config.costs = Costs { switch_ns: 0, migration_ns: 0, interrupt_ns: 0, read_ns: 0 };
     (config.service.threads, config.best_effort.jobs) = (workers, jobs);
     (config.service.work_ns, config.service.rate_per_s) = (work_ms * MS, rate_per_s);

@@ -30,6 +30,7 @@ struct Standing {
 #[derive(Debug)]
 pub(crate) struct Order {
     threads: Vec<Standing>,
+    /// Of the machine, also those that the service may not use.
     cpus: u64,
     turn_ns: u64,
     /// Virtual time of the service.
@@ -142,7 +143,7 @@ impl Order {
         self.threads[thread as usize].is_veteran
     }
 
-    /// Whether threads that always run have all CPUs.
+    /// Whether threads that always run would fill all CPUs of the machine.
     pub(crate) fn is_crowded(&self) -> bool {
         self.veterans >= self.cpus
     }

@@ -30,7 +30,8 @@ WHAT_IF: Final = ("be", "idle", "weights", "fifo")
 WORK_MS: Final = 6
 GUEST: Final = {("idle", "be", "mean"): "1.89, 1.80", ("be", "fifo", "p99"): "1.07, 1.13"}
 """SOURCE: ``steelyard run colocation --in-vm --policies none,idle,be,fifo --loads 70 --repetitions 2``:
-the first policy over the second, while the jobs execute, per repetition."""
+the first policy over the second, while the jobs execute, per repetition. The class had slices of
+20 ms in order of arrival."""
 
 
 class SourceRow(NamedTuple):

@@ -1,31 +1,25 @@
 //! The best-effort class, as it is shipped (`crates/sched/bpf`): who waits where, and who is next.
 //!
-//! Threads of the service wait in one queue per cache, in the order of [`ServiceOrder`], each for a slice; jobs in
-//! another, in the order of [`JobOrder`]. A job that is interrupted rests at its CPU until its turn is over. Times of
+//! Threads of the service wait in one queue per cache, at the place that [`Order`] gives them; jobs in another, in the order of
+//! the virtual time that they had. A job that is interrupted rests at its CPU until its turn is over. Times of
 //! the class are as in its sources; moments, loans to holders of locks and the freezer are not simulated, since jobs here
 //! hold no locks and get no signals.
 
-pub(crate) mod discipline;
 mod dispatch;
+mod order;
 
-use crate::class::discipline::{Discipline, FirstCome, LeastServed};
+use crate::class::order::{LeastServed, Order};
 use crate::config::{Config, Policy};
-use crate::constant::{LEAST_TURN_NS, LOOK_NS, MOST_TURNS, NEGLECTED_NS};
+use crate::constant::{GATE_MOST, JOB_SLICE_NS, LEAST_TURN_NS, LOOK_NS, MOST_TURNS, NEGLECTED_NS};
 use crate::cpu_set::CpuSet;
 use crate::fair::NONE;
 use crate::state::SERVICE;
 
-/// Order of the threads of the service that wait behind a cache.
-pub(crate) type ServiceOrder = FirstCome;
-
-/// Order of the jobs that wait behind a cache.
-pub(crate) type JobOrder = LeastServed;
-
 /// CPUs that share a cache.
 #[derive(Debug, Clone, Default)]
 struct Cache {
-    service: ServiceOrder,
-    jobs: JobOrder,
+    service: LeastServed,
+    jobs: LeastServed,
     /// Virtual time of the job that had most when it started here.
     virtual_ns: u64,
     /// When its CPUs look for longer queues of a kind elsewhere again.
@@ -43,11 +37,13 @@ struct Local {
     resting: u32,
     rest_start_ns: u64,
     /// Threads of the service that wait here, without the exit check.
-    service: ServiceOrder,
+    service: LeastServed,
     /// Time of each kind, without the local check.
     kind_ns: [u64; 2],
     /// When the thread that executes began to.
     run_start_ns: u64,
+    /// From when on it has not been charged, if it is of the service.
+    charged_ns: u64,
 }
 
 /// Turns of a job: a turn is a slice of CPU time, however often it is interrupted.
@@ -64,8 +60,8 @@ struct Turn {
 
 impl Turn {
     /// What is left of the turn; a rest that is shorter than the least is none.
-    const fn left_ns(&self, slice_ns: u64) -> Option<u64> {
-        if self.used_ns + LEAST_TURN_NS < slice_ns { Some(slice_ns - self.used_ns) } else { None }
+    const fn left_ns(&self) -> Option<u64> {
+        if self.used_ns + LEAST_TURN_NS < JOB_SLICE_NS { Some(JOB_SLICE_NS - self.used_ns) } else { None }
     }
 }
 
@@ -75,6 +71,9 @@ pub(crate) struct Class {
     caches: Vec<Cache>,
     locals: Vec<Local>,
     turns: Vec<Turn>,
+    order: Order,
+    /// Place of the thread of the service that executes on a CPU; 0: none does, or it was interrupted.
+    places: Vec<u64>,
     /// When the slice of the thread that executes on a CPU is over.
     slice_end_ns: Vec<u64>,
     /// CPUs that execute a job and were not claimed for the service.
@@ -90,18 +89,26 @@ pub(crate) struct Class {
 impl Class {
     pub(crate) fn new(config: &Config) -> Self {
         let cpus = if config.policy == Policy::Be { config.cores } else { 0 };
+        let caches = cpus.div_ceil(config.cache_cores);
         let local = Local {
             sent: NONE,
             resting: NONE,
             rest_start_ns: 0,
-            service: ServiceOrder::default(),
+            service: LeastServed::default(),
             kind_ns: [0; 2],
             run_start_ns: 0,
+            charged_ns: 0,
         };
         Self {
-            caches: vec![Cache::default(); cpus.div_ceil(config.cache_cores) as usize],
+            caches: vec![Cache::default(); caches as usize],
             locals: vec![local; cpus as usize],
             turns: vec![Turn::default(); (config.best_effort.jobs * config.best_effort.threads) as usize],
+            order: Order::new(
+                config.service.threads + 1,
+                cpus + caches * config.unused_cores,
+                config.class_slice_ns,
+            ),
+            places: vec![0; cpus as usize],
             slice_end_ns: vec![0; cpus as usize],
             claimable: CpuSet::new(cpus),
             rests: CpuSet::new(cpus),
@@ -112,15 +119,11 @@ impl Class {
 
     fn push(&mut self, kind: usize, cache: usize, (thread, virtual_ns): (u32, u64), now_ns: u64) {
         let each = &mut self.caches[cache];
-        let is_first = if kind == SERVICE { each.service.is_empty() } else { each.jobs.is_empty() };
-        if is_first {
+        let queue = if kind == SERVICE { &mut each.service } else { &mut each.jobs };
+        if queue.len() == 0 {
             each.served_ns[kind] = now_ns;
         }
-        if kind == SERVICE {
-            each.service.push(thread, virtual_ns);
-        } else {
-            each.jobs.push(thread, virtual_ns);
-        }
+        queue.push(thread, virtual_ns);
         self.queued[kind] += 1;
     }
 
@@ -179,7 +182,23 @@ impl Class {
     /// Whether the first that waits behind a cache is to follow on a job: it had less, or that one had enough turns.
     fn is_anybody_due(&self, cache: usize, job: u32) -> bool {
         let turn = &self.turns[job as usize];
-        let first_ns = self.caches[cache].jobs.first_ns();
-        first_ns.is_some_and(|first_ns| first_ns < turn.virtual_ns || turn.turns + 1 >= MOST_TURNS)
+        let first = self.caches[cache].jobs.first();
+        first.is_some_and(|(_, first_ns)| first_ns < turn.virtual_ns || turn.turns + 1 >= MOST_TURNS)
+    }
+
+    /// Of a pool, all threads but few wait for a CPU and have no request yet, while those that run take one after the other: the
+    /// more of them begin, the longer takes each request. So whoever woke before the service was crowded is set back to
+    /// where it may begin.
+    fn set_back(&mut self, cache: usize) {
+        if self.queued[SERVICE] == 0 || !self.order.is_crowded() {
+            return;
+        }
+        let queue = &mut self.caches[cache].service;
+        for _ in 0..GATE_MOST {
+            let Some((thread, place_ns)) = queue.first() else { return };
+            let Some(later_ns) = self.order.set_back(thread, place_ns) else { return };
+            queue.pop();
+            queue.push(thread, later_ns);
+        }
     }
 }

@@ -123,7 +123,7 @@ pub struct Config {
     /// CPUs that share a last-level cache: wake-ups look for idle CPUs among these.
     pub cache_cores: u32,
     /// Further CPUs behind each cache that stay idle because service and jobs may not use them; Linux counts them
-    /// when it judges how full the machine is.
+    /// when it judges how full the machine is, and the class when it judges how crowded the service is.
     pub unused_cores: u32,
     /// Policy.
     pub policy: Policy,
@@ -143,7 +143,7 @@ pub struct Config {
     pub costs: Costs,
     /// Slice of a fair thread.
     pub slice_ns: u64,
-    /// Slice of the best-effort class.
+    /// Turn of a thread of the service under the best-effort class.
     pub class_slice_ns: u64,
     /// Time between timer ticks.
     pub tick_ns: u64,

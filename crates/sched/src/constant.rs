@@ -66,12 +66,52 @@ pub const REAL_TIME_RUNTIME_NS: u64 = 950_000_000;
 /// SOURCE: kernel/sched/rt.c, `sysctl_sched_rt_period` = 1 s.
 pub const REAL_TIME_PERIOD_NS: u64 = 1_000_000_000;
 
-/// Slice of the best-effort class, of the service and of jobs.
-/// SOURCE: crates/sched/bpf/src/bpf/queue.bpf.h, `lc_slice_ns` and `be_slice_ns`.
-pub const CLASS_SLICE_NS: u64 = 20_000_000;
+/// Turn of a thread of the service under the best-effort class, from its waking on.
+/// SOURCE: crates/sched/bpf/src/bpf/queue.bpf.h, `lc_slice_ns`.
+pub const CLASS_SLICE_NS: u64 = 12_000_000;
+
+/// Slice of a thread of the service that ran for longer than a turn without sleep.
+/// SOURCE: crates/sched/bpf/src/bpf/unit.bpf.h, `LC_TURN_NS`.
+pub const VETERAN_SLICE_NS: u64 = 4_000_000;
+
+/// Slices of these that a thread may be ahead of the others because nobody waited.
+/// SOURCE: crates/sched/bpf/src/bpf/unit.bpf.h, `AHEAD_TURNS`.
+pub const AHEAD_TURNS: u64 = 4;
+
+/// Virtual time that a thread of the service which wakes may be behind the others.
+/// SOURCE: crates/sched/bpf/src/bpf/unit.bpf.h, `CREDIT_NS`.
+pub const SERVICE_CREDIT_NS: u64 = 4_000_000;
+
+/// Virtual time that a thread of the service which always runs is owed at most.
+/// SOURCE: crates/sched/bpf/src/bpf/unit.bpf.h, `LAG_MOST_NS`.
+pub const LAG_MOST_NS: u64 = 1_000_000_000;
+
+/// Distance of the places of two threads that wake at the same virtual time.
+/// SOURCE: `crates/sched/bpf/src/bpf/cpu_words.bpf.h`, `MAX_CPUS`: the bits below say from which CPU a thread comes.
+pub const PLACE_STEP_NS: u64 = 2048;
+
+/// CPU time of the service until the next thread may begin while threads that always run have all CPUs.
+/// SOURCE: crates/sched/bpf/src/bpf/unit.bpf.h, `BEGIN_NS`.
+pub const BEGIN_NS: u64 = 200_000_000;
+
+/// Threads that are set back at once because they may not begin yet.
+/// SOURCE: crates/sched/bpf/src/bpf/unit.bpf.h, `GATE_MOST`.
+pub const GATE_MOST: u32 = 16;
+
+/// A thread of the service that is behind by no more is not interrupted by one that wakes.
+/// SOURCE: crates/sched/bpf/src/bpf/unit.bpf.h, `MARGIN_NS`.
+pub const MARGIN_NS: u64 = 1_000_000;
+
+/// CPUs that one that wakes looks at for whom to interrupt.
+/// SOURCE: crates/sched/bpf/src/bpf/unit.bpf.h, `VICTIMS_MOST`.
+pub const VICTIMS_MOST: u32 = 16;
+
+/// Slice of a job under the best-effort class.
+/// SOURCE: crates/sched/bpf/src/bpf/queue.bpf.h, `be_slice_ns`.
+pub const JOB_SLICE_NS: u64 = 20_000_000;
 
 /// A rest of a turn that is shorter is none.
-/// SOURCE: crates/sched/bpf/src/bpf/turn.bpf.h, `TURN_LEAST_NS`.
+/// SOURCE: crates/sched/bpf/src/bpf/turn.bpf.h, `TURN_LEAST_NS`; queue.bpf.h, `SLICE_LEAST_NS`.
 pub const LEAST_TURN_NS: u64 = 1_000_000;
 
 /// Turns of a job in a row while another one waits.

@@ -296,7 +296,7 @@ impl Machine {
         let was = self.threads[thread as usize].state;
         self.set_state(thread, State::Blocked);
         match (self.layout, was) {
-            (Layout::Caches, State::Running) => self.stop_by_class(cpu),
+            (Layout::Caches, State::Running) => self.stop_by_class(cpu, thread),
             (Layout::Caches, _) => self.remove_job(thread),
             _ => self.dequeue(thread),
         }

@@ -14,7 +14,8 @@ fn class(
     (work_ms, rate_per_s): (u64, f64),
     length_ms: u64,
 ) -> Config {
-    let mut config = Config { policy: Policy::Be, cores, cache_cores: cores, ..Config::default() };
+    let mut config =
+        Config { policy: Policy::Be, cores, cache_cores: cores, unused_cores: 0, ..Config::default() };
     config.costs = Costs { switch_ns: 0, migration_ns: 0, interrupt_ns: 0, read_ns: 0 };
     (config.service.threads, config.best_effort.jobs) = (workers, jobs);
     (config.service.work_ns, config.service.rate_per_s) = (work_ms * MS, rate_per_s);
@@ -50,12 +51,21 @@ fn turns(has_reader: bool) -> [Vec<f64>; 2] {
 }
 
 #[test]
-fn threads_of_the_service_take_turns_of_20_ms_in_order_of_arrival() {
-    // The first slice is seen to be over at the tick at 24 ms, the next ones at 44 and 64 ms; left are 27, 30 and 30 ms.
-    assert_eq!(turns(false), [vec![0.0, 23.0, 43.0], vec![130.0, 140.0, 150.0]]);
-    // At 24 ms it is the reader's turn, which wakes two workers behind the first: that one has another slice, then both
-    // of them. 7 ms are left of the first; of the others' 30 ms each, 21 ms pass until the tick at 112 ms, 20 ms until 132 ms.
-    assert_eq!(turns(true), [vec![0.0, 43.0, 63.0], vec![90.0, 140.0, 150.0]]);
+fn threads_that_run_for_longer_than_a_turn_share_the_cpu_and_take_what_others_were_woken_for() {
+    // The turn of 12 ms is seen to be over at the tick at 16 ms, the second one's at 28 ms. The third thread may not begin
+    // before the service had 200 ms more, and both take slices of 4 ms: at 36 ms they had 23 and 12 ms. So the first is done
+    // at 91 ms, and takes the third request; the second has 40 ms then, and 4 ms from 92 and from 100 ms on.
+    assert_eq!(turns(false), [vec![0.0, 15.0, 90.0], vec![90.0, 109.0, 150.0]]);
+    // At 16 ms it is the reader's turn. The two that it wakes may not begin yet, so that one thread serves all.
+    assert_eq!(turns(true), [vec![0.0, 50.0, 100.0], vec![50.0, 100.0, 150.0]]);
+}
+
+#[test]
+fn a_thread_that_wakes_interrupts_one_that_ran_for_longer_than_a_turn() {
+    // Requests of 50 ms come at 31 and 62 ms, between two ticks.
+    let simulation = finished(class(1, (2, 0), (50, 1000.0 / 31.0), 90));
+    let begins: Vec<u64> = simulation.requests().iter().map(|each| each.started_ns / MS).collect();
+    assert_eq!(begins, [31, 62]);
 }
 
 #[test]

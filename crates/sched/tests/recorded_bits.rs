@@ -46,8 +46,8 @@ const RECORDED: [(Policy, bool, u64); 12] = [
     (Policy::Idle, true, 0x578E_62B1_11F1_881D),
     (Policy::CpuIdle, false, 0x43CD_E55C_1449_5035),
     (Policy::CpuIdle, true, 0xD542_6662_653D_AE32),
-    (Policy::Be, false, 0x623C_A453_0D67_F5AA),
-    (Policy::Be, true, 0x1834_9C3E_8A15_C4C9),
+    (Policy::Be, false, 0x1004_3A43_C187_3711),
+    (Policy::Be, true, 0xDD30_1BFD_6ECB_3EAF),
     (Policy::Fifo, false, 0x9BFF_7171_E753_F9C3),
     (Policy::Fifo, true, 0x0E98_C8AB_416E_CD06),
 ];

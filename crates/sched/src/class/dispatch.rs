@@ -1,10 +1,12 @@
 //! Where threads go under the class, and who is next on a CPU.
 
-use crate::class::discipline::Discipline;
-use crate::constant::{CLASS_JOB_WEIGHT, CLASS_USUAL_WEIGHT, CREDIT_TURNS, MOST_REST_NS, PARKED_AFTER_NS};
+use crate::constant::{
+    CLASS_JOB_WEIGHT, CLASS_USUAL_WEIGHT, CREDIT_TURNS, JOB_SLICE_NS, MARGIN_NS, MOST_REST_NS,
+    PARKED_AFTER_NS, VICTIMS_MOST,
+};
 use crate::fair::NONE;
 use crate::machine::Machine;
-use crate::state::{BEST_EFFORT, SERVICE};
+use crate::state::{BEST_EFFORT, SERVICE, State};
 
 impl Machine {
     /// Number of a job's thread among those.
@@ -69,16 +71,48 @@ impl Machine {
             self.send(thread, cpu);
             return;
         }
-        let target = claimed.unwrap_or(home);
+        let place_ns = self.class.order.place(thread, self.ready_service());
+        let interrupted = claimed.or_else(|| {
+            let may_interrupt = !self.class.order.is_veteran(thread);
+            may_interrupt.then(|| self.interruptible(home, place_ns)).flatten()
+        });
+        let target = interrupted.unwrap_or(home);
         if self.config.checks.exit {
             let cache = self.cache_number(target);
-            self.class.push(SERVICE, cache, (thread, 0), self.now_ns);
+            self.class.push(SERVICE, cache, (thread, place_ns), self.now_ns);
         } else {
-            self.class.locals[target as usize].service.push(thread, 0);
+            self.class.locals[target as usize].service.push(thread, place_ns);
         }
-        if claimed.is_some() {
+        if interrupted.is_some() {
             self.interrupt(target);
         }
+    }
+
+    /// Threads of the service that wait or execute.
+    const fn ready_service(&self) -> u64 {
+        self.ledger.running[SERVICE] + self.ledger.waiting[SERVICE]
+    }
+
+    /// A CPU whose thread of the service stands behind a place: the one before, else the last of some near it. It is not
+    /// given again before it has decided.
+    fn interruptible(&mut self, home: u32, place_ns: u64) -> Option<u32> {
+        let latest_ns = place_ns + MARGIN_NS;
+        let mut found = (latest_ns, home);
+        if self.class.places[home as usize] <= latest_ns && self.config.checks.exit {
+            let (first, _) = self.cache_of(home);
+            for cpu in (first..self.config.cores).chain(0..first).take(VICTIMS_MOST as usize) {
+                let running_ns = self.class.places[cpu as usize];
+                if running_ns > found.0 {
+                    found = (running_ns, cpu);
+                }
+            }
+        }
+        let place_ns = &mut self.class.places[found.1 as usize];
+        let is_behind = *place_ns > latest_ns;
+        if is_behind {
+            *place_ns = 0;
+        }
+        is_behind.then_some(found.1)
     }
 
     /// Finds a CPU for a job that starts, or lets it wait.
@@ -93,14 +127,13 @@ impl Machine {
 
     /// Lets a job wait behind a cache, between two turns.
     fn queue_job(&mut self, thread: u32, cpu: u32) {
-        let (cache, job, slice_ns) =
-            (self.cache_number(cpu), self.job_of(thread), self.config.class_slice_ns);
+        let (cache, job) = (self.cache_number(cpu), self.job_of(thread));
         let here_ns = self.class.caches[cache].virtual_ns;
         let turn = &mut self.class.turns[job as usize];
         (turn.used_ns, turn.turns) = (0, 0);
         // Little credit for a sleep, and little debt from elsewhere.
-        let most_ns = here_ns + virtual_time(2 * slice_ns);
-        turn.virtual_ns = turn.virtual_ns.clamp(here_ns.saturating_sub(CREDIT_TURNS * slice_ns), most_ns);
+        let most_ns = here_ns + virtual_time(2 * JOB_SLICE_NS);
+        turn.virtual_ns = turn.virtual_ns.clamp(here_ns.saturating_sub(CREDIT_TURNS * JOB_SLICE_NS), most_ns);
         let virtual_ns = turn.virtual_ns;
         self.threads[thread as usize].cpu = cpu;
         self.class.push(BEST_EFFORT, cache, (thread, virtual_ns), self.now_ns);
@@ -112,10 +145,10 @@ impl Machine {
             self.place_service(thread);
             return;
         }
-        let (job, slice_ns, now_ns) = (self.job_of(thread), self.config.class_slice_ns, self.now_ns);
+        let (job, now_ns) = (self.job_of(thread), self.now_ns);
         let turn = &mut self.class.turns[job as usize];
         turn.wait_start_ns = now_ns;
-        let has_rest = turn.used_ns > 0 && turn.left_ns(slice_ns).is_some();
+        let has_rest = turn.used_ns > 0 && turn.left_ns().is_some();
         let local = &mut self.class.locals[cpu as usize];
         if has_rest && local.resting == NONE {
             (local.resting, local.rest_start_ns) = (thread, now_ns);
@@ -191,7 +224,7 @@ impl Machine {
         }
         self.counters.switches += 1;
         if before != NONE {
-            self.stop_by_class(cpu);
+            self.stop_by_class(cpu, before);
             self.stop(cpu);
             self.put_back(before, cpu);
         }
@@ -203,6 +236,9 @@ impl Machine {
             thread.cpu = cpu;
             self.execute(cpu, next);
             self.class.locals[cpu as usize].run_start_ns = self.now_ns;
+            if self.kind_of(next) == SERVICE {
+                self.begin_turn(cpu, next, next != sent);
+            }
             self.keep(cpu, next);
         }
         if sent != NONE && self.kind_of(sent) == BEST_EFFORT && self.is_service_near(cpu) {
@@ -218,14 +254,14 @@ impl Machine {
 
     /// Whether a thread of the service waits that a CPU would take.
     fn is_service_near(&self, cpu: u32) -> bool {
-        self.class.queued[SERVICE] > 0 || !self.class.locals[cpu as usize].service.is_empty()
+        self.class.queued[SERVICE] > 0 || self.class.locals[cpu as usize].service.len() > 0
     }
 
     /// A thread executes on a CPU, for a slice or what is left of its turn.
     fn keep(&mut self, cpu: u32, thread: u32) {
-        let (now_ns, slice_ns) = (self.now_ns, self.config.class_slice_ns);
-        self.class.slice_end_ns[cpu as usize] = now_ns + slice_ns;
+        let now_ns = self.now_ns;
         if self.kind_of(thread) == SERVICE {
+            self.class.slice_end_ns[cpu as usize] = now_ns + self.class.order.slice_ns(thread);
             return;
         }
         let (job, cache) = (self.job_of(thread), self.cache_number(cpu));
@@ -236,14 +272,57 @@ impl Machine {
         }
         let behind = &mut self.class.caches[cache].virtual_ns;
         *behind = (*behind).max(turn.virtual_ns);
-        let left_ns = turn.left_ns(slice_ns).unwrap_or(slice_ns);
+        let left_ns = turn.left_ns().unwrap_or(JOB_SLICE_NS);
         self.class.slice_end_ns[cpu as usize] = now_ns + left_ns;
         self.class.claimable.put(cpu, true);
     }
 
+    /// A thread of the service begins to execute, from a queue or not.
+    fn begin_turn(&mut self, cpu: u32, thread: u32, is_from_queue: bool) {
+        let ready = self.ready_service();
+        if is_from_queue {
+            self.class.order.choose(thread);
+        }
+        self.class.places[cpu as usize] = self.class.order.begin(thread, ready);
+        self.class.locals[cpu as usize].charged_ns = self.now_ns;
+    }
+
     /// The thread of a CPU leaves it, or sleeps.
-    pub(crate) fn stop_by_class(&mut self, cpu: u32) {
+    pub(crate) fn stop_by_class(&mut self, cpu: u32, thread: u32) {
         self.class.claimable.put(cpu, false);
+        if self.kind_of(thread) == SERVICE {
+            self.class.places[cpu as usize] = 0;
+            self.charge_order(cpu, thread);
+            if self.threads[thread as usize].state == State::Blocked {
+                self.class.order.sleep(thread);
+            }
+        }
+    }
+
+    /// Charges the thread of the service on a CPU in its order: as in the class, only where it stops or may have to.
+    fn charge_order(&mut self, cpu: u32, thread: u32) {
+        let since_ns = &mut self.class.locals[cpu as usize].charged_ns;
+        let used_ns = self.now_ns - std::mem::replace(since_ns, self.now_ns);
+        self.class.order.charge(thread, used_ns);
+    }
+
+    /// Whether the thread of the service on a CPU keeps it, since nobody who waits there stands before it (`is_next`).
+    fn is_next(&mut self, cpu: u32, thread: u32) -> bool {
+        self.charge_order(cpu, thread);
+        let place_ns = self.class.order.place(thread, self.ready_service());
+        let first = if self.config.checks.exit {
+            self.class.caches[self.cache_number(cpu)].service.first()
+        } else {
+            self.class.locals[cpu as usize].service.first()
+        };
+        if let Some((_, first_ns)) = first {
+            if first_ns < place_ns {
+                return false;
+            }
+            self.class.order.choose(thread);
+        }
+        self.class.places[cpu as usize] = place_ns;
+        true
     }
 
     /// Chooses who is next on a CPU (`be_dispatch`); [`NONE`]: nobody.
@@ -258,14 +337,21 @@ impl Machine {
             self.counters.be_picks += 1;
             return next;
         }
-        if let Some(next) = self.take_service(cpu) {
+        let (cache, now_ns, has_exit) = (self.cache_number(cpu), self.now_ns, self.config.checks.exit);
+        if has_exit {
+            self.class.set_back(cache);
+        }
+        let mut next = if has_exit { self.class.even_out(SERVICE, cache, now_ns) } else { None };
+        if next.is_none() && kind == Some(SERVICE) && self.is_next(cpu, before) {
+            return before;
+        }
+        if next.is_none() {
+            next = self.take_service(cpu);
+        }
+        if let Some(next) = next {
             self.note_pick(cpu, next, job);
             return next;
         }
-        if kind == Some(SERVICE) {
-            return before;
-        }
-        let (cache, now_ns, has_exit) = (self.cache_number(cpu), self.now_ns, self.config.checks.exit);
         if has_exit && let Some(next) = self.class.pop_elsewhere(SERVICE, cache, now_ns) {
             self.note_pick(cpu, next, job);
             return next;
@@ -283,8 +369,7 @@ impl Machine {
         if !self.config.checks.exit {
             return self.class.locals[cpu as usize].service.pop();
         }
-        let (cache, now_ns) = (self.cache_number(cpu), self.now_ns);
-        self.class.even_out(SERVICE, cache, now_ns).or_else(|| self.class.pop(SERVICE, cache, now_ns))
+        self.class.pop(SERVICE, self.cache_number(cpu), self.now_ns)
     }
 
     /// Counts what the pick of a thread of the service was: local, or an exit check.
@@ -302,13 +387,13 @@ impl Machine {
 
     /// Chooses among the jobs (`take_be`); `before` is the job that executes, or [`NONE`].
     fn take_job(&mut self, cpu: u32, before: u32) -> Option<u32> {
-        let (cache, now_ns, slice_ns) = (self.cache_number(cpu), self.now_ns, self.config.class_slice_ns);
+        let (cache, now_ns) = (self.cache_number(cpu), self.now_ns);
         if let Some(next) = self.class.even_out(BEST_EFFORT, cache, now_ns) {
             return Some(next);
         }
         if before != NONE {
             let job = self.job_of(before);
-            if self.class.turns[job as usize].left_ns(slice_ns).is_some() {
+            if self.class.turns[job as usize].left_ns().is_some() {
                 return Some(before);
             }
             if !self.class.rests.has(cpu) && !self.class.is_anybody_due(cache, job) {

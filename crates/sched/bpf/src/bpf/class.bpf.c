@@ -429,7 +429,11 @@ struct sched_ext_ops steelyard_be = {
 	.cpu_release = (void *)be_cpu_release,
 	.init = (void *)be_init,
 	.exit = (void *)be_exit,
-	.flags = 1, /* SCX_OPS_KEEP_BUILTIN_IDLE: the kernel's own search for idle CPUs stays */
+	/*
+	 * SCX_OPS_KEEP_BUILTIN_IDLE: the kernel's own search for idle CPUs stays. SCX_OPS_ENQ_EXITING: a thread that ends
+	 * waits where all do, and not for the one CPU that it was interrupted on.
+	 */
+	.flags = 1 | 4,
 	.timeout_ms = 30000,
 	.name = "steelyard_be",
 };

@@ -36,7 +36,7 @@ COMPARED = ("fifo", "idle", "be", "be-no-local", "be-no-entry", "be-no-exit")
 BEST_EFFORT_MS = 5000
 TRIAL_INSTRUCTION_NS = 2
 """Of the policies' guest [ns]: with the usual 8, a scheduler's instructions are a tenth of a request of 4 ms,
-and who executes fewer of them wins, whatever order it gives; machines execute more than 500 million a second."""
+and who executes fewer of them wins, whatever order it gives; machines execute over 500 million a second."""
 TICK_MS = 4
 TWINS = ("first", "second")
 ENDS = ("before", "after")

@@ -142,6 +142,41 @@ def read_table(path: Path, schema: str) -> pa.Table:
     return table
 
 
+def read_batches(path: Path, schema: str, expected: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Read a recorded file a part at a time.
+
+    Parameters
+    ----------
+    path : Path
+        A file that `TableWriter` wrote.
+    schema : str
+        Schema name it must carry.
+    expected : pyarrow.Schema
+        The columns that are read, with their types; others are passed over.
+
+    Yields
+    ------
+    pyarrow.RecordBatch
+        Rows in their order, at most 65 536.
+
+    Raises
+    ------
+    DataError
+        If the file is absent, damaged, of another schema, or lacks a column.
+    """
+    with _named_damage(path, schema):
+        # From bytes, and in this thread: see `read_table`.
+        content = pa.BufferReader(read_plain_file(path))
+        with pq.ParquetFile(content, page_checksum_verification=True, pre_buffer=False) as file:
+            found = file.schema_arrow
+            _decode_names(found)
+            _require_schema(path, found.metadata, schema)
+            require_columns(path, found.empty_table(), expected)
+            for batch in file.iter_batches(ROWS_PER_GROUP, columns=expected.names, use_threads=False):
+                batch.validate(full=True)
+                yield batch
+
+
 def _decode_names(schema: pa.Schema) -> None:
     """Read every text of the footer, which no checksum covers: some readers end the process on them."""
     names = [field.name for field in schema]  # decoded by being asked for
@@ -162,6 +197,20 @@ def read_metadata(path: Path, schema: str) -> dict[bytes, bytes]:
         metadata = pq.read_schema(path).metadata
     _require_schema(path, metadata, schema)
     return dict(metadata)
+
+
+def count_rows(path: Path, schema: str) -> int:
+    """Count the rows of a recorded file, without reading them.
+
+    Raises
+    ------
+    DataError
+        If the file is absent, damaged, or of another schema.
+    """
+    with _named_damage(path, schema):
+        found = pq.read_metadata(path)
+        _require_schema(path, found.metadata, schema)
+    return int(found.num_rows)
 
 
 @contextmanager

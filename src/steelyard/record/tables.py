@@ -26,10 +26,18 @@ from steelyard.record.schema import (
     table_metadata,
 )
 from steelyard.record.seal import seal_tables
-from steelyard.record.table_file import TableWriter, Value, read_metadata, read_table, require_columns
+from steelyard.record.table_file import (
+    TableWriter,
+    Value,
+    count_rows,
+    read_batches,
+    read_metadata,
+    read_table,
+    require_columns,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -187,23 +195,63 @@ def read_measurements(result: Path) -> pa.Table:
         If it is absent, damaged, of another schema, or was not written together with
         ``runs.parquet``.
     """
-    paths = sorted((result / MEASUREMENTS_FOLDER).glob("*.parquet"))
-    if not paths:
-        paths = [result / MEASUREMENTS_NAME]  # reading it names what is absent
+    paths = _measurement_files(result)
     expected = measurements_schema({})
     tables = []
     for path in paths:
         table = read_table(path, MEASUREMENTS_SCHEMA)
         require_columns(path, table, expected)
         tables.append(table)
-    _require_one_generation(result, paths, tables)
+    _require_one_generation(result, paths, [table.schema.metadata for table in tables])
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
 
 
-def _require_one_generation(result: Path, paths: list[Path], tables: list[pa.Table]) -> None:
+def count_measurements(result: Path) -> int:
+    """Count the rows of ``measurements/``, without reading them.
+
+    Raises
+    ------
+    DataError
+        If a file is absent or damaged.
+    """
+    return sum(count_rows(path, MEASUREMENTS_SCHEMA) for path in _measurement_files(result))
+
+
+def measurement_batches(result: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Read some columns of ``measurements/`` a part at a time, in the order of the runs.
+
+    Parameters
+    ----------
+    result : Path
+        Result folder.
+    columns : sequence of str
+        Names of the columns.
+
+    Raises
+    ------
+    DataError
+        As `read_measurements`.
+    """
+    paths = _measurement_files(result)
+    metadata = [read_metadata(path, MEASUREMENTS_SCHEMA) for path in paths]
+    _require_one_generation(result, paths, metadata)
+    expected = measurements_schema({})
+    wanted = pa.schema([expected.field(name) for name in columns])
+    for path in paths:
+        yield from read_batches(path, MEASUREMENTS_SCHEMA, wanted)
+
+
+def _measurement_files(result: Path) -> list[Path]:
+    """Give the files; where there is none the one that is absent, which reading names."""
+    return sorted((result / MEASUREMENTS_FOLDER).glob("*.parquet")) or [result / MEASUREMENTS_NAME]
+
+
+def _require_one_generation(
+    result: Path, paths: Sequence[Path], found: Sequence[Mapping[bytes, bytes]]
+) -> None:
     wanted = read_metadata(result / RUNS_NAME, RUNS_SCHEMA).get(GENERATION_KEY)
-    for path, table in zip(paths, tables, strict=True):
-        if table.schema.metadata.get(GENERATION_KEY) != wanted:
+    for path, metadata in zip(paths, found, strict=True):
+        if metadata.get(GENERATION_KEY) != wanted:
             message = f"`{path}` and `{RUNS_NAME}` were not written together"
             hint = f"remove both; `steelyard analyse {result}` writes them again from the ledger"
             raise DataError(message, hint=hint, code="data.mixed-tables")

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from steelyard.analyse.intervals.describe import mean
 from steelyard.analyse.intervals.guarantee import FEWEST_UNITS
-from steelyard.record.tables import read_measurements, read_runs
+from steelyard.record.importers.foreign import MEASURE
+from steelyard.record.tables import count_measurements, measurement_batches, read_runs
 from steelyard.units import is_rate
 
 if TYPE_CHECKING:
@@ -21,8 +25,6 @@ if TYPE_CHECKING:
     from steelyard.model import Plan
 
 COMPLETED: Final = "completed"
-_LAUNCH: Final = ("block", "batch", "launch")
-_ORDER: Final = ("cell", "metric", "unit", "block", "batch", "launch", "worker", "iteration")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,28 @@ def level_of(*samples: Sample) -> str:
     return "block" if all(len(set(sample.blocks)) >= FEWEST_UNITS for sample in samples) else "run"
 
 
+@dataclass(slots=True)
+class _Rows:
+    """All rows of an import, 21 bytes each, in the order of cells, metrics, launches and iterations.
+
+    Parameters
+    ----------
+    group : ndarray
+        Number of the cell and metric of each row, ascending.
+    run : ndarray
+        Place of its run in the table of runs that is sorted as the rows are.
+    value : ndarray
+        The values.
+    is_measured : ndarray
+        False for warm-ups.
+    """
+
+    group: NDArray[np.int64]
+    run: NDArray[np.int32]
+    value: NDArray[np.float64]
+    is_measured: NDArray[np.bool_]
+
+
 def read_samples(result: Path, plan: Plan, *, with_failed: bool = False) -> list[Sample]:
     """Read the samples of a result folder, by cell, then by metric in order of appearance.
 
@@ -110,30 +134,97 @@ def read_samples(result: Path, plan: Plan, *, with_failed: bool = False) -> list
     DataError
         If the tables are absent or damaged.
     """
-    runs = pl.DataFrame(
-        read_runs(result).select(["run_id", "cell", "block", "batch", "worker", "iteration", "status"])
-    ).rename({"iteration": "launch"})
-    rows = pl.DataFrame(read_measurements(result).drop_columns(["printed"])).join(
-        runs, on="run_id", maintain_order="left"
-    )
+    columns = ["run_id", "cell", "block", "batch", "iteration", "worker", "status"]
+    runs = pl.DataFrame(read_runs(result).select(columns)).sort(*columns[1:-1], maintain_order=True)
+    rows, names = _read_rows(result, runs)
+    launch = runs.select(pl.struct("cell", "block", "batch", "iteration").rle_id()).to_series().to_numpy()
+    is_completed = (runs["status"] == COMPLETED).to_numpy()
+    block = runs["block"].to_numpy()
     found = []
-    metrics = {name: place for place, name in enumerate(rows["metric"].unique(maintain_order=True))}
-    grouped = rows.sort(*_ORDER, maintain_order=True).group_by("cell", "metric", "unit", maintain_order=True)
-    for (cell, metric, unit), frame in grouped:
-        measured = frame.filter(pl.col("phase") == "measure")
-        completed = measured if with_failed else measured.filter(pl.col("status") == COMPLETED)
-        launches = list(completed.group_by(*_LAUNCH, maintain_order=True))
-        failed = measured.filter(pl.col("status") != COMPLETED)
-        sample = Sample(
-            cell=int(str(cell)),
-            levels=plan.cells[int(str(cell))].levels,
-            metric=str(metric),
-            unit=str(unit),
-            runs=tuple(part["value"].to_numpy() for _, part in launches),
-            blocks=tuple(int(str(key[0])) for key, _ in launches),
-            warm_ups=frame.height - measured.height,
-            failed=failed.unique(list(_LAUNCH)).height,
+    bounds = _bounds(rows.group)
+    for begin, end in pairwise(bounds):
+        cell, name = divmod(int(rows.group[begin]), len(names))
+        measured = rows.is_measured[begin:end]
+        run, value = rows.run[begin:end], rows.value[begin:end]
+        warm_ups = int(measured.size - np.count_nonzero(measured))
+        if warm_ups:
+            run, value = run[measured], value[measured]
+        completed = is_completed[run]
+        failed = np.unique(launch[run[~completed]]).size
+        if failed and not with_failed:
+            run, value = run[completed], value[completed]
+        if not value.size:
+            continue
+        edges = _bounds(launch[run])
+        metric, unit = names[name]
+        found.append(
+            Sample(
+                cell=cell,
+                levels=plan.cells[cell].levels,
+                metric=metric,
+                unit=unit,
+                runs=tuple(np.split(value, edges[1:-1])),
+                blocks=tuple(block[run[edges[:-1]]].tolist()),
+                warm_ups=warm_ups,
+                failed=int(failed),
+            )
         )
-        if sample.runs:
-            found.append(sample)
-    return sorted(found, key=lambda sample: (sample.cell, metrics[sample.metric]))
+    return found
+
+
+def _bounds(values: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Give where stretches of equal values begin, and the end."""
+    changes = np.flatnonzero(values[1:] != values[:-1]) + 1
+    return np.concatenate(([0], changes, [values.size])) if values.size else np.zeros(1, dtype=np.int64)
+
+
+def _read_rows(result: Path, runs: pl.DataFrame) -> tuple[_Rows, list[tuple[str, str]]]:
+    """Read the measurements with the names of their metrics and units; `runs` are sorted."""
+    count = count_measurements(result)
+    run = np.empty(count, dtype=np.int32)
+    name = np.empty(count, dtype=np.int32)
+    iteration = np.empty(count, dtype=np.int32)
+    value = np.empty(count)
+    is_measured = np.empty(count, dtype=np.bool_)
+    known = runs["run_id"].to_arrow().cast(pa.string())
+    metrics: dict[str, int] = {}
+    names: dict[tuple[str, str], int] = {}
+    end = 0
+    for batch in measurement_batches(result, ("run_id", "iteration", "phase", "metric", "value", "unit")):
+        ids = batch["run_id"].dictionary_encode()
+        place = pc.index_in(ids.dictionary, value_set=known).fill_null(-1).to_numpy()[ids.indices.to_numpy()]
+        is_known = place >= 0
+        part = slice(end, end := end + int(np.count_nonzero(is_known)))
+        run[part] = place[is_known]
+        both = [batch[key].dictionary_encode() for key in ("metric", "unit")]
+        texts = [each.dictionary.to_pylist() for each in both]
+        codes = both[0].indices.to_numpy() * len(texts[1]) + both[1].indices.to_numpy()
+        for code in dict.fromkeys(codes[is_known].tolist()):
+            metric, unit = texts[0][code // len(texts[1])], texts[1][code % len(texts[1])]
+            metrics.setdefault(metric, len(metrics))
+            names.setdefault((metric, unit), len(names))
+        numbers = np.array([[names.get((one, other), -1) for other in texts[1]] for one in texts[0]])
+        name[part] = numbers.ravel()[codes[is_known]]
+        iteration[part] = batch["iteration"].to_numpy()[is_known]
+        value[part] = batch["value"].to_numpy()[is_known]
+        is_measured[part] = pc.equal(batch["phase"], MEASURE).to_numpy(zero_copy_only=False)[is_known]
+    ordered = sorted(names, key=lambda each: (metrics[each[0]], each[1]))
+    rank = np.argsort([names[each] for each in ordered]).astype(np.int64)
+    run, name, iteration = run[:end], name[:end], iteration[:end]
+    group = runs["cell"].to_numpy().astype(np.int64)[run] * max(len(ordered), 1)
+    group += rank[name] if len(ordered) else 0
+    rows = _Rows(group, run, value[:end], is_measured[:end])
+    return _sorted(rows, iteration), ordered
+
+
+def _sorted(rows: _Rows, iteration: NDArray[np.int32]) -> _Rows:
+    """Give the rows by group, run and iteration; as they are where that is their order."""
+    same = rows.group[1:] == rows.group[:-1]
+    is_before = rows.group[1:] > rows.group[:-1]
+    is_before |= same & (rows.run[1:] > rows.run[:-1])
+    same &= rows.run[1:] == rows.run[:-1]
+    is_before |= same & (iteration[1:] >= iteration[:-1])
+    if is_before.all():
+        return rows
+    order = np.lexsort((iteration, rows.run, rows.group))
+    return _Rows(rows.group[order], rows.run[order], rows.value[order], rows.is_measured[order])

@@ -46,6 +46,8 @@ class TableWriter:
         self.schema = schema
         self._temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         self._rows: list[Mapping[str, Value]] = []
+        self._parts: list[pa.Table] = []
+        self._waiting = 0
         delta = {name: "DELTA_BINARY_PACKED" for name in _DELTA_INTEGERS if name in schema.names}
         delta |= {name: "DELTA_BYTE_ARRAY" for name in _DELTA_TEXTS if name in schema.names}
         dictionary = [name for name in schema.names if name not in delta and name not in {"value", "flags"}]
@@ -75,15 +77,37 @@ class TableWriter:
         if len(self._rows) >= ROWS_PER_GROUP:
             self._flush()
 
+    def add_table(self, table: pa.Table) -> None:
+        """Add rows of the schema."""
+        self._gather()
+        self._parts.append(table)
+        self._waiting += table.num_rows
+        if self._waiting >= ROWS_PER_GROUP:
+            whole = pa.concat_tables(self._parts)
+            full = whole.num_rows - whole.num_rows % ROWS_PER_GROUP
+            for begin in range(0, full, ROWS_PER_GROUP):
+                self._write(whole.slice(begin, ROWS_PER_GROUP))
+            self._parts = [whole.slice(full)]
+            self._waiting = whole.num_rows - full
+
+    def _gather(self) -> None:
+        """Make a table of the rows that were added one by one."""
+        if self._rows:
+            self._parts.append(pa.Table.from_pylist(self._rows, schema=self.schema))
+            self._waiting += len(self._rows)
+            self._rows = []
+
     def _flush(self) -> None:
-        if not self._rows:
-            return
-        table = pa.Table.from_pylist(self._rows, schema=self.schema)
+        self._gather()
+        if self._waiting:
+            self._write(pa.concat_tables(self._parts))
+        self._parts, self._waiting = [], 0
+
+    def _write(self, table: pa.Table) -> None:
         try:
-            self._writer.write_table(table)
+            self._writer.write_table(table.replace_schema_metadata(self.schema.metadata).combine_chunks())
         except OSError as error:
             raise _unwritable(self.path, error) from error
-        self._rows = []
 
     def __enter__(self) -> Self:
         return self

@@ -91,6 +91,11 @@ class ResultTables:
         for row in measurements:
             self._measurements.add(row)
 
+    def add_columns(self, run: Mapping[str, Value], measurements: pa.Table) -> None:
+        """Add a run of a complete batch with everything it measured, as a table of their schema."""
+        self._runs.add(run)
+        self._measurements.add_table(measurements)
+
     def add_interrupted(self, run: Mapping[str, Value], state: str) -> None:
         """Add a run of an attempt that was not completed."""
         self._attempts.add({**run, "attempt_state": state})

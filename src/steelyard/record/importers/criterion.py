@@ -98,7 +98,7 @@ def _name(path: Path) -> str:
 
 def _read_raw(source: Source) -> ForeignFile:
     reader = csv.DictReader(io.StringIO(source.text(), newline=""), strict=True)
-    runs: dict[str, ForeignRun] = {}
+    found: dict[str, list[Section]] = {}
     try:
         absent = [name for name in _RAW if name not in (reader.fieldnames or ())]
         if absent:
@@ -107,7 +107,8 @@ def _read_raw(source: Source) -> ForeignFile:
             column_place(source, name, reader.fieldnames or ())
         for row in reader:
             name = "/".join(part for part in (row["group"], row["function"], row["value"]) if part)
-            run = runs.setdefault(name or "benchmark", ForeignRun({WORKLOAD: name or "benchmark"}, []))
+            name = name or "benchmark"
+            sections = found.setdefault(name, [])
             place = f"line {reader.line_num}"
             if row["unit"] != "ns":
                 source.refuse(place, f"unit is `{row['unit']}`; expected `ns`")
@@ -115,10 +116,11 @@ def _read_raw(source: Source) -> ForeignFile:
             total = _number(source, place, "sample_measured_value", row["sample_measured_value"])
             if count < 1 or count != int(count) or total < 0:
                 source.refuse(place, "expected an iteration_count from 1 and a value from 0")
-            run.sections.extend(_sections(int(count), total, len(run.sections) // 3 + 1))
+            sections.extend(_sections(int(count), total, len(sections) // 3 + 1))
     except csv.Error as error:
         source.refuse(f"line {reader.line_num}", f"not CSV: {error}")
-    return ForeignFile("raw.csv", list(runs.values()), [], {"tool": "criterion"})
+    runs = [ForeignRun({WORKLOAD: name}, sections) for name, sections in found.items()]
+    return ForeignFile("raw.csv", runs, [], {"tool": "criterion"})
 
 
 def _number(source: Source, place: str, column: str, text: str | None) -> Decimal:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from steelyard.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Sized
+    from collections.abc import Sequence, Sized
     from decimal import Decimal
     from pathlib import Path
 
@@ -69,7 +69,7 @@ class ForeignRun:
     ----------
     levels : dict
         Level of each factor; has `WORKLOAD`.
-    sections : list of Section
+    sections : sequence of Section
         Everything it measured, in order.
     worker_label : str
         Name of its worker in the file; empty where there is one.
@@ -82,7 +82,7 @@ class ForeignRun:
     """
 
     levels: dict[str, str]
-    sections: list[Section]
+    sections: Sequence[Section]
     worker_label: str = ""
     exit_code: int | None = None
     is_signalled: bool = False

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import unwritable
 from steelyard.model import Batch, Cell, Execution, Plan
+from steelyard.record.importers.columnar import SectionColumns
 from steelyard.record.importers.foreign import NOT_APPLICABLE, WORKLOAD
 from steelyard.record.importers.imported_result import require_free
 from steelyard.record.importers.interface import ImportSummary
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from steelyard.record.importers.foreign import ForeignFile, ForeignRun
+    from steelyard.record.importers.foreign import ForeignFile, ForeignRun, Section
     from steelyard.record.provenance import Origin
     from steelyard.record.table_file import Value
 
@@ -101,9 +102,12 @@ def write_foreign(result: Path, files: Sequence[ReadFile], kind: ForeignResult) 
     measurements = 0
     with ResultTables(result, plan, generation) as tables:
         for batch in plan.batches:
-            for row, measured in _rows(plan, batch, members[batch.number]):
-                tables.add(row, measured)
-                measurements += len(measured)
+            for row, sections in _rows(plan, batch, members[batch.number]):
+                if isinstance(sections, SectionColumns):
+                    tables.add_columns(row, sections.table(str(row["run_id"])))
+                else:
+                    tables.add(row, (_measurement(str(row["run_id"]), section) for section in sections))
+                measurements += len(sections)
     numbers = {tuple(cell.levels.values()): cell.number for cell in plan.cells}
     published = [
         (numbers[levels], file.block, each)
@@ -193,7 +197,7 @@ def _plan(
 
 def _rows(
     plan: Plan, batch: Batch, runs: Sequence[ForeignRun]
-) -> Iterator[tuple[dict[str, Value], list[dict[str, Value]]]]:
+) -> Iterator[tuple[dict[str, Value], Sequence[Section]]]:
     labels = list(dict.fromkeys(run.worker_label for run in runs))
     launches = dict.fromkeys(labels, 0)
     for run in sorted(runs, key=lambda each: labels.index(each.worker_label)):
@@ -206,21 +210,19 @@ def _rows(
             "flags": [],
             "worker_label": run.worker_label,
         }
-        yield (
-            row,
-            [
-                {
-                    "run_id": row["run_id"],
-                    "iteration": section.iteration,
-                    "phase": section.phase,
-                    "metric": section.metric,
-                    "value": section.value,
-                    "unit": section.unit,
-                    "printed": section.printed,
-                }
-                for section in run.sections
-            ],
-        )
+        yield row, run.sections
+
+
+def _measurement(run_id: str, section: Section) -> dict[str, Value]:
+    return {
+        "run_id": run_id,
+        "iteration": section.iteration,
+        "phase": section.phase,
+        "metric": section.metric,
+        "value": section.value,
+        "unit": section.unit,
+        "printed": section.printed,
+    }
 
 
 def _status(run: ForeignRun) -> str:

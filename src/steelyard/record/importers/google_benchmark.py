@@ -72,6 +72,7 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
                 found.facts[name] = fact.shown()
     failed: Counter[str] = Counter()
     runs: dict[tuple[str, str], ForeignRun] = {}
+    sections: dict[tuple[str, str], list[Section]] = {}
     counts: defaultdict[tuple[str, str], int] = defaultdict(int)
     for entry in document.member("benchmarks").elements():
         name, aggregate = _name(entry)
@@ -84,8 +85,8 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
             found.published += _aggregates(entry, levels, aggregate)
         else:
             counts[key] += 1
-            run = runs.setdefault(key, ForeignRun(levels, []))
-            run.sections.extend(_sections(entry, counts[key]))
+            sections.setdefault(key, []).extend(_sections(entry, counts[key]))
+            runs.setdefault(key, ForeignRun(levels, sections[key]))
     found.runs = list(runs.values())
     found.notes += [
         f"{count} repetitions of `{name}` failed and have no value" for name, count in failed.items()

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from steelyard.errors import UsageError
+from steelyard.record.importers.columnar import columnar_runs
 from steelyard.record.importers.delimited import (
     column_place,
     contradicted,
@@ -35,8 +36,9 @@ from steelyard.record.importers.foreign_importer import ForeignImporter
 from steelyard.record.importers.problem_list import ProblemList
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from steelyard.record.importers.columnar import ColumnarRun
     from steelyard.record.importers.foreign import Source
     from steelyard.record.importers.reading import ReadOptions
 
@@ -50,6 +52,7 @@ UNNAMED: Final = "unnamed"
 OF_FILE: Final = "{file}"
 ROWS: Final = ("iteration", "run", "block")
 _PARQUET: Final = b"PAR1"
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _COMMENTS: Final = ("#", "%", "//")
 _SHOWN_HINTS: Final = 3
 _SHOWN_COLUMNS: Final = 20
@@ -69,20 +72,52 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
     if not options.unit:
         message = "the unit of the values is not given; allowed: `ns`, `us`, `ms`, `s`, or any other word"
         raise UsageError(message, hint="add e.g. `--unit ms`", code="usage.unit")
-    is_parquet = source.content.startswith(_PARQUET)
-    if is_parquet:
+    if source.content.startswith(_PARQUET):
         _refuse_text_options(source, options)
-    heading, body = _parquet(source) if is_parquet else _delimited(source, options)
+        return _file("Parquet", *_read_rows(source, options, *_parquet(source)))
+    return _file(
+        "CSV", *(_read_columns(source, options) or _read_rows(source, options, *_delimited(source, options)))
+    )
+
+
+def _file(form: str, reader: _Reader, runs: list[ForeignRun]) -> ForeignFile:
+    return ForeignFile(form, runs, facts={"tool": "table"}, notes=list(reader.notes()))
+
+
+def _read_rows(
+    source: Source, options: ReadOptions, heading: list[str], body: Iterable[Row]
+) -> tuple[_Reader, list[ForeignRun]]:
     columns = _Columns.of(source, heading, options)
     _refuse_contradictions(source, columns, options)
     reader = _Reader(source, options, columns)
     for row in body:
         reader.take(row)
     reader.raise_if_any()
-    found = ForeignFile("Parquet" if is_parquet else "CSV", facts={"tool": "table"})
-    found.runs = [run.foreign() for run in reader.runs.values()]
-    found.notes += reader.notes()
-    return found
+    return reader, [run.foreign() for run in reader.runs.values()]
+
+
+def _read_columns(source: Source, options: ReadOptions) -> tuple[_Reader, list[ForeignRun]] | None:
+    """Read a table by column, where it is as plain as most are; else give nothing."""
+    begin = len(_BYTE_ORDER_MARK) if source.content.startswith(_BYTE_ORDER_MARK) else 0
+    end = source.content.find(b"\n", begin)
+    first = source.content[begin:end] if end >= 0 else b""
+    is_plain = not (options.wide or options.comment or options.missing or options.decimal != ".")
+    if not (is_plain and first.strip() and first.isascii()):
+        return None
+    line = first.decode().strip("\r")
+    delimiter = delimiter_of(line)
+    fields = [field.strip() for field in line.split(delimiter)]
+    if delimiter == " " or not options.has_header or '"' in line or _begins_with_values(fields, options):
+        return None
+    columns = _Columns.of(source, fields, options)
+    reader = _Reader(source, options, columns)
+    places = {**columns.places, "value": columns.values[0]}
+    if not reader.has_runs_of_iterations or len(places) > len(set(places.values())):
+        return None
+    _refuse_contradictions(source, columns, options)
+    lines = memoryview(source.content)[end + 1 :]
+    found = columnar_runs(lines, delimiter, fields, places, options.unit)
+    return None if found is None else (reader, [reader.run_of(each) for each in found])
 
 
 def _refuse_text_options(source: Source, options: ReadOptions) -> None:
@@ -232,6 +267,20 @@ class _Reader:
         self._hints: dict[str, None] = {}
         self._row = 0
 
+    @property
+    def has_runs_of_iterations(self) -> bool:
+        """Whether rows are iterations, or tell their run: no row is a run because of its place."""
+        return self._rows_are == "iteration" or (self._rows_are == "run" and "run" in self._columns.places)
+
+    def run_of(self, found: ColumnarRun) -> ForeignRun:
+        """Give the run of rows that were read by column."""
+        return ForeignRun(
+            self._levels(found.texts),
+            found.sections,
+            block=found.texts.get("block", ""),
+            exit_code=found.exit_code,
+        )
+
     def take(self, row: Row) -> None:
         """Take the values of a row, or note what is wrong with it."""
         line, fields = row
@@ -287,11 +336,14 @@ class _Reader:
             return {}
         return {role: heading if role != "iteration" or is_whole(heading) else str(number)}
 
-    def _add(self, texts: dict[str, str], text: str) -> None:
-        levels = {
+    def _levels(self, texts: Mapping[str, str]) -> dict[str, str]:
+        return {
             WORKLOAD: texts.get("workload", self._workload),
             **{role: texts[role] for role in self._factors},
         }
+
+    def _add(self, texts: dict[str, str], text: str) -> None:
+        levels = self._levels(texts)
         block = texts.get("block", f"row {self._row}" if self._rows_are == "block" else "")
         launch = texts.get("run", "" if self._rows_are == "iteration" else str(self._row))
         run = self.runs.setdefault((*levels.values(), block, launch), _Run(levels, block))

@@ -212,7 +212,7 @@ def _read_rows(result: Path, runs: pl.DataFrame) -> tuple[_Rows, list[tuple[str,
     rank = np.argsort([names[each] for each in ordered]).astype(np.int64)
     run, name, iteration = run[:end], name[:end], iteration[:end]
     group = runs["cell"].to_numpy().astype(np.int64)[run] * max(len(ordered), 1)
-    group += rank[name] if len(ordered) else 0
+    group += rank[name] if ordered else 0
     rows = _Rows(group, run, value[:end], is_measured[:end])
     return _sorted(rows, iteration), ordered
 

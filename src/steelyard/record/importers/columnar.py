@@ -1,6 +1,7 @@
 """Large tables of plain text read by column: what one row after the other would give, or nothing.
 
-A table is read so where nothing about it needs a second look; any other goes row by row, which names what is wrong.
+A table is read so where nothing about it needs a second look; any other is read row by row, which names what
+is wrong.
 """
 
 from __future__ import annotations
@@ -271,7 +272,7 @@ def _runs(columns: Mapping[str, Column], values: NDArray[np.float64], unit: str)
 
 
 def _numbers(columns: Sequence[pa.DictionaryArray], size: int) -> NDArray[np.int32]:
-    """Number the combinations of texts in order of appearance."""
+    """Give each combination of texts a number, in order of appearance."""
     found = np.zeros(size, dtype=np.int32)
     for column in columns:
         codes = found.astype(np.int64)

@@ -3,6 +3,7 @@
 - No entropy: property tests draw the same examples each time; `tests/fuzz` draws new ones.
 - Limits of time hold on slow machines: they grow with what starting an interpreter takes.
 - Modules run in the order of their recorded durations, longest first, so that parallel workers end together.
+- Results of tests are listed in a catalogue of the session, not in the user's.
 - Studies do not wait for a quiet machine: what tests ask of them does not depend on it.
 - A test above 5 s is marked `slow` (left to `make test-all`) or `long` (in `make test`, with the reason); one
   that is not fails the session.
@@ -18,6 +19,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import defaultdict
 from pathlib import Path
@@ -29,6 +31,8 @@ from hypothesis import settings
 settings.register_profile("steady", derandomize=True, deadline=None, parent=settings.get_profile("default"))
 settings.load_profile("steady")
 os.environ["STEELYARD_LONGEST_WAIT_S"] = "0"
+_DATA = tempfile.TemporaryDirectory(prefix="steelyard-tests-")
+os.environ["STEELYARD_CATALOGUE"] = str(Path(_DATA.name) / "catalogue.sqlite")
 
 DURATIONS: Final = Path(__file__).parent / "tests" / "durations.json"
 RECORDED_DATA: Final = Path(__file__).resolve().parents[1] / "shared" / "data"

@@ -26,12 +26,12 @@ uv==0.13.9 \\
 
 
 def requirements() -> str:
-    """Give what Steelyard needs, with all its extras."""
+    """Give what Steelyard needs, with what draws figures; a package of a result has no catalogue."""
     lock = tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))["package"]
     own = next(each for each in lock if each["name"] == "steelyard")
     todo = [
         *own["dependencies"],
-        *(each for extra in own["optional-dependencies"].values() for each in extra),
+        *own["optional-dependencies"]["figures"],
     ]
     markers: dict[tuple[str, str], set[str]] = {}
     seen: set[tuple[str, str]] = set()

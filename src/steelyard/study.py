@@ -45,10 +45,33 @@ if TYPE_CHECKING:
 
     from steelyard.analyse.comparison.agreement import CellValues
     from steelyard.design.technology import Technology
-    from steelyard.model import Batch, FindingSet, Plan
+    from steelyard.model import Batch, Finding, FindingSet, Plan
     from steelyard.report.page import Page
     from steelyard.run.cleanup import Removal
     from steelyard.run.executor.run_options import Selection
+
+
+QUANTITIES_SO_FAR: Final = ("wall_ns", "cpu_ns", "peak_memory_bytes")
+"""What is read of each run while a study is run, by the fields of `RunSoFar`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSoFar:
+    """A completed run of a study that is being run.
+
+    Parameters
+    ----------
+    cell, block : int
+        Of its batch.
+    wall_ns, cpu_ns, peak_memory_bytes : float or None
+        What it took; ``None`` where it was not measured.
+    """
+
+    cell: int
+    block: int
+    wall_ns: float | None
+    cpu_ns: float | None
+    peak_memory_bytes: float | None
 
 
 class ResultComparison(Protocol):
@@ -95,6 +118,10 @@ class Study:
     selection : str or None
         ``module:function``, for a study that decides while it is run which runs are still wanted. It
         takes the plan and the result folder, and gives a context manager of a `Selection`.
+    so_far : str or None
+        ``module:function``, for a study that looks at its data while it is run, whose looks say what may be
+        believed before its end. It takes the result folder, the plan and the completed runs, each a
+        `RunSoFar`, and gives findings with the estimate ``ratio``.
     follow_up : str or None
         ``module:function``, for a study whose findings lead to something more that is recorded. It takes the
         result folder, and tells whether to analyse again.
@@ -138,6 +165,7 @@ class Study:
     duration: str | None = None
     run_inputs: str | None = None
     selection: str | None = None
+    so_far: str | None = None
     follow_up: str | None = None
     cell_values: str | None = None
     result_comparison: str | None = None
@@ -218,6 +246,11 @@ class Study:
         if self.selection is None:
             return nullcontext(EveryBatch())
         found: AbstractContextManager[Selection] = self._named(self.selection)(plan, result)
+        return found
+
+    def look_so_far(self, result: Path, plan: Plan, runs: Sequence[RunSoFar]) -> Sequence[Finding]:
+        """Give what is known of a study that is being run; nothing where only its end says something."""
+        found: Sequence[Finding] = () if self.so_far is None else self._named(self.so_far)(result, plan, runs)
         return found
 
     def follow(self, result: Path) -> bool:

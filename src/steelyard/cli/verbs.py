@@ -63,6 +63,34 @@ VERBS: Final[dict[str, Verb]] = {
         "Find how often calls take unusually long, when, and what coincides with it.",
     ),
     "fit": Verb("steelyard.cli.results.fit:fit", "Fit lines, power laws or pieces to two columns of a file."),
+    "open": Verb(
+        "steelyard.cli.catalogue.opening:open_result",
+        "Import, analyse and report a file of any format, and show the page.",
+    ),
+    "results list": Verb(
+        "steelyard.cli.catalogue.listing:list_results", "List the results of the catalogue."
+    ),
+    "results show": Verb(
+        "steelyard.cli.catalogue.listing:show", "Show what the catalogue knows of a result."
+    ),
+    "results tag": Verb("steelyard.cli.catalogue.labelling:tag", "Tag a result, so that it is found again."),
+    "results note": Verb(
+        "steelyard.cli.catalogue.labelling:note", "Write a note on a result, or print the one it has."
+    ),
+    "results diff": Verb(
+        "steelyard.cli.catalogue.listing:diff", "Compare two results of the catalogue and list what changed."
+    ),
+    "results open": Verb(
+        "steelyard.cli.catalogue.opening:open_listed",
+        "Show the report of a result; made first if it is missing.",
+    ),
+    "results rm": Verb(
+        "steelyard.cli.catalogue.removal:remove",
+        "Remove results: their folders, and what the catalogue knows of them.",
+    ),
+    "results scan": Verb(
+        "steelyard.cli.catalogue.removal:scan", "Find result folders and make the catalogue from them."
+    ),
     "plan": Verb("steelyard.cli.measuring.plan:plan", "Show what a study would run.", takes_study=True),
     "import": Verb(
         "steelyard.cli.results.importing:import_results",
@@ -117,6 +145,10 @@ VERBS: Final[dict[str, Verb]] = {
     "repository fetch": Verb(
         "steelyard.cli.packages.repository:fetch",
         "Fetch a package from a folder or a server and check its hash.",
+    ),
+    "serve": Verb(
+        "steelyard.cli.results.serving:serve",
+        "Show results as pages in a browser: list, read, follow live, compare.",
     ),
     "restore": Verb(
         "steelyard.cli.measuring.restore:restore", "Undo what a killed study left: machine settings, links."

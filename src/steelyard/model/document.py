@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from steelyard.errors import DataError
 from steelyard.model.plain_file import read_plain_file
@@ -12,11 +12,14 @@ from steelyard.model.plain_file import read_plain_file
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pydantic import TypeAdapter
+
 T = TypeVar("T")
 
 _HALF: Final = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 """How a file may spell half of a pair that stands for one character, alone or with its other half."""
 
+_ADAPTERS: Final[dict[type[Any], TypeAdapter[Any]]] = {}
 _SHOWN_CHARACTERS: Final = 160
 FOLDER_HINT: Final = "give the folder that `steelyard run`, `steelyard compare` or `steelyard import` wrote"
 OTHER_VERSION_HINT: Final = "use the Steelyard that wrote it, or a newer one"
@@ -46,7 +49,7 @@ def read_document(
         If the file is absent, cannot be read, is damaged or of another schema. A newer schema is
         named as such, whatever else is different in the file.
     """
-    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - start-up time
+    from pydantic import ValidationError  # noqa: PLC0415 - start-up time
 
     content = _content(path, schema, absent=absent, damaged=damaged)
     found = content.get("schema") if isinstance(content, dict) else None
@@ -58,12 +61,21 @@ def read_document(
         is_other_version = found.rpartition("/")[0] == schema.rpartition("/")[0]
         raise DataError(message, hint=OTHER_VERSION_HINT if is_other_version else damaged, code="data.schema")
     try:
-        return TypeAdapter(kind).validate_python(content)
+        return cast("T", _adapter(kind).validate_python(content))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
         message = f"`{path}` is not of schema `{schema}`: `{place}`: {first['msg']}"
         raise DataError(message, hint=damaged, code="data.schema") from error
+
+
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    """Give what checks a kind of document; making it takes longer than most documents do."""
+    from pydantic import TypeAdapter  # noqa: PLC0415 - start-up time
+
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
+    return _ADAPTERS[kind]
 
 
 def is_older_schema(found: str, schema: str) -> bool:

@@ -12,7 +12,7 @@ import json
 import sqlite3
 import threading
 import zlib
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, Self
 
 from steelyard.errors import DataError, unwritable
@@ -101,6 +101,10 @@ class Ledger:
     def close(self) -> None:
         """Close the database and let the next writer in."""
         with self._mutex:
+            # Beside a reader, closing leaves the log, and who copies the database alone loses what is in it.
+            # This waits for the reader.
+            with suppress(sqlite3.Error):
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._connection.close()
             self._lock.close()
 

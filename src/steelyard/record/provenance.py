@@ -6,6 +6,7 @@ import json
 import platform
 import sqlite3
 import subprocess
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -19,7 +20,7 @@ from steelyard.plug_in import IMPORTER_GROUP, ISOLATION_GROUP, STUDY_GROUP, pack
 from steelyard.record.clock import now_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from steelyard.model.plan import Plan
 
@@ -28,6 +29,7 @@ PROVENANCE_NAME: Final = "provenance.json"
 
 _PACKAGES: Final = ("steelyard", "numpy", "pyarrow", "scipy", "polars")
 _GIT_TIMEOUT_S: Final = 10
+_WATCHERS: Final[list[Callable[[Path, Provenance], None]]] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +222,18 @@ def write_provenance(result: Path, provenance: Provenance) -> None:
         if temporary.exists():
             temporary.unlink()
         raise unwritable(path, error, f"check the rights of `{result}`") from error
+    for tell in _WATCHERS:
+        tell(result, provenance)
+
+
+@contextmanager
+def watched_provenance(tell: Callable[[Path, Provenance], None]) -> Iterator[None]:
+    """Tell of each result folder whose provenance is written meanwhile."""
+    _WATCHERS.append(tell)
+    try:
+        yield
+    finally:
+        _WATCHERS.remove(tell)
 
 
 def read_provenance(result: Path) -> Provenance:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from steelyard.analyse.series.history import Change, SeriesHistory
     from steelyard.analyse.series.result_series import ResultSeries
+    from steelyard.record.accepted_levels import AcceptedLevel
     from steelyard.report.dataset import Scalar
 
 MOST_SERIES: Final = 40
@@ -135,6 +136,14 @@ def name_of(series: ResultSeries) -> str:
     """Give the name of a series: its levels and its metric."""
     levels = ", ".join(value for key, value in series.subject.items() if key != "metric" and value)
     return f"{levels} {series.subject['metric']}".strip()
+
+
+def places_of(accepted: Sequence[AcceptedLevel], series: ResultSeries) -> list[int]:
+    """Give the results of a series whose level is accepted."""
+    names = {
+        level.result for level in accepted if not level.metrics or series.subject["metric"] in level.metrics
+    }
+    return [place for place, label in enumerate(series.labels) if label in names]
 
 
 def direction_of(series: ResultSeries, change: Change) -> str:

@@ -149,7 +149,7 @@ def _kind_of(block: Block) -> str:
     return _KINDS[type(block)]
 
 
-def _coded(text: str) -> Markup:
+def coded(text: str) -> Markup:
     """Set what stands between backticks as code; everything is escaped as usual."""
     pieces = text.split("`")
     if len(pieces) % 2 == 0:
@@ -236,6 +236,6 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["coded"] = _coded
+    environment.filters["coded"] = coded
     environment.tests["of_kind"] = lambda block, kind: _kind_of(block) == kind
     return environment

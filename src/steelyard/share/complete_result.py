@@ -14,6 +14,7 @@ from steelyard.errors import DataError
 from steelyard.model.finding import read_findings
 from steelyard.model.plan import read_plan
 from steelyard.record.interim_log import LOOKS_NAME
+from steelyard.record.labels import LABELS_NAME
 from steelyard.record.ledger import LEDGER_NAME
 from steelyard.record.provenance import read_provenance
 from steelyard.record.tables import RUNS_NAME
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 LEFT_OUT: Final = {
     "logs": "what launchers and isolation technologies said; it may name users and hosts",
+    LABELS_NAME: "tags and the note are its owner's",
     "devices.toml": "follows from the plan, and stands beside the result",
     "ledger.sqlite.lock": "holds nothing",
     "ledger.sqlite-shm": "holds nothing",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -69,6 +70,25 @@ def cell_values(result: Path) -> tuple[CellValues, ...]:
     if own is not None:
         return tuple(own)
     return tuple(gathered(plan, measured_values(result, completed_runs(result), _FAMILIES)))
+
+
+def paired_names(first: Sequence[CellValues], second: Sequence[CellValues]) -> tuple[str, str] | None:
+    """Give the names of the only cell of each of two results, where they differ."""
+    sides = [list({tuple(sorted(cell.levels.items())): None for cell in cells}) for cells in (first, second)]
+    if not len(sides[0]) == len(sides[1]) == 1 or sides[0] == sides[1]:
+        return None
+    before, after = (", ".join(level for _, level in side[0]) for side in sides)
+    return before, after
+
+
+def with_paired_cells(
+    first: Sequence[CellValues], second: Sequence[CellValues]
+) -> tuple[Sequence[CellValues], Sequence[CellValues]]:
+    """Give two results the same cell where each has a single one: two programs, measured one by one."""
+    if paired_names(first, second) is None:
+        return first, second
+    levels = first[0].levels
+    return first, [replace(cell, levels=levels) for cell in second]
 
 
 def gathered(plan: Plan, values: Iterable[Found]) -> Iterator[CellValues]:

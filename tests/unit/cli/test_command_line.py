@@ -210,7 +210,7 @@ def test_a_shell_reads_its_script(shell: str, scripts: dict[str, Path]) -> None:
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
-        ("steelyard re", {"report", "rerun", "repository", "restore"}),
+        ("steelyard re", {"report", "rerun", "repository", "restore", "results"}),
         ("steelyard run ", set(OWN)),
         ("steelyard run communication --tr", {"--transport"}),
         ("steelyard run stability --tr", set()),

@@ -15,6 +15,7 @@ from steelyard.analyse.comparison.interim_schedule import Extent
 from steelyard.analyse.comparison.sequential import Location
 from steelyard.cli import began_s
 from steelyard.cli.amounts import Whole, parse_cpus, parse_duration_ns, parse_share
+from steelyard.cli.catalogue.registering import OWN_CATALOGUE, CatalogueOption
 from steelyard.cli.environment_note import note_unpassable
 from steelyard.cli.fail_on import Answer, FailOn, FailOnOption
 from steelyard.cli.figure_note import note_missing_figures
@@ -211,6 +212,7 @@ def compare(
     around: CommandOptions = _COMMANDS,
     place: EnvironmentOptions = _SURROUNDINGS,
     keep: KeepOptions = _KEEP,
+    listed: CatalogueOption = OWN_CATALOGUE,
 ) -> int:
     """Compare commands: which is slower, faster or equally fast, and how certain that is.
 
@@ -234,6 +236,8 @@ def compare(
         Where the commands run.
     keep
         What is kept.
+    listed
+        Catalogue of results.
 
     Examples
     --------
@@ -264,17 +268,18 @@ def compare(
         note_missing_figures()
     if terms.inherits:
         note_unpassable()
-    with interruptible(), contextlib.ExitStack() as stack:
-        watcher = stack.enter_context(LiveLine(sys.stderr)) if sys.stderr.isatty() else Unwatched()
-        found = compare_commands(
-            request,
-            terms,
-            result,
-            watcher=watcher,
-            command_line=("steelyard", *sys.argv[1:]),
-            began_s=began_s(),
-        )
-    _publish(found, keep)
+    with listed.registering():
+        with interruptible(), contextlib.ExitStack() as stack:
+            watcher = stack.enter_context(LiveLine(sys.stderr)) if sys.stderr.isatty() else Unwatched()
+            found = compare_commands(
+                request,
+                terms,
+                result,
+                watcher=watcher,
+                command_line=("steelyard", *sys.argv[1:]),
+                began_s=began_s(),
+            )
+        _publish(found, keep)
     if found.end == "interrupted":
         return INTERRUPTED
     return _answer(found).exit_code(claim.fail_on)

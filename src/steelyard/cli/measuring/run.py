@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from steelyard.cli.amounts import WholeOrNone  # noqa: TC001 - cyclopts reads it
+from steelyard.cli.catalogue.registering import CatalogueOption
 from steelyard.cli.figure_note import note_missing_figures
 from steelyard.cli.interruption import interruptible
 from steelyard.cli.study_flags import given
@@ -42,6 +44,7 @@ def run(  # noqa: PLR0913 - the options of a command line
     resume: Annotated[bool, Parameter(negative="")] = False,
     no_analyse: Annotated[bool, Parameter(negative="")] = False,
     own: object = None,
+    catalogue: Annotated[str | None, Parameter(show_default=False)] = None,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> int:
     """Run a study and write its result folder.
@@ -71,6 +74,9 @@ def run(  # noqa: PLR0913 - the options of a command line
         Record only; run `steelyard analyse` and `steelyard report` later, here or on another machine.
     own
         Options of the study alone.
+    catalogue
+        Catalogue that lists the result: a file, or `postgresql://...`; by default that of the variable
+        `STEELYARD_CATALOGUE`, else your own.
     as_json
         Print the findings as JSON in the end, instead of text.
 
@@ -98,9 +104,13 @@ def run(  # noqa: PLR0913 - the options of a command line
     )
     if not no_analyse:
         note_missing_figures()
+    listed = CatalogueOption(catalogue)
     try:
-        with interruptible():
-            return _execute(assignment, _say_recorded if no_analyse else _say_json if as_json else _report)
+        with interruptible(), listed.registering():
+            return _execute(
+                assignment,
+                _say_recorded if no_analyse else _say_json if as_json else partial(_report, listed),
+            )
     except KeyboardInterrupt as error:
         raise _interrupted(name, result) from error
 
@@ -161,10 +171,10 @@ def _say_recorded(result: Path) -> None:
     sys.stdout.write(f"recorded: {result}\nnext: steelyard analyse {place} && steelyard report {place}\n")
 
 
-def _report(result: Path) -> None:
+def _report(listed: CatalogueOption, result: Path) -> None:
     from steelyard.cli.results.report import report  # noqa: PLC0415 - start-up time
 
-    report(result)
+    report(result, listed=listed)
 
 
 def _say_json(result: Path) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from cyclopts import Parameter
 
 from steelyard.cli.amounts import Whole, WholeOrNone, parse_duration_ns
+from steelyard.cli.catalogue.registering import OWN_CATALOGUE, CatalogueOption
 from steelyard.cli.interruption import interruptible
 from steelyard.cli.measuring.simulation_progress import follow
 from steelyard.errors import InterruptedByUser, UsageError
@@ -153,6 +154,7 @@ def simulate_colocation(
     simulated: Simulated = DEFAULTS,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
     out: Path | None = None,
+    listed: CatalogueOption = OWN_CATALOGUE,
 ) -> None:
     """Simulate a service and best-effort jobs under scheduling policies.
 
@@ -165,6 +167,8 @@ def simulate_colocation(
         Print JSON.
     out
         Folder to write a result to, which `steelyard analyse`, `report` and `compare-results` read.
+    listed
+        Catalogue of results.
 
     Examples
     --------
@@ -191,12 +195,20 @@ def simulate_colocation(
         if result is not None:
             result.close()
         _show(simulated, outcomes, as_json=as_json)
+        _register(out, listed)
         message = f"interrupted after {len(outcomes)} of {len(wanted)} simulations"
         raise InterruptedByUser(message, hint="simulate less: `--duration 10s`") from error
     _show(simulated, outcomes, as_json=as_json)
     if result is not None:
         result.close()
         sys.stderr.write(f"result: {out}\n")
+    _register(out, listed)
+
+
+def _register(out: Path | None, listed: CatalogueOption) -> None:
+    if out is not None:
+        sys.stdout.flush()
+        listed.refresh(out)
 
 
 def _work(simulated: Simulated) -> str:

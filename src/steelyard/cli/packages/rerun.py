@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from steelyard.cli.amounts import parse_share
+from steelyard.cli.catalogue.registering import OWN_CATALOGUE, CatalogueOption
 from steelyard.cli.figure_note import note_missing_figures
 from steelyard.cli.interruption import interruptible
 from steelyard.cli.results.compare_results import lay_over
@@ -56,13 +57,14 @@ class Where:
 _HERE = Where()
 
 
-def rerun(
+def rerun(  # noqa: PLR0913 - the options of a command line
     package: Path,
     *,
     out: Path | None = None,
     margin: str = "5%",
     places: Where = _HERE,
     yes: Annotated[bool, Parameter(name=["--yes", "-y"], negative="")] = False,
+    listed: CatalogueOption = OWN_CATALOGUE,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> int:
     """Repeat the study of a package on this machine and compare both results.
@@ -87,6 +89,8 @@ def rerun(
         Your own devices or hosts.
     yes
         Run it without asking; what would run is shown all the same.
+    listed
+        Catalogue of results.
     as_json
         Print the comparison as JSON.
 
@@ -118,7 +122,7 @@ def rerun(
         chosen = places_of(plan, places.devices, places.hostfile)
         _ask(package, plan, chosen, is_agreed=yes)
         try:
-            with interruptible():
+            with interruptible(), listed.registering():
                 _repeat(plan, result, chosen)
         except KeyboardInterrupt as error:
             message = f"interrupted; everything finished so far is in `{result}`"

@@ -109,11 +109,3 @@ def _user() -> str:
         return getpass.getuser()
     except (OSError, KeyError):  # a user id without a name
         return "unknown"
-
-
-def places_of(accepted: Sequence[AcceptedLevel], series: ResultSeries) -> list[int]:
-    """Give the results of a series whose level is accepted."""
-    names = {
-        level.result for level in accepted if not level.metrics or series.subject["metric"] in level.metrics
-    }
-    return [place for place, label in enumerate(series.labels) if label in names]

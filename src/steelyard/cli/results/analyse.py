@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from steelyard.cli.catalogue.registering import OWN_CATALOGUE, CatalogueOption
+
 if TYPE_CHECKING:
     from steelyard.model import FindingSet
 
@@ -20,6 +22,7 @@ def analyse(
     *,
     tolerance: float | None = None,
     margin: float | None = None,
+    listed: CatalogueOption = OWN_CATALOGUE,
     json_: Annotated[bool, Parameter(name="--json", negative=())] = False,
 ) -> None:
     """Compute the findings of a result folder.
@@ -36,6 +39,8 @@ def analyse(
         (2, in a quick study 5).
     margin
         Largest difference of times that counts as none, in percent; the plan's by default (2).
+    listed
+        Catalogue of results.
     json_
         Print the findings as JSON.
 
@@ -57,6 +62,8 @@ def analyse(
         sys.stdout.write(text + "\n")
     else:
         sys.stdout.write(_summary(directory, findings))
+    sys.stdout.flush()
+    listed.refresh(directory)
 
 
 def _summary(directory: Path, findings: FindingSet) -> str:

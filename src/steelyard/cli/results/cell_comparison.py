@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.analyse.comparison.agreement import ACROSS, LAUNCH, PLURALS, Agreement, agreements
 from steelyard.analyse.comparison.equivalence import Margin
 from steelyard.cli.fail_on import Answer
-from steelyard.studies.run_values import cell_values
+from steelyard.studies.run_values import cell_values, paired_names, with_paired_cells
 from steelyard.units import format_count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from steelyard.analyse.comparison.agreement import CellAgreement, CellValues
+    from steelyard.analyse.comparison.agreement import CellAgreement
     from steelyard.analyse.comparison.equivalence import RatioTest
 
 _HEADINGS: Final = {
@@ -57,8 +57,8 @@ class CellComparison:
     def of(cls, first: Path, second: Path, margin: float) -> CellComparison:
         """Compare two result folders."""
         terms = Margin(margin)
-        sides, paired = _paired(cell_values(first), cell_values(second))
-        return cls(agreements(*sides, terms), terms, paired)
+        sides = cell_values(first), cell_values(second)
+        return cls(agreements(*with_paired_cells(*sides), terms), terms, paired_names(*sides))
 
     @property
     def answer(self) -> Answer:
@@ -132,18 +132,6 @@ class CellComparison:
             for factor, level in cell.levels.items():
                 levels.setdefault(factor, set()).add(level)
         return {factor for factor, found in levels.items() if len(found) > 1}
-
-
-def _paired(
-    first: Sequence[CellValues], second: Sequence[CellValues]
-) -> tuple[tuple[Sequence[CellValues], Sequence[CellValues]], tuple[str, str] | None]:
-    """Give two results the same cell where each has a single one: two programs, measured one by one."""
-    sides = [list({tuple(sorted(cell.levels.items())): None for cell in cells}) for cells in (first, second)]
-    if not len(sides[0]) == len(sides[1]) == 1 or sides[0] == sides[1]:
-        return (first, second), None
-    names = tuple(", ".join(level for _, level in side[0]) for side in sides)
-    levels = first[0].levels
-    return (first, [replace(cell, levels=levels) for cell in second]), (names[0], names[1])
 
 
 def _name(cell: CellAgreement, shown: set[str]) -> str:

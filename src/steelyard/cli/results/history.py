@@ -13,10 +13,10 @@ from cyclopts import Parameter
 
 from steelyard.cli.fail_on import Answer, FailOn, FailOnOption
 from steelyard.cli.figure_note import note_missing_figures
-from steelyard.cli.results.acceptance import NO_ACCEPTANCE, Acceptance, accepted_levels, places_of
+from steelyard.cli.results.acceptance import NO_ACCEPTANCE, Acceptance, accepted_levels
 from steelyard.cli.streams import write_lines
 from steelyard.errors import AnalysisError, UsageError
-from steelyard.report.history_page import Followed, direction_of, history_page, name_of
+from steelyard.report.history_page import Followed, direction_of, history_page, name_of, places_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

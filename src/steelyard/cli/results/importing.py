@@ -11,18 +11,21 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
+from steelyard.cli.catalogue.registering import OWN_CATALOGUE, CatalogueOption
 from steelyard.cli.results.messages_facts import MESSAGES, NO_MESSAGES_FACTS, MessagesFacts
 from steelyard.cli.results.packets_facts import NO_PACKETS_FACTS, PacketsFacts
 from steelyard.cli.streams import write_lines
 from steelyard.errors import UsageError
 from steelyard.record.importers.foreign_importer import ForeignImporter
-from steelyard.record.importers.interface import ImportSummary, importer
+from steelyard.record.importers.interface import importer
 from steelyard.record.importers.reading import ReadOptions
 from steelyard.record.importers.table import ROWS
 from steelyard.units import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from steelyard.record.importers.interface import ImportSummary
 
 _TABLE: Final = "csv"
 _WITHOUT_UNIT: Final = (_TABLE, MESSAGES, "plogp")
@@ -93,6 +96,7 @@ def import_results(  # noqa: PLR0913 - the options of a command line
     jobs_stop: float | None = None,
     packets: PacketsFacts = NO_PACKETS_FACTS,
     recorded: MessagesFacts = NO_MESSAGES_FACTS,
+    listed: CatalogueOption = OWN_CATALOGUE,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:
     """Turn result files of other tools into a result folder.
@@ -125,6 +129,8 @@ def import_results(  # noqa: PLR0913 - the options of a command line
         Facts that tables of the parallel packets experiments do not state.
     recorded
         Facts that recordings of messages do not state.
+    listed
+        Catalogue of results.
     as_json
         Print the summary as JSON.
 
@@ -140,23 +146,63 @@ def import_results(  # noqa: PLR0913 - the options of a command line
     if not files:
         message = "no file is given"
         raise UsageError(message, hint=f"steelyard import {form} FILE... --out DIR")
-    found = importer(form)
-    if isinstance(found, ForeignImporter):
-        options = replace(_options(form, table, unit), stated=_stated(form, jobs_start, jobs_stop))
-        options = recorded.added_to(form, files, packets.added_to(form, options))
-        summary = found.import_files(files, out, options)
-    else:
-        recorded.added_to(form, files, packets.added_to(form, ReadOptions()))
-        several: Callable[[Sequence[Path], Path], ImportSummary] | None = getattr(found, "import_files", None)
-        if (several is None and len(files) > 1) or table != _NO_TABLE or unit:
-            count = "one file" if several is None else "files"
-            message = f"the format `{form}` takes {count}, and no option of tables"
-            raise UsageError(message, hint=f"steelyard import {form} FILE --out DIR")
-        summary = found.import_file(files[0], out) if several is None else several(files, out)
+    facts = FileFacts(table, unit, jobs_start, jobs_stop, packets, recorded)
+    summary = import_files(form, files, out, facts)
     if as_json:
         sys.stdout.write(json.dumps(asdict(summary), default=str) + "\n")
     else:
         write_lines(_lines(summary))
+    sys.stdout.flush()
+    listed.refresh(summary.result)
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """What files do not say and their reader does; the fields are options of `steelyard import`."""
+
+    table: TableOptions = _NO_TABLE
+    unit: str = ""
+    jobs_start: float | None = None
+    jobs_stop: float | None = None
+    packets: PacketsFacts = NO_PACKETS_FACTS
+    recorded: MessagesFacts = NO_MESSAGES_FACTS
+
+
+def import_files(form: str, files: Sequence[Path], out: Path, facts: FileFacts) -> ImportSummary:
+    """Turn files of a format into a result folder.
+
+    Parameters
+    ----------
+    form : str
+        Name of the format.
+    files : sequence of Path
+        At least one.
+    out : Path
+        Folder to write.
+    facts : FileFacts
+        What the files do not say.
+
+    Raises
+    ------
+    DataError
+        If a file is damaged; nothing is written then.
+    UsageError
+        If there is no such format, or a fact is not one of it.
+    """
+    table, unit = facts.table, facts.unit
+    found = importer(form)
+    if isinstance(found, ForeignImporter):
+        stated = _stated(form, facts.jobs_start, facts.jobs_stop)
+        options = replace(_options(form, table, unit), stated=stated)
+        options = facts.recorded.added_to(form, files, facts.packets.added_to(form, options))
+        return found.import_files(files, out, options)
+    facts.recorded.added_to(form, files, facts.packets.added_to(form, ReadOptions()))
+    several: Callable[[Sequence[Path], Path], ImportSummary] | None = getattr(found, "import_files", None)
+    if (several is None and len(files) > 1) or table != _NO_TABLE or unit:
+        count = "one file" if several is None else "files"
+        message = f"the format `{form}` takes {count}, and no option of tables"
+        raise UsageError(message, hint=f"steelyard import {form} FILE --out DIR")
+    return found.import_file(files[0], out) if several is None else several(files, out)
 
 
 def _options(form: str, table: TableOptions, unit: str) -> ReadOptions:

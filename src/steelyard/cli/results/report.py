@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
+from steelyard.cli.catalogue.registering import OWN_CATALOGUE, CatalogueOption
 from steelyard.errors import UsageError
 from steelyard.model.finding import read_findings
 
@@ -57,6 +58,7 @@ def report(
     paper: PaperOptions | None = None,
     list_figures: Annotated[bool, Parameter(negative=())] = False,
     open_: Annotated[bool, Parameter(name="--open", negative=())] = False,
+    listed: CatalogueOption = OWN_CATALOGUE,
 ) -> None:
     """Render the findings of a result folder.
 
@@ -75,6 +77,8 @@ def report(
         Print the names of the figures, with their menus and options, and write nothing.
     open_
         Show report.html in the browser.
+    listed
+        Catalogue of results.
 
     Examples
     --------
@@ -111,6 +115,8 @@ def report(
         from steelyard.report.tables import to_latex  # noqa: PLC0415 - start-up time
 
         sys.stdout.write("\n".join(to_latex(table) for table in page.tables()))
+    sys.stdout.flush()
+    listed.refresh(directory, page)
 
 
 def _list_figures(page: Page) -> None:

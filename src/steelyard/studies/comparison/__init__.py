@@ -8,6 +8,7 @@ STUDY = Study(
     name="compare",
     question="Which command takes more?",
     package=__name__,
+    so_far="replay:findings_so_far",
     cell_values="cell_values:cell_values",
     has_programs_as_cells=True,
 )

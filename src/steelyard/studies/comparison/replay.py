@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import shlex
+import statistics
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,7 @@ import numpy as np
 from steelyard.analyse.comparison.duel import Duel, difference_of
 from steelyard.analyse.comparison.equivalence import Margin
 from steelyard.analyse.comparison.sequential import Design, SequentialComparison
-from steelyard.model import RunStatus
+from steelyard.model import Estimate, Finding, RunStatus
 from steelyard.record.interim_log import FAILED, OPEN, read_looks
 from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
 from steelyard.record.tables import read_runs
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from steelyard.model import Plan
     from steelyard.studies.comparison.outcome import Comparison
     from steelyard.studies.comparison.terms import Terms
+    from steelyard.study import RunSoFar
 
 
 def replay(result: Path, plan: Plan, margin: float | None = None) -> Comparison:
@@ -71,6 +74,54 @@ def replay(result: Path, plan: Plan, margin: float | None = None) -> Comparison:
                 duel.look(fraction)
     measured = Measured(terms, contenders, tuple(runs), duels, times.end, times.elapsed_s)
     return conclude(measured, _notes(result), result)
+
+
+def findings_so_far(result: Path, plan: Plan, runs: Sequence[RunSoFar]) -> list[Finding]:
+    """Give what the looks so far say of each pair: their intervals hold at whichever look somebody stops.
+
+    Parameters
+    ----------
+    result : Path
+        Result folder with ``looks.json``.
+    plan : Plan
+        Its plan.
+    runs : sequence of RunSoFar
+        Completed runs, warm-up included.
+
+    Raises
+    ------
+    DataError
+        If ``looks.json`` is absent or damaged.
+    """
+    terms, pairs = planned_terms(plan)
+    times = read_looks(result, plan.id, len(pairs))
+    contenders = _contenders(plan)
+    blocks: dict[int, dict[int, float]] = {}
+    for run in runs:
+        value = getattr(run, terms.metric.quantity)
+        if value and plan.cells[run.cell].levels.get("phase") == MEASURE:
+            blocks.setdefault(run.block, {})[run.cell % len(contenders)] = value
+    values = [blocks[number] for number in sorted(blocks)]
+    design = Design(terms.margin, len(pairs), terms.location)
+    found = []
+    for pair, looks in zip(pairs, times.looks, strict=True):
+        duel = _duel(pair, SequentialComparison(design), values, looks)
+        first, second = (contenders[number].name for number in pair)
+        subject = {"first": first, "second": second}
+        verdict = "undecided so far" if duel.is_open or duel.known is None else str(duel.known.verdict)
+        estimate = _estimate_so_far(duel, _differences(pair, values), terms)
+        found.append(Finding(f"so_far/{first}/{second}", "so_far", subject, verdict, {"ratio": estimate}))
+    return found
+
+
+def _estimate_so_far(duel: Duel, differences: Sequence[float], terms: Terms) -> Estimate:
+    look, count = duel.known, len(differences)
+    if look is None or look.low <= 0 or not math.isfinite(look.high):
+        value = math.exp(statistics.median(differences)) if differences else None
+        return Estimate(value, "ratio", "median ratio of the blocks so far", units=count, measurements=count)
+    method = "repeated confidence interval over all looks"
+    level = terms.margin.level
+    return Estimate(look.ratio, "ratio", method, look.low, look.high, level, look.blocks, count)
 
 
 def recorded_runs(result: Path, plan: Plan, terms: Terms) -> list[Run]:

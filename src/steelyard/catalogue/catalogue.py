@@ -1,0 +1,405 @@
+"""The catalogue itself: entries in, queries out."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from steelyard.catalogue.database import Database, chosen_address
+from steelyard.catalogue.entry import Entry, Filter, Page
+from steelyard.catalogue.folder import (
+    ID_DIGITS,
+    begun_reading,
+    is_held,
+    is_result,
+    read_folder,
+    site,
+    stamp_of,
+    with_own_id,
+)
+from steelyard.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from types import TracebackType
+
+    from steelyard.catalogue.folder import Reading
+    from steelyard.record.provenance import Provenance
+    from steelyard.report.page import Page as ReportPage
+
+Order = Literal["started", "-started", "study", "host", "folder"]
+ORDERS: Final[dict[str, str]] = {
+    "started": "started DESC, id",
+    "-started": "started, id",
+    "study": "study, started DESC, id",
+    "host": "host, started DESC, id",
+    "folder": "folder, id",
+}
+"""By name: newest first, oldest first, by study, by host, by folder."""
+
+_COLUMNS: Final = (
+    "id, folder, host, study, title, started, ended, state, commit_id, version, cells, runs, verdict, "
+    "verdict_kind, tags, note, problem, site"
+)
+_UPDATED: Final = ", ".join(
+    f"{name} = excluded.{name}" for name in (*_COLUMNS.split(", ")[1:], "search", "stamp")
+)
+_PUT: Final = (
+    f"INSERT INTO result ({_COLUMNS}, search, stamp) VALUES ({', '.join('?' * 20)}) "  # noqa: S608 - parts are ours
+    f"ON CONFLICT (id) DO UPDATE SET {_UPDATED}"
+)
+_IDENTIFIER: Final = re.compile(rf"[0-9a-f]{{2,{ID_DIGITS}}}")
+_SHOWN_CANDIDATES: Final = 5
+
+
+class Catalogue:
+    """An index over result folders; a context manager.
+
+    Parameters
+    ----------
+    database : Database
+        Where it is kept.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, Catalogue.at(f"{folder}/c.sqlite") as catalogue:
+    ...     catalogue.entries(Filter(study="compare")).total
+    0
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @classmethod
+    def at(cls, address: str | Path | None = None) -> Catalogue:
+        """Open a catalogue, and make it where there is none.
+
+        Parameters
+        ----------
+        address : str, Path or None
+            File of SQLite, or ``postgresql://...``; ``None`` takes the environment variable
+            ``STEELYARD_CATALOGUE``, else ``steelyard/catalogue.sqlite`` in the user's data folder (XDG).
+
+        Raises
+        ------
+        CapabilityError
+            If it needs a Python package that is not installed.
+        DataError
+            If it cannot be used.
+        """
+        return cls(Database(chosen_address(address)))
+
+    def __enter__(self) -> Catalogue:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the connection."""
+        self._database.close()
+
+    @property
+    def address(self) -> str:
+        """Where it is kept, without a password."""
+        return self._database.shown
+
+    def entries(
+        self,
+        wanted: Filter | None = None,
+        order: str = "started",
+        *,
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> Page:
+        """Give the results that fulfil a filter, each with the state that it has now.
+
+        Parameters
+        ----------
+        wanted : Filter or None
+            What they must fulfil.
+        order : str
+            ``started`` (newest first), ``-started``, ``study``, ``host`` or ``folder``.
+        limit : int or None
+            Most entries to give; all by default.
+        offset : int
+            Entries to leave out at the beginning.
+
+        Raises
+        ------
+        UsageError
+            If there is no such order.
+        """
+        if order not in ORDERS:
+            message = f"cannot order by `{order}`: allowed: {', '.join(f'`{each}`' for each in ORDERS)}"
+            raise UsageError(message)
+        where, values = _conditions(wanted or Filter())
+        total = int(self._database.rows(f"SELECT COUNT(*) FROM result {where}", values)[0][0])  # noqa: S608 - parts are ours
+        bounds = "" if limit is None else f" LIMIT {int(limit)} OFFSET {int(offset)}"
+        query = f"SELECT {_COLUMNS} FROM result {where} ORDER BY {ORDERS[order]}{bounds}"  # noqa: S608 - parts are ours
+        found = [_entry(row) for row in self._database.rows(query, values)]
+        return Page(tuple(_now(entry) for entry in found), total)
+
+    def entry(self, identifier: str | Path) -> Entry:
+        """Give one result, with the state that it has now.
+
+        Parameters
+        ----------
+        identifier : str or Path
+            Its id, an unambiguous begin of it of at least 2 digits, or the path of its folder. A folder that
+            is not in the catalogue yet is read, and not registered.
+
+        Raises
+        ------
+        DataError
+            If there is none, or several.
+        """
+        text = str(identifier)
+        found = self._of_path(text) if isinstance(identifier, Path) or os.sep in text else None
+        if found is None and _IDENTIFIER.fullmatch(text):
+            found = self._of_prefix(text)
+        if found is None:
+            found = self._of_path(text)
+        if found is None:
+            message = (
+                f"cannot find the result `{text}`: it is neither an id in the catalogue nor a result folder"
+            )
+            hint = "`steelyard results list` shows ids; `steelyard results scan DIR` finds folders"
+            raise DataError(message, hint=hint, code="data.result")
+        return _now(found)
+
+    def register(self, folder: str | Path, page: ReportPage | None = None) -> Entry:
+        """Read a result folder into the catalogue; one that has not changed since is not read again.
+
+        Parameters
+        ----------
+        folder : str or Path
+            A result folder, also one that is being written.
+        page : steelyard.report.page.Page or None
+            Its report, where it has just been built.
+
+        Raises
+        ------
+        DataError
+            If it is not a result folder, or the catalogue cannot be written.
+        """
+        place = Path(os.path.realpath(folder))
+        if not is_result(place):
+            message = f"cannot register `{folder}`: it is not a result folder"
+            hint = "give the folder that `steelyard run`, `steelyard compare` or `steelyard import` wrote"
+            raise DataError(message, hint=hint, code="data.absent")
+        known = self.stamps().get(str(place))
+        if known == stamp_of(place):
+            entry = self._of_path(str(place))
+            if entry is not None and entry.state != "running":
+                return entry
+        return self.put([read_folder(place, page)])[0]
+
+    def begin(self, folder: Path, provenance: Provenance) -> None:
+        """Register a study that has just begun in a folder."""
+        self.put([begun_reading(Path(os.path.realpath(folder)), provenance)])
+
+    def put(self, readings: Iterable[Reading]) -> list[Entry]:
+        """Write what was read of folders, all or nothing, and give the entries as they are kept."""
+        kept: list[Entry] = []
+        with self._database.writing():
+            for reading in readings:
+                own = self._settled(reading)
+                self._put(own)
+                kept.append(own.entry)
+        return kept
+
+    def forget(self, identifier: str) -> None:
+        """Remove a result from the catalogue; its folder is left alone.
+
+        Parameters
+        ----------
+        identifier : str
+            Whole id.
+        """
+        with self._database.writing():
+            self._forget(identifier)
+
+    def mark_missing(self) -> list[Entry]:
+        """Mark the results of this machine whose folders are gone, and give all of them."""
+        query = f"SELECT {_COLUMNS} FROM result WHERE site = ? ORDER BY folder"  # noqa: S608 - parts are ours
+        entries = map(_entry, self._database.rows(query, (site(),)))
+        gone = [_now(entry) for entry in entries if not is_result(entry.folder)]
+        with self._database.writing():
+            for entry in gone:
+                values = (entry.state, entry.problem, entry.id)
+                self._database.write(
+                    "UPDATE result SET state = ?, problem = ?, stamp = '' WHERE id = ?", values
+                )
+        return gone
+
+    def stamps(self) -> dict[str, str]:
+        """Give the stamp of each folder on this machine that was read."""
+        rows = self._database.rows("SELECT folder, stamp FROM result WHERE site = ?", (site(),))
+        return {str(folder): str(stamp) for folder, stamp in rows}
+
+    def folders(self) -> dict[str, str]:
+        """Give the folder of each result, by id."""
+        return {str(one): str(folder) for one, folder in self._database.rows("SELECT id, folder FROM result")}
+
+    def _settled(self, reading: Reading) -> Reading:
+        """Give a reading the id it is kept by: a folder was moved, was copied, or is known under its path."""
+        entry = reading.entry
+        before = self._where("site = ? AND folder = ?", (entry.site, str(entry.folder)))
+        other = self._where("id = ?", (entry.id,))
+        is_same_place = other is not None and (other.site, other.folder) == (entry.site, entry.folder)
+        if other is not None and not is_same_place and _stands(other):
+            reading = with_own_id(reading)
+        if before is not None and before.id != reading.entry.id:
+            if entry.state == "damaged":
+                # What it was is known from before; what it is now cannot be read.
+                return _kept(before, reading)
+            self._forget(before.id)
+        return reading
+
+    def _put(self, reading: Reading) -> None:
+        entry, database = reading.entry, self._database
+        search = " ".join(
+            (entry.title, entry.verdict, entry.note, *entry.tags, entry.study, entry.host, str(entry.folder))
+        )
+        database.write(_PUT, (*map(_stored, _row(entry)), _stored(search.casefold()), reading.stamp))
+        for table, words in (("tag", entry.tags), ("verdict", reading.verdicts)):
+            database.write(f"DELETE FROM {table} WHERE result = ?", (entry.id,))  # noqa: S608 - parts are ours
+            for word in words:
+                database.write(f"INSERT INTO {table} (result, {table}) VALUES (?, ?)", (entry.id, word))  # noqa: S608 - parts are ours
+
+    def _forget(self, identifier: str) -> None:
+        self._database.write("DELETE FROM result WHERE id = ?", (identifier,))
+
+    def _where(self, condition: str, values: Sequence[object]) -> Entry | None:
+        rows = self._database.rows(f"SELECT {_COLUMNS} FROM result WHERE {condition}", values)  # noqa: S608 - parts are ours
+        return _entry(rows[0]) if rows else None
+
+    def _of_path(self, text: str) -> Entry | None:
+        place = Path(os.path.realpath(text))
+        known = self._where("site = ? AND folder = ?", (site(), _stored(str(place))))
+        return read_folder(place).entry if known is None and is_result(place) else known
+
+    def _of_prefix(self, text: str) -> Entry | None:
+        query = f"SELECT {_COLUMNS} FROM result WHERE id LIKE ? ORDER BY id"  # noqa: S608 - parts are ours
+        rows = self._database.rows(query, (f"{text}%",))
+        if len(rows) > 1:
+            shown = ", ".join(f"`{row[0]}`" for row in rows[:_SHOWN_CANDIDATES])
+            more = f" and {len(rows) - _SHOWN_CANDIDATES} more" if len(rows) > _SHOWN_CANDIDATES else ""
+            message = f"cannot tell which result `{text}` is: {shown}{more} begin with it"
+            raise DataError(message, hint="give more digits", code="data.result")
+        return _entry(rows[0]) if rows else None
+
+
+def _conditions(wanted: Filter) -> tuple[str, list[object]]:
+    """Give the condition of a query and its values."""
+    parts: list[tuple[str, object]] = []
+    if wanted.study is not None:
+        parts.append(("study = ?", wanted.study))
+    if wanted.host is not None:
+        parts.append(("lower(host) LIKE ? ESCAPE '!'", f"{_literal(wanted.host.lower())}%"))
+    if wanted.commit is not None:
+        parts.append(("commit_id LIKE ? ESCAPE '!'", f"{_literal(wanted.commit.lower())}%"))
+    if wanted.since is not None:
+        parts.append(("started >= ?", _written(wanted.since)))
+    if wanted.until is not None:
+        parts.append(("started < ?", _written(wanted.until)))
+    if wanted.tag is not None:
+        parts.append(("id IN (SELECT result FROM tag WHERE tag = ?)", wanted.tag))
+    if wanted.verdict is not None:
+        parts.append(("id IN (SELECT result FROM verdict WHERE verdict = ?)", wanted.verdict))
+    words = (wanted.text or "").casefold().split()
+    parts.extend(("search LIKE ? ESCAPE '!'", f"%{_literal(word)}%") for word in words)
+    where = f"WHERE {' AND '.join(condition for condition, _ in parts)}" if parts else ""
+    return where, [_stored(value) for _, value in parts]
+
+
+def _literal(text: str) -> str:
+    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+
+
+def _written(instant: datetime) -> str:
+    """Write a time so that texts have the order of times."""
+    return instant.astimezone(UTC).isoformat(timespec="milliseconds")
+
+
+def _stored(value: object) -> object:
+    """Give a value that every database takes: no zero byte, and bytes that are not text made visible."""
+    if not isinstance(value, str):
+        return value
+    text = value.replace("\0", "\\0")
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _row(entry: Entry) -> tuple[object, ...]:
+    return (
+        entry.id,
+        str(entry.folder),
+        entry.host,
+        entry.study,
+        entry.title,
+        _written(entry.started),
+        None if entry.ended is None else _written(entry.ended),
+        entry.state,
+        entry.commit,
+        entry.version,
+        entry.cells,
+        entry.runs,
+        entry.verdict,
+        entry.verdict_kind,
+        " ".join(entry.tags),
+        entry.note,
+        entry.problem,
+        entry.site,
+    )
+
+
+def _entry(row: tuple[Any, ...]) -> Entry:
+    identifier, folder, host, study, title, started, ended, *rest = row
+    state, commit, version, cells, runs, verdict, kind, tags, note, problem, place = rest
+    return Entry(
+        identifier,
+        Path(folder),
+        host,
+        study,
+        title,
+        datetime.fromisoformat(started),
+        None if ended is None else datetime.fromisoformat(ended),
+        state,
+        commit,
+        version,
+        cells,
+        runs,
+        verdict,
+        kind,
+        tuple(tags.split()),
+        note,
+        problem,
+        place,
+    )
+
+
+def _stands(entry: Entry) -> bool:
+    """Whether the folder of an entry is there; of another machine's it is believed."""
+    return entry.site != site() or is_result(entry.folder)
+
+
+def _now(entry: Entry) -> Entry:
+    """Give an entry with the state that its folder has now, as far as this machine sees it."""
+    if entry.site != site():
+        return entry
+    if not is_result(entry.folder):
+        return replace(entry, state="missing", problem=f"`{entry.folder}` is gone")
+    if entry.state == "missing" or (entry.state == "running" and not is_held(entry.folder)):
+        return replace(read_folder(entry.folder, says_verdict=False).entry, id=entry.id)
+    return entry
+
+
+def _kept(before: Entry, reading: Reading) -> Reading:
+    """Give what was known of a folder that cannot be read any more, with the reason."""
+    entry = replace(before, state="damaged", problem=reading.entry.problem)
+    return replace(reading, entry=entry)

@@ -1,0 +1,232 @@
+"""Where the catalogue is kept: a file of SQLite or a database of PostgreSQL, with the same statements."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from steelyard.errors import CapabilityError, DataError, UsageError, unwritable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+ADDRESS_VARIABLE: Final = "STEELYARD_CATALOGUE"
+SCHEMA: Final = "steelyard/catalogue/1"
+_POSTGRESQL: Final = ("postgresql://", "postgres://")
+_PATIENCE_MS: Final = 20_000
+"""How long a writer waits for others; each of them takes milliseconds."""
+_CONNECT_PATIENCE_S: Final = 10
+_LOCK: Final = 0x57EE1
+"""Number of the lock that the one process holds that writes; own choice."""
+
+_TABLES: Final = (
+    "CREATE TABLE IF NOT EXISTS catalogue (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    """CREATE TABLE IF NOT EXISTS result (
+        id TEXT PRIMARY KEY,
+        site TEXT NOT NULL,
+        folder TEXT NOT NULL,
+        host TEXT NOT NULL,
+        study TEXT NOT NULL,
+        title TEXT NOT NULL,
+        started TEXT NOT NULL,
+        ended TEXT,
+        state TEXT NOT NULL,
+        commit_id TEXT,
+        version TEXT NOT NULL,
+        cells BIGINT NOT NULL,
+        runs BIGINT NOT NULL,
+        verdict TEXT NOT NULL,
+        verdict_kind TEXT NOT NULL,
+        tags TEXT NOT NULL,
+        note TEXT NOT NULL,
+        problem TEXT NOT NULL,
+        search TEXT NOT NULL,
+        stamp TEXT NOT NULL,
+        UNIQUE (site, folder)
+    )""",
+    "CREATE INDEX IF NOT EXISTS result_started ON result (started)",
+    """CREATE TABLE IF NOT EXISTS tag (
+        result TEXT NOT NULL REFERENCES result (id) ON DELETE CASCADE,
+        tag TEXT NOT NULL,
+        PRIMARY KEY (tag, result)
+    )""",
+    "CREATE INDEX IF NOT EXISTS tag_of_result ON tag (result)",
+    """CREATE TABLE IF NOT EXISTS verdict (
+        result TEXT NOT NULL REFERENCES result (id) ON DELETE CASCADE,
+        verdict TEXT NOT NULL,
+        PRIMARY KEY (verdict, result)
+    )""",
+    "CREATE INDEX IF NOT EXISTS verdict_of_result ON verdict (result)",
+)
+
+
+def chosen_address(address: str | Path | None) -> str:
+    """Give the address that was asked for, else that of the environment, else the user's own file."""
+    named = str(address) if address else os.environ.get(ADDRESS_VARIABLE)
+    if named:
+        return named
+    data = os.environ.get("XDG_DATA_HOME")
+    base = Path(data) if data and Path(data).is_absolute() else Path.home() / ".local" / "share"
+    return str(base / "steelyard" / "catalogue.sqlite")
+
+
+def without_password(address: str) -> str:
+    """Give an address as it may be shown.
+
+    Examples
+    --------
+    >>> without_password("postgresql://ada:secret@db.example/bench")
+    'postgresql://ada@db.example/bench'
+    >>> without_password("catalogue.sqlite")
+    'catalogue.sqlite'
+    """
+    scheme, sign, rest = address.partition("://")
+    if not sign:
+        return address
+    place, query, _ = rest.partition("?")
+    authority, slash, name = place.partition("/")
+    user, at, server = authority.rpartition("@")
+    shown = f"{user.partition(':')[0]}{at}{server}{slash}{name}"
+    return f"{scheme}://{shown}" + (query and "?...")
+
+
+class Database:
+    """A connection and its kind.
+
+    Parameters
+    ----------
+    address : str
+        Path, or ``postgresql://...``.
+
+    Raises
+    ------
+    CapabilityError
+        If it needs a Python package that is not installed.
+    DataError
+        If it cannot be reached or written, or is not a catalogue of this version.
+    UsageError
+        If the address is of another kind.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.shown = without_password(address)
+        self.is_shared = address.startswith(_POSTGRESQL)
+        if not self.is_shared and "://" in address:
+            message = f"cannot use the catalogue `{self.shown}`: allowed: a path, or `postgresql://...`"
+            raise UsageError(message, hint="e.g. --catalogue postgresql://user@host/database")
+        self._errors: tuple[type[Exception], ...] = (sqlite3.Error,)
+        self._connection: Any = self._reach_server(address) if self.is_shared else self._open(Path(address))
+        self._prepare()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def rows(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Give the rows of a query; parameters stand as ``?``."""
+        with self._named_faults():
+            return list(self._execute(statement, values).fetchall())
+
+    @contextmanager
+    def writing(self) -> Iterator[Database]:
+        """Write what follows together, or nothing of it."""
+        with self._named_faults():
+            self._execute("BEGIN" if self.is_shared else "BEGIN IMMEDIATE")
+            try:
+                if self.is_shared:
+                    # One writer at a time, as SQLite has it: moves and copies are told by looking first.
+                    self._execute("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
+                yield self
+            except BaseException:
+                self._execute("ROLLBACK")
+                raise
+            self._execute("COMMIT")
+
+    def write(self, statement: str, values: Sequence[object] = ()) -> int:
+        """Execute a statement that changes rows, and give how many."""
+        count: int = self._execute(statement, values).rowcount
+        return count
+
+    def _execute(self, statement: str, values: Sequence[object] = ()) -> Any:
+        if self.is_shared:
+            statement = statement.replace("?", "%s")
+        return self._connection.execute(statement, tuple(values))
+
+    def _open(self, path: Path) -> sqlite3.Connection:
+        path = path.expanduser().absolute()
+        hint = f"give another file with --catalogue or {ADDRESS_VARIABLE}"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unwritable(path, error, hint) from error
+        if path.is_dir():
+            message = f"cannot use the catalogue `{path}`: it is a folder"
+            raise DataError(message, hint=hint, code="data.catalogue")
+        with self._named_faults():
+            connection = sqlite3.connect(path, timeout=_PATIENCE_MS / 1000, isolation_level=None)
+            connection.execute("PRAGMA foreign_keys = ON")
+            if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                self._require_own(connection, path)
+                connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            return connection
+
+    @staticmethod
+    def _require_own(connection: sqlite3.Connection, path: Path) -> None:
+        """Refuse to write into a database of something else."""
+        tables = [
+            name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        ]
+        if tables and "catalogue" not in tables:
+            message = f"cannot use the catalogue `{path}`: it is a database of something else"
+            raise DataError(message, hint="give a new file", code="data.catalogue")
+
+    def _reach_server(self, address: str) -> Any:
+        try:
+            import psycopg  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            message = "a catalogue in PostgreSQL needs the Python package `psycopg`"
+            hint = "pip install 'steelyard[postgresql]'"
+            raise CapabilityError(message, hint=hint, code="capability.package") from error
+        self._errors = (psycopg.Error,)
+        with self._named_faults():
+            return psycopg.connect(address, autocommit=True, connect_timeout=_CONNECT_PATIENCE_S)
+
+    def _prepare(self) -> None:
+        found = self._version()
+        if found is None:
+            with self.writing():
+                for statement in _TABLES:
+                    self._execute(statement)
+                self._execute(
+                    "INSERT INTO catalogue (name, value) VALUES ('schema', ?) ON CONFLICT DO NOTHING",
+                    (SCHEMA,),
+                )
+            found = self._version()
+        if found != SCHEMA:
+            message = f"the catalogue `{self.shown}` has schema `{found}`; this version reads `{SCHEMA}`"
+            hint = "use the Steelyard that wrote it, or make a new one with `steelyard results scan`"
+            raise DataError(message, hint=hint, code="data.schema")
+
+    def _version(self) -> str | None:
+        if self.is_shared:
+            exists = bool(self.rows("SELECT to_regclass('catalogue') IS NOT NULL")[0][0])
+        else:
+            exists = bool(self.rows("SELECT 1 FROM sqlite_master WHERE name = 'catalogue'"))
+        if not exists:
+            return None
+        found = self.rows("SELECT value FROM catalogue WHERE name = 'schema'")
+        return str(found[0][0]) if found else None
+
+    @contextmanager
+    def _named_faults(self) -> Iterator[None]:
+        try:
+            yield
+        except self._errors as error:
+            reason = " ".join(str(error).split())
+            message = f"cannot use the catalogue `{self.shown}`: {reason}"
+            hint = f"check it, or give another one with --catalogue or {ADDRESS_VARIABLE}"
+            raise DataError(message, hint=hint, code="data.catalogue") from error

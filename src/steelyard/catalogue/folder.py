@@ -1,0 +1,335 @@
+"""A result folder read into an entry of the catalogue."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import socket
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from steelyard.catalogue.entry import Entry
+from steelyard.errors import DataError, SteelyardError
+from steelyard.model.plan import PLAN_NAME, PLAN_SCHEMA
+from steelyard.record.labels import LABELS_NAME, Labels, read_labels
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from steelyard.model import FindingSet, Plan
+    from steelyard.record.provenance import Provenance
+    from steelyard.report.page import Page
+
+ID_DIGITS: Final = 10
+_HOST_DIGITS: Final = 12
+_LONGEST_TITLE: Final = 160
+_SHOWN_LEVELS: Final = 4
+_PHASE: Final = "phase"
+"""Factor that separates warm-up runs from those that count."""
+_FINDINGS: Final = "findings.json"
+_BESIDE_PLAN: Final = ("provenance.json", "ledger.sqlite", "runs.parquet")
+_TAIL_BYTES: Final = 4096
+_STAMPED: Final = (PLAN_NAME, "provenance.json", _FINDINGS, "runs.parquet", LABELS_NAME)
+"""Files that an entry follows from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """An entry with what the catalogue keeps beside it.
+
+    Parameters
+    ----------
+    entry : Entry
+        The entry.
+    verdicts : tuple of str
+        Verdicts that its findings have.
+    stamp : str
+        Sizes and times of the files that it was read from.
+    """
+
+    entry: Entry
+    verdicts: tuple[str, ...]
+    stamp: str
+
+
+def is_result(folder: Path) -> bool:
+    """Whether a folder holds a result, its beginning, or what is left of one."""
+    # A plan of some other tool may have the same name.
+    return (
+        (folder / PLAN_NAME).is_file()
+        and (any((folder / name).exists() for name in _BESIDE_PLAN) or _names_schema(folder / PLAN_NAME))
+    ) or all((folder / name).exists() for name in ("provenance.json", "runs.parquet"))
+
+
+def _names_schema(path: Path) -> bool:
+    """Whether the end of a plan, where its schema stands, says that it is one of ours."""
+    try:
+        with path.open("rb") as file:
+            file.seek(-min(_TAIL_BYTES, path.stat().st_size), os.SEEK_END)
+            return PLAN_SCHEMA.rpartition("/")[0].encode() in file.read()
+    except OSError:
+        return False
+
+
+def site() -> str:
+    """Give the name of this machine."""
+    return socket.gethostname()
+
+
+def is_held(folder: Path) -> bool:
+    """Whether a process writes into a result folder at this moment."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def stamp_of(folder: Path) -> str:
+    """Give sizes and times of the files that an entry follows from; equal if nothing was changed."""
+    found = []
+    for name in _STAMPED:
+        try:
+            status = (folder / name).stat()
+        except OSError:
+            found.append("-")
+        else:
+            found.append(f"{status.st_size}.{status.st_mtime_ns}")
+    return " ".join(found)
+
+
+def read_folder(folder: Path, page: Page | None = None, *, says_verdict: bool = True) -> Reading:
+    """Read a result folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Absolute path.
+    page : Page or None
+        Its report, where somebody has built it.
+    says_verdict : bool
+        Whether the report is built for its first sentence.
+
+    Returns
+    -------
+    Reading
+        Of a folder that cannot be read, state ``damaged`` and the reason.
+    """
+    stamp, is_running = stamp_of(folder), is_held(folder)
+    try:
+        entry, findings = _read(folder, is_running=is_running)
+        if findings is None:
+            return Reading(entry, (), stamp)
+        if says_verdict:
+            entry = _with_verdict(entry, findings, page)
+    except (SteelyardError, OSError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+        # What a damaged or a stranger's folder makes of the analysis is no fault of the catalogue.
+        reason = error.message if isinstance(error, SteelyardError) else f"{type(error).__name__}: {error}"
+        return Reading(_damaged(folder, reason), (), stamp)
+    return Reading(entry, tuple(sorted({each.verdict for each in findings.own()})), stamp)
+
+
+def begun_reading(folder: Path, provenance: Provenance) -> Reading:
+    """Give the entry of a study that has just begun, as quickly as can be: somebody measures soon."""
+    plan = json.loads((folder / PLAN_NAME).read_bytes())
+    entry = _described(folder, provenance, plan["factors"])
+    return Reading(replace(entry, state="running", ended=None, cells=len(plan["cells"])), (), "")
+
+
+def _read(folder: Path, *, is_running: bool) -> tuple[Entry, FindingSet | None]:
+    from steelyard.model.plan import read_plan  # noqa: PLC0415 - start-up time
+    from steelyard.record.provenance import PROVENANCE_NAME, Provenance, read_provenance  # noqa: PLC0415
+
+    plan = read_plan(folder / PLAN_NAME)
+    # Before its first run a study has a plan and no provenance yet.
+    provenance = (
+        read_provenance(folder)
+        if (folder / PROVENANCE_NAME).exists()
+        else Provenance(plan.study, plan.id, plan.seed)
+    )
+    entry = replace(_described(folder, provenance, plan.factors), cells=len(plan.cells), runs=_runs(folder))
+    if is_running:
+        return replace(entry, state="running", ended=None), None
+    findings = _findings(folder)
+    is_complete = findings is not None and not _lacks_batches(folder, plan)
+    return replace(entry, state="complete" if is_complete else "incomplete"), findings
+
+
+def _described(folder: Path, provenance: Provenance, factors: Mapping[str, Sequence[str]]) -> Entry:
+    """Give what the provenance says, without size and state."""
+    started, ended = _span(folder, provenance)
+    labels, problem = _labels(folder)
+    return Entry(
+        id=_digits(provenance.plan_id, provenance.host_id, started.isoformat()),
+        folder=folder,
+        host=_host(provenance),
+        study=provenance.study,
+        title=_title(factors, provenance),
+        started=started,
+        ended=ended,
+        state="incomplete",
+        commit=None if provenance.git is None else provenance.git.commit,
+        version=provenance.versions.get("steelyard", ""),
+        cells=0,
+        runs=0,
+        verdict="",
+        verdict_kind="",
+        tags=labels.tags,
+        note=labels.note,
+        problem=problem,
+        site=site(),
+    )
+
+
+def with_own_id(reading: Reading) -> Reading:
+    """Give a copy of a result, beside which the original still exists, an id that follows from its path."""
+    entry = reading.entry
+    return replace(reading, entry=replace(entry, id=_digits(entry.id, entry.site, str(entry.folder))))
+
+
+def _digits(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:ID_DIGITS]
+
+
+def _damaged(folder: Path, reason: str) -> Entry:
+    try:
+        seconds = (folder / PLAN_NAME).stat().st_mtime
+    except OSError:
+        seconds = 0.0
+    labels, _ = _labels(folder)
+    return Entry(
+        id=_digits(site(), str(folder)),
+        folder=folder,
+        host="",
+        study="",
+        title=folder.name,
+        started=datetime.fromtimestamp(seconds, UTC),
+        ended=None,
+        state="damaged",
+        commit=None,
+        version="",
+        cells=0,
+        runs=0,
+        verdict="",
+        verdict_kind="",
+        tags=labels.tags,
+        note=labels.note,
+        problem=reason,
+        site=site(),
+    )
+
+
+def _labels(folder: Path) -> tuple[Labels, str]:
+    try:
+        return read_labels(folder), ""
+    except DataError as error:
+        return Labels(), error.message
+
+
+def _findings(folder: Path) -> FindingSet | None:
+    from steelyard.model.finding import read_findings  # noqa: PLC0415 - start-up time
+
+    return read_findings(folder / _FINDINGS) if (folder / _FINDINGS).exists() else None
+
+
+def _runs(folder: Path) -> int:
+    from pyarrow import ArrowException  # noqa: PLC0415 - start-up time
+    from pyarrow.parquet import read_metadata  # noqa: PLC0415 - start-up time
+
+    path = folder / "runs.parquet"
+    try:
+        return int(read_metadata(path).num_rows) if path.exists() else 0
+    except (ArrowException, OSError) as error:
+        message = f"cannot read `{path}`: {error}"
+        raise DataError(message, code="data.corrupt") from error
+
+
+def _lacks_batches(folder: Path, plan: Plan) -> bool:
+    """Whether a study was stopped before its last batch; comparisons end when they are settled."""
+    from pyarrow.compute import count_distinct  # noqa: PLC0415 - start-up time
+    from pyarrow.parquet import read_table  # noqa: PLC0415 - start-up time
+
+    from steelyard.record.interim_log import LOOKS_NAME  # noqa: PLC0415 - start-up time
+    from steelyard.record.ledger import LEDGER_NAME  # noqa: PLC0415 - start-up time
+
+    runs = folder / "runs.parquet"
+    if (folder / LOOKS_NAME).exists() or not (folder / LEDGER_NAME).exists() or not runs.exists():
+        return False
+    wanted = sum(plan.cell_of(batch).execution is not None for batch in plan.batches)
+    return int(count_distinct(read_table(runs, columns=["batch"])["batch"]).as_py()) < wanted
+
+
+def _span(folder: Path, provenance: Provenance) -> tuple[datetime, datetime | None]:
+    """Give when the first session began and the last one ended."""
+    sessions = provenance.sessions
+    started = _instant(sessions[0].begun_utc) if sessions else None
+    if started is None:
+        started = datetime.fromtimestamp(int((folder / PLAN_NAME).stat().st_mtime), UTC)
+    return started, _instant(sessions[-1].ended_utc) if sessions else None
+
+
+def _instant(text: str | None) -> datetime | None:
+    if not text:
+        return None
+    found = datetime.fromisoformat(text)
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+
+
+def _host(provenance: Provenance) -> str:
+    if not provenance.host_id:
+        return ""
+    return site() if provenance.host_id == _own_host_id() else provenance.host_id[:_HOST_DIGITS]
+
+
+@cache
+def _own_host_id() -> str:
+    from steelyard.run.machine.host import read_fingerprint  # noqa: PLC0415 - start-up time
+
+    return read_fingerprint().host_id
+
+
+def _title(factors: Mapping[str, Sequence[str]], provenance: Provenance) -> str:
+    """Say what was measured: the imported files, or the levels of the factors that vary."""
+    if provenance.origin is not None:
+        names = [each.file_name for each in provenance.origins or (provenance.origin,)]
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        return _in_line(f"{provenance.origin.importer}: {names[0]}{more}")
+    own = {name: levels for name, levels in factors.items() if name != _PHASE}
+    varied = {name: levels for name, levels in own.items() if len(levels) > 1} or own
+    if len(varied) == 1:
+        return _in_line(_levels(*varied.values()))
+    return _in_line("; ".join(f"{name}: {_levels(levels)}" for name, levels in varied.items()))
+
+
+def _levels(levels: Sequence[str]) -> str:
+    more = f" and {len(levels) - _SHOWN_LEVELS} more" if len(levels) > _SHOWN_LEVELS else ""
+    return ", ".join(levels[:_SHOWN_LEVELS]) + more
+
+
+def _in_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_TITLE else line[: _LONGEST_TITLE - 4].rstrip() + " ..."
+
+
+def _with_verdict(entry: Entry, findings: FindingSet, page: Page | None) -> Entry:
+    """Add the first sentence of the report, and the verdict of the finding behind it."""
+    from steelyard.study import study_of  # noqa: PLC0415 - start-up time
+
+    page = page or study_of(findings.study, entry.folder).page(entry.folder)
+    if not page.answer:
+        return entry
+    first = page.answer[0]
+    named = (page.findings[part.finding] for part in first.parts if part.finding in page.findings)
+    kind = next((each.verdict for each in named), "")
+    return replace(entry, verdict=" ".join(first.text.split()), verdict_kind=kind)

@@ -1,0 +1,1 @@
+"""A web page over a catalogue of results: found again, read, followed while they are measured, compared."""

@@ -1,0 +1,193 @@
+"""Which results are shown: those of a catalogue, or those below a folder, which is looked through again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from steelyard.catalogue import Catalogue
+from steelyard.catalogue.folder import is_result, read_folder, stamp_of
+from steelyard.errors import DataError, UsageError
+from steelyard.serve.computing import TooBusyError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from steelyard.catalogue import Entry, Filter, Page
+    from steelyard.serve.computing import Computing
+
+IDENTIFIER: Final = re.compile(r"[0-9a-f]{10}")
+_DEEPEST: Final = 4
+_MOST_FOLDERS: Final = 50_000
+_PERIOD_S: Final = 3.0
+"""Between two looks through a folder [s]; nobody looks unless somebody asks for a page."""
+_TOGETHER: Final = 20
+
+
+class Results:
+    """The results that pages show.
+
+    Parameters
+    ----------
+    address : str or None
+        Catalogue; ``None`` takes the user's.
+    """
+
+    def __init__(self, address: str | None = None) -> None:
+        self._address = address
+
+    @property
+    def place(self) -> str:
+        """What is shown, for the head of the page."""
+        with Catalogue.at(self._address) as catalogue:
+            return catalogue.address
+
+    async def entries(self, wanted: Filter, order: str, limit: int, offset: int) -> Page:
+        """Give a page of results."""
+        return await asyncio.to_thread(self._entries, wanted, order, limit, offset)
+
+    async def entry(self, identifier: str) -> Entry:
+        """Give one result by its whole id.
+
+        Raises
+        ------
+        DataError
+            If there is none.
+        """
+        return await asyncio.to_thread(self._entry, identifier)
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+
+    def _entries(self, wanted: Filter, order: str, limit: int, offset: int) -> Page:
+        with Catalogue.at(self._address) as catalogue:
+            return catalogue.entries(wanted, order, limit=limit, offset=offset)
+
+    def _entry(self, identifier: str) -> Entry:
+        # A catalogue takes paths as well: only ids may come from outside.
+        if IDENTIFIER.fullmatch(identifier):
+            with Catalogue.at(self._address) as catalogue:
+                found = catalogue.entry(identifier)
+                if found.id == identifier:
+                    return found
+        message = f"there is no result `{identifier[:40]}`"
+        raise DataError(message, hint="the list shows all there are", code="data.result")
+
+
+class FolderResults(Results):
+    """The results below a folder, in a catalogue of this server's own.
+
+    Parameters
+    ----------
+    folder : Path
+        Looked through to a depth of four.
+    computing : Computing
+        Where folders are read.
+
+    Raises
+    ------
+    UsageError
+        If it is not a folder.
+    """
+
+    def __init__(self, folder: Path, computing: Computing) -> None:
+        if not folder.is_dir():
+            message = f"cannot serve `{folder}`: it is not a folder"
+            raise UsageError(message, hint="give the folder that holds result folders")
+        self._folder = Path(os.path.realpath(folder))
+        self._computing = computing
+        self._data = tempfile.TemporaryDirectory(prefix="steelyard-serve-")
+        self._file = str(Path(self._data.name) / "catalogue.sqlite")
+        super().__init__(self._file)
+        self._known: dict[Path, str] = {}
+        self._said: set[Path] = set()
+        self._looked_s = float("-inf")
+        self._looking = asyncio.Lock()
+        self._reading: asyncio.Task[None] | None = None
+
+    @property
+    def place(self) -> str:
+        """The folder."""
+        return str(self._folder)
+
+    async def entries(self, wanted: Filter, order: str, limit: int, offset: int) -> Page:
+        """Give a page of results; new ones are found first."""
+        await self._look()
+        return await super().entries(wanted, order, limit, offset)
+
+    async def entry(self, identifier: str) -> Entry:
+        """Give one result; after a restart of the server its folder may have to be found first."""
+        if not self._known:
+            await self._look()
+        found = await super().entry(identifier)
+        if found.state != "complete" or found.verdict or found.folder in self._said:
+            return found
+        self._said.add(found.folder)
+        await self._computing.run(_register, self._file, [found.folder], says_verdict=True)
+        return await super().entry(identifier)
+
+    def close(self) -> None:
+        """Remove the catalogue."""
+        if self._reading is not None:
+            self._reading.cancel()
+        self._data.cleanup()
+
+    async def _look(self) -> None:
+        """Find folders that are new or have changed; what their reports say is read afterwards."""
+        async with self._looking:
+            if time.monotonic() - self._looked_s < _PERIOD_S:
+                return
+            found = await asyncio.to_thread(_stamps, self._folder)
+            changed = [each for each, stamp in found.items() if self._known.get(each) != stamp]
+            for begin in range(0, len(changed), _TOGETHER):
+                part = changed[begin : begin + _TOGETHER]
+                await self._computing.run(_register, self._file, part, says_verdict=False)
+                self._known |= {each: found[each] for each in part}
+                self._said -= set(part)
+            self._looked_s = time.monotonic()
+        if changed and (self._reading is None or self._reading.done()):
+            self._reading = asyncio.create_task(self._read(changed))
+
+    async def _read(self, folders: list[Path]) -> None:
+        for folder in folders:
+            if folder in self._said:
+                continue
+            try:
+                await self._computing.run(_register, self._file, [folder], says_verdict=True)
+            except TooBusyError:
+                continue  # it is listed without its first sentence
+
+
+def result_folders(folder: Path) -> list[Path]:
+    """Give the result folders below a folder, or itself; links are not followed."""
+    found: list[Path] = []
+    waiting, seen = [(folder, 0)], 0
+    while waiting and seen < _MOST_FOLDERS:
+        place, depth = waiting.pop()
+        seen += 1
+        if is_result(place):
+            found.append(place)
+        elif depth < _DEEPEST:
+            waiting += [(each, depth + 1) for each in _folders_in(place)]
+    return sorted(found)
+
+
+def _stamps(folder: Path) -> dict[Path, str]:
+    return {each: stamp_of(each) for each in result_folders(folder)}
+
+
+def _folders_in(place: Path) -> list[Path]:
+    try:
+        return [Path(each.path) for each in os.scandir(place) if each.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []  # it may be private, or gone
+
+
+def _register(address: str, folders: Iterable[Path], *, says_verdict: bool) -> None:
+    with Catalogue.at(address) as catalogue:
+        catalogue.put([read_folder(each, says_verdict=says_verdict) for each in folders])

@@ -1,0 +1,362 @@
+"""What a cell measured: read from the recorded tables when somebody asks, its own rows alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import polars as pl
+
+from steelyard.errors import DataError
+from steelyard.record.schema import RUN_COLUMNS
+from steelyard.record.tables import MEASUREMENTS_FOLDER, RUNS_NAME
+from steelyard.report.charts.parts import SCHEMA, WHOLE_NUMBERS, numeric, tip
+from steelyard.report.charts.theme import HIGHLIGHT
+from steelyard.report.dataset import dataset
+from steelyard.report.page import Figure
+from steelyard.serve.result_folder import require_contained
+from steelyard.units import format_bytes, format_seconds, format_significant, seconds_per
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from steelyard.report.dataset import Json, Scalar
+
+CELLS: Final = 50
+"""Cells on a page."""
+MOST_DRAWN: Final = 4000
+"""Points drawn one by one: more than a chart has pixels side by side is an envelope as well."""
+COLUMNS: Final = 600
+MOST_BINS: Final = 60
+SHOWN_VALUES: Final = 100
+MOST_WRITTEN: Final = 1_000_000
+_SCALES: Final[tuple[dict[str, float], ...]] = (
+    {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9},
+    {"bytes": 1.0, "KiB": 1024.0, "MiB": 1024.0**2, "GiB": 1024.0**3},
+)
+"""Units that can be changed into each other, ascending, by their size."""
+_TAIL: Final = 99.9
+"""Percentile at which a histogram ends: one call in a thousand may take a hundred times as long."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellRow:
+    """A cell in the list of cells."""
+
+    number: int
+    levels: tuple[str, ...]
+    runs: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class CellList:
+    """Cells of a result, a page of them.
+
+    Parameters
+    ----------
+    factors : tuple of str
+        Headings of their levels.
+    rows : tuple of CellRow
+        In the order of the plan.
+    total : int
+        How many fulfil the filter.
+    """
+
+    factors: tuple[str, ...]
+    rows: tuple[CellRow, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class CellValues:
+    """What one cell measured of one metric.
+
+    Parameters
+    ----------
+    name : str
+        Its levels.
+    metrics : tuple of str
+        What it measured.
+    metric, unit : str
+        What is shown.
+    count : int
+        Values of the phase ``measure``.
+    summary : tuple of (str, str)
+        Quantiles, by name.
+    first : tuple of (str, int, str)
+        The first values as recorded: run, iteration, value.
+    figures : tuple of Figure
+        Histogram, and order of time.
+    """
+
+    name: str
+    metrics: tuple[str, ...]
+    metric: str
+    unit: str
+    count: int
+    summary: tuple[tuple[str, str], ...]
+    first: tuple[tuple[str, int, str], ...]
+    figures: tuple[Figure, ...]
+
+
+def cell_list(folder: Path, text: str, page: int) -> CellList:
+    """Give a page of the cells that have runs.
+
+    Parameters
+    ----------
+    folder : Path
+        Result folder.
+    text : str
+        Words that the levels must contain.
+    page : int
+        From 1.
+
+    Raises
+    ------
+    DataError
+        If the runs are absent or damaged.
+    """
+    runs, factors = _runs(folder)
+    levels = pl.concat_str([pl.col(name) for name in factors], separator=" ") if factors else pl.lit("")
+    failed = (pl.col("status") != "completed").sum().alias("failed")
+    cells = runs.group_by("cell").agg(
+        *(pl.col(name).first() for name in factors), pl.len().alias("runs"), failed
+    )
+    for word in text.casefold().split():
+        cells = cells.filter(levels.str.to_lowercase().str.contains(word, literal=True))
+    found = _collected(cells.sort("cell"), folder)
+    rows = found.slice((max(page, 1) - 1) * CELLS, CELLS)
+    return CellList(
+        factors,
+        tuple(
+            CellRow(row["cell"], tuple(str(row[name]) for name in factors), row["runs"], row["failed"])
+            for row in rows.iter_rows(named=True)
+        ),
+        found.height,
+    )
+
+
+def cell_values(folder: Path, cell: int, metric: str) -> CellValues:
+    """Give what a cell measured.
+
+    Parameters
+    ----------
+    folder : Path
+        Result folder.
+    cell : int
+        Number of the cell.
+    metric : str
+        What to show; empty for the first.
+
+    Raises
+    ------
+    DataError
+        If there is no such cell or metric, or the tables are damaged.
+    """
+    runs, factors = _runs(folder)
+    own = _collected(runs.filter(pl.col("cell") == cell).select("run_id", *factors), folder)
+    if own.is_empty():
+        message = f"cannot show cell {cell} of `{folder}`: it has no runs"
+        raise DataError(message, hint="the list of cells shows those that have", code="data.cell")
+    name = ", ".join(str(own[factor][0]) for factor in factors)
+    measured = _measured(folder, own["run_id"])
+    metrics = tuple(measured["metric"].unique(maintain_order=True))
+    if metric and metric not in metrics:
+        message = f"cannot show `{metric[:80]}`: cell {cell} measured {', '.join(metrics)[:400]}"
+        raise DataError(message, hint="choose one of them", code="data.metric")
+    chosen = metric or next((each for each in metrics if "wall" in each), next(iter(metrics), ""))
+    of_metric = measured.filter((pl.col("metric") == chosen) & pl.col("value").is_finite())
+    values = of_metric["value"].to_numpy()
+    unit = str(of_metric["unit"][0]) if values.size else ""
+    first = of_metric.head(SHOWN_VALUES).select("run_id", "iteration", "value")
+    return CellValues(
+        name,
+        metrics,
+        chosen,
+        unit,
+        int(values.size),
+        _summary(values, unit),
+        tuple((run, iteration, _with_unit(value, unit)) for run, iteration, value in first.iter_rows()),
+        _figures(values, chosen, unit) if values.size else (),
+    )
+
+
+def cell_csv(folder: Path, cell: int, metric: str) -> bytes:
+    """Give the recorded values of a cell as CSV, the first million of them.
+
+    Parameters
+    ----------
+    folder : Path
+        Result folder.
+    cell : int
+        Number of the cell.
+    metric : str
+        Which values; empty for all metrics.
+
+    Raises
+    ------
+    DataError
+        If the tables are absent or damaged.
+    """
+    runs, _ = _runs(folder)
+    measured = _measured(
+        folder, _collected(runs.filter(pl.col("cell") == cell).select("run_id"), folder)["run_id"]
+    )
+    if metric:
+        measured = measured.filter(pl.col("metric") == metric)
+    return measured.head(MOST_WRITTEN).write_csv().encode()
+
+
+def _runs(folder: Path) -> tuple[pl.LazyFrame, tuple[str, ...]]:
+    require_contained(folder)
+    try:
+        runs = pl.scan_parquet(folder / RUNS_NAME)
+        names = runs.collect_schema().names()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise _damaged(folder / RUNS_NAME, error) from error
+    lacking = {"run_id", "cell", "status"} - set(names)
+    if lacking:
+        message = f"`{folder / RUNS_NAME}` has no column `{min(lacking)}`"
+        raise DataError(message, hint="restore the file from a copy", code="data.schema")
+    return runs, tuple(name for name in names if name not in {*RUN_COLUMNS, "attempt_state"})
+
+
+def _measured(folder: Path, runs: pl.Series) -> pl.DataFrame:
+    """Give the measurements of some runs in the order in which they were recorded.
+
+    Rows of one cell stand together: one column says where, and only there all of them are read.
+    """
+    path = folder / MEASUREMENTS_FOLDER
+    table, wanted = pl.scan_parquet(path / "*.parquet"), pl.LazyFrame({"run_id": runs})
+    places = table.select("run_id").with_row_index("place").join(wanted, on="run_id", how="semi")
+    ends = places.select(pl.col("place").min().alias("first"), pl.col("place").max().alias("last"))
+    first, last = _collected(ends, path).row(0)
+    near = table.slice(first or 0, 0 if first is None else last - first + 1)
+    own = near.join(wanted, on="run_id", how="semi", maintain_order="left").filter(
+        pl.col("phase") == "measure"
+    )
+    return _collected(own.select("run_id", "iteration", "metric", "value", "unit"), path)
+
+
+def _collected(frame: pl.LazyFrame, path: Path) -> pl.DataFrame:
+    try:
+        return frame.collect(engine="streaming")
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> DataError:
+    reason = " ".join(str(error).split())[:200]
+    hint = "`steelyard analyse` writes the tables again where there is a ledger"
+    return DataError(f"cannot read `{path}`: {reason}", hint=hint, code="data.corrupt")
+
+
+def _summary(values: NDArray[np.float64], unit: str) -> tuple[tuple[str, str], ...]:
+    if not values.size:
+        return ()
+    percentiles = {"minimum": 0, "5 %": 5, "median": 50, "95 %": 95, "99 %": 99, "maximum": 100}
+    found = np.percentile(values, list(percentiles.values()))
+    return tuple((name, _with_unit(value, unit)) for name, value in zip(percentiles, found, strict=True))
+
+
+def _with_unit(value: float, unit: str) -> str:
+    if unit in {"ns", "us", "ms", "s"}:
+        return format_seconds(value * seconds_per(unit))
+    return format_bytes(value) if unit == "bytes" else f"{format_significant(value, 5)} {unit}".strip()
+
+
+def _figures(values: NDArray[np.float64], metric: str, unit: str) -> tuple[Figure, ...]:
+    """Draw values in the largest unit in which their median is at least 1."""
+    middle = abs(float(np.median(values)))
+    for scale in _SCALES:
+        if unit in scale:
+            larger = [name for name, size in scale.items() if middle * scale[unit] >= size]
+            chosen = larger[-1] if larger else unit
+            values, unit = values * (scale[unit] / scale[chosen]), chosen
+    return _histogram(values, metric, unit), _order(values, metric, unit)
+
+
+def _histogram(values: NDArray[np.float64], metric: str, unit: str) -> Figure:
+    last = float(np.percentile(values, _TAIL)) if values.size > 1 / (1 - _TAIL / 100) else float(values.max())
+    inside = values[values <= last]
+    spread = float(np.subtract(*np.percentile(inside, [75, 25])))
+    reach = float(inside.max() - inside.min())
+    # SOURCE: the rule of Freedman and Diaconis (1981) for the width of a bin.
+    wanted = reach / (2 * spread / inside.size ** (1 / 3)) if spread > 0 and reach > 0 else 10
+    counts, edges = np.histogram(inside, bins=int(min(max(wanted, 8), MOST_BINS)))
+    rows: list[dict[str, Scalar]] = [
+        {"begin": float(edges[at]), "end": float(edges[at + 1]), "count": int(count)}
+        for at, count in enumerate(counts)
+    ]
+    beyond = int(values.size - inside.size)
+    rest = f" {beyond} values above {format_significant(last, 4)} {unit} are left out." if beyond else ""
+    title = f"{metric} [{unit}]"
+    spec: dict[str, Json] = {
+        "$schema": SCHEMA,
+        "data": {"name": "bins"},
+        "height": 200,
+        "mark": {"type": "rect", "stroke": None},
+        "encoding": {
+            "x": numeric("begin", title, "x", zero=False, padding=0),
+            "x2": {"field": "end"},
+            "y": {**numeric("count", "values", "y", padding=0), "axis": WHOLE_NUMBERS},
+            "y2": {"datum": 0},
+            "tooltip": [tip("begin", "from"), tip("end", "to"), tip("count", "values")],
+        },
+    }
+    caption = f"How often each value occurs.{rest}"
+    said = f"Histogram of {values.size} values of {metric}"
+    return Figure("histogram", "Histogram", caption, said, spec, {"bins": dataset(rows)})
+
+
+def _order(values: NDArray[np.float64], metric: str, unit: str) -> Figure:
+    """Draw values in the order of time: one by one, or per column the least, the middle and the largest."""
+    title = f"{metric} [{unit}]"
+    place: dict[str, Json] = {
+        **numeric("order", "value, in the order of time", "x", zero=False),
+        "axis": WHOLE_NUMBERS,
+    }
+    if values.size <= MOST_DRAWN:
+        rows: list[dict[str, Scalar]] = [
+            {"order": at + 1, "value": float(value)} for at, value in enumerate(values)
+        ]
+        layers: list[Json] = [
+            {
+                "mark": {"type": "point", "filled": True, "size": 18, "opacity": 0.8},
+                "encoding": {"x": place, "y": numeric("value", title, "y", zero=False)},
+            }
+        ]
+        caption = "Every value in the order in which it was measured."
+    else:
+        pieces = np.array_split(values, COLUMNS)
+        begins = np.cumsum([0, *(piece.size for piece in pieces)])
+        rows = [
+            {
+                "order": int(begin) + 1,
+                "low": float(piece.min()),
+                "middle": float(np.median(piece)),
+                "high": float(piece.max()),
+            }
+            for begin, piece in zip(begins, pieces, strict=False)
+        ]
+        shade: dict[str, Json] = {"y": numeric("low", title, "y", zero=False), "y2": {"field": "high"}}
+        layers = [
+            {
+                "mark": {"type": "area"},
+                "encoding": {"x": place, **shade},
+            },
+            {
+                "mark": {"type": "line", "color": HIGHLIGHT, "strokeWidth": 1.2},
+                "encoding": {"x": place, "y": numeric("middle", title, "y", zero=False)},
+            },
+        ]
+        caption = (
+            f"Smallest, median and largest of every {values.size // COLUMNS} values: nothing is left out."
+        )
+    spec: dict[str, Json] = {"$schema": SCHEMA, "data": {"name": "values"}, "height": 240, "layer": layers}
+    said = f"{values.size} values of {metric} in the order of time"
+    return Figure("order", "Order of time", caption, said, spec, {"values": dataset(rows)})

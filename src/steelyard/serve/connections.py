@@ -1,0 +1,69 @@
+"""Connections: how many there may be, and how long one may say nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+if TYPE_CHECKING:
+    from asyncio import TimerHandle, Transport
+
+MOST_CONNECTIONS: Final = 200
+"""A browser opens six to a host; beyond this the one that has waited longest without a request is closed."""
+IDLE_S: Final = 10.0
+"""How long a connection may be without a whole request [s]."""
+
+
+class BoundedProtocol(H11Protocol):
+    """HTTP with at most `MOST_CONNECTIONS` connections, none of them idle for long.
+
+    A connection that sends nothing, or a header a byte at a time, would otherwise hold its place for ever.
+    """
+
+    open_ones: ClassVar[dict[BoundedProtocol, float]] = {}
+    """Connections with the time since when they are without a request, on the monotonic clock [s]."""
+    _timer: TimerHandle | None = None
+
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+        """Take a connection; make room for it where there is none."""
+        super().connection_made(transport)
+        if len(self.open_ones) >= MOST_CONNECTIONS:
+            idle = [each for each in self.open_ones if not each.is_answering]
+            oldest = min(idle, key=self.open_ones.__getitem__, default=self)
+            oldest.leave()
+            if oldest is self:
+                return
+        self.open_ones[self] = time.monotonic()
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget a connection."""
+        self._forget()
+        super().connection_lost(exc)
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether a request of it is being answered."""
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def leave(self) -> None:
+        """Close it without a word."""
+        self._forget()
+        self.transport.abort()
+
+    def _watch(self) -> None:
+        now = time.monotonic()
+        if self.is_answering:
+            self.open_ones[self] = now
+        elif now - self.open_ones[self] > IDLE_S:
+            self.leave()
+            return
+        self._timer = asyncio.get_running_loop().call_later(IDLE_S / 4, self._watch)
+
+    def _forget(self) -> None:
+        self.open_ones.pop(self, None)
+        if self._timer is not None:
+            self._timer.cancel()

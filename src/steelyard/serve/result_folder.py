@@ -1,0 +1,110 @@
+"""Files of a result folder that may be shown: those that lie in it, and are files."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Final
+
+from steelyard.errors import DataError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MOST_ENTRIES: Final = 20_000
+"""Files of a folder that are looked at; a result has tens, with traces thousands."""
+_DEEPEST: Final = 4
+_HINT: Final = "put the file itself into the result folder"
+
+
+def read_inside(folder: Path, name: str, most_bytes: int) -> bytes:
+    """Read a file of a result folder.
+
+    No part of the path below the folder may be a link: what is opened is what was checked, also while
+    somebody changes the folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Result folder.
+    name : str
+        Path below it, such as ``report.html``.
+    most_bytes : int
+        Largest size.
+
+    Raises
+    ------
+    DataError
+        If it is absent, a link, no file, or too large.
+    """
+    path = folder / name
+    *folders, last = name.split("/")
+    if any(part in {"", ".", ".."} or "\0" in part for part in (*folders, last)):
+        message = f"cannot read `{name}`: it is not a path below the result folder"
+        raise DataError(message, hint=_HINT, code="data.outside")
+    try:
+        with ExitStack() as stack:
+            place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            stack.callback(os.close, place)
+            for part in folders:
+                place = os.open(
+                    part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place
+                )
+                stack.callback(os.close, place)
+            # Without waiting: a pipe in place of a file has nobody at its other end.
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            descriptor = os.open(last, flags, dir_fd=place)
+            with os.fdopen(descriptor, "rb") as file:
+                status = os.fstat(file.fileno())
+                if not stat.S_ISREG(status.st_mode) or status.st_size > most_bytes:
+                    message = f"cannot show `{path}`: it is not a file of at most {most_bytes} bytes"
+                    raise DataError(message, hint=_HINT, code="data.outside")
+                return file.read(most_bytes)
+    except FileNotFoundError as error:
+        message = f"`{path}` does not exist"
+        raise DataError(
+            message, hint="the folder may have been changed or removed", code="data.absent"
+        ) from error
+    except OSError as error:
+        message = f"cannot read `{path}`: {error.strerror}"
+        raise DataError(message, hint=_HINT, code="data.outside") from error
+
+
+def require_contained(folder: Path) -> None:
+    """Refuse a result folder with a link that leads out of it, or with something that is no file.
+
+    Parameters
+    ----------
+    folder : Path
+        Result folder; the analysis that reads it follows links.
+
+    Raises
+    ------
+    DataError
+        Naming the file.
+    """
+    root = os.path.realpath(folder)
+    waiting, seen = [(root, 0)], 0
+    while waiting:
+        place, depth = waiting.pop()
+        try:
+            found = list(os.scandir(place))
+        except OSError as error:
+            message = f"cannot read `{place}`: {error.strerror}"
+            raise DataError(
+                message, hint="the folder may have been changed or removed", code="data.absent"
+            ) from error
+        seen += len(found)
+        for each in found[:MOST_ENTRIES]:
+            is_folder = each.is_dir(follow_symlinks=False)
+            if each.is_symlink():
+                target = os.path.realpath(each.path)
+                if os.path.commonpath([root, target]) != root:
+                    message = f"cannot show `{folder}`: `{each.path}` is a link that leads out of it"
+                    raise DataError(message, hint=_HINT, code="data.outside")
+            elif is_folder and depth < _DEEPEST and seen <= MOST_ENTRIES:
+                waiting.append((each.path, depth + 1))
+            elif not is_folder and not each.is_file(follow_symlinks=False):
+                message = f"cannot show `{folder}`: `{each.path}` is neither a file nor a folder"
+                raise DataError(message, hint=_HINT, code="data.outside")

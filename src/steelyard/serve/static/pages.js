@@ -1,0 +1,75 @@
+"use strict";
+// Every page works without this script: forms and links ask the server for whole pages. With it, tables are
+// exchanged in place, a running study is followed, and a verification is waited for.
+(() => {
+  const fetched = async (address) => {
+    const answer = await fetch(address, { headers: { Accept: "text/html" } });
+    return new DOMParser().parseFromString(await answer.text(), "text/html");
+  };
+  const swap = async (address, isNew) => {
+    const region = document.getElementById("region");
+    region?.setAttribute("aria-busy", "true");
+    try {
+      const page = await fetched(address);
+      const part = page.getElementById("region");
+      if (!region || !part) {
+        location.assign(address);
+        return;
+      }
+      region.replaceWith(part);
+      document.title = page.title;
+      if (isNew) history.pushState(null, "", address);
+    } catch {
+      location.assign(address);
+    }
+  };
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[data-swap]");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+    event.preventDefault();
+    swap(link.href, true);
+  });
+  const submitted = (form) => {
+    const address = new URL(form.action);
+    const fields = [...new FormData(form)].filter(([, value]) => value !== "");
+    address.search = new URLSearchParams(fields);
+    swap(address.href, true);
+  };
+  document.addEventListener("submit", (event) => {
+    if (!event.target.matches("form[data-swap]")) return;
+    event.preventDefault();
+    submitted(event.target);
+  });
+  document.addEventListener("change", (event) => {
+    const form = event.target.closest("form[data-swap]");
+    if (form && event.target.matches("select")) submitted(form);
+  });
+  window.addEventListener("popstate", () => location.reload());
+
+  const live = document.getElementById("live");
+  if (live) {
+    const events = new EventSource(live.dataset.events);
+    const lost = document.getElementById("lost");
+    events.addEventListener("open", () => (lost.hidden = true));
+    events.addEventListener("error", () => (lost.hidden = false));
+    events.addEventListener("snapshot", (event) => {
+      // The server escapes every text of it; the policy of the page forbids scripts in it.
+      live.innerHTML = event.data;
+    });
+    events.addEventListener("bye", () => events.close());
+    events.addEventListener("ended", () => {
+      events.close();
+      setTimeout(() => location.assign(live.dataset.done), 1500);
+    });
+  }
+
+  const waitFor = async (part) => {
+    await new Promise((done) => setTimeout(done, Number(part.dataset.reload)));
+    const found = (await fetched(location.href)).getElementById(part.id);
+    if (!found) return;
+    part.replaceWith(found);
+    if (found.dataset.reload) waitFor(found);
+  };
+  const waiting = document.querySelector("[data-reload]");
+  if (waiting) waitFor(waiting);
+})();

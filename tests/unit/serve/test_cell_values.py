@@ -1,0 +1,88 @@
+"""Values of a cell: those of the cell alone, and an envelope that leaves no spike out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pytest
+
+from steelyard.errors import DataError
+from steelyard.serve.cell_values import MOST_DRAWN, cell_csv, cell_list, cell_values
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COUNT = 20_000
+SPIKE_AT = 12_345
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    random = np.random.default_rng(1)
+    cells = [0] * 2 + [1] * 2 + [2]
+    runs = [f"{batch}.1.0.1" for batch in (7, 2, 4, 9, 1)]
+    pl.DataFrame(
+        {
+            "run_id": runs,
+            "cell": cells,
+            "status": ["completed"] * 4 + ["nonzero_exit"],
+            "workload": [f"w{cell}" for cell in cells],
+        }
+    ).write_parquet(tmp_path / "runs.parquet")
+    values = random.lognormal(15, 0.01, COUNT)
+    values[SPIKE_AT] = 1e9
+    of_runs = [runs[0]] * 5 + [runs[2]] * (COUNT // 2) + [runs[3]] * (COUNT // 2)
+    (tmp_path / "measurements").mkdir()
+    pl.DataFrame(
+        {
+            "run_id": of_runs,
+            "iteration": range(1, COUNT + 6),
+            "phase": ["measure"] * (COUNT + 5),
+            "metric": ["wall"] * (COUNT + 5),
+            "value": np.concatenate([np.full(5, 2e6), values]),
+            "unit": ["ns"] * (COUNT + 5),
+        }
+    ).write_parquet(tmp_path / "measurements" / "values.parquet", row_group_size=3000)
+    return tmp_path
+
+
+def test_cells_are_listed_with_their_runs(folder: Path) -> None:
+    found = cell_list(folder, "", 1)
+    assert [(row.number, row.levels, row.runs, row.failed) for row in found.rows] == [
+        (0, ("w0",), 2, 0),
+        (1, ("w1",), 2, 0),
+        (2, ("w2",), 1, 1),
+    ]
+    assert [row.number for row in cell_list(folder, "W1", 1).rows] == [1]
+    assert cell_list(folder, ".*", 1).total == 0, "a filter is words, not a pattern"
+
+
+def test_an_envelope_keeps_the_spike(folder: Path) -> None:
+    found = cell_values(folder, 1, "")
+    assert found.count == COUNT > MOST_DRAWN
+    assert dict(found.summary)["maximum"] == "1.000 s"
+    order = found.figures[1].datasets["values"]
+    assert len(order) == 600
+    assert max(float(str(high)) for high in order.columns["high"]) == 1000, "ms"
+    middle = [float(str(value)) for value in order.columns["middle"]]
+    assert 3 < min(middle) <= max(middle) < 4
+    bins = found.figures[0].datasets["bins"]
+    assert sum(int(str(count)) for count in bins.columns["count"]) == pytest.approx(COUNT * 0.999, abs=1)
+
+
+def test_a_cell_has_its_own_values_alone(folder: Path) -> None:
+    assert cell_values(folder, 0, "wall").count == 5
+    assert cell_values(folder, 2, "").count == 0, "its run failed before it measured anything"
+    assert cell_csv(folder, 0, "").decode().count("\n") == 6
+
+
+def test_what_is_not_there_is_said(folder: Path) -> None:
+    with pytest.raises(DataError, match="has no runs"):
+        cell_values(folder, 99, "")
+    with pytest.raises(DataError, match="cell 1 measured wall"):
+        cell_values(folder, 1, "nonsense")
+    (folder / "runs.parquet").write_bytes(b"PAR1")
+    with pytest.raises(DataError, match="cannot read"):
+        cell_list(folder, "", 1)

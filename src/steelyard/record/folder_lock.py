@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import DataError, unwritable
 from steelyard.model.plan import PLAN_NAME
@@ -13,6 +14,9 @@ from steelyard.model.plan import PLAN_NAME
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+_LOOKS: Final = 5
+_LOOK_S: Final = 0.02
 
 
 def default_result(study: str, today: str, folder: Path) -> Path:
@@ -67,7 +71,7 @@ def claimed(result: Path) -> Iterator[None]:
             message = f"cannot write to `{result}`: no permission, or its file system is read-only"
             raise DataError(message, hint=hint, code="data.unwritable")
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(descriptor)
         except OSError as error:
             message = f"another process is running a study in `{result}`"
             hint = "wait for it, or give another folder with --out"
@@ -76,6 +80,16 @@ def claimed(result: Path) -> Iterator[None]:
             yield
     finally:
         os.close(descriptor)
+
+
+def _lock(descriptor: int) -> None:
+    """Lock a folder alone; who only looks whether it is locked holds it for an instant."""
+    for _ in range(_LOOKS):
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        time.sleep(_LOOK_S)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @contextmanager

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import fcntl
+import os
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -43,3 +46,11 @@ def test_a_folder_that_another_holds_is_left_to_it(tmp_path: Path) -> None:
             pass
         assert (tmp_path / "one").is_dir()
     assert (tmp_path / "one").is_dir()
+
+
+def test_who_only_looks_whether_a_folder_is_held_keeps_nobody_out(tmp_path: Path) -> None:
+    descriptor = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    threading.Timer(0.03, os.close, [descriptor]).start()
+    with claimed(tmp_path):
+        pass

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path  # noqa: TC003 - the command line reads annotations at run time
 from typing import Final
 
+from steelyard.cli.amounts import Whole  # noqa: TC001 - cyclopts reads it
 from steelyard.errors import CapabilityError, UsageError
 
 TOKEN_VARIABLE: Final = "STEELYARD_TOKEN"  # noqa: S105 - the name of a variable
@@ -18,7 +19,7 @@ def serve(
     directory: Path | None = None,
     *,
     catalogue: str | None = None,
-    port: int = 8645,
+    port: Whole = 8645,
     host: str = "127.0.0.1",
     token: str | None = None,
 ) -> None:

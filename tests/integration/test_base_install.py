@@ -65,6 +65,8 @@ LINES = (
     ("results diff tiny other --margin 5%", {0, 1}),
     ("results open tiny --no-browser", {0}),
     ("results rm other --yes", {0}),
+    # Pages need an extra, and the error names its command.
+    ("serve --port 0", {3}),
     (f"run communication {MESSAGES} --out messages", {0}),
     ("export simgrid messages --model MODEL --out platform", {0}),
     ("export model messages --model MODEL --format json --out model.json", {0}),

@@ -101,11 +101,22 @@ def test_tasks_of_a_group_share_by_their_nice_levels(found: dict[str, Facts]) ->
     assert found["class"].ratio("nice") == pytest.approx(NICE_0 / NICE_5, rel=0.05)
 
 
-@pytest.mark.parametrize("name", ["pool", "mixed", "pool_a", "pool_b"])
+SEEDS = range(1, 6)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [[f"pool_{seed}" for seed in SEEDS], [f"mixed_{seed}" for seed in SEEDS], ["pool_a"], ["pool_b"]],
+    ids=["pool", "mixed", "pool_a", "pool_b"],
+)
 def test_requests_of_a_pool_wait_no_longer_than_in_the_kernels_class(
-    found: dict[str, Facts], name: str
+    found: dict[str, Facts], names: list[str]
 ) -> None:
-    assert found["class"].late_us(name)[2] <= 1.05 * found["kernel"].late_us(name)[2]
+    # A sample of ten seconds knows its 99th percentile to 10 or 20 %: seeds are judged together.
+    class_us, kernel_us = (
+        sum(found[side].late_us(name)[2] for name in names) for side in ("class", "kernel")
+    )
+    assert class_us <= 1.05 * kernel_us
 
 
 def test_the_class_refuses_a_quota_and_names_its_group(found: dict[str, Facts]) -> None:

@@ -164,11 +164,13 @@ PARTS: Final = {
     "wake": r"""
 hog & H1=$!; hog & H2=$!; hog & H3=$!; hog & H4=$!
 sleep 0.5
-fact wake_beside_hogs "$(services wake 4)"
+for n in 1 2 3 4 5; do fact wake_beside_hogs_$n "$(services wake 4)"; done
 for p in $H1 $H2 $H3 $H4; do echo $p > "$A/cgroup.procs"; done
 sleep 0.2
-fact wake_beside_group "$(services wake 4)"
-fact wake_in_group "$( echo 0 > "$A/cgroup.procs"; services wake 4)"
+for n in 1 2 3 4 5; do
+  fact wake_beside_group_$n "$(services wake 4)"
+  fact wake_in_group_$n "$( echo 0 > "$A/cgroup.procs"; services wake 4)"
+done
 kill $H1 $H2 $H3 $H4
 """,
     "weights": r"""

@@ -86,8 +86,12 @@ def _facts(folder: Path, tasks: list[GuestTask]) -> Facts:
 def test_who_wakes_beside_threads_that_always_run_waits_as_in_the_kernels_class(
     found: dict[str, Facts], name: str
 ) -> None:
-    _, median, _, largest = found["class"].late_us(name)
-    _, usual_median, _, usual_largest = found["kernel"].late_us(name)
+    # Two hundred wakings have one phase to the tick: five times as many know what is usual.
+    samples = {
+        side: [found[side].late_us(f"{name}_{n}") for n in range(1, 6)] for side in ("class", "kernel")
+    }
+    median, usual_median = (sum(each[1] for each in samples[side]) for side in ("class", "kernel"))
+    largest, usual_largest = (max(each[3] for each in samples[side]) for side in ("class", "kernel"))
     assert median <= 2 * usual_median
     assert largest <= 2 * usual_largest
 

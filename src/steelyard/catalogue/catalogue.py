@@ -14,7 +14,6 @@ from steelyard.catalogue.entry import Entry, Filter, Page
 from steelyard.catalogue.folder import (
     ID_DIGITS,
     begun_reading,
-    is_held,
     is_result,
     read_folder,
     site,
@@ -22,6 +21,7 @@ from steelyard.catalogue.folder import (
     with_own_id,
 )
 from steelyard.errors import DataError, UsageError
+from steelyard.record.folder_lock import is_held
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -192,9 +192,9 @@ class Catalogue:
             message = f"cannot register `{folder}`: it is not a result folder"
             hint = "give the folder that `steelyard run`, `steelyard compare` or `steelyard import` wrote"
             raise DataError(message, hint=hint, code="data.absent")
-        known = self.stamps().get(str(place))
-        if known == stamp_of(place):
-            entry = self._of_path(str(place))
+        at = "site = ? AND folder = ?", (site(), _stored(str(place)))
+        if self._database.rows(f"SELECT stamp FROM result WHERE {at[0]}", at[1]) == [(stamp_of(place),)]:  # noqa: S608 - parts are ours
+            entry = self._where(*at)
             if entry is not None and entry.state != "running":
                 return entry
         return self.put([read_folder(place, page)])[0]
@@ -381,6 +381,33 @@ def _entry(row: tuple[Any, ...]) -> Entry:
         problem,
         place,
     )
+
+
+def require_here(entry: Entry, purpose: str) -> Entry:
+    """Give an entry whose folder this machine has.
+
+    Parameters
+    ----------
+    entry : Entry
+        With the state that it has now.
+    purpose : str
+        What is to be done with it, as in ``open``.
+
+    Raises
+    ------
+    UsageError
+        If its folder is on another machine.
+    DataError
+        If its folder is gone.
+    """
+    if entry.site not in {"", site()}:
+        message = f"cannot {purpose} `{entry.id}` here: its folder `{entry.folder}` is on `{entry.site}`"
+        raise UsageError(message, hint="repeat the command there", code="usage.other-host")
+    if entry.state == "missing":
+        message = f"cannot {purpose} `{entry.id}`: {entry.problem}"
+        hint = "`steelyard results scan DIR` finds it where it was moved to"
+        raise DataError(message, hint=hint, code="data.absent")
+    return entry
 
 
 def _stands(entry: Entry) -> bool:

@@ -65,14 +65,14 @@ class Entry:
     started: datetime
     ended: datetime | None
     state: State
-    commit: str | None
-    version: str
-    cells: int
-    runs: int
-    verdict: str
-    verdict_kind: str
-    tags: tuple[str, ...]
-    note: str
+    commit: str | None = None
+    version: str = ""
+    cells: int = 0
+    runs: int = 0
+    verdict: str = ""
+    verdict_kind: str = ""
+    tags: tuple[str, ...] = ()
+    note: str = ""
     problem: str = ""
     site: str = ""
 

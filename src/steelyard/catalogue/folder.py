@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from steelyard.catalogue.entry import Entry
 from steelyard.errors import DataError, SteelyardError
 from steelyard.model.plan import PLAN_NAME, PLAN_SCHEMA
+from steelyard.record.folder_lock import is_held
 from steelyard.record.labels import LABELS_NAME, Labels, read_labels
 
 if TYPE_CHECKING:
@@ -36,6 +36,15 @@ _BESIDE_PLAN: Final = ("provenance.json", "ledger.sqlite", "runs.parquet")
 _TAIL_BYTES: Final = 4096
 _STAMPED: Final = (PLAN_NAME, "provenance.json", _FINDINGS, "runs.parquet", LABELS_NAME)
 """Files that an entry follows from."""
+
+
+FAULTS: Final = (SteelyardError, OSError, ArithmeticError, LookupError, TypeError, ValueError)
+"""What a damaged or a stranger's folder makes of the analysis, which is no fault of the catalogue."""
+
+
+def reason_of(error: Exception) -> str:
+    """Say one of `FAULTS` in a message."""
+    return error.message if isinstance(error, SteelyardError) else f"{type(error).__name__}: {error}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,21 +90,6 @@ def site() -> str:
     return socket.gethostname()
 
 
-def is_held(folder: Path) -> bool:
-    """Whether a process writes into a result folder at this moment."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
-
-
 def stamp_of(folder: Path) -> str:
     """Give sizes and times of the files that an entry follows from; equal if nothing was changed."""
     found = []
@@ -133,10 +127,8 @@ def read_folder(folder: Path, page: Page | None = None, *, says_verdict: bool = 
             return Reading(entry, (), stamp)
         if says_verdict:
             entry = _with_verdict(entry, findings, page)
-    except (SteelyardError, OSError, ArithmeticError, LookupError, TypeError, ValueError) as error:
-        # What a damaged or a stranger's folder makes of the analysis is no fault of the catalogue.
-        reason = error.message if isinstance(error, SteelyardError) else f"{type(error).__name__}: {error}"
-        return Reading(_damaged(folder, reason), (), stamp)
+    except FAULTS as error:
+        return Reading(_damaged(folder, reason_of(error)), (), stamp)
     return Reading(entry, tuple(sorted({each.verdict for each in findings.own()})), stamp)
 
 
@@ -162,7 +154,7 @@ def _read(folder: Path, *, is_running: bool) -> tuple[Entry, FindingSet | None]:
     if is_running:
         return replace(entry, state="running", ended=None), None
     findings = _findings(folder)
-    is_complete = findings is not None and not _lacks_batches(folder, plan)
+    is_complete = findings is not None and not _lacking(folder, plan)
     return replace(entry, state="complete" if is_complete else "incomplete"), findings
 
 
@@ -181,10 +173,6 @@ def _described(folder: Path, provenance: Provenance, factors: Mapping[str, Seque
         state="incomplete",
         commit=None if provenance.git is None else provenance.git.commit,
         version=provenance.versions.get("steelyard", ""),
-        cells=0,
-        runs=0,
-        verdict="",
-        verdict_kind="",
         tags=labels.tags,
         note=labels.note,
         problem=problem,
@@ -217,12 +205,6 @@ def _damaged(folder: Path, reason: str) -> Entry:
         started=datetime.fromtimestamp(seconds, UTC),
         ended=None,
         state="damaged",
-        commit=None,
-        version="",
-        cells=0,
-        runs=0,
-        verdict="",
-        verdict_kind="",
         tags=labels.tags,
         note=labels.note,
         problem=reason,
@@ -255,19 +237,10 @@ def _runs(folder: Path) -> int:
         raise DataError(message, code="data.corrupt") from error
 
 
-def _lacks_batches(folder: Path, plan: Plan) -> bool:
-    """Whether a study was stopped before its last batch; comparisons end when they are settled."""
-    from pyarrow.compute import count_distinct  # noqa: PLC0415 - start-up time
-    from pyarrow.parquet import read_table  # noqa: PLC0415 - start-up time
+def _lacking(folder: Path, plan: Plan) -> int:
+    from steelyard.record.tables import count_lacking_batches  # noqa: PLC0415 - start-up time
 
-    from steelyard.record.interim_log import LOOKS_NAME  # noqa: PLC0415 - start-up time
-    from steelyard.record.ledger import LEDGER_NAME  # noqa: PLC0415 - start-up time
-
-    runs = folder / "runs.parquet"
-    if (folder / LOOKS_NAME).exists() or not (folder / LEDGER_NAME).exists() or not runs.exists():
-        return False
-    wanted = sum(plan.cell_of(batch).execution is not None for batch in plan.batches)
-    return int(count_distinct(read_table(runs, columns=["batch"])["batch"]).as_py()) < wanted
+    return count_lacking_batches(folder, plan) if (folder / "runs.parquet").exists() else 0
 
 
 def _span(folder: Path, provenance: Provenance) -> tuple[datetime, datetime | None]:

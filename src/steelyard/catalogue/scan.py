@@ -43,12 +43,28 @@ class Scan:
     missing: list[Entry] = field(default_factory=list)
 
 
-def find_results(folder: Path) -> Iterator[Path]:
-    """Give the result folders in a folder, itself included; links and hidden folders are not followed."""
-    for above, names, _ in os.walk(folder):
-        if is_result(Path(above)):
+def find_results(folder: Path, deepest: int | None = None, most: int | None = None) -> Iterator[Path]:
+    """Give the result folders in a folder, itself included; links and hidden folders are not followed.
+
+    Parameters
+    ----------
+    folder : Path
+        Where to look.
+    deepest : int or None
+        How far below it; without an end by default.
+    most : int or None
+        How many folders are looked at; all by default.
+    """
+    top = len(folder.parts)
+    for seen, (above, names, _) in enumerate(os.walk(folder)):
+        if seen == most:
+            return
+        place = Path(above)
+        if is_result(place):
             names.clear()
             yield Path(os.path.realpath(above))
+        elif len(place.parts) - top == deepest:
+            names.clear()
         else:
             names[:] = sorted(name for name in names if not name.startswith("."))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import DataError, UsageError, unwritable
 from steelyard.model.document import read_document
+from steelyard.run.state import write_durably
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,14 +100,11 @@ def write_labels(result: Path, labels: Labels) -> None:
         If the folder cannot be written.
     """
     path = result / LABELS_NAME
-    temporary = path.with_suffix(".tmp")
     try:
         if not labels.tags and not labels.note:
             path.unlink(missing_ok=True)
             return
-        text = json.dumps(asdict(labels), indent=1, ensure_ascii=False) + "\n"
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
+        write_durably(path, json.dumps(asdict(labels), indent=1, ensure_ascii=False) + "\n")
     except OSError as error:
         raise unwritable(path, error, f"check the rights of `{result}`") from error
 

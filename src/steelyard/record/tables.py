@@ -8,9 +8,12 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final, Self
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from steelyard.errors import DataError
 from steelyard.model.plan import Batch, Plan, read_plan
+from steelyard.record.interim_log import LOOKS_NAME
+from steelyard.record.ledger import LEDGER_NAME
 from steelyard.record.ledger_reader import LedgerReader
 from steelyard.record.outcome_rows import measurement_rows, run_row
 from steelyard.record.provenance import host_id_of
@@ -209,6 +212,19 @@ def read_measurements(result: Path) -> pa.Table:
         tables.append(table)
     _require_one_generation(result, paths, [table.schema.metadata for table in tables])
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+
+
+def count_lacking_batches(result: Path, plan: Plan) -> int:
+    """Count the batches that the plan has and the tables do not.
+
+    None lack of a comparison, which ends when it is settled, and of an import, which has no ledger.
+    """
+    if (result / LOOKS_NAME).exists() or not (result / LEDGER_NAME).exists():
+        return 0
+    recorded = set(pq.read_table(result / RUNS_NAME, columns=["batch"])["batch"].to_pylist())
+    return sum(
+        batch.number not in recorded for batch in plan.batches if plan.cell_of(batch).execution is not None
+    )
 
 
 def count_measurements(result: Path) -> int:

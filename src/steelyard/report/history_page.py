@@ -77,6 +77,15 @@ class Followed:
         return self.slowdown is not None and self.seen is None
 
     @property
+    def verdict(self) -> str:
+        """Say whether it changes: ``changed``, ``suspect``, ``undecided`` or ``no change``."""
+        if self.found.changes:
+            return "changed"
+        if self.found.suspect is not None:
+            return "suspect"
+        return "undecided" if self.found.is_undecidable else "no change"
+
+    @property
     def seen_text(self) -> str:
         """Say which results were at the newest level before."""
         if self.seen is None:

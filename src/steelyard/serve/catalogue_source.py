@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from steelyard.catalogue import Catalogue
-from steelyard.catalogue.folder import is_result, read_folder, stamp_of
+from steelyard.catalogue.folder import read_folder, stamp_of
+from steelyard.catalogue.scan import find_results
 from steelyard.errors import DataError, UsageError
 from steelyard.serve.computing import TooBusyError
 
@@ -163,29 +164,8 @@ class FolderResults(Results):
                 continue  # it is listed without its first sentence
 
 
-def result_folders(folder: Path) -> list[Path]:
-    """Give the result folders below a folder, or itself; links are not followed."""
-    found: list[Path] = []
-    waiting, seen = [(folder, 0)], 0
-    while waiting and seen < _MOST_FOLDERS:
-        place, depth = waiting.pop()
-        seen += 1
-        if is_result(place):
-            found.append(place)
-        elif depth < _DEEPEST:
-            waiting += [(each, depth + 1) for each in _folders_in(place)]
-    return sorted(found)
-
-
 def _stamps(folder: Path) -> dict[Path, str]:
-    return {each: stamp_of(each) for each in result_folders(folder)}
-
-
-def _folders_in(place: Path) -> list[Path]:
-    try:
-        return [Path(each.path) for each in os.scandir(place) if each.is_dir(follow_symlinks=False)]
-    except OSError:
-        return []  # it may be private, or gone
+    return {each: stamp_of(each) for each in find_results(folder, _DEEPEST, _MOST_FOLDERS)}
 
 
 def _register(address: str, folders: Iterable[Path], *, says_verdict: bool) -> None:

@@ -108,7 +108,7 @@ def cell_history(folders: Sequence[Path], chosen: str) -> CellHistory:
     shown = followed[names.index(chosen)] if chosen else followed[0]
     held = {shown.series.labels[place] for place in shown.accepted}
     return CellHistory(
-        tuple((name, _said(each)) for name, each in zip(names, followed, strict=True)),
+        tuple((name, each.verdict) for name, each in zip(names, followed, strict=True)),
         name_of(shown.series),
         history_page([shown], MARGIN),
         tuple(
@@ -117,12 +117,3 @@ def cell_history(folders: Sequence[Path], chosen: str) -> CellHistory:
         ),
         len(folders),
     )
-
-
-def _said(followed: Followed) -> str:
-    found = followed.found
-    if found.changes:
-        return "changed"
-    if found.suspect is not None:
-        return "suspect"
-    return "undecided" if found.is_undecidable else "no change"

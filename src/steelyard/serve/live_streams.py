@@ -6,8 +6,8 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Final
 
-from steelyard.catalogue.folder import is_held
 from steelyard.errors import SteelyardError
+from steelyard.record.folder_lock import is_held
 from steelyard.serve.computing import TooBusyError
 from steelyard.serve.live import Follower
 

@@ -20,8 +20,9 @@ from starlette.routing import Route
 
 from steelyard import __version__
 from steelyard.catalogue import Filter
-from steelyard.catalogue.folder import is_held, site, stamp_of
+from steelyard.catalogue.folder import site, stamp_of
 from steelyard.errors import CapabilityError, SteelyardError, UsageError
+from steelyard.record.folder_lock import is_held
 from steelyard.record.provenance import read_provenance
 from steelyard.report.drawing.engine import INSTALL, has_engine
 from steelyard.report.html import coded

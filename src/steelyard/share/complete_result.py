@@ -8,16 +8,13 @@ import shlex
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-import pyarrow.parquet as pq
-
 from steelyard.errors import DataError
 from steelyard.model.finding import read_findings
 from steelyard.model.plan import read_plan
-from steelyard.record.interim_log import LOOKS_NAME
 from steelyard.record.labels import LABELS_NAME
 from steelyard.record.ledger import LEDGER_NAME
 from steelyard.record.provenance import read_provenance
-from steelyard.record.tables import RUNS_NAME
+from steelyard.record.tables import RUNS_NAME, count_lacking_batches
 from steelyard.share.verify import RAW
 
 if TYPE_CHECKING:
@@ -58,7 +55,7 @@ def require_complete(result: Path) -> tuple[Plan, Provenance]:
         raise _incomplete(result, "its ledger was not closed", _resume(plan, result))
     if not (result / RUNS_NAME).exists():
         raise _incomplete(result, f"`{RUNS_NAME}` is absent", _resume(plan, result))
-    lacking = _batches_lacking(result, plan)
+    lacking = count_lacking_batches(result, plan)
     if lacking:
         counted = "one batch was" if lacking == 1 else f"{lacking} of {len(plan.batches)} batches were"
         raise _incomplete(result, f"{counted} not run", _resume(plan, result))
@@ -68,16 +65,6 @@ def require_complete(result: Path) -> tuple[Plan, Provenance]:
     if not (result / "report.html").exists():
         raise _incomplete(result, "`report.html` is absent", f"steelyard report {again}")
     return plan, provenance
-
-
-def _batches_lacking(result: Path, plan: Plan) -> int:
-    """Count what the plan has and the tables do not; a comparison ends early, an import has no ledger."""
-    if (result / LOOKS_NAME).exists() or not (result / LEDGER_NAME).exists():
-        return 0
-    recorded = set(pq.read_table(result / RUNS_NAME, columns=["batch"])["batch"].to_pylist())
-    return sum(
-        batch.number not in recorded for batch in plan.batches if plan.cell_of(batch).execution is not None
-    )
 
 
 def _resume(plan: Plan, result: Path) -> str:

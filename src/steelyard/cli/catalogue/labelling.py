@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
-from steelyard.catalogue.catalogue import Catalogue
-from steelyard.catalogue.folder import site
+from steelyard.catalogue.catalogue import Catalogue, require_here
 from steelyard.cli.catalogue.registering import OWN_CATALOGUE, CatalogueOption
 from steelyard.cli.streams import write_lines
-from steelyard.errors import DataError, UsageError
 from steelyard.record.labels import Labels, changed_labels, checked_note, read_labels, write_labels
-
-if TYPE_CHECKING:
-    from steelyard.catalogue.entry import Entry
 
 
 def tag(
@@ -52,7 +47,7 @@ def tag(
         steelyard results tag 3fa2 --remove paper-2026
     """
     with Catalogue.at(listed.catalogue) as catalogue:
-        entry = _reachable(catalogue.entry(result))
+        entry = require_here(catalogue.entry(result), "label")
         if tags or remove:
             changed_labels(entry.folder, add=tags, remove=remove)
             entry = catalogue.register(entry.folder)
@@ -80,20 +75,9 @@ def note(result: str, text: str | None = None, *, listed: CatalogueOption = OWN_
     steelyard results note 3fa2
     """
     with Catalogue.at(listed.catalogue) as catalogue:
-        entry = _reachable(catalogue.entry(result))
+        entry = require_here(catalogue.entry(result), "label")
         if text is not None:
             labels = read_labels(entry.folder)
             write_labels(entry.folder, Labels(labels.tags, checked_note(text.strip())))
             entry = catalogue.register(entry.folder)
     write_lines([f"{entry.id}: {line}" for line in entry.note.splitlines()] or [f"{entry.id}: no note"])
-
-
-def _reachable(entry: Entry) -> Entry:
-    """Refuse to label a folder that this machine does not have."""
-    if entry.state == "missing":
-        message = f"cannot label `{entry.id}`: {entry.problem}"
-        raise DataError(message, hint="steelyard results scan DIR, where it is now", code="data.absent")
-    if entry.site != site():
-        message = f"cannot label `{entry.id}` here: its folder `{entry.folder}` is on `{entry.site}`"
-        raise UsageError(message, hint="repeat the command there", code="usage.other-host")
-    return entry

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from cyclopts import Parameter
 
-from steelyard.catalogue.catalogue import Catalogue
+from steelyard.catalogue.catalogue import Catalogue, require_here
 from steelyard.catalogue.entry import Filter
 from steelyard.cli.amounts import Whole  # noqa: TC001 - cyclopts reads it
 from steelyard.cli.catalogue.registering import OWN_CATALOGUE, CatalogueOption
@@ -204,7 +204,7 @@ def diff(
     from steelyard.cli.results.compare_results import compare_results  # noqa: PLC0415 - start-up time
 
     with Catalogue.at(listed.catalogue) as catalogue:
-        folders = [catalogue.entry(each).folder for each in (first, second)]
+        folders = [require_here(catalogue.entry(each), "compare").folder for each in (first, second)]
     return compare_results(*folders, margin=margin, fail_on=fail_on, as_json=as_json)
 
 

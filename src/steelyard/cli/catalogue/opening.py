@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
-from steelyard.catalogue.catalogue import Catalogue
-from steelyard.catalogue.folder import is_result, site
+from steelyard.catalogue.catalogue import Catalogue, require_here
+from steelyard.catalogue.folder import is_result
 from steelyard.cli.catalogue.registering import OWN_CATALOGUE, CatalogueOption
 from steelyard.cli.results.importing import FileFacts, TableOptions, import_files
 from steelyard.cli.results.messages_facts import MESSAGES, NO_MESSAGES_FACTS, MessagesFacts
@@ -154,15 +154,10 @@ def _known_result(places: Sequence[Path], listed: CatalogueOption) -> Path | Non
 
 def _folder_of(identifier: str, listed: CatalogueOption) -> Path:
     with Catalogue.at(listed.catalogue) as catalogue:
-        entry = catalogue.entry(identifier)
-    if entry.site != site():
-        message = f"cannot open `{entry.id}` here: its folder `{entry.folder}` is on `{entry.site}`"
-        raise UsageError(message, hint="repeat the command there", code="usage.other-host")
-    if entry.state in {"missing", "running"}:
-        reason = entry.problem or "it is running"
-        message = f"cannot open `{entry.id}`: {reason}"
-        hint = "wait until it has ended" if entry.state == "running" else "steelyard results scan DIR"
-        raise DataError(message, hint=hint, code="data.absent")
+        entry = require_here(catalogue.entry(identifier), "open")
+    if entry.state == "running":
+        message = f"cannot open `{entry.id}`: it is running"
+        raise DataError(message, hint="wait until it has ended", code="data.absent")
     return entry.folder
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from steelyard.catalogue.catalogue import Catalogue
-from steelyard.catalogue.folder import is_held, is_result
-from steelyard.errors import SteelyardError
+from steelyard.catalogue.folder import FAULTS, is_result, reason_of
+from steelyard.record.folder_lock import is_held
 from steelyard.record.provenance import watched_provenance
 
 if TYPE_CHECKING:
@@ -84,10 +84,9 @@ def _as_warning(folder: Path) -> Iterator[list[bool]]:
     """Say what goes wrong, and go on: the result is in its folder, and `results scan` finds it later."""
     try:
         yield []
-    except (SteelyardError, OSError, ArithmeticError, LookupError, TypeError, ValueError) as error:
-        reason = error.message if isinstance(error, SteelyardError) else f"{type(error).__name__}: {error}"
+    except FAULTS as error:
         place = os.path.relpath(folder)
         sys.stderr.write(
-            f"warning: `{place}` is not in the catalogue: {reason}\n"
+            f"warning: `{place}` is not in the catalogue: {reason_of(error)}\n"
             f"hint: `steelyard results scan {place}` adds it later\n"
         )

@@ -186,15 +186,6 @@ def _check(directories: tuple[Path, ...], margin: float, level: float, autocorre
         raise UsageError(message, hint=hint, code="usage.range")
 
 
-def _verdict(followed: Followed) -> str:
-    found = followed.found
-    if found.changes:
-        return "changed"
-    if found.suspect is not None:
-        return "suspect"
-    return "undecided" if found.is_undecidable else "no change"
-
-
 def _as_json(followed: Followed) -> dict[str, object]:
     series, found = followed.series, followed.found
     return {
@@ -204,7 +195,7 @@ def _as_json(followed: Followed) -> dict[str, object]:
         "values": series.values.tolist(),
         "runs": [int(count) for count in series.runs],
         "left_out": series.left_out,
-        "verdict": _verdict(followed),
+        "verdict": followed.verdict,
         "p_value": found.p_value,
         "autocorrelation": found.autocorrelation,
         "between_results_share": found.between,
@@ -252,9 +243,9 @@ def _as_text(followed: list[Followed], options: HistoryOptions, directories: Seq
         yield f"suspect: {name_of(each.series)}: {_suspicion(each)}"
     if suspects:
         yield f"to confirm what is suspect: {_confirmation(directories)}"
-    quiet = [each for each in followed if _verdict(each) == "no change"]
+    quiet = [each for each in followed if each.verdict == "no change"]
     yield f"no change: {len(quiet)}{_visible_text(quiet)}"
-    yield from _undecided([each for each in followed if _verdict(each) == "undecided"], options)
+    yield from _undecided([each for each in followed if each.verdict == "undecided"], options)
     slower = [
         f"{name_of(each.series)} ({100 * (each.slowdown - 1):+.3g} %)"
         for each in followed

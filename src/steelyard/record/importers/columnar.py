@@ -250,7 +250,7 @@ def _runs(columns: Mapping[str, Column], values: NDArray[np.float64], unit: str)
     sorted_columns = {
         role: column if order is None else column.take(pa.array(order)) for role, column in columns.items()
     }
-    bounds = np.concatenate(([0], np.flatnonzero(number[1:] != number[:-1]) + 1, [values.size]))
+    bounds = stretch_bounds(number)
     metric = sorted_columns.get("metric")
     metrics = None if metric is None else _or_value(metric)
     for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
@@ -269,6 +269,18 @@ def _runs(columns: Mapping[str, Column], values: NDArray[np.float64], unit: str)
                 iteration=_iterations(part.get("iteration"), of_metric, size),
             ),
         )
+
+
+def stretch_bounds(values: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Give where stretches of equal values begin, and where the last one ends.
+
+    Examples
+    --------
+    >>> stretch_bounds(np.array([7, 7, 3, 7])).tolist()
+    [0, 2, 3, 4]
+    """
+    changes = np.flatnonzero(values[1:] != values[:-1]) + 1
+    return np.concatenate(([0], changes, [values.size])) if values.size else np.zeros(1, dtype=np.int64)
 
 
 def _numbers(columns: Sequence[pa.DictionaryArray], size: int) -> NDArray[np.int32]:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from steelyard.analyse.intervals.describe import mean
 from steelyard.analyse.intervals.guarantee import FEWEST_UNITS
+from steelyard.record.importers.columnar import stretch_bounds
 from steelyard.record.importers.foreign import MEASURE
 from steelyard.record.tables import count_measurements, measurement_batches, read_runs
 from steelyard.units import is_rate
@@ -141,7 +142,7 @@ def read_samples(result: Path, plan: Plan, *, with_failed: bool = False) -> list
     is_completed = (runs["status"] == COMPLETED).to_numpy()
     block = runs["block"].to_numpy()
     found = []
-    bounds = _bounds(rows.group)
+    bounds = stretch_bounds(rows.group)
     for begin, end in pairwise(bounds):
         cell, name = divmod(int(rows.group[begin]), len(names))
         measured = rows.is_measured[begin:end]
@@ -155,7 +156,7 @@ def read_samples(result: Path, plan: Plan, *, with_failed: bool = False) -> list
             run, value = run[completed], value[completed]
         if not value.size:
             continue
-        edges = _bounds(launch[run])
+        edges = stretch_bounds(launch[run])
         metric, unit = names[name]
         found.append(
             Sample(
@@ -170,12 +171,6 @@ def read_samples(result: Path, plan: Plan, *, with_failed: bool = False) -> list
             )
         )
     return found
-
-
-def _bounds(values: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Give where stretches of equal values begin, and the end."""
-    changes = np.flatnonzero(values[1:] != values[:-1]) + 1
-    return np.concatenate(([0], changes, [values.size])) if values.size else np.zeros(1, dtype=np.int64)
 
 
 def _read_rows(result: Path, runs: pl.DataFrame) -> tuple[_Rows, list[tuple[str, str]]]:

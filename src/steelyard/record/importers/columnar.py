@@ -226,7 +226,8 @@ def _values_of(printed: pa.Array, unit: str) -> NDArray[np.float64] | None:
             if number is None:
                 return None
             values[place] = to_nanoseconds(number, unit) if is_time else float(number)
-    return cast("NDArray[np.float64]", values)
+    # No value is minus zero.
+    return cast("NDArray[np.float64]", values + 0.0)
 
 
 def _are_plain(columns: Mapping[str, Column]) -> bool:

@@ -106,6 +106,8 @@ def _read_columns(source: Source, options: ReadOptions) -> tuple[_Reader, list[F
         return None
     line = first.decode().strip("\r")
     delimiter = delimiter_of(line)
+    if delimiter == " " and len(line.split()) == 1:
+        delimiter = ","  # a single column has no separator
     fields = [field.strip() for field in line.split(delimiter)]
     if delimiter == " " or not options.has_header or '"' in line or _begins_with_values(fields, options):
         return None

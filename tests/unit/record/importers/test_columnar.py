@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
@@ -67,6 +68,15 @@ def test_a_table_read_by_column_is_what_its_rows_give(rows: list[tuple[str, ...]
     found = read(text, ALL, unit)
     assert is_columnar(found)
     assert same(found, by_rows(text, ALL, unit))
+
+
+@given(st.lists(st.sampled_from(["-0", "-0.0", "-1.5", "-2e3", "-0e1", "4"]), min_size=1, max_size=9))
+def test_values_that_are_no_times_keep_their_signs_and_zero_has_none(values: list[str]) -> None:
+    text = "\n".join(["value", *values]) + "\n"
+    found = read(text, {"value": "value"}, "events")
+    assert is_columnar(found)
+    assert same(found, by_rows(text, {"value": "value"}, "events"))
+    assert not any(math.copysign(1, each.value) < 0 for each in found.runs[0].sections if each.value == 0)
 
 
 def test_values_without_an_iteration_are_counted_for_each_metric() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import sqlite3
@@ -304,3 +305,29 @@ def test_a_file_of_another_tool_is_opened_in_one_command(
     assert execute(["open", str(page.parent)]) == 0
     assert execute(["open", str(page)]) == 5
     assert "no format reads it" in capsys.readouterr().err
+
+
+def test_a_package_is_opened_with_a_report_made_here(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    package = tmp_path / "theirs.zip"
+    with zipfile.ZipFile(PACKAGES / "steelyard-0.1.0-compare.zip") as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    theirs = hashlib.sha256(files["result/report.html"]).hexdigest().encode()
+    files["result/report.html"] = b"<script>steal()</script>"
+    ours = hashlib.sha256(files["result/report.html"]).hexdigest().encode()
+    files["manifest-sha256.txt"] = files["manifest-sha256.txt"].replace(theirs, ours)
+    with zipfile.ZipFile(package, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(zipfile.ZipInfo(name), content)
+    assert execute(["open", str(package), "--no-browser", "--out", "theirs"]) == 0
+    assert "unpacked: theirs" in capsys.readouterr().out
+    assert "steal" not in (tmp_path / "theirs" / "report.html").read_text(encoding="utf-8")
+    assert execute(["results", "show", "theirs"]) == 0
+    assert "complete" in capsys.readouterr().out
+    assert execute(["open", str(package), "--out", "theirs"]) == 2
+    assert execute(["open", str(package), "--unit", "ms"]) == 2
+    (tmp_path / "cut.zip").write_bytes(package.read_bytes()[:-1000])
+    assert execute(["open", "cut.zip"]) == 5
+    assert not (tmp_path / "steelyard-results").exists()

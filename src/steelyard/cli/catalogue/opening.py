@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 import webbrowser
+import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -74,13 +76,16 @@ def open_result(
     """Import, analyse and report a file of any format, and show the page.
 
     Files of other tools are imported into a new result folder, which is analysed and reported, with figures
-    where they can be drawn. Of a result of Steelyard, what is missing is made: findings, then the report.
-    The summary is printed, then the path of the page; on a terminal with a display, the browser shows it.
+    where they can be drawn. Of a package, the result becomes such a folder, with a report made here; whether
+    its findings follow from its data is for `steelyard verify` to say. Of a result of Steelyard, what is
+    missing is made: findings, then the report. The summary is printed, then the path of the page; on a
+    terminal with a display, the browser shows it.
 
     Parameters
     ----------
     places
-        Files of one format, which become one result; or a result folder; or an id of the catalogue.
+        Files of one format, which become one result; or a package; or a result folder; or an id of the
+        catalogue.
     reading
         How files are read, and what is written.
     table
@@ -99,6 +104,8 @@ def open_result(
     steelyard open jmh-result.json
 
     steelyard open times.csv --unit ms --column value=time --column run=pid
+
+    steelyard open night.zip
 
     steelyard open steelyard-results/night
     """
@@ -163,6 +170,8 @@ def _folder_of(identifier: str, listed: CatalogueOption) -> Path:
 
 def _imported(places: Sequence[Path], reading: Reading, facts: FileFacts) -> Path:
     """Import files by the format that is named, or by the first that reads them."""
+    if reading.form is None and len(places) == 1 and zipfile.is_zipfile(places[0]):
+        return _unpacked(places[0], reading)
     if reading.form is not None:
         return _said(reading.form, _import_as(reading.form, places, reading, facts))
     refused: dict[str, SteelyardError] = {}
@@ -175,6 +184,29 @@ def _imported(places: Sequence[Path], reading: Reading, facts: FileFacts) -> Pat
     message = f"cannot open {shown}: no format reads it\nas a table: {refused[_TABLE].message}"
     step = refused[_TABLE].hint or "steelyard import FORMAT FILE --out DIR says what is wrong with a format"
     raise DataError(message, hint=step, code="data.import")
+
+
+def _unpacked(package: Path, reading: Reading) -> Path:
+    """Give the result of a package a folder, without its report: a stranger's page may contain anything."""
+    from steelyard.share.package.check import opened_result  # noqa: PLC0415 - start-up time
+
+    if replace(reading, out=None) != _AS_FOUND:
+        message = f"`{package}` is a package, whose result says what its values are"
+        raise UsageError(message, hint=f"steelyard open {package}")
+    with opened_result(package) as packed:
+        out = reading.out or default_result(read_plan(packed / PLAN_NAME).study, now_utc()[:10], RESULTS)
+        if os.path.lexists(out):
+            message = f"cannot unpack `{package}` into `{out}`: it exists"
+            raise UsageError(message, hint="give a new folder with --out")
+        try:
+            shutil.copytree(packed, out, ignore=shutil.ignore_patterns("report.html"))
+        except (OSError, shutil.Error) as error:
+            shutil.rmtree(out, ignore_errors=True)
+            message = f"cannot unpack `{package}` into `{out}`: {error}"
+            raise DataError(message, hint="give another folder with --out", code="data.unwritable") from error
+    write_lines([f"unpacked: {out}"])
+    sys.stdout.write("\n")
+    return out
 
 
 def _import_as(form: str, places: Sequence[Path], reading: Reading, facts: FileFacts) -> ImportSummary:

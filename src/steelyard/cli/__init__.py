@@ -30,6 +30,7 @@ _SUCCESS = 0
 _START_FIELD = 19
 """Of `/proc/PID/stat` behind the name: when the process was started, in ticks since boot (proc(5), 22)."""
 _READ_A_FILE = frozenset({"fit", "import"})
+_OF_REVISIONS = "compare"
 _STANDARD_INPUT = "/dev/stdin"
 _OPTION = re.compile(r"--[a-z][a-z-]*")
 _NEGATIVE_AMOUNT = re.compile(r"-\d[\d.]*[A-Za-z%]+")
@@ -181,6 +182,8 @@ def _execute_verb(name: str, words: Sequence[str]) -> int:
     study = _named_study(words) if VERBS[name].takes_study else None
     app = study_app(name, study) if VERBS[name].takes_study else verb_app(name)
     words = _with_values(words, takes_command=VERBS[name].takes_command)
+    if name == _OF_REVISIONS:
+        words = _with_one_command(words)
     if name in _READ_A_FILE and "-" in words:
         words = _with_standard_input(app, words)
     if _Process.began_s is not None:
@@ -220,6 +223,22 @@ def _with_values(words: Sequence[str], *, takes_command: bool) -> list[str]:
         else:
             joined.append(word)
     return joined
+
+
+def _with_one_command(words: Sequence[str]) -> list[str]:
+    """Join what stands behind the hyphens to one command, where it is the revisions that are compared.
+
+    Examples
+    --------
+    >>> _with_one_command(["--rev", "main", "--rev", "HEAD", "--", "./sort", "a b"])
+    ['--rev', 'main', '--rev', 'HEAD', '--', "./sort 'a b'"]
+    >>> _with_one_command(["--", "./old", "./new"])
+    ['--', './old', './new']
+    """
+    end = _separator(words)
+    command = words[end + 1 :]
+    has_revisions = any(word.partition("=")[0] == "--rev" for word in words[:end])
+    return [*words[: end + 1], shlex.join(command)] if has_revisions and len(command) > 1 else list(words)
 
 
 def _with_standard_input(app: App, words: Sequence[str]) -> list[str]:

@@ -120,6 +120,8 @@ class Provenance:
         All imported files in order, where an import takes several.
     environment : dict or None
         Environment of the programs, where a user named them: whether it was the caller's, names and hash.
+    builds : tuple of dict
+        Revisions that were built: name, commit, tree, command, folder, seconds, hashes of programs.
     sessions : tuple of Session
         In order.
     tables : dict
@@ -138,6 +140,7 @@ class Provenance:
     technologies: dict[str, JsonValue] = field(default_factory=dict)
     calibration: dict[str, JsonValue] | None = None
     environment: dict[str, JsonValue] | None = None
+    builds: tuple[dict[str, JsonValue], ...] = ()
     origin: Origin | None = None
     origins: tuple[Origin, ...] = ()
     sessions: tuple[Session, ...] = ()

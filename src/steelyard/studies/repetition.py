@@ -42,6 +42,7 @@ _NOT_IN_PLAN: Final = (
     "--input",
     "--shell",
     "--parameter",
+    "--rev",
 )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -20,14 +21,15 @@ from steelyard.cli.environment_note import note_unpassable
 from steelyard.cli.fail_on import Answer, FailOn, FailOnOption
 from steelyard.cli.figure_note import note_missing_figures
 from steelyard.cli.interruption import interruptible
-from steelyard.errors import UsageError
+from steelyard.cli.measuring.revisions import NO_REVISIONS, RevisionOptions, built
+from steelyard.errors import RunError, UsageError
 from steelyard.interruption import INTERRUPTED
 from steelyard.record.clock import now_utc
 from steelyard.record.folder_lock import default_result
-from steelyard.studies.comparison.contender import Commands, Hooks
+from steelyard.studies.comparison.contender import Commands, Hooks, Side
 from steelyard.studies.comparison.export import Form, export, to_json
 from steelyard.studies.comparison.parameter import parse_parameters
-from steelyard.studies.comparison.run.execution import Unwatched, compare_commands
+from steelyard.studies.comparison.run.execution import Unwatched, compare_commands, require_no_result
 from steelyard.studies.comparison.run.live import LiveLine
 from steelyard.studies.comparison.terms import LEVELS, Metric, Output, Terms
 from steelyard.studies.comparison.text import render
@@ -36,6 +38,7 @@ from steelyard.units import NS_PER_S
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from steelyard.revisions.build import Build
     from steelyard.studies.comparison.outcome import Comparison
 
 RESULTS: Final = Path("steelyard-results")
@@ -205,11 +208,12 @@ _CLAIM, _EXTENT, _COMMANDS = ClaimOptions(), ExtentOptions(), CommandOptions()
 _SURROUNDINGS, _KEEP = EnvironmentOptions(), KeepOptions()
 
 
-def compare(
+def compare(  # noqa: PLR0913 - the options of a command line
     *commands: str,
     claim: ClaimOptions = _CLAIM,
     extent: ExtentOptions = _EXTENT,
     around: CommandOptions = _COMMANDS,
+    revisions: RevisionOptions = NO_REVISIONS,
     place: EnvironmentOptions = _SURROUNDINGS,
     keep: KeepOptions = _KEEP,
     listed: CatalogueOption = OWN_CATALOGUE,
@@ -232,6 +236,8 @@ def compare(
         Extent of the measurement.
     around
         Commands, and what happens around them.
+    revisions
+        Revisions in which they run.
     place
         Where the commands run.
     keep
@@ -246,7 +252,10 @@ def compare(
     steelyard compare --margin 1% --budget 30s --name old --name new ./old ./new
 
     steelyard compare --parameter threads=1,2,4,8 'make -B -j {threads}'
+
+    steelyard compare --rev main --rev HEAD --build 'make' -- ./sort words.txt
     """
+    revisions.require_used()
     if not commands:
         message = "`steelyard compare` needs commands"
         raise UsageError(message, hint="steelyard compare 'COMMAND A' 'COMMAND B'")
@@ -268,8 +277,16 @@ def compare(
         note_missing_figures()
     if terms.inherits:
         note_unpassable()
+    failed: tuple[Build, ...] = ()
     with listed.registering():
         with interruptible(), contextlib.ExitStack() as stack:
+            start_s = began_s()
+            if revisions.rev:
+                _require_sound(request, terms, result, revisions)
+                parted = built(revisions, commands, stack)
+                request = replace(request, sides=parted.sides, remarks=parted.remarks)
+                failed = parted.failed
+                start_s = time.monotonic()  # the budget is for measuring
             watcher = stack.enter_context(LiveLine(sys.stderr)) if sys.stderr.isatty() else Unwatched()
             found = compare_commands(
                 request,
@@ -277,12 +294,20 @@ def compare(
                 result,
                 watcher=watcher,
                 command_line=("steelyard", *sys.argv[1:]),
-                began_s=began_s(),
+                began_s=start_s,
             )
         _publish(found, keep)
     if found.end == "interrupted":
         return INTERRUPTED
-    return _answer(found).exit_code(claim.fail_on)
+    return _answer(found).exit_code(claim.fail_on) or (RunError.exit_code if failed else 0)
+
+
+def _require_sound(request: Commands, terms: Terms, result: Path | None, revisions: RevisionOptions) -> None:
+    """Refuse before something is built what would be refused afterwards."""
+    terms.check()
+    replace(request, sides=tuple(Side(name, Path()) for name in revisions.rev)).field()
+    if result is not None:
+        require_no_result(result)
 
 
 def _answer(found: Comparison) -> Answer:

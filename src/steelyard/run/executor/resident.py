@@ -133,9 +133,9 @@ def hidden_program(program: str) -> tuple[Path, ...]:
     return (path,) if is_hidden else ()
 
 
-def located(program: str) -> str:
-    """Give a program given by a relative path as an absolute one; names are looked up later."""
-    return str(Path(program).absolute()) if "/" in program else program
+def located(program: str, folder: Path | None = None) -> str:
+    """Give a program given by a path relative to a folder as an absolute one; names are looked up later."""
+    return str((folder or Path.cwd()) / program) if "/" in program else program
 
 
 def require_executable(program: str, environment: Mapping[str, str]) -> None:

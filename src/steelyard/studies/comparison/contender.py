@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.errors import UsageError
 from steelyard.studies.comparison.parameter import combinations, filled, places_in, require_used
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from steelyard.studies.comparison.parameter import Parameter
 
@@ -59,6 +60,8 @@ class Contender:
         Parameters.
     hooks : Hooks
         Lines around its runs.
+    folder : Path or None
+        Where it runs, and lines around it; the current folder unless given.
     """
 
     number: int
@@ -67,6 +70,7 @@ class Contender:
     words: tuple[str, ...]
     values: dict[str, str] = field(default_factory=dict)
     hooks: Hooks = Hooks()
+    folder: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,25 @@ class Field:
 
     contenders: tuple[Contender, ...]
     pairs: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A folder in which the same commands run, such as that of a revision.
+
+    Parameters
+    ----------
+    name : str
+        For people; unique.
+    folder : Path
+        Where commands, and the lines around them, run.
+    facts : dict
+        What is recorded of how it was made.
+    """
+
+    name: str
+    folder: Path
+    facts: dict[str, Any] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +126,10 @@ class Commands:
         One per command.
     shell : bool
         Whether a shell runs them.
+    sides : tuple of Side
+        Each command runs in each of these folders, and is compared with itself in the first.
+    remarks : tuple of str
+        What else is to be said with the result.
     """
 
     texts: tuple[str, ...]
@@ -111,12 +138,15 @@ class Commands:
     parameters: tuple[Parameter, ...] = ()
     hooks: tuple[Hooks, ...] = ()
     shell: bool = False
+    sides: tuple[Side, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     def field(self) -> Field:
         """Give cells and comparisons.
 
-        With several commands each contender is compared with the baseline of the same values; with one
-        command each value is compared with the first.
+        With sides, each command is compared with itself in the first side. Else, with several commands each
+        contender is compared with the baseline of the same values; with one command each value is compared
+        with the first.
 
         Raises
         ------
@@ -125,6 +155,8 @@ class Commands:
             command cannot be split into words.
         """
         self._check()
+        if self.sides:
+            return self._of_sides()
         baseline = self._baseline()
         made: list[list[Contender]] = []
         for at in range(len(self.texts)):
@@ -146,12 +178,30 @@ class Commands:
             raise UsageError(message, hint="give a second command, or --parameter with several values")
         return Field(everybody, pairs)
 
+    def _of_sides(self) -> Field:
+        first_side, *others = self.sides
+        everybody: list[Contender] = []
+        pairs: list[tuple[int, int]] = []
+        for at in range(len(self.texts)):
+            for cell in self._cells(at, 0):
+                is_told_by_side = len(self.texts) == 1 and not cell.values and not self.names
+                first = len(everybody)
+                for side in (first_side, *others):
+                    name = side.name if is_told_by_side else f"{cell.name} @ {side.name}"
+                    own = replace(cell, number=len(everybody), name=name, folder=side.folder)
+                    everybody.append(own)
+                pairs += [(first, number) for number in range(first + 1, len(everybody))]
+        return Field(tuple(everybody), tuple(pairs))
+
     def _check(self) -> None:
         for text in self.texts:
             if not text.strip():
                 message = "a command is empty"
                 raise UsageError(message, hint="steelyard compare 'COMMAND A' 'COMMAND B'")
-        if len(self.texts) == 1 and not self.parameters:
+        if self.sides and self.baseline is not None:
+            message = f"`--baseline {self.baseline}`: the baseline of revisions is the first one"
+            raise UsageError(message, hint="give the revisions in another order")
+        if len(self.texts) == 1 and not self.parameters and not self.sides:
             message = f"compare needs at least two commands; given: `{self.texts[0]}`"
             hint = "give a second command, or `steelyard measure -- COMMAND` for one"
             raise UsageError(message, hint=hint)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from steelyard.studies.comparison.terms import Terms
 
 COMPARISON_SCHEMA: Final = "steelyard/comparison/1"
+OF_REVISIONS: Final = "revisions: "
+"""Begin of remarks that are about revisions; all others are about the machine."""
 SHORT_NS: Final = 1_000_000
 """Below, what the kernel does to launch a program is a good part of its time."""
 
@@ -194,7 +196,7 @@ def conclude(measured: Measured, notes: Sequence[str], result: Path | None) -> C
 
 
 def _warnings(found: Comparison, notes: Sequence[str]) -> Iterable[str]:
-    yield from (f"machine: {note}" for note in notes)
+    yield from (note if note.startswith(OF_REVISIONS) else f"machine: {note}" for note in notes)
     for contender in found.contenders:
         sign = None if contender.words[:2] == SHELL else shell_syntax(contender.text, at_words_only=True)
         if sign is not None:

@@ -165,7 +165,11 @@ def draw_plan(entrants: Field, terms: Terms) -> Plan:
         Cell(
             number=at * count + contender.number,
             levels={"command": contender.name, "phase": phase},
-            execution=Execution(terms.isolation, contender.words),
+            execution=Execution(
+                terms.isolation,
+                contender.words,
+                working_directory=None if contender.folder is None else str(contender.folder),
+            ),
         )
         for at, phase in enumerate((WARMUP, MEASURE))
         for contender in entrants.contenders

@@ -6,7 +6,7 @@ import shlex
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.errors import AnalysisError, DataError, SteelyardError, UsageError, unwritable
 from steelyard.model.plan import PLAN_NAME
@@ -24,7 +24,7 @@ from steelyard.studies.comparison.outcome import Measured, conclude
 from steelyard.studies.comparison.run.launch import Launches
 from steelyard.studies.comparison.run.measuring import BudgetClock, Measuring
 from steelyard.studies.comparison.run.recorder import Recorder
-from steelyard.studies.comparison.terms import draw_plan
+from steelyard.studies.comparison.terms import BARE, draw_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -127,9 +127,10 @@ def compare_commands(
     notes: list[str] = []
     with _full_disk_named(result), ExitStack() as stack:
         if result is not None:
-            _require_empty(result)
+            require_no_result(result)
+        folders = () if terms.isolation == BARE else tuple(side.folder for side in commands.sides)
         worker = stack.enter_context(
-            resident(terms.isolation, shown=terms.shown, is_fed=terms.input is not None)
+            resident(terms.isolation, shown=(*terms.shown, *folders), is_fed=terms.input is not None)
         )
         machine = stack.enter_context(
             machine_prepared(
@@ -143,8 +144,9 @@ def compare_commands(
         ledger, launches = None, Launches(worker, terms)
         if result is not None:
             stack.enter_context(claimed(result))
-            _require_empty(result)
-            provenance = _begin(plan, result, command_line, launches)
+            require_no_result(result)
+            builds = tuple(side.facts for side in commands.sides)
+            provenance = _begin(plan, result, command_line, launches, builds)
             ledger = stack.enter_context(Ledger(result / LEDGER_NAME, plan.id))
             stack.callback(_end, result, provenance, machine, notes)
         recorder = stack.enter_context(Recorder(ledger, machine.gate))
@@ -157,7 +159,7 @@ def compare_commands(
         measured = _measure(measuring, watcher or Unwatched(), result, plan)
         if measuring.is_interrupted:
             worker.close(patience_s=0)
-        notes += [*machine.notes, *_clock_remarks(), *_disturbances(recorder)]
+        notes += [*commands.remarks, *machine.notes, *_clock_remarks(), *_disturbances(recorder)]
         stack.close()
         if result is not None:
             _write_findings(result, is_interrupted=measuring.is_interrupted)
@@ -224,14 +226,27 @@ def _disturbances(recorder: Recorder) -> list[str]:
     return [f"not quiet at {count} look{'s' * (count > 1)} of the gate, for example: {example}"]
 
 
-def _require_empty(result: Path) -> None:
+def require_no_result(result: Path) -> None:
+    """Refuse a folder that holds a result already.
+
+    Raises
+    ------
+    UsageError
+        If it does.
+    """
     if holds_plan(result):
         message = f"`{result}` already contains a result"
         hint = "give another folder with --out: a comparison cannot be resumed"
         raise UsageError(message, hint=hint, code="usage.folder-in-use")
 
 
-def _begin(plan: Plan, result: Path, command_line: Sequence[str], launches: Launches) -> Provenance:
+def _begin(
+    plan: Plan,
+    result: Path,
+    command_line: Sequence[str],
+    launches: Launches,
+    builds: tuple[dict[str, Any], ...],
+) -> Provenance:
     try:
         plan.write(result / PLAN_NAME)
     except OSError as error:
@@ -241,6 +256,7 @@ def _begin(plan: Plan, result: Path, command_line: Sequence[str], launches: Laun
         begin_provenance(plan, map(without_secrets, command_line), host_id=fingerprint.host_id),
         host=asdict(fingerprint),
         environment=launches.environment,
+        builds=builds,
     )
     write_provenance(result, provenance)
     return provenance

@@ -57,7 +57,6 @@ class Launches:
             id="",
             command=(),
             environment=program_environment(terms.environment, inherits=terms.inherits),
-            working_directory=str(Path.cwd()),
             standard_input=None if terms.input is None else str(terms.input.resolve()),
             standard_output=_output_stream(terms.output),
             standard_error=OutputStream.captured(KEPT_ERROR_BYTES),
@@ -72,8 +71,9 @@ class Launches:
 
     def execute(self, contender: Contender, batch: int) -> RunOutcome:
         """Run a command once and give its outcome, whatever it is; what it said holds no secret."""
-        words = (located(contender.words[0]), *contender.words[1:])
-        spec = replace(self._frame, id=f"b{batch}", command=words)
+        folder = Path.cwd() if contender.folder is None else contender.folder
+        words = (located(contender.words[0], folder), *contender.words[1:])
+        spec = replace(self._frame, id=f"b{batch}", command=words, working_directory=str(folder))
         (outcome,) = self._worker.execute(spec, timeout_s=LONGEST_SILENCE_S)
         if self._terms.output is Output.SHOW and outcome.standard_output is not None:
             sys.stderr.write(outcome.standard_output.text)
@@ -159,8 +159,17 @@ def _last_lines(text: str) -> str:
     return "; ".join(lines[-_SHOWN_LINES:])
 
 
-def execute_line(line: str | None, option: str) -> None:
+def execute_line(line: str | None, option: str, folder: Path | None = None) -> None:
     """Run a line of ``--setup``, ``--prepare``, ``--conclude`` or ``--cleanup`` by a shell.
+
+    Parameters
+    ----------
+    line : str or None
+        The line, if there is one.
+    option : str
+        Its option, for errors.
+    folder : Path or None
+        Where it runs; the current folder unless given.
 
     Raises
     ------
@@ -170,7 +179,7 @@ def execute_line(line: str | None, option: str) -> None:
     if line is None:
         return
     words = [*SHELL, line]
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    done = subprocess.run(words, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     if done.returncode != 0:
         how = f"exit code {done.returncode}" if done.returncode > 0 else f"signal {-done.returncode}"
         said = _last_lines((done.stderr or done.stdout).decode(errors="replace"))

@@ -135,7 +135,7 @@ class Measuring:
         self.startup_s = self.elapsed_s
         try:
             for contender in contenders:
-                execute_line(contender.hooks.setup, "--setup")
+                execute_line(contender.hooks.setup, "--setup", contender.folder)
             for batches in _by_block(self._plan.batches):
                 self._execute_block(batches, watcher)
                 if not any(duel.is_open for duel in self.duels) or self.is_spent:
@@ -157,7 +157,7 @@ class Measuring:
         failure: RunError | None = None
         for contender in self.entrants.contenders:
             try:
-                execute_line(contender.hooks.cleanup, "--cleanup")
+                execute_line(contender.hooks.cleanup, "--cleanup", contender.folder)
             except RunError as error:
                 failure = failure or error
         if failure is not None:
@@ -181,7 +181,7 @@ class Measuring:
         self._block_s[-1] = time.monotonic() - began_s
 
     def _execute_run(self, contender: Contender, batch: Batch, phase: str) -> None:
-        execute_line(contender.hooks.prepare, "--prepare")
+        execute_line(contender.hooks.prepare, "--prepare", contender.folder)
         outcome = self._launches.execute(contender, batch.number)
         self._recorder.keep(batch.number, outcome)
         self._launches.judge(contender, outcome)
@@ -191,7 +191,7 @@ class Measuring:
         value = getattr(run, self.terms.metric.quantity)
         if value:
             self._latest[contender.number] = float(value)
-        execute_line(contender.hooks.conclude, "--conclude")
+        execute_line(contender.hooks.conclude, "--conclude", contender.folder)
 
     def _judge(self) -> None:
         extent = self.terms.extent

@@ -1,0 +1,123 @@
+"""The options that name revisions, and their builds."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from steelyard.errors import UsageError
+from steelyard.revisions.build import Build, BuildCache
+from steelyard.revisions.repository import Repository, chosen
+from steelyard.studies.comparison.contender import Side
+from steelyard.studies.comparison.outcome import OF_REVISIONS
+from steelyard.units import format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import ExitStack
+
+    from steelyard.revisions.repository import Commit
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class RevisionOptions:
+    """Revisions of the Git repository in which you stand; each is checked out and built outside of it.
+
+    Parameters
+    ----------
+    rev
+        Revision in which the commands run, such as `main` or `HEAD`, or `.` for the files as they are; the
+        first one is the baseline. At least two.
+    build
+        Shell line that builds a revision, in the folder in which you stand. What was built before from the
+        same files is not built again.
+    exact
+        Compare with the first revision itself; by default with the commit from which the others parted from
+        it (the merge base).
+    rebuild
+        Build again.
+    """
+
+    rev: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
+    build: Annotated[str | None, Parameter(show_default=False)] = None
+    exact: Annotated[bool, Parameter(negative="")] = False
+    rebuild: Annotated[bool, Parameter(negative="")] = False
+
+    def require_used(self) -> None:
+        """Refuse options that mean nothing without revisions."""
+        if not self.rev and self != RevisionOptions():
+            message = "`--build`, `--exact` and `--rebuild` are about revisions, and no `--rev` is given"
+            raise UsageError(
+                message, hint="steelyard compare --rev main --rev HEAD --build make -- ./program"
+            )
+
+
+NO_REVISIONS = RevisionOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class Revisions:
+    """Revisions that are ready to be measured, and those that are not.
+
+    Parameters
+    ----------
+    sides : tuple of Side
+        Those whose build succeeded, the baseline first.
+    failed : tuple of Build
+        The others.
+    remarks : tuple of str
+        How they were chosen, and what is not compared.
+    """
+
+    sides: tuple[Side, ...]
+    failed: tuple[Build, ...]
+    remarks: tuple[str, ...]
+
+
+def built(options: RevisionOptions, commands: Sequence[str], stack: ExitStack) -> Revisions:
+    """Build revisions; nobody removes their builds until the stack is closed.
+
+    Raises
+    ------
+    UsageError
+        If there are fewer than two, or one does not exist.
+    RunError
+        If the baseline, or all others, cannot be built.
+    """
+    repository = Repository(Path.cwd())
+    commits, remarks = chosen(repository, options.rev, is_exact=options.exact)
+    cache = BuildCache()
+    cache.tidy()
+    builds = [
+        stack.enter_context(
+            cache.building(repository, commit, options.build, is_again=options.rebuild, tell=_tell)
+        )
+        for commit in commits
+    ]
+    failed = tuple(build for build in builds if build.status == "failed")
+    if builds[0] in failed or len(failed) == len(builds) - 1:
+        raise failed[0].failure()
+    programs = {words[0] for words in map(shlex.split, commands) if words}
+    ready = [build for build in builds if build not in failed]
+    sides = tuple(Side(build.commit.name, build.folder, build.facts(programs)) for build in ready)
+    hashes = {str(sorted(side.facts["programs"].items())) for side in sides if side.facts["programs"]}
+    if len(hashes) == 1 and all(side.facts["programs"] for side in sides):
+        remarks.append("the program is the same file, byte for byte, in all revisions")
+    remarks += [f"not compared: {build.failure().message}" for build in failed]
+    return Revisions(sides, failed, tuple(f"{OF_REVISIONS}{remark}" for remark in remarks))
+
+
+def _tell(build: Build | None, commit: Commit) -> None:
+    """Say on the terminal that something takes a while, and how long it took."""
+    if build is None:
+        sys.stderr.write(f"building {commit.name} ...\n")
+    elif build.status == "failed":
+        sys.stderr.write(f"{build.failure().message}\nhint: {build.failure().hint}\n")
+    elif not build.is_reused and build.command is not None:
+        sys.stderr.write(f"built {commit.name} in {format_seconds(build.seconds)}\n")

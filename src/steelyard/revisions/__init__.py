@@ -1,0 +1,1 @@
+"""Revisions of a Git repository, checked out and built outside of it."""

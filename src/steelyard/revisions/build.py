@@ -1,0 +1,341 @@
+"""Building revisions outside of their repository, once for each state of the files."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final, Literal
+
+from steelyard.errors import DataError, RunError, unwritable
+from steelyard.record.clock import now_utc
+from steelyard.record.seal import hash_file
+from steelyard.revisions.repository import Commit, outside_hooks, run_git
+from steelyard.run.redact import without_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from steelyard.revisions.repository import Repository
+
+BUILD_SCHEMA: Final = "steelyard/build/1"
+FOLDER_VARIABLE: Final = "STEELYARD_BUILDS"
+KEPT_DAYS: Final = 30
+_DIGITS: Final = 20
+_SHOWN_LINES: Final = 5
+_TAIL_BYTES: Final = 8192
+_SECONDS_PER_DAY: Final = 86_400
+_OF_COMPILERS: Final = (
+    *("PATH", "CC", "CXX", "FC", "AR", "LD", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "FFLAGS", "LDFLAGS"),
+    *("RUSTC", "RUSTFLAGS", "RUSTUP_TOOLCHAIN", "CARGO_BUILD_TARGET", "GOFLAGS", "CMAKE_BUILD_TYPE"),
+    *("JAVA_HOME", "NODE_OPTIONS", "VIRTUAL_ENV"),
+)
+"""Variables that a build depends on; a change of one of them builds again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """A revision whose build has ended.
+
+    Parameters
+    ----------
+    commit : Commit
+        What was built.
+    folder : Path
+        Where its files are; the folder below the root in which the user stood.
+    command : str or None
+        What built it; ``None`` for files alone.
+    status : str
+        ``ready`` or ``failed``.
+    exit_status : int
+        Of the command.
+    seconds : float
+        How long the build took, when it was made.
+    log : Path
+        What it said.
+    is_reused : bool
+        Whether it had been made before.
+    """
+
+    commit: Commit
+    folder: Path
+    command: str | None
+    status: Literal["ready", "failed"]
+    exit_status: int
+    seconds: float
+    log: Path
+    is_reused: bool = False
+
+    def facts(self, programs: Iterable[str] = ()) -> dict[str, Any]:
+        """Give what is recorded of it, with the hashes of those programs that are its own."""
+        own = sorted(
+            name
+            for name in programs
+            if "/" in name and not name.startswith("/") and (self.folder / name).is_file()
+        )
+        return {
+            "name": self.commit.name,
+            "asked": self.commit.asked,
+            "commit": self.commit.id,
+            "tree": self.commit.tree,
+            "subject": self.commit.subject,
+            "committed_s": self.commit.committed_s,
+            "command": self.command,
+            "status": self.status,
+            "exit_status": self.exit_status,
+            "seconds": round(self.seconds, 3),
+            "is_reused": self.is_reused,
+            "folder": str(self.folder),
+            "programs": {name: hash_file(self.folder / name) for name in own},
+        }
+
+    def failure(self) -> RunError:
+        """Give the error that a failed build is where nothing can be measured without it."""
+        how = f"exit status {self.exit_status}" if self.exit_status >= 0 else f"signal {-self.exit_status}"
+        said = last_lines(self.log)
+        message = f"cannot build {self.commit.name} by `{self.command}`: {how}" + (
+            f": {said}" if said else ""
+        )
+        return RunError(message, hint=f"all it said is in {self.log}", code="run.build")
+
+
+class BuildCache:
+    """Where builds are kept, one for each state of the files, command, folder and compilers' variables.
+
+    Parameters
+    ----------
+    folder : Path or None
+        The variable ``STEELYARD_BUILDS`` unless given, else ``steelyard/builds`` in the user's cache (XDG).
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = _default_folder() if folder is None else folder
+        self._made: dict[str, Build] = {}
+
+    @contextmanager
+    def building(
+        self,
+        repository: Repository,
+        commit: Commit,
+        command: str | None,
+        *,
+        is_again: bool = False,
+        tell: Callable[[Build | None, Commit], None] = lambda _build, _commit: None,
+    ) -> Iterator[Build]:
+        """Give the build of a revision, which nobody removes until the block ends.
+
+        Parameters
+        ----------
+        repository : Repository
+            Where the revision is from.
+        commit : Commit
+            The revision.
+        command : str or None
+            Shell line that builds it, in the folder in which the user stands; ``None`` builds nothing.
+        is_again : bool
+            Build although it has been built.
+        tell : callable
+            Called with ``None`` before something is built, and with the build when there is one.
+
+        Raises
+        ------
+        DataError
+            If the files cannot be checked out, or the cache cannot be written.
+        UsageError
+            If the revision does not contain the folder.
+        """
+        key = _key(repository, commit, command)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            lock = (self.folder / f"{key}.lock").open("a")
+        except OSError as error:
+            raise _unwritable(self.folder, error) from error
+        with lock:
+            # Who uses a build shares the lock; who makes it, or removes it, has it alone.
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            found = self._made.get(key) or (None if is_again else self._kept(repository, commit, key))
+            if found is None:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                found = None if is_again else self._kept(repository, commit, key)
+                if found is None:
+                    tell(None, commit)
+                    found = self._make(repository, commit, command, key)
+                fcntl.flock(lock, fcntl.LOCK_SH)
+            self._made[key] = replace(found, is_reused=True)
+            self._touch(key)
+            found = replace(found, commit=commit)
+            tell(found, commit)
+            yield found
+
+    def tidy(self) -> None:
+        """Remove builds that nobody has used for `KEPT_DAYS` days."""
+        oldest_s = datetime.fromisoformat(now_utc()).timestamp() - KEPT_DAYS * _SECONDS_PER_DAY
+        for path in self.folder.glob("*.lock"):
+            with suppress(OSError), path.open("a") as lock:
+                if path.stat().st_mtime < oldest_s:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    self._remove(path.stem)
+                    path.unlink()
+
+    def _kept(self, repository: Repository, commit: Commit, key: str) -> Build | None:
+        try:
+            found = json.loads((self.folder / f"{key}.json").read_bytes())
+            status, exit_status, seconds = found["status"], int(found["exit_status"]), float(found["seconds"])
+            command = found["command"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        place = self.folder / key / repository.below
+        if status != "ready" or not place.is_dir():
+            return None
+        return Build(commit, place, command, "ready", exit_status, seconds, self._log(key), is_reused=True)
+
+    def _make(self, repository: Repository, commit: Commit, command: str | None, key: str) -> Build:
+        self._remove(key)
+        root = self.folder / key
+        try:
+            with self._log(key).open("wb") as log:
+                _check_out(repository, commit, root)
+                place = _below(root, repository, commit)
+                began_s = time.monotonic()
+                exit_status = 0 if command is None else _build(command, place, log)
+            seconds = time.monotonic() - began_s
+            status: Literal["ready", "failed"] = "failed" if exit_status else "ready"
+            found = Build(commit, place, command, status, exit_status, seconds, self._log(key))
+            content = {"schema": BUILD_SCHEMA, **found.facts()}
+            written = self.folder / f"{key}.json.new"
+            written.write_text(json.dumps(content, indent=1), encoding="utf-8", errors="backslashreplace")
+            written.replace(self.folder / f"{key}.json")
+        except OSError as error:
+            self._remove(key)
+            raise _unwritable(root, error) from error
+        except BaseException:
+            self._remove(key)
+            raise
+        return found
+
+    def _log(self, key: str) -> Path:
+        return self.folder / f"{key}.log"
+
+    def _touch(self, key: str) -> None:
+        with suppress(OSError):
+            os.utime(self.folder / f"{key}.lock")
+
+    def _remove(self, key: str) -> None:
+        for name in (f"{key}.json", f"{key}.log"):
+            (self.folder / name).unlink(missing_ok=True)
+        shutil.rmtree(self.folder / key, ignore_errors=True)
+
+
+def last_lines(log: Path) -> str:
+    """Give the last lines of what a build said, without secrets."""
+    try:
+        with log.open("rb") as file:
+            file.seek(-min(_TAIL_BYTES, log.stat().st_size), os.SEEK_END)
+            text = file.read().decode(errors="replace")
+    except OSError:
+        return ""
+    lines = [line.strip() for line in without_secrets(text).splitlines() if line.strip()]
+    return "; ".join(lines[-_SHOWN_LINES:])
+
+
+def _default_folder() -> Path:
+    named = os.environ.get(FOLDER_VARIABLE)
+    if named:
+        return Path(named).absolute()
+    cache = os.environ.get("XDG_CACHE_HOME")
+    base = Path(cache) if cache and Path(cache).is_absolute() else Path.home() / ".cache"
+    return base / "steelyard" / "builds"
+
+
+def _unwritable(path: Path, error: OSError) -> DataError:
+    return unwritable(path, error, f"name another folder for builds in the variable {FOLDER_VARIABLE}")
+
+
+def _key(repository: Repository, commit: Commit, command: str | None) -> str:
+    """Give what a build follows from, in a name that is equally long for all: paths are part of layouts."""
+    compilers = {name: os.environ.get(name) for name in _OF_COMPILERS}
+    parts = [BUILD_SCHEMA, str(repository.root), str(repository.below), commit.tree, command, compilers]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:_DIGITS]
+
+
+def _below(root: Path, repository: Repository, commit: Commit) -> Path:
+    """Give the folder in which the user stands, in another checkout."""
+    place = root / repository.below
+    if not place.is_dir():
+        message = f"{commit.name} does not contain the folder `{repository.below}`"
+        raise DataError(message, hint="go into a folder that all revisions have", code="data.git")
+    return place
+
+
+def _check_out(repository: Repository, commit: Commit, root: Path) -> None:
+    """Make a clone of its own, which shares the objects: the user's repository is not touched."""
+
+    def ask(folder: Path, *arguments: str) -> str:
+        done = run_git(folder, arguments)
+        if done.returncode != 0:
+            said = " ".join(done.stderr.split()[-60:])
+            message = f"cannot check out {commit.name}: `git {arguments[0]}` failed: {said}"
+            raise DataError(message, code="data.git")
+        return done.stdout.strip()
+
+    form = repository.ask("rev-parse", "--show-object-format")
+    ask(root.parent, "init", "--quiet", "--template=", f"--object-format={form}", str(root))
+    own = root / ".git"
+    (own / "objects" / "info").mkdir(exist_ok=True)
+    (own / "objects" / "info" / "alternates").write_bytes(os.fsencode(repository.path_of("objects")) + b"\n")
+    if (shallow := repository.path_of("shallow")).exists():
+        shutil.copyfile(shallow, own / "shallow")
+    # Builds ask for the newest tag, or count the commits of a branch.
+    refs = repository.ask("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags")
+    (own / "packed-refs").write_text(f"{refs}\n" if refs else "", encoding="utf-8", errors="surrogateescape")
+    ask(root, "checkout", "--quiet", "--detach", commit.id)
+    if (root / ".gitmodules").exists():
+        _bring_submodules(repository, root, ask)
+
+
+def _bring_submodules(repository: Repository, root: Path, ask: Callable[..., str]) -> None:
+    """Check out submodules, from the user's own copies where there are any."""
+    origin = run_git(repository.root, ["remote", "get-url", "origin"]).stdout.strip()
+    if origin:
+        ask(root, "remote", "add", "origin", origin)
+    ask(root, "submodule", "--quiet", "init")
+    listed = ask(root, "config", "--null", "--file", ".gitmodules", "--get-regexp", r"^submodule\..*\.path$")
+    has_own = False
+    for entry in listed.split("\0"):
+        name = entry.partition("\n")[0].removeprefix("submodule.").removesuffix(".path")
+        copy = repository.path_of("modules") / name
+        if name and copy.is_dir():
+            has_own = True
+            ask(root, "config", f"submodule.{name}.url", str(copy))
+    local = ("-c", "protocol.file.allow=always") if has_own else ()
+    ask(root, *local, "submodule", "--quiet", "update", "--init", "--recursive")
+
+
+def _build(command: str, folder: Path, log: IO[bytes]) -> int:
+    """Build in a process group of its own, of which nothing is left when somebody interrupts."""
+    line = ["sh", "-c", command]
+    process = subprocess.Popen(
+        line,
+        cwd=folder,
+        env={**outside_hooks(), "PWD": str(folder)},
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        return process.wait()
+    except BaseException:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise

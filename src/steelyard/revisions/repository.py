@@ -1,0 +1,217 @@
+"""A Git repository and its revisions; nothing in it is changed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from steelyard.errors import CapabilityError, DataError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+WORKING_TREE: Final = "."
+"""In place of a revision: the files as they are, changes that are not committed included."""
+SHORT_DIGITS: Final = 9
+_LIKE_GIT: Final = frozenset({"GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_PREFIX", "GIT_COMMON_DIR"})
+"""Set inside of hooks, where they would lead to another repository than the one of the folder."""
+_NO_RESULTS: Final = ":(top,exclude,glob)**/steelyard-results/**"
+"""Results that lie in the working tree are none of its files."""
+_NOBODY: Final = {
+    f"GIT_{role}_{field}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for field, value in (("NAME", "steelyard"), ("EMAIL", "steelyard@localhost"))
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A revision that was found.
+
+    Parameters
+    ----------
+    asked : str
+        As the user named it.
+    id : str
+        Of the commit.
+    tree : str
+        Of its files.
+    committed_s : int
+        When, in seconds since 1970.
+    subject : str
+        First line of its message.
+    """
+
+    asked: str
+    id: str
+    tree: str
+    committed_s: int = 0
+    subject: str = ""
+
+    @property
+    def name(self) -> str:
+        """Name for people, such as ``main 3fa2c1d07``."""
+        if self.asked == WORKING_TREE:
+            return f"working tree {self.tree[:SHORT_DIGITS]}"
+        short = self.id[:SHORT_DIGITS]
+        return short if self.id.startswith(self.asked) else f"{self.asked} {short}"
+
+
+class Repository:
+    """The repository around a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Anywhere in its working tree.
+
+    Raises
+    ------
+    CapabilityError
+        If there is no Git.
+    UsageError
+        If the folder is in no repository.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        if shutil.which("git") is None:
+            message = "revisions need `git`, which is not on the PATH"
+            raise CapabilityError(
+                message, hint="install git, e.g. apt-get install git", code="capability.git"
+            )
+        self._folder = folder
+        done = run_git(folder, ["rev-parse", "--show-toplevel"])
+        if done.returncode != 0:
+            said = " ".join(done.stderr.split())
+            message = f"`{folder}` is in no working tree of a Git repository: {said}"
+            raise UsageError(message, hint="go into the repository whose revisions are to be compared")
+        self.root = Path(done.stdout.removesuffix("\n"))
+        self.below = Path(self.ask("rev-parse", "--show-prefix") or ".")
+        """The folder as seen from the root."""
+
+    def ask(self, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
+        """Give what Git answers.
+
+        Raises
+        ------
+        DataError
+            If it fails; the message has what it said.
+        """
+        done = run_git(self._folder, arguments, environment)
+        if done.returncode != 0:
+            said = " ".join(done.stderr.split()) or f"exit status {done.returncode}"
+            message = f"`git {' '.join(arguments)}` failed in `{self._folder}`: {said}"
+            raise DataError(message, code="data.git")
+        return done.stdout.strip()
+
+    def commit(self, asked: str) -> Commit:
+        """Give a revision by any name that Git knows, or the working tree by ``.``.
+
+        Raises
+        ------
+        UsageError
+            If there is none of that name.
+        """
+        if asked == WORKING_TREE:
+            return self._working_tree()
+        # The name stands behind the end of options: it may begin with a hyphen.
+        found = self._try("rev-parse", "--verify", "--quiet", "--end-of-options", f"{asked}^{{commit}}")
+        if not found:
+            message = f"there is no revision `{asked}` in `{self.root}`"
+            hint = "`git log --oneline` lists revisions"
+            if self._try("rev-parse", "--is-shallow-repository") == "true":
+                hint = "the repository is a shallow clone: `git fetch --unshallow` brings the rest"
+            raise UsageError(message, hint=hint, code="usage.revision")
+        tree, seconds, subject = self.ask("show", "-s", "--format=%T%n%ct%n%s", found).split("\n", 2)
+        return Commit(asked, found, tree, int(seconds), subject)
+
+    def merge_base(self, commits: Sequence[Commit]) -> str | None:
+        """Give the id of the newest commit that all have in common; ``None`` if there is none."""
+        return self._try("merge-base", "--octopus", *(commit.id for commit in commits)) or None
+
+    def path_of(self, name: str) -> Path:
+        """Give where Git keeps a part of the repository."""
+        return Path(self.ask("rev-parse", "--path-format=absolute", "--git-path", name))
+
+    def _working_tree(self) -> Commit:
+        """Give the files as they are as a commit that no branch contains."""
+        head = self.commit("HEAD")
+        with tempfile.TemporaryDirectory(prefix="steelyard-index-") as folder:
+            index = Path(folder) / "index"
+            own = self.path_of("index")
+            if own.exists():
+                shutil.copyfile(own, index)
+            beside = {"GIT_INDEX_FILE": str(index)}
+            self.ask("add", "--all", "--", ":(top)", _NO_RESULTS, environment=beside)
+            tree = self.ask("write-tree", environment=beside)
+        if tree == head.tree:
+            return Commit(WORKING_TREE, head.id, tree, head.committed_s, "no change since HEAD")
+        stamp = {f"GIT_{role}_DATE": f"{head.committed_s} +0000" for role in ("AUTHOR", "COMMITTER")}
+        made = self.ask(
+            "commit-tree", tree, "-p", head.id, "-m", "working tree", environment={**_NOBODY, **stamp}
+        )
+        return Commit(WORKING_TREE, made, tree, head.committed_s, "changes since HEAD")
+
+    def _try(self, *arguments: str) -> str:
+        done = run_git(self._folder, arguments)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def run_git(
+    folder: Path, arguments: Sequence[str], environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Let Git work in a folder, whatever hook this process was started by."""
+    command = ["git", "-C", str(folder), *arguments]
+    return subprocess.run(
+        command,
+        env={**outside_hooks(), "LC_ALL": "C.UTF-8", **(environment or {})},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="surrogateescape",
+        check=False,
+    )
+
+
+def outside_hooks() -> dict[str, str]:
+    """Give this process's environment without what Git tells its hooks."""
+    return {name: value for name, value in os.environ.items() if name not in _LIKE_GIT}
+
+
+def chosen(repository: Repository, asked: Sequence[str], *, is_exact: bool) -> tuple[list[Commit], list[str]]:
+    """Give the revisions to compare, the baseline first, and remarks on the choice.
+
+    The baseline is where the first revision and the others part, so that what was added to the first since
+    then does not count as a change of the others; ``is_exact`` takes the first as it is.
+
+    Raises
+    ------
+    UsageError
+        If there are fewer than two, one is given twice, or one does not exist.
+    """
+    if len(asked) < 2:  # noqa: PLR2004 - a comparison has two sides
+        message = "compare needs two revisions"
+        raise UsageError(message, hint="steelyard compare --rev main --rev HEAD --build make -- ./program")
+    twice = next((name for number, name in enumerate(asked) if name in asked[:number]), None)
+    if twice is not None:
+        message = f"the revision `{twice}` is given twice"
+        raise UsageError(message, hint="an A/A comparison: steelyard compare './program' './program'")
+    commits = [repository.commit(name) for name in asked]
+    if is_exact:
+        return commits, []
+    first, *others = commits
+    common = repository.merge_base(commits)
+    if common is None:
+        return commits, [f"`{first.asked}` has no commit in common with the others: it is compared as it is"]
+    if common == first.id:
+        return commits, []
+    if any(common == other.id for other in others):
+        return commits, [f"`{first.asked}` contains another revision: it is compared as it is"]
+    base = repository.commit(common)
+    named = ", ".join(f"`{each}`" for each in asked)
+    return [base, *others], [f"the baseline {base.name} is the merge base of {named}"]

@@ -1,0 +1,292 @@
+"""Revisions of real repositories: which ones are meant, how they are built, and that nothing else changes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures.git_repository import MadeRepository
+from steelyard.errors import DataError, SteelyardError, UsageError
+from steelyard.revisions import build as building
+from steelyard.revisions.build import BuildCache
+from steelyard.revisions.repository import Repository, chosen
+
+if TYPE_CHECKING:
+    from steelyard.revisions.build import Build
+
+BUILD = "cat n > made && git describe --tags --always > version"
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> MadeRepository:
+    """`main` has moved on since `work` left it."""
+    made = MadeRepository(tmp_path / "source")
+    made.commit("first", n="1", _dot_gitignore="made\nversion\n")
+    made.git("tag", "v1")
+    made.git("checkout", "--quiet", "-b", "work")
+    made.commit("slower", n="2")
+    made.git("checkout", "--quiet", "main")
+    made.commit("readme", README="text")
+    made.git("checkout", "--quiet", "work")
+    return made
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> BuildCache:
+    return BuildCache(tmp_path / "builds")
+
+
+def built(cache: BuildCache, made: MadeRepository, name: str, command: str | None = BUILD) -> Build:
+    repository = Repository(made.folder)
+    with cache.building(repository, repository.commit(name), command) as found:
+        return found
+
+
+def names(made: MadeRepository, *asked: str, is_exact: bool = False) -> tuple[list[str], list[str]]:
+    commits, remarks = chosen(Repository(made.folder), asked, is_exact=is_exact)
+    return [commit.subject for commit in commits], remarks
+
+
+def test_the_baseline_is_where_the_branches_parted(made: MadeRepository) -> None:
+    assert names(made, "main", "HEAD")[0] == ["first", "slower"]
+    assert names(made, "main", "HEAD", is_exact=True)[0] == ["readme", "slower"]
+    assert names(made, "v1", "HEAD") == (["first", "slower"], [])
+
+
+def test_a_branch_that_contains_the_other_is_compared_as_it_is(made: MadeRepository) -> None:
+    subjects, remarks = names(made, "main", "v1")
+    assert subjects == ["readme", "first"]
+    assert "contains another revision" in remarks[0]
+
+
+def test_branches_without_a_common_commit_are_compared_as_they_are(made: MadeRepository) -> None:
+    made.git("checkout", "--quiet", "--orphan", "other")
+    made.commit("alone", n="7")
+    subjects, remarks = names(made, "work", "other")
+    assert subjects == ["slower", "alone"]
+    assert "no commit in common" in remarks[0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (("main",), "two revisions"),
+        (("main", "main"), "given twice"),
+        (("main", "no-such"), "no revision `no-such`"),
+        (("main", "--upload-pack=touch x"), "no revision"),
+        (("main", "work:n"), "no revision"),
+        (("main", ""), "no revision"),
+    ],
+)
+def test_revisions_that_are_none_are_named(made: MadeRepository, asked: tuple[str, ...], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        names(made, *asked)
+
+
+def test_outside_of_a_repository_the_reason_is_git_s(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"no working tree of a Git repository: .*not a git repository"):
+        Repository(tmp_path)
+
+
+def test_a_build_sees_its_own_files_and_tags(made: MadeRepository, cache: BuildCache) -> None:
+    old, new = built(cache, made, "v1"), built(cache, made, "work")
+    assert (old.folder / "made").read_text() == "1"
+    assert (new.folder / "made").read_text() == "2"
+    assert (old.folder / "version").read_text().strip() == "v1"
+    assert len(str(old.folder)) == len(str(new.folder)), "the length of a path shifts the stack"
+    assert old.facts(["./made", "made", "/bin/sh"])["programs"].keys() == {"./made"}
+
+
+def test_the_repository_is_left_alone(made: MadeRepository, cache: BuildCache) -> None:
+    (made.folder / "n").write_text("3")
+    (made.folder / "new").write_text("x")
+
+    def state() -> tuple[str, ...]:
+        return (
+            made.git("status", "--porcelain"),
+            made.git("for-each-ref"),
+            made.git("worktree", "list"),
+            made.git("stash", "list"),
+            (made.folder / ".git" / "config").read_text(),
+            made.git("ls-files", "--stage"),
+        )
+
+    before = state()
+    built(cache, made, "main")
+    built(cache, made, ".")
+    assert state() == before
+
+
+def test_the_same_files_are_built_once(made: MadeRepository, cache: BuildCache) -> None:
+    first = built(cache, made, "work")
+    made.commit("no change")
+    again = built(cache, made, "HEAD")
+    assert (first.is_reused, again.is_reused) == (False, True)
+    assert again.folder == first.folder
+    assert not built(cache, made, "HEAD", "true").is_reused
+
+
+def test_another_compiler_flag_builds_again(
+    made: MadeRepository, cache: BuildCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built(cache, made, "work")
+    monkeypatch.setenv("CFLAGS", "-O3")
+    assert not built(cache, made, "work").is_reused
+
+
+def test_the_working_tree_is_a_revision(made: MadeRepository, cache: BuildCache) -> None:
+    assert Repository(made.folder).commit(".").subject == "no change since HEAD"
+    (made.folder / "n").write_text("3")
+    (made.folder / "new file").write_text("x")
+    (made.folder / "steelyard-results" / "one").mkdir(parents=True)
+    (made.folder / "steelyard-results" / "one" / "plan.json").write_text("{}")
+    found = built(cache, made, ".")
+    assert (found.folder / "made").read_text() == "3"
+    assert (found.folder / "new file").exists()
+    assert not (found.folder / "steelyard-results").exists()
+    assert not (found.folder / ".git" / "refs" / "heads" / "working").exists()
+    (made.folder / "steelyard-results" / "two").write_text("")
+    assert built(cache, made, ".").is_reused
+
+
+def test_a_build_that_fails_says_why_and_is_tried_again(made: MadeRepository, cache: BuildCache) -> None:
+    found = built(cache, made, "work", "echo compiling; echo 'no such header' >&2; exit 3")
+    assert (found.status, found.exit_status) == ("failed", 3)
+    assert "compiling; no such header" in found.failure().message
+    other = BuildCache(cache.folder)
+    assert not built(other, made, "work", "echo compiling; echo 'no such header' >&2; exit 3").is_reused
+
+
+def test_a_failed_build_twice_in_one_call_is_made_once(made: MadeRepository, cache: BuildCache) -> None:
+    repository = Repository(made.folder)
+    with ExitStack() as stack:
+        first = stack.enter_context(cache.building(repository, repository.commit("work"), "exit 1"))
+        second = stack.enter_context(cache.building(repository, repository.commit("HEAD"), "exit 1"))
+    assert first.folder == second.folder
+
+
+def test_an_interrupted_build_leaves_nothing(
+    made: MadeRepository, cache: BuildCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+
+    class Interrupted(subprocess.Popen):  # type: ignore[type-arg]
+        def wait(self, timeout: float | None = None) -> int:
+            if not seen and self.args[0] == "sh":  # type: ignore[index]
+                seen.append(self.pid)
+                time.sleep(0.2)
+                raise KeyboardInterrupt
+            return super().wait(timeout)
+
+    monkeypatch.setattr(building.subprocess, "Popen", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        built(cache, made, "work", "sleep 77 & sleep 77")
+    assert [path.suffix for path in cache.folder.iterdir()] == [".lock"]
+    alive = subprocess.run(["pgrep", "-g", str(seen[0]), "-r", "R,S,D"], capture_output=True, check=False)
+    assert alive.stdout == b"", "what is dead and not collected yet does no harm"
+
+
+def test_two_who_want_the_same_build_make_it_once(made: MadeRepository, cache: BuildCache) -> None:
+    command = f"sleep 0.3; echo x >> {made.folder.parent}/count"
+    found: list[bool] = []
+
+    def build() -> None:
+        found.append(built(BuildCache(cache.folder), made, "work", command).is_reused)
+
+    threads = [threading.Thread(target=build) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == [False, True, True]
+    assert (made.folder.parent / "count").read_text() == "x\n"
+
+
+def test_old_builds_go_and_used_ones_stay(made: MadeRepository, cache: BuildCache) -> None:
+    repository = Repository(made.folder)
+    old = built(cache, made, "v1")
+    with cache.building(repository, repository.commit("work"), BUILD) as used:
+        for lock in cache.folder.glob("*.lock"):
+            os.utime(lock, (0, 0))
+        cache.tidy()
+        assert used.folder.exists()
+    assert not old.folder.exists()
+    assert len(list(cache.folder.glob("*.lock"))) == 1
+
+
+def test_a_folder_below_the_root_is_where_it_builds(made: MadeRepository, cache: BuildCache) -> None:
+    made.commit("sub", sub__n="9")
+    repository = Repository(made.folder / "sub")
+    with cache.building(repository, repository.commit("HEAD"), "cp n made") as found:
+        assert (found.folder / "made").read_text() == "9"
+        assert found.folder.name == "sub"
+    with (
+        pytest.raises(DataError, match="does not contain the folder `sub`"),
+        cache.building(repository, repository.commit("v1"), "true"),
+    ):
+        pass
+
+
+def test_a_shallow_clone_at_a_detached_head_is_built(tmp_path: Path, made: MadeRepository) -> None:
+    place = tmp_path / "shallow"
+    made.git("clone", "--quiet", "--depth=1", "--branch=work", made.folder.as_uri(), str(place))
+    shallow = MadeRepository(place)
+    shallow.git("checkout", "--quiet", "--detach")
+    (place / "n").write_text("5")
+    cache = BuildCache(tmp_path / "builds")
+    assert (built(cache, shallow, ".").folder / "made").read_text() == "5"
+    assert (built(cache, shallow, "HEAD").folder / "made").read_text() == "2"
+    with pytest.raises(UsageError, match="no revision `v1`") as caught:
+        Repository(place).commit("v1")
+    assert caught.value.hint is not None
+    assert "unshallow" in caught.value.hint
+
+
+def test_a_linked_worktree_and_a_hook_see_the_right_repository(
+    tmp_path: Path, made: MadeRepository, cache: BuildCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = MadeRepository(tmp_path / "other")
+    other.commit("elsewhere", n="100")
+    made.git("worktree", "add", "--quiet", "--detach", str(tmp_path / "linked"), "v1")
+    monkeypatch.setenv("GIT_DIR", str(other.folder / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(other.folder / ".git" / "index"))
+    repository = Repository(tmp_path / "linked")
+    with cache.building(repository, repository.commit("HEAD"), BUILD) as found:
+        assert (found.folder / "made").read_text() == "1"
+    (tmp_path / "linked" / "n").write_text("8")
+    with cache.building(repository, repository.commit("."), BUILD) as found:
+        assert (found.folder / "made").read_text() == "8"
+
+
+def test_submodules_come_from_the_copies_that_are_here(
+    tmp_path: Path, made: MadeRepository, cache: BuildCache
+) -> None:
+    part = MadeRepository(tmp_path / "part")
+    part.commit("part", code="inner")
+    made.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(part.folder), "lib part")
+    made.commit("with a part")
+    part.folder.rename(tmp_path / "gone")
+    found = built(cache, made, "HEAD", "cat 'lib part/code' > made")
+    assert (found.folder / "made").read_text() == "inner"
+
+
+def test_names_of_files_and_folders_may_be_anything(tmp_path: Path, cache: BuildCache) -> None:
+    made = MadeRepository(tmp_path / "a b\tc'\"ü")
+    made.commit("x", n="4", **{"with space $(touch pwned)": "y"})
+    found = built(cache, made, "HEAD", "cat n > made")
+    assert (found.folder / "made").read_text() == "4"
+    assert not (tmp_path / "pwned").exists()
+
+
+def test_a_cache_that_cannot_be_written_is_named(made: MadeRepository, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SteelyardError, match="file") as caught:
+        built(BuildCache(tmp_path / "file"), made, "HEAD")
+    assert "STEELYARD_BUILDS" in str(caught.value.hint)

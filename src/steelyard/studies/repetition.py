@@ -42,7 +42,6 @@ _NOT_IN_PLAN: Final = (
     "--input",
     "--shell",
     "--parameter",
-    "--rev",
 )
 
 
@@ -69,10 +68,10 @@ def require_repeatable(result: Path, plan: Plan) -> None:
 
 
 def _require_plain_comparison(result: Path, plan: Plan) -> None:
-    sessions = read_provenance(result).sessions
-    words = sessions[0].command_line if sessions else ()
+    provenance = read_provenance(result)
+    words = provenance.sessions[0].command_line if provenance.sessions else ()
     flags = {word.partition("=")[0] for word in words}
-    used = [flag for flag in _NOT_IN_PLAN if flag in flags]
+    used = [flag for flag in _NOT_IN_PLAN if flag in flags] + ["--rev"] * bool(provenance.builds)
     if used:
         shown = ", ".join(f"`{flag}`" for flag in used)
         message = f"the comparison was measured with {shown}, which its plan does not keep"

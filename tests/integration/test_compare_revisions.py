@@ -1,0 +1,104 @@
+"""Revisions of a repository compared by the command line, from the checkout to the package."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures.git_repository import MadeRepository
+from steelyard.cli import execute
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROGRAM = "#!/bin/sh\nexec sleep $(cat time)\n"
+QUICK = ("--budget", "20s", "--margin", "10%")
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MadeRepository:
+    made = MadeRepository(tmp_path / "source")
+    made.commit("quick", program=PROGRAM, seconds="0.02", _dot_gitignore="time\nresult\nsteelyard-results\n")
+    made.git("checkout", "--quiet", "-b", "work")
+    made.commit("slow", seconds="0.04")
+    monkeypatch.setenv("STEELYARD_BUILDS", str(tmp_path / "builds"))
+    monkeypatch.chdir(made.folder)
+    return made
+
+
+def test_a_slower_revision_is_found(made: MadeRepository, capsys: pytest.CaptureFixture[str]) -> None:
+    made.git("checkout", "--quiet", "main")
+    made.commit("documentation", README="text")
+    made.git("checkout", "--quiet", "work")
+    words = ["compare", "--rev", "main", "--rev", "HEAD", "--build", "cp seconds time", "--out", "result"]
+    assert execute([*words, *QUICK, "--", "./program", "with", "two words"]) == 1
+    text = capsys.readouterr().out
+    assert "`HEAD " in text
+    assert " slower than `" in text
+    assert "is the merge base of `main`, `HEAD`" in text
+    recorded = json.loads((made.folder / "result" / "provenance.json").read_bytes())["builds"]
+    assert [build["subject"] for build in recorded] == ["quick", "slow"]
+    assert all(len(build["programs"]["./program"]) == 64 for build in recorded)
+    cells = json.loads((made.folder / "result" / "plan.json").read_bytes())["cells"]
+    assert cells[0]["execution"]["command"] == ["./program", "with", "two words"]
+    assert execute(["verify", "result"]) == 0
+    assert execute(["rerun", "result", "--yes"]) == 2
+    assert "--rev" in capsys.readouterr().err
+
+
+def test_changes_that_are_not_committed_are_a_revision(
+    made: MadeRepository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (made.folder / "seconds").write_text("0.02")
+    words = ["compare", "--rev", "HEAD", "--rev", ".", "--build", "cp seconds time", *QUICK, "--json"]
+    assert execute([*words, "--fail-on", "slower", "./program"]) == 0
+    assert json.loads(capsys.readouterr().out)["verdict"] == "faster"
+
+
+def test_a_build_that_fails_is_named_and_the_others_are_compared(
+    made: MadeRepository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made.commit("broken", seconds="none")
+    build = "grep -q 0 seconds && cp seconds time"
+    words = ["compare", "--exact", "--rev", "HEAD~1", "--rev", "main", "--rev", "HEAD", "--build", build]
+    assert execute([*words, *QUICK, "--", "./program"]) == 4
+    text = capsys.readouterr().out
+    assert "`main " in text
+    assert "not compared: cannot build HEAD" in text
+    assert execute([*words[:-6], "--rev", "HEAD", "--build", build, "--", "./program"]) == 4
+    assert "exit status 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--build", "make", "./a", "./b"], "no `--rev` is given"),
+        (["--rev", "main", "./program"], "needs two revisions"),
+        (["--rev", "main", "--rev", "HEAD", "--baseline", "2", "./program"], "is the first one"),
+        (["--rev", "main", "--rev", "HEAD", "--parameter", "n=1,2", "./program"], "no command contains"),
+        (["--rev", "main", "--rev", "absent", "./program"], "no revision `absent`"),
+        (["--rev", "main", "--rev", "HEAD", "./missing"], "missing"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    made: MadeRepository, words: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(["compare", *words]) in {2, 4}
+    shown = capsys.readouterr().err
+    assert reason in shown
+    assert "Traceback" not in shown
+    assert not (made.folder / "steelyard-results").exists() or "missing" in reason
+
+
+def test_each_command_is_compared_with_itself(
+    made: MadeRepository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["compare", "--rev", "main", "--rev", "HEAD", "--build", "cp seconds time", "--json"]
+    words += ["--runs-max", "12", "--parameter", "n=1,2"]
+    assert execute([*words, "./program {n}", "true"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    pairs = [(claim["baseline"], claim["contender"]) for claim in found["claims"]]
+    assert len(pairs) == 3
+    assert all(first.partition(" @ ")[0] == second.partition(" @ ")[0] for first, second in pairs)

@@ -83,10 +83,13 @@ class Field:
         In order; the baseline's cells included.
     pairs : tuple of (int, int)
         Numbers of baseline and contender of each comparison.
+    contests : tuple of frozenset of int
+        Numbers of those that take turns with each other.
     """
 
     contenders: tuple[Contender, ...]
     pairs: tuple[tuple[int, int], ...]
+    contests: tuple[frozenset[int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +179,12 @@ class Commands:
         if not pairs:
             message = "compare needs at least two commands"
             raise UsageError(message, hint="give a second command, or --parameter with several values")
-        return Field(everybody, pairs)
+        return Field(everybody, pairs, (frozenset(range(len(everybody))),))
 
     def _of_sides(self) -> Field:
         first_side, *others = self.sides
         everybody: list[Contender] = []
-        pairs: list[tuple[int, int]] = []
+        contests: list[frozenset[int]] = []
         for at in range(len(self.texts)):
             for cell in self._cells(at, 0):
                 is_told_by_side = len(self.texts) == 1 and not cell.values and not self.names
@@ -190,8 +193,9 @@ class Commands:
                     name = side.name if is_told_by_side else f"{cell.name} @ {side.name}"
                     own = replace(cell, number=len(everybody), name=name, folder=side.folder)
                     everybody.append(own)
-                pairs += [(first, number) for number in range(first + 1, len(everybody))]
-        return Field(tuple(everybody), tuple(pairs))
+                contests.append(frozenset(range(first, len(everybody))))
+        pairs = tuple((min(contest), other) for contest in contests for other in sorted(contest)[1:])
+        return Field(tuple(everybody), pairs, tuple(contests))
 
     def _check(self) -> None:
         for text in self.texts:

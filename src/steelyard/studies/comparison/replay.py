@@ -12,7 +12,7 @@ import numpy as np
 
 from steelyard.analyse.comparison.duel import Duel, difference_of
 from steelyard.analyse.comparison.equivalence import Margin
-from steelyard.analyse.comparison.sequential import Design, SequentialComparison
+from steelyard.analyse.comparison.sequential import SequentialComparison
 from steelyard.model import Estimate, Finding, RunStatus
 from steelyard.record.interim_log import FAILED, OPEN, read_looks
 from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
@@ -55,16 +55,15 @@ def replay(result: Path, plan: Plan, margin: float | None = None) -> Comparison:
     """
     terms, pairs = planned_terms(plan)
     if margin is not None:
-        terms = replace(terms, margin=Margin(margin, terms.margin.level))
+        terms = replace(terms, margin=Margin(margin, terms.margin.level), margins=())
     times = read_looks(result, plan.id, len(pairs))
     contenders = _contenders(plan)
     rows = _rows(result)
     runs = list(_runs(rows, len(contenders), terms))
     values = _values(runs, terms)
-    design = Design(terms.margin, len(pairs), terms.location)
     duels = tuple(
         _duel(pair, SequentialComparison(design), values, looks)
-        for pair, looks in zip(pairs, times.looks, strict=True)
+        for pair, design, looks in zip(pairs, terms.designs(len(pairs)), times.looks, strict=True)
     )
     if times.end in {OPEN, FAILED}:
         fraction = terms.extent.fraction(len(values), _elapsed_s(rows))
@@ -102,9 +101,8 @@ def findings_so_far(result: Path, plan: Plan, runs: Sequence[RunSoFar]) -> list[
         if value and plan.cells[run.cell].levels.get("phase") == MEASURE:
             blocks.setdefault(run.block, {})[run.cell % len(contenders)] = value
     values = [blocks[number] for number in sorted(blocks)]
-    design = Design(terms.margin, len(pairs), terms.location)
     found = []
-    for pair, looks in zip(pairs, times.looks, strict=True):
+    for pair, design, looks in zip(pairs, terms.designs(len(pairs)), times.looks, strict=True):
         duel = _duel(pair, SequentialComparison(design), values, looks)
         first, second = (contenders[number].name for number in pair)
         subject = {"first": first, "second": second}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.analyse.comparison.equivalence import Margin
 from steelyard.analyse.comparison.interim_schedule import Extent
-from steelyard.analyse.comparison.sequential import Location
+from steelyard.analyse.comparison.sequential import Design, Location
 from steelyard.analyse.intervals.guarantee import FEWEST_UNITS
 from steelyard.design.blocks import draw_batches
 from steelyard.errors import DataError, UsageError
@@ -93,6 +93,8 @@ class Terms:
         Standard output.
     ignores_failure : bool
         Whether runs that end with another exit code than 0 count.
+    margins : tuple of float
+        Margin of each comparison; that of `margin` for all where empty.
     """
 
     metric: Metric = Metric.WALL
@@ -109,6 +111,12 @@ class Terms:
     input: Path | None = None
     output: Output | Path = Output.NULL
     ignores_failure: bool = False
+    margins: tuple[float, ...] = ()
+
+    def designs(self, count: int) -> list[Design]:
+        """Give what each of so many comparisons promises; the error is divided among all of them."""
+        margins = [Margin(margin, self.margin.level) for margin in self.margins] or [self.margin] * count
+        return [Design(margin, count, self.location) for margin in margins]
 
     @property
     def inherits(self) -> bool:
@@ -196,6 +204,8 @@ def draw_plan(entrants: Field, terms: Terms) -> Plan:
         "ignores_failure": terms.ignores_failure,
         "environment": "caller" if terms.inherits else "clean",
     }
+    if terms.margins:
+        options["margins"] = ",".join(map(repr, terms.margins))
     factors = {"command": names, "phase": (WARMUP, MEASURE)}
     return Plan(STUDY, terms.seed, factors, cells, batches, blocks, options).freeze()
 
@@ -223,6 +233,7 @@ def planned_terms(plan: Plan) -> tuple[Terms, tuple[tuple[int, int], ...]]:
             seed=plan.seed,
             isolation=str(options["isolation"]),
             ignores_failure=bool(options["ignores_failure"]),
+            margins=tuple(float(margin) for margin in str(options.get("margins") or "").split(",") if margin),
         )
         pairs = tuple(_pair(pair, len(plan.cells) // 2) for pair in str(options["pairs"]).split(","))
     except (KeyError, ValueError, TypeError) as error:

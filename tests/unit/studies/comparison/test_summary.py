@@ -15,7 +15,7 @@ from steelyard.analyse.comparison.equivalence import Verdict
 from steelyard.analyse.comparison.interim_schedule import Extent
 from steelyard.analyse.comparison.sequential import Design, SequentialComparison
 from steelyard.studies.comparison.claim import Claim
-from steelyard.studies.comparison.contender import Contender
+from steelyard.studies.comparison.contender import Contender, Field
 from steelyard.studies.comparison.outcome import Comparison, Measured, conclude
 from steelyard.studies.comparison.run.execution import MOST_SLOWDOWN, _slowdown
 from steelyard.studies.comparison.run.live import progress_text
@@ -152,13 +152,13 @@ def test_a_slow_first_run_gets_the_option_that_is_meant() -> None:
 
 
 def growing(differences: list[float], clock: BudgetClock | None = None, budget_s: float = 60.0) -> Measuring:
-    entrants = SimpleNamespace(
-        contenders=[Contender(at, name, name, (name,)) for at, name in enumerate("ab")], pairs=((0, 1),)
-    )
+    contenders = tuple(Contender(at, name, name, (name,)) for at, name in enumerate("ab"))
+    entrants = Field(contenders, ((0, 1),), (frozenset({0, 1}),))
     terms = Terms(extent=Extent(budget_s=budget_s, is_strict=True))
     unused = cast("Any", None)
-    found = Measuring(unused, cast("Any", entrants), terms, unused, unused, clock)
+    found = Measuring(cast("Any", SimpleNamespace(batches=())), entrants, terms, unused, unused, clock)
     found.duels[0].differences = differences
+    found.contests[0].blocks = len(differences)
     return found
 
 
@@ -172,27 +172,28 @@ def test_the_budget_includes_what_passed_before_the_first_run_and_follows_the_la
     now_s = time.monotonic()
     assert growing([], BudgetClock(now_s - 5.0)).elapsed_s >= 5.0
     fresh = growing([0.0], BudgetClock(now_s), budget_s=6.0)
-    fresh._judge()
+    fresh._judge(fresh.contests[0])
     assert not fresh.is_spent
     coming = (BudgetClock(now_s, closing_s=6.5), BudgetClock(now_s, first_look_s=6.5))
     for clock in (BudgetClock(now_s - 6.0), *coming):
         spent = growing([0.0], clock, budget_s=6.0)
-        spent._judge()
+        spent._judge(spent.contests[0])
         assert spent.is_spent
 
 
 def test_no_block_begins_that_the_slowest_of_late_would_not_fit_in() -> None:
     measuring = growing([0.0], BudgetClock(time.monotonic()), budget_s=6.0)
-    measuring._block_s.extend([0.01] * 10 + [6.5])
-    measuring._judge()
-    assert measuring.block_s == pytest.approx(0.01)
+    (contest,) = measuring.contests
+    contest._block_s.extend([0.01] * 10 + [6.5])
+    measuring._judge(contest)
+    assert contest.block_s == pytest.approx(0.01)
     assert measuring.is_spent
 
 
 def test_the_first_look_is_paid_for_once() -> None:
     looked = growing([0.0], BudgetClock(time.monotonic(), first_look_s=6.5), budget_s=6.0)
     looked.duels[0].look(0.5)
-    looked._judge()
+    looked._judge(looked.contests[0])
     assert not looked.is_spent
 
 

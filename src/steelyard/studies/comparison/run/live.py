@@ -57,30 +57,35 @@ class LiveLine:
 def progress_text(measuring: Measuring) -> str:
     """Say in one line how far it is, what is known of the open comparisons, and how long it may take."""
     budget_s = measuring.terms.extent.budget_s
-    head = f"{measuring.blocks} runs each, {measuring.elapsed_s:.0f} of {budget_s:.0f} s"
+    if len(measuring.contests) == 1:
+        head = f"{measuring.contests[0].blocks} runs each"
+    else:
+        settled = sum(not contest.is_open for contest in measuring.contests)
+        head = f"{settled} of {len(measuring.contests)} benchmarks settled"
+    head += f", {measuring.elapsed_s:.0f} of {budget_s:.0f} s"
     left_s = expected_left_s(measuring)
     if left_s is not None:
         head += f", about {format_left(left_s)} left"
     contenders = measuring.entrants.contenders
-    known = [
-        f"{short(contenders[duel.contender].name, NAME_WIDTH)} {_known(duel)}" for duel in measuring.duels
-    ]
+    # Of a suite, what is open: a line has no room for more.
+    shown = [duel for duel in measuring.duels if duel.is_open or len(measuring.contests) == 1]
+    known = [f"{short(contenders[duel.contender].name, NAME_WIDTH)} {_known(duel)}" for duel in shown]
     return "; ".join([head, *known])
 
 
 def expected_left_s(measuring: Measuring) -> float | None:
-    """Give the time until everything is settled or spent [s]; ``None`` before the first look."""
-    open_duels = [duel for duel in measuring.duels if duel.is_open]
-    looks = [duel.known for duel in open_duels]
+    """Give the time until everything is settled or spent [s]; ``None`` before the first looks."""
     extent = measuring.terms.extent
-    most_blocks = extent.blocks_max - measuring.blocks
     rest_s = max(extent.budget_s - measuring.elapsed_s, 0.0)
-    if not looks or any(look is None for look in looks):
-        return None
-    wanted = max(
-        most_blocks if look is None or look.further_blocks is None else look.further_blocks for look in looks
-    )
-    return min(min(wanted, most_blocks) * measuring.block_s, rest_s)
+    needed_s = 0.0
+    for contest in measuring.contests:
+        looks = [duel.known for duel in contest.duels if duel.is_open]
+        if any(look is None for look in looks):
+            return None
+        most = extent.blocks_max - contest.blocks
+        wanted = [most if look.further_blocks is None else look.further_blocks for look in looks if look]
+        needed_s += min(max(wanted, default=0), most) * contest.block_s
+    return min(needed_s, rest_s)
 
 
 def _known(duel: Duel) -> str:

@@ -7,10 +7,11 @@ import time
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Final, Protocol
 
 from steelyard.analyse.comparison.duel import Duel, difference_of
-from steelyard.analyse.comparison.sequential import Design, SequentialComparison
+from steelyard.analyse.comparison.sequential import SequentialComparison
 from steelyard.errors import RunError
 from steelyard.studies.comparison.run.launch import execute_line
 from steelyard.studies.comparison.sample import Run
@@ -54,8 +55,60 @@ class BudgetClock:
     first_look_s: float = 0.0
 
 
+class Contest:
+    """Commands that take turns, and their comparisons; a field has one, a suite one for each benchmark.
+
+    Parameters
+    ----------
+    blocks : iterator
+        Its blocks in order, warm-up first.
+    duels : list of Duel
+        Its comparisons.
+    """
+
+    def __init__(self, blocks: Iterator[list[Batch]], duels: list[Duel]) -> None:
+        self.duels = duels
+        self.blocks = 0
+        self.spent_s = 0.0
+        self._ahead = blocks
+        self._began_s = self._before_s = 0.0
+        self._block_s: deque[float] = deque(maxlen=_REMEMBERED_BLOCKS)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a comparison is not settled."""
+        return any(duel.is_open for duel in self.duels)
+
+    @property
+    def block_s(self) -> float:
+        """Time a block takes [s]; 0 before the first."""
+        return statistics.median(self._block_s) if self._block_s else 0.0
+
+    @property
+    def longest_block_s(self) -> float:
+        """Time the next block may take: beside load half of them outlast the median [s]."""
+        return max(self._block_s, default=0.0)
+
+    def next_block(self) -> list[Batch] | None:
+        """Give the runs of the next block; ``None`` behind the last."""
+        return next(self._ahead, None)
+
+    def begin_block(self) -> None:
+        """Count the time of a block from now on."""
+        self._began_s, self._before_s = time.monotonic(), self.spent_s
+        self._block_s.append(0.0)
+
+    def spend(self) -> None:
+        """Count what the block has taken by now."""
+        self._block_s[-1] = time.monotonic() - self._began_s
+        self.spent_s = self._before_s + self._block_s[-1]
+
+
 class Measuring:
-    """Runs a plan block by block; a block holds each command of an open comparison once.
+    """Runs a plan block by block; a block holds each command of the open comparisons of a contest once.
+
+    The next block belongs to the open contest on which the least time was spent, so that the time goes where
+    verdicts are open, and a benchmark of seconds does not starve one of milliseconds.
 
     Parameters
     ----------
@@ -85,20 +138,23 @@ class Measuring:
         self.terms = terms
         self.entrants = entrants
         self.runs: list[Run] = []
-        self.blocks = 0
         self.is_interrupted = False
         self.is_spent = False
         self.startup_s = 0.0
-        design = Design(terms.margin, len(entrants.pairs), terms.location)
         self.duels = [
-            Duel(baseline, contender, SequentialComparison(design), next_look=terms.extent.blocks_min)
-            for baseline, contender in entrants.pairs
+            Duel(*pair, SequentialComparison(design), next_look=terms.extent.blocks_min)
+            for pair, design in zip(entrants.pairs, terms.designs(len(entrants.pairs)), strict=True)
         ]
-        self._plan = plan
+        self.contests = [
+            Contest(
+                _blocks_of(plan.batches, members, len(entrants.contenders)),
+                [duel for duel in self.duels if duel.contender in members],
+            )
+            for members in entrants.contests
+        ]
         self._launches = launches
         self._recorder = recorder
         self._clock = clock or BudgetClock(time.monotonic())
-        self._block_s: deque[float] = deque(maxlen=_REMEMBERED_BLOCKS)
         self._latest: dict[int, float] = {}
 
     @property
@@ -113,11 +169,6 @@ class Measuring:
             return "interrupted"
         is_unsettled = any(duel.known is None or not duel.known.is_settled for duel in self.duels)
         return "spent" if self.is_spent and is_unsettled else "settled"
-
-    @property
-    def block_s(self) -> float:
-        """Time a block takes [s]; 0 before the first."""
-        return statistics.median(self._block_s) if self._block_s else 0.0
 
     def execute(self, watcher: Watcher) -> None:
         """Measure until everything is settled or spent, or somebody interrupts.
@@ -136,15 +187,16 @@ class Measuring:
         try:
             for contender in contenders:
                 execute_line(contender.hooks.setup, "--setup", contender.folder)
-            for batches in _by_block(self._plan.batches):
-                self._execute_block(batches, watcher)
-                if not any(duel.is_open for duel in self.duels) or self.is_spent:
+            while (contest := self._next_contest()) is not None:
+                batches = contest.next_block()
+                if batches is None:
                     break
+                self._execute_block(contest, batches, watcher)
         except KeyboardInterrupt:
             self.is_interrupted = True
-            fraction = self.terms.extent.fraction(self.blocks, self.elapsed_s)
-            for duel in self.duels:
-                duel.look(fraction)
+            for contest in self.contests:
+                for duel in contest.duels:
+                    duel.look(self.terms.extent.fraction(contest.blocks, self.elapsed_s))
         except BaseException:
             self._recorder.settle()
             with suppress(RunError):  # the failure on its way says more
@@ -163,22 +215,37 @@ class Measuring:
         if failure is not None:
             raise failure
 
-    def _execute_block(self, batches: Sequence[Batch], watcher: Watcher) -> None:
+    def _next_contest(self) -> Contest | None:
+        """Give the open contest on which the least time was spent of those whose next block fits."""
+        fitting = [each for each in self.contests if each.is_open and self._fits(each)]
+        return min(fitting, key=lambda contest: contest.spent_s, default=None)
+
+    def _fits(self, contest: Contest) -> bool:
+        if not any(each.blocks for each in self.contests):
+            return True
+        needed_s = contest.longest_block_s + self._clock.closing_s
+        if not any(duel.sequence.looks for duel in self.duels):
+            needed_s += self._clock.first_look_s
+        return not self.terms.extent.is_spent(contest.blocks, self.elapsed_s, needed_s)
+
+    def _execute_block(self, contest: Contest, batches: Sequence[Batch], watcher: Watcher) -> None:
         is_warmup = batches[0].block < self.terms.warmup
-        wanted = {number for duel in self.duels if duel.is_open for number in (duel.baseline, duel.contender)}
+        wanted = {
+            number for duel in contest.duels if duel.is_open for number in (duel.baseline, duel.contender)
+        }
         self._recorder.admit(batches[0].number)
-        began_s = time.monotonic()
+        contest.begin_block()
         self._latest.clear()
         for batch in batches:
             contender = self.entrants.contenders[batch.cell % len(self.entrants.contenders)]
             if contender.number in wanted:
                 self._execute_run(contender, batch, WARMUP if is_warmup else MEASURE)
-        self._block_s.append(time.monotonic() - began_s)
+        contest.spend()
         if not is_warmup:
-            self.blocks += 1
-            self._judge()
+            contest.blocks += 1
+            self._judge(contest)
         watcher.block_done(self)
-        self._block_s[-1] = time.monotonic() - began_s
+        contest.spend()
 
     def _execute_run(self, contender: Contender, batch: Batch, phase: str) -> None:
         execute_line(contender.hooks.prepare, "--prepare", contender.folder)
@@ -193,32 +260,23 @@ class Measuring:
             self._latest[contender.number] = float(value)
         execute_line(contender.hooks.conclude, "--conclude", contender.folder)
 
-    def _judge(self) -> None:
-        extent = self.terms.extent
-        elapsed_s = self.elapsed_s
-        # The next block may take as long as the slowest of late: beside load half of them outlast the median.
-        needed_s = max(self._block_s, default=0.0) + self._clock.closing_s
-        if not any(duel.sequence.looks for duel in self.duels):
-            needed_s += self._clock.first_look_s
-        self.is_spent = extent.is_spent(self.blocks, elapsed_s, needed_s)
-        fraction = 1.0 if self.is_spent else extent.fraction(self.blocks, elapsed_s)
-        for duel in self.duels:
-            if not duel.is_open:
-                continue
-            if {duel.baseline, duel.contender} <= self._latest.keys():
+    def _judge(self, contest: Contest) -> None:
+        """Take the differences of a block, and look where it is time."""
+        for duel in contest.duels:
+            if duel.is_open and {duel.baseline, duel.contender} <= self._latest.keys():
                 duel.differences.append(
                     difference_of(self._latest[duel.baseline], self._latest[duel.contender])
                 )
-            if self.is_spent or len(duel.differences) >= duel.next_look:
-                duel.look(fraction)
+        self.is_spent = not any(self._fits(each) for each in self.contests if each.is_open)
+        for each in self.contests if self.is_spent else (contest,):
+            is_last = self.is_spent or not self._fits(each)
+            fraction = 1.0 if is_last else self.terms.extent.fraction(each.blocks, self.elapsed_s)
+            for duel in each.duels:
+                if duel.is_open and (is_last or len(duel.differences) >= duel.next_look):
+                    duel.look(fraction)
 
 
-def _by_block(batches: Sequence[Batch]) -> Iterator[list[Batch]]:
-    block: list[Batch] = []
-    for batch in batches:
-        if block and batch.block != block[0].block:
-            yield block
-            block = []
-        block.append(batch)
-    if block:
-        yield block
+def _blocks_of(batches: Sequence[Batch], members: frozenset[int], count: int) -> Iterator[list[Batch]]:
+    """Give the runs of some commands, block by block."""
+    for _, block in groupby(batches, key=lambda batch: batch.block):
+        yield [batch for batch in block if batch.cell % count in members]

@@ -39,6 +39,10 @@ VERBS: Final[dict[str, Verb]] = {
         "steelyard.cli.measuring.compare:compare",
         "Compare commands: which is slower, faster or equally fast, and how certain that is.",
     ),
+    "bench": Verb(
+        "steelyard.cli.measuring.bench:bench",
+        "Compare the benchmarks of a suite between revisions, within a number of minutes.",
+    ),
     "doctor": Verb(
         "steelyard.cli.measuring.doctor:doctor", "Show what this machine can do and what makes it noisy."
     ),

@@ -6,7 +6,7 @@ import re
 import tomllib
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError, ValidationInfo
 from pydantic_core import PydanticCustomError
@@ -21,6 +21,27 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pydantic_core import ErrorDetails
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of file.
+
+    Parameters
+    ----------
+    name : str
+        As messages call it.
+    reference : str
+        Page of the documentation that lists its keys.
+    """
+
+    name: str
+    reference: str
+
+
+_STUDY: Final = Kind("study file", "docs/reference/study-file.md")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -73,16 +94,45 @@ def read_study_file(
         If the file cannot be read, is not TOML, names no known study, or has unknown keys or
         values outside their range. All problems are listed, each with its line.
     """
-    text = _read_text(path)
-    document = _parse(path, text)
-    lines = locate_keys(text)
+    document, lines = _read(path, _STUDY)
     study = document.get("study")
     options = options_by_study.get(study) if isinstance(study, str) else None
     if options is None:
         allowed = ", ".join(f"`{name}`" for name in sorted(options_by_study))
         found = "is missing" if study is None else f"is {_quote(study)}{_nearest(study, options_by_study)}"
         problem = Problem(lines.get(("study",), 0), "study", f"{found}; allowed: {allowed}")
-        raise _failure(path, [problem])
+        raise _failure(path, [problem], _STUDY)
+    return _validated(path, (document, lines), options, _STUDY, known)
+
+
+def read_options_file(path: Path, options: type[M], kind: Kind) -> M:
+    """Read a TOML file that contains options of one kind.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    options : type
+        Model of what it contains.
+    kind : Kind
+        What it is called in messages.
+
+    Raises
+    ------
+    StudyFileError
+        As `read_study_file`.
+    """
+    return _validated(path, _read(path, kind), options, kind)
+
+
+def _validated(
+    path: Path,
+    found: tuple[dict[str, Any], dict[KeyPath, int]],
+    options: type[M],
+    kind: Kind,
+    known: Mapping[str, Collection[str]] | None = None,
+) -> M:
+    document, lines = found
     try:
         return options.model_validate(frozen(document), context=known)
     except ValidationError as error:
@@ -91,7 +141,7 @@ def read_study_file(
             for details in error.errors(include_url=False)
             if not _is_echo(details)
         }
-        raise _failure(path, sorted(problems)) from error
+        raise _failure(path, sorted(problems), kind) from error
 
 
 def require_known(kind: str, name: str, info: ValidationInfo) -> str:
@@ -122,36 +172,37 @@ def unknown_name(allowed: Sequence[str]) -> PydanticCustomError:
     return PydanticCustomError(_UNKNOWN_NAME, "unknown name", {"known": list(allowed)})
 
 
-def _read_text(path: Path) -> str:
+def _read(path: Path, kind: Kind) -> tuple[dict[str, Any], dict[KeyPath, int]]:
+    """Give what a file contains, and the line of each key."""
     try:
-        return read_plain_file(path).decode("utf-8")
+        text = read_plain_file(path).decode("utf-8")
     except OSError as error:
-        message = f"cannot read study file `{path}`: {error.strerror}"
-        hint = "docs/reference/study-file.md contains an example to start from"
+        message = f"cannot read {kind.name} `{path}`: {error.strerror}"
+        hint = f"{kind.reference} contains an example to start from"
         raise StudyFileError(message, hint=hint, code="study-file.absent") from error
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
-        message = f"study file `{path}`, line {line}: byte {error.object[error.start]:#04x} is not UTF-8"
+        message = f"{kind.name} `{path}`, line {line}: byte {error.object[error.start]:#04x} is not UTF-8"
         raise StudyFileError(message, hint="save the file as UTF-8", code="study-file.encoding") from error
 
-
-def _parse(path: Path, text: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(text)
+        return tomllib.loads(text), locate_keys(text)
     except tomllib.TOMLDecodeError as error:
         where = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         line, column = (int(where[1]), int(where[2])) if where else (text.count("\n") + 1, 1)
         reason = re.sub(r" \(at .*\)$", "", str(error))
-        message = f"study file `{path}`, line {line}, column {column}: not TOML: {reason}"
+        message = f"{kind.name} `{path}`, line {line}, column {column}: not TOML: {reason}"
         hint = 'write texts in double quotes, lists in brackets: isolation = ["bare", "sandbox"]'
         raise StudyFileError(message, hint=hint, code="study-file.syntax") from error
 
 
-def _failure(path: Path, problems: list[Problem]) -> StudyFileError:
+def _failure(path: Path, problems: list[Problem], kind: Kind) -> StudyFileError:
     count = format_count(len(problems), "problem")
     listed = "\n".join(f"  {problem}" for problem in problems)
-    hint = "docs/reference/study-file.md lists every key with its range"
-    return StudyFileError(f"study file `{path}` has {count}:\n{listed}", hint=hint, code="study-file.invalid")
+    hint = f"{kind.reference} lists every key with its range"
+    return StudyFileError(
+        f"{kind.name} `{path}` has {count}:\n{listed}", hint=hint, code="study-file.invalid"
+    )
 
 
 def _problem(
@@ -201,7 +252,7 @@ def describe_problem(details: ErrorDetails, path: KeyPath, options: type[BaseMod
         return "is missing"
     if kind == "extra_forbidden":
         known = _known_keys(options, path[:-1])
-        return f"is not a key of a study file{_nearest(path[-1], known)}; allowed here: {_list(known)}"
+        return f"is not a known key{_nearest(path[-1], known)}; allowed here: {_list(known)}"
     found, context = details["input"], details.get("ctx", {})
     if kind in {"literal_error", _UNKNOWN_NAME}:
         allowed = context.get("known") or re.findall(r"'([^']*)'", str(context["expected"]))
@@ -241,6 +292,8 @@ def _known_keys(options: type[BaseModel], path: KeyPath) -> list[str]:
     for part in path:
         field = model.model_fields.get(str(part))
         inner = field.annotation if field is not None else None
+        if get_origin(inner) is dict:
+            inner = get_args(inner)[1]
         if isinstance(inner, type) and issubclass(inner, BaseModel):
             model = inner
     return list(model.model_fields)

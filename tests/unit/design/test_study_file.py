@@ -74,13 +74,13 @@ disk = 7
     message = complaint(tmp_path, text)
     assert "has 7 problems" in message
     for part in (
-        "line 3: `sed` is not a key of a study file (did you mean `seed`?); allowed here: `study`, `seed`",
+        "line 3: `sed` is not a known key (did you mean `seed`?); allowed here: `study`, `seed`",
         "line 4: `seed` is `-1`; allowed: 0 or more",
         "line 5: `share` is `1.0`; allowed: below 1",
         'line 6: `quick` is `"yes"`; allowed: true or false',
         'line 7: `kind` is `"lat"` (did you mean `late`?); allowed: `early`, `late`',
         "line 10: `limits.memory_mib` is `0`; allowed: 1 or more",
-        "line 11: `limits.disk` is not a key of a study file; allowed here: `memory_mib`",
+        "line 11: `limits.disk` is not a known key; allowed here: `memory_mib`",
     ):
         assert part in message
 

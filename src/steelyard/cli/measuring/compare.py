@@ -33,6 +33,7 @@ from steelyard.studies.comparison.run.execution import Unwatched, compare_comman
 from steelyard.studies.comparison.run.live import LiveLine
 from steelyard.studies.comparison.terms import LEVELS, Metric, Output, Terms
 from steelyard.studies.comparison.text import render
+from steelyard.studies.comparison.verdict_table import render_suite
 from steelyard.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -189,8 +190,9 @@ class KeepOptions:
     no_record
         Keep nothing on disk.
     export
-        `json FILE` (everything), `csv FILE` (one row per run) or `md FILE` (verdicts and table); may be
-        given several times.
+        `json FILE` (everything), `csv FILE` (one row per run), `md FILE` (verdicts and table), or for a
+        pipeline `pull-request FILE`, `annotations FILE`, `junit FILE`, `action-benchmark FILE`,
+        `bencher FILE`; may be given several times.
     report
         Write `report.html` and figures into the result folder.
     as_json
@@ -205,7 +207,7 @@ class KeepOptions:
 
 
 _CLAIM, _EXTENT, _COMMANDS = ClaimOptions(), ExtentOptions(), CommandOptions()
-_SURROUNDINGS, _KEEP = EnvironmentOptions(), KeepOptions()
+_SURROUNDINGS, KEEP = EnvironmentOptions(), KeepOptions()
 
 
 def compare(  # noqa: PLR0913 - the options of a command line
@@ -215,7 +217,7 @@ def compare(  # noqa: PLR0913 - the options of a command line
     around: CommandOptions = _COMMANDS,
     revisions: RevisionOptions = NO_REVISIONS,
     place: EnvironmentOptions = _SURROUNDINGS,
-    keep: KeepOptions = _KEEP,
+    keep: KeepOptions = KEEP,
     listed: CatalogueOption = OWN_CATALOGUE,
 ) -> int:
     """Compare commands: which is slower, faster or equally fast, and how certain that is.
@@ -272,6 +274,32 @@ def compare(  # noqa: PLR0913 - the options of a command line
     )
     terms = _terms(claim, extent, place, ignores_failure=around.ignore_failure)
     result = None if keep.no_record else keep.out or default_result("compare", now_utc()[:10], RESULTS)
+    return measured(request, (terms, result), (claim.fail_on, keep), revisions, listed)
+
+
+def measured(
+    request: Commands,
+    how: tuple[Terms, Path | None],
+    told: tuple[Sequence[FailOn], KeepOptions],
+    revisions: RevisionOptions,
+    listed: CatalogueOption,
+) -> int:
+    """Build what is to be built, measure, say what was found, and give the exit code.
+
+    Parameters
+    ----------
+    request : Commands
+        What is compared.
+    how : tuple
+        Terms, and the result folder if there is to be one.
+    told : tuple
+        What gives exit code 1, and what is kept and shown.
+    revisions : RevisionOptions
+        Revisions in which the commands run.
+    listed : CatalogueOption
+        Catalogue of results.
+    """
+    (terms, result), (fail_on, keep) = how, told
     _require_folders(keep.export)
     if keep.report:
         note_missing_figures()
@@ -283,7 +311,7 @@ def compare(  # noqa: PLR0913 - the options of a command line
             start_s = began_s()
             if revisions.rev:
                 _require_sound(request, terms, result, revisions)
-                parted = built(revisions, commands, stack)
+                parted = built(revisions, request.texts, stack)
                 request = replace(request, sides=parted.sides, remarks=parted.remarks)
                 failed = parted.failed
                 start_s = time.monotonic()  # the budget is for measuring
@@ -299,7 +327,7 @@ def compare(  # noqa: PLR0913 - the options of a command line
         _publish(found, keep)
     if found.end == "interrupted":
         return INTERRUPTED
-    return _answer(found).exit_code(claim.fail_on) or (RunError.exit_code if failed else 0)
+    return _answer(found).exit_code(fail_on) or (RunError.exit_code if failed else 0)
 
 
 def _require_sound(request: Commands, terms: Terms, result: Path | None, revisions: RevisionOptions) -> None:
@@ -377,7 +405,9 @@ def _require_folders(exports: Sequence[tuple[Form, Path]]) -> None:
 def _publish(found: Comparison, keep: KeepOptions) -> None:
     for form, path in keep.export:
         export(found, form, path)
-    sys.stdout.write(to_json(found) if keep.as_json else render(found))
+    is_suite = found.contenders[0].side and len(found.claims) > 1
+    text = render_suite(found) if is_suite else render(found)
+    sys.stdout.write(to_json(found) if keep.as_json else text)
     if keep.report and found.result is not None:
         from steelyard.studies.comparison.report.page import write_report  # noqa: PLC0415 - start-up time
 

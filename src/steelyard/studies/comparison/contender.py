@@ -62,6 +62,8 @@ class Contender:
         Lines around its runs.
     folder : Path or None
         Where it runs, and lines around it; the current folder unless given.
+    benchmark, side : str
+        What it measures in which side, where there are sides.
     """
 
     number: int
@@ -71,6 +73,8 @@ class Contender:
     values: dict[str, str] = field(default_factory=dict)
     hooks: Hooks = Hooks()
     folder: Path | None = None
+    benchmark: str = ""
+    side: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +195,16 @@ class Commands:
                 first = len(everybody)
                 for side in (first_side, *others):
                     name = side.name if is_told_by_side else f"{cell.name} @ {side.name}"
-                    own = replace(cell, number=len(everybody), name=name, folder=side.folder)
-                    everybody.append(own)
+                    everybody.append(
+                        replace(
+                            cell,
+                            number=len(everybody),
+                            name=name,
+                            folder=side.folder,
+                            benchmark=cell.name,
+                            side=side.name,
+                        )
+                    )
                 contests.append(frozenset(range(first, len(everybody))))
         pairs = tuple((min(contest), other) for contest in contests for other in sorted(contest)[1:])
         return Field(tuple(everybody), pairs, tuple(contests))

@@ -14,6 +14,13 @@ from steelyard.report.tables import markdown_text
 from steelyard.studies.comparison.claim import percent
 from steelyard.studies.comparison.sample import RUN_COLUMNS
 from steelyard.studies.comparison.text import flags_text, written
+from steelyard.studies.comparison.verdict_files import (
+    to_action_benchmark,
+    to_annotations,
+    to_bencher,
+    to_junit,
+    to_pull_request,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +38,16 @@ class Form(StrEnum):
     """One row per run."""
     MD = "md"
     """The verdicts and the table of the commands in Markdown."""
+    PULL_REQUEST = "pull-request"
+    """A comment for a pull request: what changed, and what could have been seen."""
+    ANNOTATIONS = "annotations"
+    """Annotations of GitHub."""
+    JUNIT = "junit"
+    """A test report."""
+    ACTION_BENCHMARK = "action-benchmark"
+    """Custom JSON of github-action-benchmark."""
+    BENCHER = "bencher"
+    """Bencher's metric format."""
 
 
 def to_json(found: Comparison) -> str:
@@ -76,6 +93,11 @@ _WRITERS: Final[dict[Form, Callable[[Comparison], str]]] = {
     Form.JSON: to_json,
     Form.CSV: to_csv,
     Form.MD: to_markdown,
+    Form.PULL_REQUEST: to_pull_request,
+    Form.ANNOTATIONS: to_annotations,
+    Form.JUNIT: to_junit,
+    Form.ACTION_BENCHMARK: to_action_benchmark,
+    Form.BENCHER: to_bencher,
 }
 
 

@@ -20,7 +20,7 @@ from steelyard.record.tables import read_runs
 from steelyard.studies.comparison.contender import Contender
 from steelyard.studies.comparison.outcome import Measured, conclude
 from steelyard.studies.comparison.sample import RUN_COLUMNS, Run
-from steelyard.studies.comparison.terms import MEASURE, planned_terms
+from steelyard.studies.comparison.terms import BENCHMARK, MEASURE, SIDE, planned_terms
 from steelyard.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -141,6 +141,8 @@ def _contenders(plan: Plan) -> tuple[Contender, ...]:
             cell.levels["command"],
             shlex.join(cell.execution.command) if cell.execution else "",
             cell.execution.command if cell.execution else (),
+            benchmark=cell.levels.get(BENCHMARK, ""),
+            side=cell.levels.get(SIDE, ""),
         )
         for number, cell in enumerate(measured)
     )

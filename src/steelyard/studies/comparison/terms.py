@@ -17,11 +17,12 @@ from steelyard.model import Batch, Cell, Execution, Plan
 from steelyard.run.executor.resident import require_input
 
 if TYPE_CHECKING:
-    from steelyard.studies.comparison.contender import Field
+    from steelyard.studies.comparison.contender import Contender, Field
 
 STUDY: Final = "compare"
 BARE: Final = "bare"
 WARMUP, MEASURE = "warmup", "measure"
+BENCHMARK, SIDE = "benchmark", "side"
 LEVELS: Final = "more than 50 % and less than 100 %"
 MOST_PLANNED: Final = 100_000
 """Runs a plan may foresee: more would make the frozen plan larger than what is measured."""
@@ -172,7 +173,7 @@ def draw_plan(entrants: Field, terms: Terms) -> Plan:
     cells = tuple(
         Cell(
             number=at * count + contender.number,
-            levels={"command": contender.name, "phase": phase},
+            levels={"command": contender.name, "phase": phase, **_sides(contender)},
             execution=Execution(
                 terms.isolation,
                 contender.words,
@@ -207,7 +208,14 @@ def draw_plan(entrants: Field, terms: Terms) -> Plan:
     if terms.margins:
         options["margins"] = ",".join(map(repr, terms.margins))
     factors = {"command": names, "phase": (WARMUP, MEASURE)}
+    levels = [_sides(contender) for contender in entrants.contenders]
+    factors |= {name: tuple(dict.fromkeys(each[name] for each in levels)) for name in levels[0]}
     return Plan(STUDY, terms.seed, factors, cells, batches, blocks, options).freeze()
+
+
+def _sides(contender: Contender) -> dict[str, str]:
+    """Give the levels of a benchmark that is measured in several sides."""
+    return {BENCHMARK: contender.benchmark, SIDE: contender.side} if contender.side else {}
 
 
 def planned_terms(plan: Plan) -> tuple[Terms, tuple[tuple[int, int], ...]]:

@@ -117,14 +117,14 @@ ENDS: Final = {
 }
 
 
-def closing_lines(found: Comparison) -> Iterable[str]:
+def closing_lines(found: Comparison, *, says_what_would_settle: bool = True) -> Iterable[str]:
     """Say why it ended, and what would settle what is not."""
     startup_s = found.startup_s
     is_much = startup_s > STARTUP_SHARE * found.elapsed_s
     share = f", {startup_s:.1f} s of them before the first run" if is_much else ""
     yield f"{ENDS[found.end]} after {found.elapsed_s:.1f} s{share}; seed {found.terms.seed}"
     for claim in found.claims:
-        if not claim.is_settled:
+        if not claim.is_settled and says_what_would_settle:
             yield remaining_text(claim, found.elapsed_s, startup_s)
     if found.result is not None:
         yield f"recorded in {found.result}"

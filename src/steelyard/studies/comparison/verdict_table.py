@@ -1,0 +1,194 @@
+"""The verdicts of a suite as one table: what changed first, and what this job could have seen."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import scipy
+
+from steelyard.analyse.comparison.equivalence import Verdict
+from steelyard.report.shown_text import shown
+from steelyard.studies.comparison.claim import signed_percent
+from steelyard.studies.comparison.contender import short
+from steelyard.studies.comparison.text import closing_lines, written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from steelyard.studies.comparison.claim import Claim
+    from steelyard.studies.comparison.outcome import Comparison
+
+POWER: Final = 0.8
+"""How surely a change must be found that a job is said to see."""
+_ORDER: Final = ("slower", "faster", "not settled", "slightly slower", "slightly faster", "equivalent")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One verdict of a suite.
+
+    Parameters
+    ----------
+    benchmark, side, baseline : str
+        What was measured, in which revision, against which.
+    claim : Claim
+        Everything that is claimed.
+    medians : tuple of float
+        Medians of baseline and contender, in the unit of the metric; for people, no claim.
+    """
+
+    benchmark: str
+    side: str
+    baseline: str
+    claim: Claim
+    medians: tuple[float, float]
+
+    @property
+    def word(self) -> str:
+        """The verdict in a word or two.
+
+        A difference that is sure and within the margin is a slight one: it fails nothing.
+        """
+        claim = self.claim
+        if claim.is_regression or claim.is_improvement:
+            return str(claim.verdict)
+        if claim.verdict is Verdict.EQUIVALENT:
+            return "equivalent"
+        is_sure = claim.verdict in {Verdict.SLOWER, Verdict.FASTER}
+        return f"slightly {claim.verdict}" if is_sure and claim.is_settled else "not settled"
+
+    @property
+    def change(self) -> str:
+        """The estimate; `-` where there is none."""
+        return signed_percent(self.claim.ratio) if math.isfinite(self.claim.ratio) else "-"
+
+    @property
+    def interval(self) -> str:
+        """The interval on which the verdict rests; `-` where there is none."""
+        claim = self.claim
+        low, high = claim.narrow if claim.verdict is Verdict.EQUIVALENT else (claim.low, claim.high)
+        return f"{signed_percent(low)} to {signed_percent(high)}" if 0 < low <= high < math.inf else "-"
+
+    @property
+    def visible(self) -> float | None:
+        """Smallest change that a job like this finds in 80 of 100 cases, as a ratio less 1.
+
+        The interval ends where the two sides would still differ by its half-width; for a power above one half
+        the change must be larger by as many standard errors as the normal distribution asks for.
+        """
+        claim = self.claim
+        if not (0 < claim.low <= claim.high < math.inf):
+            return None
+        half = math.log(claim.high / claim.low) / 2
+        error = (1 - claim.level) / claim.family
+        quantile = scipy.special.ndtri
+        return math.expm1(half * (1 + float(quantile(POWER)) / float(quantile(1 - error / 2))))
+
+
+def rows_of(found: Comparison) -> list[Row]:
+    """Give the verdicts, what changed beyond its margin first, then the larger change first."""
+    numbers = {contender.name: contender for contender in found.contenders}
+    rows = []
+    for claim in found.claims:
+        first, second = numbers[claim.baseline], numbers[claim.contender]
+        medians = (found.summaries[first.number].median, found.summaries[second.number].median)
+        rows.append(
+            Row(
+                second.benchmark or second.name,
+                second.side or second.name,
+                first.side or first.name,
+                claim,
+                medians,
+            )
+        )
+    return sorted(rows, key=lambda row: (_ORDER.index(row.word), -abs(_log(row.claim.ratio))))
+
+
+def summary_of(rows: list[Row]) -> str:
+    """Give the first line: how many verdicts of which kind."""
+    counts = {word: sum(row.word == word for row in rows) for word in _ORDER}
+    return ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+
+
+def warnings_of(found: Comparison) -> Iterator[str]:
+    """Give the warnings, of each kind the first ones."""
+    kinds: dict[str, list[str]] = {}
+    for warning in found.warnings:
+        kinds.setdefault(warning.partition(":")[0], []).append(warning)
+    for kind, warnings in kinds.items():
+        shown_of_kind = warnings if kind in {"machine", "revisions"} else warnings[:1]
+        yield from shown_of_kind
+        if len(warnings) > len(shown_of_kind):
+            yield f"{kind}: {len(warnings) - len(shown_of_kind)} more of this kind"
+
+
+def reading_of(found: Comparison, rows: list[Row]) -> Iterator[str]:
+    """Say what the verdicts rest on, and what could have been seen."""
+    claim = found.claims[0]
+    error = 100 * (1 - claim.level)
+    together = "" if len(rows) == 1 else f" for all {len(rows)} verdicts together"
+    yield (
+        "A benchmark counts as slower if it certainly is, and by more than its margin; an error is made in "
+        f"at most {error:.3g} % of jobs{together}."
+    )
+    seen = [row.visible for row in rows if row.visible is not None]
+    if seen:
+        least, most = (f"{100 * value:.2g} %" for value in (min(seen), max(seen)))
+        span = least if least == most else f"{least} to {most}, by benchmark"
+        yield f"Smallest change that this job finds in 80 of 100 cases: {span}."
+
+
+def cells_of(row: Row, metric: str) -> tuple[str, ...]:
+    """Give a row as texts: benchmark, before, after, change, interval, verdict, margin, runs."""
+    return (
+        row.benchmark,
+        written(row.medians[0], metric),
+        written(row.medians[1], metric),
+        row.change,
+        row.interval,
+        row.word,
+        f"{100 * row.claim.margin:.3g} %",
+        str(max(row.claim.runs)),
+    )
+
+
+HEADS: Final = ("benchmark", "before", "after", "change", "interval", "verdict", "margin", "runs")
+_NAME_WIDTH: Final = 30
+_SHOWN: Final = 6
+"""Columns that fit on a terminal of 80 columns beside names of usual length."""
+
+
+def render_suite(found: Comparison) -> str:
+    """Give the verdicts of a suite for a terminal; it ends with a line feed."""
+    rows, metric = rows_of(found), str(found.terms.metric)
+    table = [HEADS[:_SHOWN], *(cells_of(row, metric)[:_SHOWN] for row in rows)]
+    table = [(short(name, _NAME_WIDTH), *others) for name, *others in table]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = [summary_of(rows)]
+    # Revisions have one heading for each that is compared; the table is sorted within it.
+    for baseline, side in dict.fromkeys((row.baseline, row.side) for row in rows):
+        lines += ["", f"`{side}` against `{baseline}`, {found.terms.metric.words}", _line(table[0], widths)]
+        lines += [
+            _line(cells, widths)
+            for row, cells in zip(rows, table[1:], strict=True)
+            if (row.baseline, row.side) == (baseline, side)
+        ]
+    lines += ["", *reading_of(found, rows)]
+    lines += [f"warning: {warning}" for warning in warnings_of(found)]
+    lines += ["", *closing_lines(found, says_what_would_settle=False)]
+    return "\n".join(map(shown, lines)) + "\n"
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """Write a row of the table: names and verdicts to the left, numbers to the right."""
+    first, *numbers, last = (
+        cell.ljust(width) if at in {0, _SHOWN - 1} else cell.rjust(width)
+        for at, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    )
+    return "  ".join([first, *numbers, last]).rstrip()
+
+
+def _log(ratio: float) -> float:
+    return math.log(ratio) if 0 < ratio < math.inf else 0.0

@@ -9,11 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from steelyard.catalogue.database import Database, chosen_address
+from steelyard.catalogue.database import PATIENCE_S, Database, chosen_address
 from steelyard.catalogue.entry import Entry, Filter, Page
 from steelyard.catalogue.folder import (
     ID_DIGITS,
     begun_reading,
+    holds,
     is_result,
     read_folder,
     site,
@@ -54,6 +55,8 @@ _PUT: Final = (
 )
 _IDENTIFIER: Final = re.compile(rf"[0-9a-f]{{2,{ID_DIGITS}}}")
 _SHOWN_CANDIDATES: Final = 5
+_AS_BYTES: Final = "bytes:"
+_MOST: Final = 1 << 40
 
 
 class Catalogue:
@@ -76,7 +79,7 @@ class Catalogue:
         self._database = database
 
     @classmethod
-    def at(cls, address: str | Path | None = None) -> Catalogue:
+    def at(cls, address: str | Path | None = None, *, patience_s: int = PATIENCE_S) -> Catalogue:
         """Open a catalogue, and make it where there is none.
 
         Parameters
@@ -84,6 +87,8 @@ class Catalogue:
         address : str, Path or None
             File of SQLite, or ``postgresql://...``; ``None`` takes the environment variable
             ``STEELYARD_CATALOGUE``, else ``steelyard/catalogue.sqlite`` in the user's data folder (XDG).
+        patience_s : int
+            How long to wait for other writers [s].
 
         Raises
         ------
@@ -92,7 +97,7 @@ class Catalogue:
         DataError
             If it cannot be used.
         """
-        return cls(Database(chosen_address(address)))
+        return cls(Database(chosen_address(address), patience_s))
 
     def __enter__(self) -> Catalogue:
         return self
@@ -139,7 +144,7 @@ class Catalogue:
             raise UsageError(message)
         where, values = _conditions(wanted or Filter())
         total = int(self._database.rows(f"SELECT COUNT(*) FROM result {where}", values)[0][0])  # noqa: S608 - parts are ours
-        bounds = "" if limit is None else f" LIMIT {int(limit)} OFFSET {int(offset)}"
+        bounds = "" if limit is None else f" LIMIT {min(int(limit), _MOST)} OFFSET {min(int(offset), _MOST)}"
         query = f"SELECT {_COLUMNS} FROM result {where} ORDER BY {ORDERS[order]}{bounds}"  # noqa: S608 - parts are ours
         found = [_entry(row) for row in self._database.rows(query, values)]
         return Page(tuple(_now(entry) for entry in found), total)
@@ -162,6 +167,13 @@ class Catalogue:
         found = self._of_path(text) if isinstance(identifier, Path) or os.sep in text else None
         if found is None and _IDENTIFIER.fullmatch(text):
             found = self._of_prefix(text)
+            if found is not None and is_result(Path(text)) and found.folder != Path(os.path.realpath(text)):
+                message = (
+                    f"cannot tell which result `{text}` is: an id begins with it, and a folder has this name"
+                )
+                raise DataError(
+                    message, hint=f"`./{text}` is the folder; `{found.id}` the id", code="data.result"
+                )
         if found is None:
             found = self._of_path(text)
         if found is None:
@@ -170,7 +182,10 @@ class Catalogue:
             )
             hint = "`steelyard results list` shows ids; `steelyard results scan DIR` finds folders"
             raise DataError(message, hint=hint, code="data.result")
-        return _now(found)
+        now = _now(found)
+        if now.state != "missing" and now.site == site() and not holds(now.folder, now.id):
+            return replace(now, state="missing", problem=f"`{now.folder}` holds another result now")
+        return now
 
     def register(self, folder: str | Path, page: ReportPage | None = None) -> Entry:
         """Read a result folder into the catalogue; one that has not changed since is not read again.
@@ -192,7 +207,7 @@ class Catalogue:
             message = f"cannot register `{folder}`: it is not a result folder"
             hint = "give the folder that `steelyard run`, `steelyard compare` or `steelyard import` wrote"
             raise DataError(message, hint=hint, code="data.absent")
-        at = "site = ? AND folder = ?", (site(), _stored(str(place)))
+        at = "site = ? AND folder = ?", (site(), _stored_path(place))
         if self._database.rows(f"SELECT stamp FROM result WHERE {at[0]}", at[1]) == [(stamp_of(place),)]:  # noqa: S608 - parts are ours
             entry = self._where(*at)
             if entry is not None and entry.state != "running":
@@ -240,16 +255,17 @@ class Catalogue:
     def stamps(self) -> dict[str, str]:
         """Give the stamp of each folder on this machine that was read."""
         rows = self._database.rows("SELECT folder, stamp FROM result WHERE site = ?", (site(),))
-        return {str(folder): str(stamp) for folder, stamp in rows}
+        return {str(_path(folder)): str(stamp) for folder, stamp in rows}
 
     def folders(self) -> dict[str, str]:
         """Give the folder of each result, by id."""
-        return {str(one): str(folder) for one, folder in self._database.rows("SELECT id, folder FROM result")}
+        rows = self._database.rows("SELECT id, folder FROM result")
+        return {str(one): str(_path(folder)) for one, folder in rows}
 
     def _settled(self, reading: Reading) -> Reading:
         """Give a reading the id it is kept by: a folder was moved, was copied, or is known under its path."""
         entry = reading.entry
-        before = self._where("site = ? AND folder = ?", (entry.site, str(entry.folder)))
+        before = self._where("site = ? AND folder = ?", (entry.site, _stored_path(entry.folder)))
         other = self._where("id = ?", (entry.id,))
         is_same_place = other is not None and (other.site, other.folder) == (entry.site, entry.folder)
         if other is not None and not is_same_place and _stands(other):
@@ -281,8 +297,9 @@ class Catalogue:
 
     def _of_path(self, text: str) -> Entry | None:
         place = Path(os.path.realpath(text))
-        known = self._where("site = ? AND folder = ?", (site(), _stored(str(place))))
-        return read_folder(place).entry if known is None and is_result(place) else known
+        known = self._where("site = ? AND folder = ?", (site(), _stored_path(place)))
+        is_known = known is not None and holds(place, known.id)
+        return read_folder(place).entry if not is_known and is_result(place) else known
 
     def _of_prefix(self, text: str) -> Entry | None:
         query = f"SELECT {_COLUMNS} FROM result WHERE id LIKE ? ORDER BY id"  # noqa: S608 - parts are ours
@@ -335,10 +352,25 @@ def _stored(value: object) -> object:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
+def _stored_path(path: Path) -> str:
+    """Give a path as text that leads back to it: names may be any bytes."""
+    try:
+        text = str(path)
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return f"{_AS_BYTES}{os.fsencode(path).hex()}"
+    return text
+
+
+def _path(stored: str) -> Path:
+    is_bytes = stored.startswith(_AS_BYTES)
+    return Path(os.fsdecode(bytes.fromhex(stored.removeprefix(_AS_BYTES))) if is_bytes else stored)
+
+
 def _row(entry: Entry) -> tuple[object, ...]:
     return (
         entry.id,
-        str(entry.folder),
+        _stored_path(entry.folder),
         entry.host,
         entry.study,
         entry.title,
@@ -363,7 +395,7 @@ def _entry(row: tuple[Any, ...]) -> Entry:
     state, commit, version, cells, runs, verdict, kind, tags, note, problem, place = rest
     return Entry(
         identifier,
-        Path(folder),
+        _path(folder),
         host,
         study,
         title,
@@ -411,8 +443,8 @@ def require_here(entry: Entry, purpose: str) -> Entry:
 
 
 def _stands(entry: Entry) -> bool:
-    """Whether the folder of an entry is there; of another machine's it is believed."""
-    return entry.site != site() or is_result(entry.folder)
+    """Whether the folder of an entry still holds it; of another machine's it is believed."""
+    return entry.site != site() or (is_result(entry.folder) and holds(entry.folder, entry.id))
 
 
 def _now(entry: Entry) -> Entry:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.errors import CapabilityError, DataError, UsageError, unwritable
+from steelyard.run.state import user_data_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 ADDRESS_VARIABLE: Final = "STEELYARD_CATALOGUE"
 SCHEMA: Final = "steelyard/catalogue/1"
 _POSTGRESQL: Final = ("postgresql://", "postgres://")
-_PATIENCE_MS: Final = 20_000
+PATIENCE_S: Final = 20
 """How long a writer waits for others; each of them takes milliseconds."""
 _CONNECT_PATIENCE_S: Final = 10
 _LOCK: Final = 0x57EE1
@@ -68,9 +69,13 @@ def chosen_address(address: str | Path | None) -> str:
     named = str(address) if address else os.environ.get(ADDRESS_VARIABLE)
     if named:
         return named
-    data = os.environ.get("XDG_DATA_HOME")
-    base = Path(data) if data and Path(data).is_absolute() else Path.home() / ".local" / "share"
-    return str(base / "steelyard" / "catalogue.sqlite")
+    return str(user_data_folder() / "catalogue.sqlite")
+
+
+def _password(address: str) -> str:
+    """Give the password in an address; empty without one."""
+    authority = address.partition("://")[2].partition("?")[0].partition("/")[0]
+    return authority.rpartition("@")[0].partition(":")[2]
 
 
 def without_password(address: str) -> str:
@@ -100,6 +105,8 @@ class Database:
     ----------
     address : str
         Path, or ``postgresql://...``.
+    patience_s : int
+        How long a statement waits for other writers [s].
 
     Raises
     ------
@@ -111,8 +118,10 @@ class Database:
         If the address is of another kind.
     """
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, patience_s: int = PATIENCE_S) -> None:
         self.shown = without_password(address)
+        self._password = _password(address)
+        self._patience_s = patience_s
         self.is_shared = address.startswith(_POSTGRESQL)
         if not self.is_shared and "://" in address:
             message = f"cannot use the catalogue `{self.shown}`: allowed: a path, or `postgresql://...`"
@@ -156,8 +165,12 @@ class Database:
         return self._connection.execute(statement, tuple(values))
 
     def _open(self, path: Path) -> sqlite3.Connection:
-        path = path.expanduser().absolute()
         hint = f"give another file with --catalogue or {ADDRESS_VARIABLE}"
+        try:
+            path = path.expanduser().absolute()
+        except RuntimeError as error:
+            message = f"cannot use the catalogue `{path}`: nobody here has that name"
+            raise UsageError(message, hint=hint) from error
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -166,10 +179,10 @@ class Database:
             message = f"cannot use the catalogue `{path}`: it is a folder"
             raise DataError(message, hint=hint, code="data.catalogue")
         with self._named_faults():
-            connection = sqlite3.connect(path, timeout=_PATIENCE_MS / 1000, isolation_level=None)
+            connection = sqlite3.connect(path, timeout=self._patience_s, isolation_level=None)
             connection.execute("PRAGMA foreign_keys = ON")
+            self._require_own(connection, path)
             if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-                self._require_own(connection, path)
                 connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             return connection
@@ -192,8 +205,16 @@ class Database:
             hint = "pip install 'steelyard[postgresql]'"
             raise CapabilityError(message, hint=hint, code="capability.package") from error
         self._errors = (psycopg.Error,)
+        if "@" in self._password:
+            message = f"cannot use the catalogue `{self.shown}`: its password contains `@`"
+            raise UsageError(message, hint="write `%40` for it, or keep the password in ~/.pgpass")
+        patience_s = min(_CONNECT_PATIENCE_S, self._patience_s)
         with self._named_faults():
-            return psycopg.connect(address, autocommit=True, connect_timeout=_CONNECT_PATIENCE_S)
+            connection = psycopg.connect(address, autocommit=True, connect_timeout=patience_s)
+            # Somebody may hold the lock and be suspended.
+            connection.execute(f"SET lock_timeout = '{self._patience_s}s'")
+            connection.execute(f"SET statement_timeout = '{self._patience_s}s'")
+            return connection
 
     def _prepare(self) -> None:
         found = self._version()
@@ -227,6 +248,8 @@ class Database:
             yield
         except self._errors as error:
             reason = " ".join(str(error).split())
+            if self._password:
+                reason = reason.replace(f":{self._password}@", ":***@").replace(self._password, "***")
             message = f"cannot use the catalogue `{self.shown}`: {reason}"
             hint = f"check it, or give another one with --catalogue or {ADDRESS_VARIABLE}"
             raise DataError(message, hint=hint, code="data.catalogue") from error

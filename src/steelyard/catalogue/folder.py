@@ -6,9 +6,11 @@ import hashlib
 import json
 import os
 import socket
+import stat
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from steelyard.catalogue.entry import Entry
@@ -19,7 +21,6 @@ from steelyard.record.labels import LABELS_NAME, Labels, read_labels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from steelyard.model import FindingSet, Plan
     from steelyard.record.provenance import Provenance
@@ -44,6 +45,8 @@ FAULTS: Final = (SteelyardError, OSError, ArithmeticError, LookupError, TypeErro
 
 def reason_of(error: Exception) -> str:
     """Say one of `FAULTS` in a message."""
+    if isinstance(error, UnicodeEncodeError):
+        return "its path contains bytes that are not UTF-8, where tables cannot be read: rename it"
     return error.message if isinstance(error, SteelyardError) else f"{type(error).__name__}: {error}"
 
 
@@ -122,6 +125,7 @@ def read_folder(folder: Path, page: Page | None = None, *, says_verdict: bool = 
     """
     stamp, is_running = stamp_of(folder), is_held(folder)
     try:
+        _require_plain_files(folder)
         entry, findings = _read(folder, is_running=is_running)
         if findings is None:
             return Reading(entry, (), stamp)
@@ -130,6 +134,34 @@ def read_folder(folder: Path, page: Page | None = None, *, says_verdict: bool = 
     except FAULTS as error:
         return Reading(_damaged(folder, reason_of(error)), (), stamp)
     return Reading(entry, tuple(sorted({each.verdict for each in findings.own()})), stamp)
+
+
+def holds(folder: Path, identifier: str) -> bool:
+    """Whether a folder still holds the result of an id, as far as it can be read."""
+    from steelyard.record.provenance import read_provenance  # noqa: PLC0415 - start-up time
+
+    try:
+        _require_plain_files(folder)
+        provenance = read_provenance(folder)
+        started, _ = _span(folder, provenance)
+    except FAULTS:
+        return True  # what it was before it was damaged nobody can tell from it
+    own = _identity(provenance, started)
+    return identifier in {own, _digits(own, site(), str(folder)), _digits(site(), str(folder))}
+
+
+def _identity(provenance: Provenance, started: datetime) -> str:
+    return _digits(provenance.plan_id, provenance.host_id, started.isoformat())
+
+
+def _require_plain_files(folder: Path) -> None:
+    """Refuse a folder in which reading a file would never end, as that of a named pipe."""
+    for above, _, names in os.walk(folder):
+        for name in names:
+            path = Path(above, name)
+            if not stat.S_ISREG(path.stat().st_mode):
+                message = f"`{path}` is not a regular file"
+                raise DataError(message, code="data.corrupt")
 
 
 def begun_reading(folder: Path, provenance: Provenance) -> Reading:
@@ -163,7 +195,7 @@ def _described(folder: Path, provenance: Provenance, factors: Mapping[str, Seque
     started, ended = _span(folder, provenance)
     labels, problem = _labels(folder)
     return Entry(
-        id=_digits(provenance.plan_id, provenance.host_id, started.isoformat()),
+        id=_identity(provenance, started),
         folder=folder,
         host=_host(provenance),
         study=provenance.study,

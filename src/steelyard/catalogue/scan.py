@@ -108,9 +108,9 @@ def _put(catalogue: Catalogue, readings: Iterable[Reading], done: Scan) -> None:
     for entry in catalogue.put(readings):
         if entry.state == "damaged":
             done.damaged.append(entry)
+        elif entry.id in before and before[entry.id] != str(entry.folder):
+            done.moved.append(entry)
         elif str(entry.folder) in known:
             done.changed.append(entry)
-        elif entry.id in before:
-            done.moved.append(entry)
         else:
             done.new.append(entry)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import re
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +15,7 @@ from steelyard.model.document import read_document
 from steelyard.run.state import write_durably
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 LABELS_NAME: Final = "labels.json"
@@ -117,6 +121,42 @@ def changed_labels(result: Path, *, add: tuple[str, ...] = (), remove: tuple[str
     DataError
         If the file or the folder cannot be used, or a tag to remove is not there.
     """
+    with _alone(result):
+        return _changed(result, add, remove)
+
+
+def changed_note(result: Path, note: str) -> Labels:
+    """Write the note of a result, and give what it has now.
+
+    Raises
+    ------
+    DataError
+        If the file or the folder cannot be used.
+    UsageError
+        If the note is too long.
+    """
+    with _alone(result):
+        labels = Labels(read_labels(result).tags, checked_note(note))
+        write_labels(result, labels)
+    return labels
+
+
+@contextmanager
+def _alone(result: Path) -> Iterator[None]:
+    """Let one process at a time change labels, by a lock on a file that is not replaced."""
+    path = next((path for name in ("plan.json", "runs.parquet") if (path := result / name).exists()), result)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        raise unwritable(result, error, f"check the rights of `{path}`") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _changed(result: Path, add: tuple[str, ...], remove: tuple[str, ...]) -> Labels:
     now = read_labels(result)
     absent = [tag for tag in remove if tag not in now.tags]
     if absent:

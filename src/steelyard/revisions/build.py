@@ -21,6 +21,7 @@ from steelyard.record.clock import now_utc
 from steelyard.record.seal import hash_file
 from steelyard.revisions.repository import Commit, outside_hooks, run_git
 from steelyard.run.redact import without_secrets
+from steelyard.run.state import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -249,11 +250,7 @@ def last_lines(log: Path) -> str:
 
 def _default_folder() -> Path:
     named = os.environ.get(FOLDER_VARIABLE)
-    if named:
-        return Path(named).absolute()
-    cache = os.environ.get("XDG_CACHE_HOME")
-    base = Path(cache) if cache and Path(cache).is_absolute() else Path.home() / ".cache"
-    return base / "steelyard" / "builds"
+    return Path(named).absolute() if named else cache_folder() / "builds"
 
 
 def _unwritable(path: Path, error: OSError) -> DataError:

@@ -13,9 +13,12 @@ _SYSTEM_STATE: Final = Path("/var/lib/steelyard")
 
 def user_state_folder() -> Path:
     """Give the folder of this user's state, as the XDG base directory specification says."""
-    base = os.environ.get("XDG_STATE_HOME", "")
-    folder = Path(base) if Path(base).is_absolute() else Path.home() / ".local" / "state"
-    return folder / "steelyard"
+    return _base_folder("XDG_STATE_HOME", ".local/state") / "steelyard"
+
+
+def user_data_folder() -> Path:
+    """Give the folder of this user's data, as the XDG base directory specification says."""
+    return _base_folder("XDG_DATA_HOME", ".local/share") / "steelyard"
 
 
 def cache_folder() -> Path:
@@ -26,15 +29,19 @@ def cache_folder() -> Path:
     CapabilityError
         If there is neither such a folder nor a home.
     """
-    # A relative path is to be ignored.
-    chosen = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return _base_folder("XDG_CACHE_HOME", ".cache") / "steelyard"
+
+
+def _base_folder(variable: str, below_home: str) -> Path:
+    """Give a base folder; a relative path in its variable is to be ignored."""
+    chosen = Path(os.environ.get(variable, ""))
     if chosen.is_absolute():
-        return chosen / "steelyard"
+        return chosen
     try:
-        return Path.home() / ".cache" / "steelyard"
+        return Path.home() / below_home
     except RuntimeError as error:
-        message = f"cannot find a folder for what Steelyard builds: {error}"
-        raise CapabilityError(message, hint="set XDG_CACHE_HOME", code="capability.cache") from error
+        message = f"cannot find your home folder: {error}"
+        raise CapabilityError(message, hint=f"set HOME or {variable}", code="capability.home") from error
 
 
 def machine_state_folder() -> Path:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import shlex
-from contextlib import contextmanager
+import stat
+from contextlib import contextmanager, suppress
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import DataError
@@ -14,7 +17,8 @@ from steelyard.model.plan import read_plan
 from steelyard.record.labels import LABELS_NAME
 from steelyard.record.ledger import LEDGER_NAME
 from steelyard.record.provenance import read_provenance
-from steelyard.record.tables import RUNS_NAME, count_lacking_batches
+from steelyard.record.published import PUBLISHED_NAME
+from steelyard.record.tables import ATTEMPTS_NAME, RUNS_NAME, count_lacking_batches
 from steelyard.share.verify import RAW
 
 if TYPE_CHECKING:
@@ -35,6 +39,12 @@ LEFT_OUT: Final = {
 """What stands in a result folder and in no package, and why."""
 
 _DERIVED: Final = (LEDGER_NAME, "findings.json", "tables", "models", "figures", "report.html")
+_TABLES: Final = (RUNS_NAME, ATTEMPTS_NAME, PUBLISHED_NAME, "calls.parquet", "devices.toml")
+_FIGURES: Final = "figures"
+_DRAWN: Final = frozenset({".svg", ".png", ".pdf"})
+_ANYTHING: Final = frozenset({"traces", "logs"})
+_SUFFIXES: Final = {"measurements": ".parquet", "tables": ".csv", "models": ".json", "simulations": ".json"}
+"""Files that each folder of a result holds."""
 _STRANGE: Final = "not part of a result: nothing could confirm its content"
 
 _CODE: Final = "data.incomplete"
@@ -113,6 +123,50 @@ def left_out(result: Path) -> dict[str, str]:
 
 def _is_known(path: Path) -> bool:
     return path.name in {*RAW, *_DERIVED} or path.suffix == ".parquet"
+
+
+def strangers(result: Path) -> list[str]:
+    """Give the paths in a result folder that nothing of Steelyard wrote, as far as names tell.
+
+    What programs wrote in `traces`, and what launchers said in `logs`, may have any name. A folder that is
+    the root of a file system of its own is a stranger too: what is in it belongs to somebody else.
+    """
+    device = result.stat().st_dev
+    listed = _names_of_figures(result)
+    found: list[str] = []
+    for above, folders, files in os.walk(result):
+        place = PurePath(above).relative_to(result)
+        for name in (*folders, *files):
+            path = place / name
+            status = os.lstat(result / path)
+            if status.st_dev != device or not _is_own(path, status.st_mode, listed):
+                found.append(str(path))
+        # What is strange as a whole need not be named in parts.
+        folders[:] = [name for name in folders if str(place / name) not in found]
+    return found
+
+
+def _names_of_figures(result: Path) -> set[str]:
+    """Give the figures of a report, whatever they are drawn as."""
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+        return set(json.loads((result / "figures" / "figures.json").read_bytes())["shows"])
+    return set()
+
+
+def _is_own(path: PurePath, mode: int, figures: set[str]) -> bool:
+    top, is_folder = path.parts[0], stat.S_ISDIR(mode)
+    if not (is_folder or stat.S_ISREG(mode)):
+        return False
+    if len(path.parts) == 1:
+        is_named = top in {*RAW, *_DERIVED, *LEFT_OUT, *_TABLES}
+        return is_named and is_folder == (top in {*_SUFFIXES, *_ANYTHING, _FIGURES})
+    if top in _ANYTHING:
+        return True
+    if is_folder or len(path.parts) > 2:  # noqa: PLR2004 - of a folder and a file
+        return False
+    if top == _FIGURES:
+        return path.name == "figures.json" or (path.suffix in _DRAWN and path.stem in figures)
+    return path.suffix == _SUFFIXES.get(top)
 
 
 def result_files(result: Path) -> Iterator[str]:

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from steelyard.catalogue.catalogue import Catalogue, require_here
 from steelyard.cli.catalogue.registering import OWN_CATALOGUE, CatalogueOption
 from steelyard.cli.streams import write_lines
-from steelyard.record.labels import Labels, changed_labels, checked_note, read_labels, write_labels
+from steelyard.record.labels import changed_labels, changed_note
 
 
 def tag(
@@ -77,7 +77,6 @@ def note(result: str, text: str | None = None, *, listed: CatalogueOption = OWN_
     with Catalogue.at(listed.catalogue) as catalogue:
         entry = require_here(catalogue.entry(result), "label")
         if text is not None:
-            labels = read_labels(entry.folder)
-            write_labels(entry.folder, Labels(labels.tags, checked_note(text.strip())))
+            changed_note(entry.folder, text.strip())
             entry = catalogue.register(entry.folder)
     write_lines([f"{entry.id}: {line}" for line in entry.note.splitlines()] or [f"{entry.id}: no note"])

@@ -6,7 +6,7 @@ import os
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
@@ -14,6 +14,8 @@ from steelyard.catalogue.catalogue import Catalogue
 from steelyard.catalogue.folder import FAULTS, is_result, reason_of
 from steelyard.record.folder_lock import is_held
 from steelyard.record.provenance import watched_provenance
+
+_PATIENCE_AT_BEGIN_S: Final = 2
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +72,11 @@ class CatalogueOption:
                 catalogue.register(folder, page)
 
     def _begin(self, folder: Path, provenance: Provenance) -> bool:
-        with _as_warning(folder) as is_done, Catalogue.at(self.catalogue) as catalogue:
+        # Somebody waits for the first run.
+        with (
+            _as_warning(folder) as is_done,
+            Catalogue.at(self.catalogue, patience_s=_PATIENCE_AT_BEGIN_S) as catalogue,
+        ):
             catalogue.begin(folder, provenance)
             is_done.append(True)
         return bool(is_done)

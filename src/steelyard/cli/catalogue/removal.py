@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
-from steelyard.catalogue.catalogue import Catalogue
+from steelyard.catalogue.catalogue import Catalogue, require_here
 from steelyard.catalogue.folder import is_result, site
 from steelyard.cli.catalogue.listing import document, local
 from steelyard.cli.catalogue.registering import OWN_CATALOGUE, CatalogueOption
@@ -64,6 +64,10 @@ def remove(
     with Catalogue.at(listed.catalogue) as catalogue:
         entries = list({entry.id: entry for entry in map(catalogue.entry, results)}.values())
         doomed = [] if forget else [entry for entry in entries if entry.state != "missing"]
+        for entry in entries if not forget else ():
+            # A folder that holds another result now is missing, but something is there: nothing is guessed.
+            if entry.state == "missing" and os.path.lexists(entry.folder):
+                require_here(entry, "remove")
         for entry in doomed:
             _require_removable(entry)
         if doomed:
@@ -150,7 +154,7 @@ def _say_nothing(_done: int, _total: int) -> None:
 
 def _require_removable(entry: Entry) -> None:
     """Refuse to delete what is not surely a result and nothing else."""
-    from steelyard.share.complete_result import LEFT_OUT, left_out  # noqa: PLC0415 - start-up time
+    from steelyard.share.complete_result import strangers  # noqa: PLC0415 - start-up time
 
     about = f"cannot remove `{entry.id}`: "
     if entry.site != site():
@@ -162,7 +166,7 @@ def _require_removable(entry: Entry) -> None:
     if not is_result(entry.folder):
         message = f"{about}`{entry.folder}` is not a result folder"
         raise DataError(message, hint="use --forget to take it out of the catalogue", code="data.absent")
-    strange = [name for name in left_out(entry.folder) if name not in LEFT_OUT]
+    strange = strangers(entry.folder)
     if strange:
         shown = ", ".join(f"`{name}`" for name in strange[:3])
         message = f"{about}`{entry.folder}` contains {shown}, which is not part of a result"

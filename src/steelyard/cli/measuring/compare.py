@@ -327,7 +327,7 @@ def measured(
         _publish(found, keep)
     if found.end == "interrupted":
         return INTERRUPTED
-    return _answer(found).exit_code(fail_on) or (RunError.exit_code if failed else 0)
+    return _answer(found).exit_code(fail_on) or (RunError.exit_code if failed or found.has_failure else 0)
 
 
 def _require_sound(request: Commands, terms: Terms, result: Path | None, revisions: RevisionOptions) -> None:

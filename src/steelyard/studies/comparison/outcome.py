@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 COMPARISON_SCHEMA: Final = "steelyard/comparison/1"
 OF_REVISIONS: Final = "revisions: "
-"""Begin of remarks that are about revisions; all others are about the machine."""
+FAILED_BENCHMARK: Final = "failed: "
+"""Begins of remarks that are about revisions, and about a benchmark of a suite that failed."""
 SHORT_NS: Final = 1_000_000
 """Below, what the kernel does to launch a program is a good part of its time."""
 
@@ -76,6 +77,11 @@ class Comparison:
     end: str
     result: Path | None = None
     startup_s: float = 0.0
+
+    @property
+    def has_failure(self) -> bool:
+        """Whether a benchmark of a suite failed, and others were measured."""
+        return any(warning.startswith(FAILED_BENCHMARK) for warning in self.warnings)
 
     @property
     def has_regression(self) -> bool:
@@ -196,7 +202,8 @@ def conclude(measured: Measured, notes: Sequence[str], result: Path | None) -> C
 
 
 def _warnings(found: Comparison, notes: Sequence[str]) -> Iterable[str]:
-    yield from (note if note.startswith(OF_REVISIONS) else f"machine: {note}" for note in notes)
+    own = (OF_REVISIONS, FAILED_BENCHMARK)
+    yield from (note if note.startswith(own) else f"machine: {note}" for note in notes)
     for contender in found.contenders:
         sign = None if contender.words[:2] == SHELL else shell_syntax(contender.text, at_words_only=True)
         if sign is not None:

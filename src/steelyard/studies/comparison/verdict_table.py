@@ -20,9 +20,13 @@ if TYPE_CHECKING:
     from steelyard.studies.comparison.claim import Claim
     from steelyard.studies.comparison.outcome import Comparison
 
+NOT_MEASURED: Final = "not measured"
+NOT_SETTLED: Final = "not settled"
 POWER: Final = 0.8
 """How surely a change must be found that a job is said to see."""
-_ORDER: Final = ("slower", "faster", "not settled", "slightly slower", "slightly faster", "equivalent")
+_ORDER: Final = (
+    *("slower", NOT_MEASURED, "faster", NOT_SETTLED, "slightly slower", "slightly faster", "equivalent"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +58,10 @@ class Row:
         claim = self.claim
         if claim.is_regression or claim.is_improvement:
             return str(claim.verdict)
-        if claim.verdict is Verdict.EQUIVALENT:
-            return "equivalent"
+        if claim.verdict in {Verdict.EQUIVALENT, Verdict.NA}:
+            return "equivalent" if claim.verdict is Verdict.EQUIVALENT else NOT_MEASURED
         is_sure = claim.verdict in {Verdict.SLOWER, Verdict.FASTER}
-        return f"slightly {claim.verdict}" if is_sure and claim.is_settled else "not settled"
+        return f"slightly {claim.verdict}" if is_sure and claim.is_settled else NOT_SETTLED
 
     @property
     def change(self) -> str:
@@ -118,7 +122,7 @@ def warnings_of(found: Comparison) -> Iterator[str]:
     for warning in found.warnings:
         kinds.setdefault(warning.partition(":")[0], []).append(warning)
     for kind, warnings in kinds.items():
-        shown_of_kind = warnings if kind in {"machine", "revisions"} else warnings[:1]
+        shown_of_kind = warnings if kind in {"machine", "revisions", "failed"} else warnings[:1]
         yield from shown_of_kind
         if len(warnings) > len(shown_of_kind):
             yield f"{kind}: {len(warnings) - len(shown_of_kind)} more of this kind"
@@ -155,16 +159,17 @@ def cells_of(row: Row, metric: str) -> tuple[str, ...]:
 
 
 HEADS: Final = ("benchmark", "before", "after", "change", "interval", "verdict", "margin", "runs")
-_NAME_WIDTH: Final = 30
 _SHOWN: Final = 6
-"""Columns that fit on a terminal of 80 columns beside names of usual length."""
+"""Columns of it on a terminal."""
+_TERMINAL_WIDTH: Final = 80
+_SHORTEST_NAME: Final = 16
+_GAP: Final = "  "
 
 
 def render_suite(found: Comparison) -> str:
     """Give the verdicts of a suite for a terminal; it ends with a line feed."""
     rows, metric = rows_of(found), str(found.terms.metric)
-    table = [HEADS[:_SHOWN], *(cells_of(row, metric)[:_SHOWN] for row in rows)]
-    table = [(short(name, _NAME_WIDTH), *others) for name, *others in table]
+    table = _fitting([HEADS[:_SHOWN], *(cells_of(row, metric)[:_SHOWN] for row in rows)])
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = [summary_of(rows)]
     # Revisions have one heading for each that is compared; the table is sorted within it.
@@ -181,13 +186,26 @@ def render_suite(found: Comparison) -> str:
     return "\n".join(map(shown, lines)) + "\n"
 
 
+def _fitting(table: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Make a table fit on a terminal: where names are long, without the median before, then shortened."""
+    table = [(shown(name), *others) for name, *others in table]
+
+    def room() -> int:
+        others = [max(map(len, column)) for column in zip(*(row[1:] for row in table), strict=True)]
+        return _TERMINAL_WIDTH - sum(others) - len(_GAP) * len(others)
+
+    longest = max(len(row[0]) for row in table)
+    if longest > room():
+        table = [(name, *others) for name, _, *others in table]
+    return [(short(name, max(room(), _SHORTEST_NAME)), *others) for name, *others in table]
+
+
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     """Write a row of the table: names and verdicts to the left, numbers to the right."""
-    first, *numbers, last = (
-        cell.ljust(width) if at in {0, _SHOWN - 1} else cell.rjust(width)
+    return _GAP.join(
+        cell.ljust(width) if at in {0, len(cells) - 1} else cell.rjust(width)
         for at, (cell, width) in enumerate(zip(cells, widths, strict=True))
-    )
-    return "  ".join([first, *numbers, last]).rstrip()
+    ).rstrip()
 
 
 def _log(ratio: float) -> float:

@@ -20,7 +20,7 @@ from steelyard.run.machine.host import Verdict as NoiseVerdict
 from steelyard.run.machine.host import read_fingerprint, read_host
 from steelyard.run.machine.preparation import MachineRequest, machine_prepared
 from steelyard.run.redact import without_secrets
-from steelyard.studies.comparison.outcome import Measured, conclude
+from steelyard.studies.comparison.outcome import FAILED_BENCHMARK, Measured, conclude
 from steelyard.studies.comparison.run.launch import Launches
 from steelyard.studies.comparison.run.measuring import BudgetClock, Measuring
 from steelyard.studies.comparison.run.recorder import Recorder
@@ -159,6 +159,8 @@ def compare_commands(
         measured = _measure(measuring, watcher or Unwatched(), result, plan)
         if measuring.is_interrupted:
             worker.close(patience_s=0)
+        failures = [each.failure.message for each in measuring.contests if each.failure is not None]
+        notes += [*(f"{FAILED_BENCHMARK}{failure}" for failure in failures)]
         notes += [*commands.remarks, *machine.notes, *_clock_remarks(), *_disturbances(recorder)]
         stack.close()
         if result is not None:

@@ -68,6 +68,7 @@ class Contest:
 
     def __init__(self, blocks: Iterator[list[Batch]], duels: list[Duel]) -> None:
         self.duels = duels
+        self.failure: RunError | None = None
         self.blocks = 0
         self.spent_s = 0.0
         self._ahead = blocks
@@ -76,8 +77,8 @@ class Contest:
 
     @property
     def is_open(self) -> bool:
-        """Whether a comparison is not settled."""
-        return any(duel.is_open for duel in self.duels)
+        """Whether a comparison is not settled, and can be."""
+        return self.failure is None and any(duel.is_open for duel in self.duels)
 
     @property
     def block_s(self) -> float:
@@ -191,7 +192,13 @@ class Measuring:
                 batches = contest.next_block()
                 if batches is None:
                     break
-                self._execute_block(contest, batches, watcher)
+                try:
+                    self._execute_block(contest, batches, watcher)
+                except RunError as error:
+                    # Of a suite the others go on.
+                    contest.failure = error
+                    if all(each.failure for each in self.contests):
+                        raise
         except KeyboardInterrupt:
             self.is_interrupted = True
             for contest in self.contests:

@@ -1,0 +1,122 @@
+"""A suite of a repository, from its file to the verdicts that a pipeline reads."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures.git_repository import MadeRepository
+from steelyard.cli import execute
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SUITE = """
+revisions = ["main", "HEAD"]
+build = "cp seconds time"
+minutes = 1
+margin_percent = 20
+
+[benchmark.short]
+command = "./program"
+shell = false
+
+[benchmark.sleep]
+command = "sleep {s}"
+parameters = { s = [0.01, 0.1] }
+
+[benchmark.piped]
+command = "./program | cat"
+shell = true
+"""
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MadeRepository:
+    made = MadeRepository(tmp_path / "source")
+    made.commit(
+        "quick",
+        program="#!/bin/sh\nexec sleep $(cat time)\n",
+        seconds="0.02",
+        steelyard_dot_toml=SUITE,
+        _dot_gitignore="time\nresult\n*.xml\n*.md\nsteelyard-results\n",
+    )
+    made.git("checkout", "--quiet", "-b", "work")
+    made.commit("slow", seconds="0.04")
+    monkeypatch.setenv("STEELYARD_BUILDS", str(tmp_path / "builds"))
+    monkeypatch.chdir(made.folder)
+    return made
+
+
+def test_what_became_slower_fails_and_the_rest_does_not(
+    made: MadeRepository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["bench", "--out", "result", "--export", "pull-request", "c.md", "--export", "junit", "r.xml"]
+    assert execute(words) == 1
+    text = capsys.readouterr().out
+    assert text.startswith("2 slower, 2 equivalent\n")
+    assert (made.folder / "c.md").read_text().startswith("<!-- steelyard -->\n### Steelyard: 2 slower")
+    assert 'failures="2"' in (made.folder / "r.xml").read_text()
+    findings = json.loads((made.folder / "result" / "findings.json").read_bytes())["findings"]
+    verdicts = {
+        each["subject"]["second"]: each["verdict"] for each in findings if "second" in each["subject"]
+    }
+    assert {name.split(" @ ")[0] for name, verdict in verdicts.items() if verdict == "slower"} == {
+        "short",
+        "piped",
+    }
+    # Margins, looks and the division of the error follow from what was recorded.
+    assert execute(["verify", "result"]) == 0
+    assert execute(["report", "result"]) == 0
+    assert execute(["compare-results", "result", "result"]) == 0
+
+
+def test_a_part_of_a_suite_is_measured_within_its_minutes(
+    made: MadeRepository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["bench", "sleep", "--minutes", "0.05", "--no-record", "--json"]
+    assert execute([*words, "--rev", "HEAD~1", "--rev", "HEAD"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["elapsed_s"] < 6
+    assert [claim["contender"].split(" @ ")[0] for claim in found["claims"]] == [
+        "sleep (s=0.01)",
+        "sleep (s=0.1)",
+    ]
+    runs = [found["commands"][run["contender"]]["name"] for run in found["runs"]]
+    counts = {name: runs.count(name) for name in runs}
+    assert min(count for name, count in counts.items() if "0.01" in name) > 10
+    first_verdict = max(at for at, name in enumerate(runs) if "0.01" in name)
+    assert sum("0.1)" in name for name in runs[:first_verdict]) < 12, "the short one is not starved"
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--file", "no.toml"], "cannot read suite `no.toml`"),
+        (["nothing"], "no benchmark `nothing`"),
+        (["--minutes", "0"], "allowed: more than 0"),
+        (["--minutes", "nan"], "allowed: more than 0"),
+        (["--rev", "main"], "needs two revisions"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    made: MadeRepository, words: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(["bench", *words]) == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_a_benchmark_that_fails_names_itself_and_leaves_the_others(
+    made: MadeRepository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suite = "[benchmark.bad]\ncommand = 'false'\n[benchmark.good]\ncommand = 'sleep 0.01'\n"
+    (made.folder / "steelyard.toml").write_text(suite, encoding="utf-8")
+    words = ["bench", "--rev", "main", "--rev", "HEAD", "--minutes", "0.1", "--out", "result"]
+    assert execute([*words, "--export", "junit", "r.xml"]) == 4
+    text = capsys.readouterr().out
+    assert "warning: failed: `false` failed with exit code 1" in text
+    assert execute(["verify", "result"]) == 0
+    assert execute([*words[:-2], "bad"]) == 4
+    assert "error: `false` failed with exit code 1" in capsys.readouterr().err

@@ -1,0 +1,168 @@
+"""Verdicts for pull requests, annotations, test reports and dashboards, from comparisons made of numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+from steelyard.analyse.comparison.duel import Duel, difference_of
+from steelyard.analyse.comparison.equivalence import Margin
+from steelyard.analyse.comparison.sequential import Design, SequentialComparison
+from steelyard.studies.comparison.contender import Commands, Side
+from steelyard.studies.comparison.outcome import Comparison, Measured, conclude
+from steelyard.studies.comparison.sample import Run
+from steelyard.studies.comparison.terms import MEASURE, Terms
+from steelyard.studies.comparison.verdict_files import (
+    STICKY,
+    to_action_benchmark,
+    to_annotations,
+    to_bencher,
+    to_junit,
+    to_pull_request,
+)
+from steelyard.studies.comparison.verdict_table import render_suite, rows_of
+
+HOSTILE = "a|b <script>`x` %0A::error::\x1b[31m\u202e*_*"
+
+
+def suite(
+    ratios: dict[str, float], noise: float = 0.01, blocks: int = 40, margin: float = 0.02
+) -> Comparison:
+    """Give a suite of benchmarks whose second side takes so many times as long."""
+    draw = np.random.default_rng(1)
+    sides = (Side("main 111", Path()), Side("HEAD 222", Path()))
+    entrants = Commands(("./x",) * len(ratios), tuple(ratios), sides=sides).field()
+    terms = Terms(margin=Margin(margin))
+    runs: list[Run] = []
+    duels = []
+    designs = [Design(Margin(margin), len(ratios))] * len(ratios)
+    for (pair, design), ratio in zip(zip(entrants.pairs, designs, strict=True), ratios.values(), strict=True):
+        duel = Duel(*pair, SequentialComparison(design))
+        for block in range(blocks):
+            walls = [1e7 * math.exp(draw.normal(0, noise)), 1e7 * ratio * math.exp(draw.normal(0, noise))]
+            duel.differences.append(difference_of(*walls))
+            runs += [
+                Run(
+                    number,
+                    block,
+                    0,
+                    MEASURE,
+                    "completed",
+                    0,
+                    wall_ns=int(wall),
+                    cpu_ns=1,
+                    peak_memory_bytes=1,
+                )
+                for number, wall in zip(pair, walls, strict=True)
+            ]
+        if blocks:
+            duel.look(1.0)
+        duels.append(duel)
+    measured = Measured(terms, entrants.contenders, tuple(runs), tuple(duels), "settled", 3.0)
+    return conclude(measured, ["noisy | machine"], None)
+
+
+@pytest.fixture(scope="module")
+def found() -> Comparison:
+    return suite({"same": 1.0, "worse": 1.2, "better": 0.8, HOSTILE: 1.1, "slight": 1.018})
+
+
+def test_what_changed_stands_first_and_the_larger_change_before_the_smaller(found: Comparison) -> None:
+    rows = rows_of(found)
+    assert [row.benchmark for row in rows][:3] == ["worse", HOSTILE, "better"]
+    assert [row.word for row in rows] == ["slower", "slower", "faster", "slightly slower", "equivalent"]
+
+
+def test_the_comment_can_be_found_again_and_shows_no_markup_of_a_stranger(found: Comparison) -> None:
+    text = to_pull_request(found)
+    assert text.startswith(f"{STICKY}\n### Steelyard: 2 slower, 1 faster, 1 slightly slower, 1 equivalent\n")
+    assert "`HEAD 222` against `main 111`, wall time" in text
+    assert "<script>" not in text.replace("\\<script\\>", "")
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    assert {line.replace("\\|", "").count("|") for line in rows} == {9}
+    assert "at most 5 % of jobs for all 5 verdicts together" in text
+
+
+def test_a_suite_of_many_benchmarks_is_folded_and_never_too_long() -> None:
+    text = to_pull_request(suite({"bad": 1.5} | {f"b{at}": 1.0 for at in range(20)}))
+    assert "<details><summary>20 equivalent</summary>" in text
+    assert text.index("| bad |") < text.index("<details>")
+    assert text.count("<details>") == text.count("</details>") == 1
+    long = to_pull_request(suite({f"{at}{'n' * 900}": 1.0 + at for at in range(100)}, blocks=10))
+    assert len(long) < 65_536
+    assert "more lines are in the job's own output" in long
+
+
+def test_annotations_are_one_line_each_and_cannot_begin_others(found: Comparison) -> None:
+    lines = to_annotations(found).splitlines()
+    assert [line.split(" ")[0] for line in lines] == ["::error", "::error", "::notice"]
+    title = lines[1].split("title=")[1].split("::")[0]
+    assert ":" not in title
+    assert "," not in title
+    assert "\x1b" not in "".join(lines)
+
+
+def test_a_test_report_fails_what_is_slower_and_skips_what_is_open() -> None:
+    text = to_junit(suite({"worse": 1.3, HOSTILE: 1.0, "open": 1.03}, noise=0.05, blocks=12))
+    suite_of_tests = ET.fromstring(text)  # noqa: S314 - our own
+    assert suite_of_tests.attrib["tests"] == "3"
+    assert suite_of_tests.attrib["failures"] == "1"
+    assert int(suite_of_tests.attrib["skipped"]) == len(suite_of_tests.findall("testcase/skipped"))
+    failed = [case.attrib["name"] for case in suite_of_tests if case.find("failure") is not None]
+    assert failed == ["worse"]
+
+
+def test_dashboards_get_the_medians(found: Comparison) -> None:
+    entries = {entry["name"]: entry for entry in json.loads(to_action_benchmark(found))}
+    assert entries["worse"]["unit"] == "s"
+    assert entries["worse"]["value"] == pytest.approx(0.012, rel=0.01)
+    latency = json.loads(to_bencher(found))["better"]["latency"]["value"]
+    assert latency == pytest.approx(8e6, rel=0.01)
+
+
+def test_what_could_have_been_seen_is_found_in_about_80_of_100_cases() -> None:
+    noise, blocks, count = 0.02, 40, 60
+    seen = [row.visible for row in rows_of(suite({f"b{at}": 1.0 for at in range(4)}, noise, blocks))]
+    visible = sum(value for value in seen if value is not None) / len(seen)
+    names = {f"b{at}": 1 + visible for at in range(count)}
+    rows = [row for row in rows_of(suite_alone(names, noise, blocks)) if row.claim.low > 1]
+    assert 0.6 < len(rows) / count < 0.98
+
+
+def suite_alone(ratios: dict[str, float], noise: float, blocks: int) -> Comparison:
+    """Give as many benchmarks, the error divided among four only."""
+    draw = np.random.default_rng(2)
+    sides = (Side("main", Path()), Side("HEAD", Path()))
+    entrants = Commands(("./x",) * len(ratios), tuple(ratios), sides=sides).field()
+    duels = []
+    for pair, ratio in zip(entrants.pairs, ratios.values(), strict=True):
+        duel = Duel(*pair, SequentialComparison(Design(Margin(0.02), 4)))
+        duel.differences = [
+            math.log(ratio) + draw.normal(0, noise) - draw.normal(0, noise) for _ in range(blocks)
+        ]
+        duel.look(1.0)
+        duels.append(duel)
+    measured = Measured(Terms(), entrants.contenders, (), tuple(duels), "settled", 3.0)
+    return conclude(measured, [], None)
+
+
+def test_nothing_measured_is_no_verdict() -> None:
+    empty = suite({"a": 1.0, "b": 1.0}, blocks=0)
+    assert {row.word for row in rows_of(empty)} == {"not settled"}
+    for write in (to_pull_request, to_annotations, to_junit, to_action_benchmark, to_bencher, render_suite):
+        assert "nan" not in write(empty).lower().replace("annotation", "")
+
+
+def test_the_terminal_has_one_line_for_each_benchmark(found: Comparison) -> None:
+    text = render_suite(found)
+    lines = text.splitlines()
+    assert lines[0] == "2 slower, 1 faster, 1 slightly slower, 1 equivalent"
+    assert sum(line.startswith(("worse ", "better ", "same ", "slight ")) for line in lines) == 4
+    assert max(map(len, lines[:9])) <= 80

@@ -11,6 +11,8 @@ from steelyard.report.shown_text import shown
 from steelyard.report.tables import markdown_text
 from steelyard.studies.comparison.verdict_table import (
     HEADS,
+    NOT_MEASURED,
+    NOT_SETTLED,
     cells_of,
     reading_of,
     rows_of,
@@ -61,7 +63,9 @@ def to_annotations(found: Comparison) -> str:
     """Write GitHub's workflow commands, which become annotations: errors for what is slower, else notices."""
     lines = []
     for row in rows_of(found):
-        kind = {"slower": "error", "not settled": "warning", "faster": "notice"}.get(row.word)
+        kind = {"slower": "error", NOT_MEASURED: "error", NOT_SETTLED: "warning", "faster": "notice"}.get(
+            row.word
+        )
         if kind is not None:
             title = _property(f"{row.benchmark}: {row.word}, {row.change}")
             lines.append(f"::{kind} title={title}::{_data(row.claim.sentence)}\n")
@@ -76,8 +80,8 @@ def to_junit(found: Comparison) -> str:
         name="steelyard",
         tests=str(len(rows)),
         failures=str(sum(row.claim.is_regression for row in rows)),
-        errors="0",
-        skipped=str(sum(row.word == "not settled" for row in rows)),
+        errors=str(sum(row.word == NOT_MEASURED for row in rows)),
+        skipped=str(sum(row.word == NOT_SETTLED for row in rows)),
         time=f"{found.elapsed_s:.3f}",
     )
     for row in rows:
@@ -85,7 +89,9 @@ def to_junit(found: Comparison) -> str:
         sentence = _xml(row.claim.sentence)
         if row.claim.is_regression:
             ET.SubElement(case, "failure", type="slower", message=sentence).text = sentence
-        elif row.word == "not settled":
+        elif row.word == NOT_MEASURED:
+            ET.SubElement(case, "error", type="failed", message=sentence)
+        elif row.word == NOT_SETTLED:
             ET.SubElement(case, "skipped", message=sentence)
         ET.SubElement(case, "system-out").text = "\n".join(
             [sentence, *(_xml(remark) for remark in row.claim.remarks)]

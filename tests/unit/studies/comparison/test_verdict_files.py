@@ -155,7 +155,8 @@ def suite_alone(ratios: dict[str, float], noise: float, blocks: int) -> Comparis
 
 def test_nothing_measured_is_no_verdict() -> None:
     empty = suite({"a": 1.0, "b": 1.0}, blocks=0)
-    assert {row.word for row in rows_of(empty)} == {"not settled"}
+    assert {row.word for row in rows_of(empty)} == {"not measured"}
+    assert 'errors="2"' in to_junit(empty)
     for write in (to_pull_request, to_annotations, to_junit, to_action_benchmark, to_bencher, render_suite):
         assert "nan" not in write(empty).lower().replace("annotation", "")
 

@@ -13,6 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from fixtures.git_repository import MadeRepository
 from steelyard.cli.verb_lookup import find_verb
 from steelyard.cli.verbs import VERBS
 
@@ -32,6 +33,7 @@ MESSAGES = "--transport pipe --quick --operations 600 --replications 3 --largest
 LINES = (
     ("measure -- true", {0}),
     ("compare true false --budget 2s --ignore-failure --report --out compared", {0, 1}),
+    ("bench --file suite.toml --minutes 0.1 --rev one --rev two --exact --no-record", {0, 1}),
     ("run stability --quick --study-file tiny.toml --no-analyse --out tiny", {0}),
     ("analyse tiny", {0}),
     ("report tiny", {0}),
@@ -119,6 +121,10 @@ def base_packages(name: str) -> set[str]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("work")
+    made = MadeRepository(place)
+    for name in ("one", "two"):
+        made.commit(name, suite_dot_toml="[benchmark.nothing]\ncommand = 'true'\n")
+        made.git("tag", name)
     (place / "tiny.toml").write_text(TINY)
     (place / "lines.csv").write_text("size,time\n" + "".join(f"{x},{3 + 2 * x + x % 3}\n" for x in range(40)))
     (place / "sample.json").write_bytes(SAMPLE.read_bytes())

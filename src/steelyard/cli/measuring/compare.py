@@ -22,7 +22,7 @@ from steelyard.cli.fail_on import Answer, FailOn, FailOnOption
 from steelyard.cli.figure_note import note_missing_figures
 from steelyard.cli.interruption import interruptible
 from steelyard.cli.measuring.revisions import NO_REVISIONS, RevisionOptions, built
-from steelyard.errors import RunError, UsageError
+from steelyard.errors import RunError, SteelyardError, UsageError
 from steelyard.interruption import INTERRUPTED
 from steelyard.record.clock import now_utc
 from steelyard.record.folder_lock import default_result
@@ -197,6 +197,9 @@ class KeepOptions:
         Write `report.html` and figures into the result folder.
     as_json
         Print JSON instead of text.
+    ci
+        In a job of GitHub or GitLab: annotate, add the verdicts to the job's summary, and renew the comment
+        on the pull or merge request. Files for other steps are in `steelyard-results/gate`.
     """
 
     out: Path | None = None
@@ -204,6 +207,7 @@ class KeepOptions:
     export: Annotated[tuple[tuple[Form, Path], ...], _Repeated] = ()
     report: bool = False
     as_json: Annotated[bool, Parameter(name="--json")] = False
+    ci: Annotated[bool, Parameter(negative="")] = False
 
 
 _CLAIM, _EXTENT, _COMMANDS = ClaimOptions(), ExtentOptions(), CommandOptions()
@@ -299,6 +303,23 @@ def measured(
     listed : CatalogueOption
         Catalogue of results.
     """
+    try:
+        return _measured(request, how, told, revisions, listed)
+    except SteelyardError as error:
+        if told[1].ci:
+            from steelyard.cli.measuring.pipeline import publish_failure  # noqa: PLC0415 - start-up time
+
+            publish_failure(error)
+        raise
+
+
+def _measured(
+    request: Commands,
+    how: tuple[Terms, Path | None],
+    told: tuple[Sequence[FailOn], KeepOptions],
+    revisions: RevisionOptions,
+    listed: CatalogueOption,
+) -> int:
     (terms, result), (fail_on, keep) = how, told
     _require_folders(keep.export)
     if keep.report:
@@ -408,6 +429,10 @@ def _publish(found: Comparison, keep: KeepOptions) -> None:
     is_suite = found.contenders[0].side and len(found.claims) > 1
     text = render_suite(found) if is_suite else render(found)
     sys.stdout.write(to_json(found) if keep.as_json else text)
+    if keep.ci:
+        from steelyard.cli.measuring.pipeline import publish  # noqa: PLC0415 - start-up time
+
+        publish(found)
     if keep.report and found.result is not None:
         from steelyard.studies.comparison.report.page import write_report  # noqa: PLC0415 - start-up time
 

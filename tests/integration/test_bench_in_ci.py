@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-SUITE = "[benchmark.short]\ncommand = './program'\nmargin_percent = 20\n"
+pytestmark = pytest.mark.timing
+
+SUITE = "[benchmark.short]\ncommand = './program'\nmargin_percent = 40\n"
 OF_JOBS = (
     *("GITHUB_ACTIONS", "GITHUB_REPOSITORY", "GITHUB_TOKEN", "GITHUB_EVENT_PATH", "GITHUB_STEP_SUMMARY"),
     *("GITHUB_API_URL", "CI_API_V4_URL", "CI_PROJECT_ID", "CI_MERGE_REQUEST_IID", "GITLAB_TOKEN"),
@@ -89,7 +91,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MadeRepository:
     made = MadeRepository(tmp_path / "source")
     made.commit("quick", program="#!/bin/sh\nexec sleep 0.01\n", steelyard_dot_toml=SUITE)
     made.git("checkout", "--quiet", "-b", "work")
-    made.commit("slow", program="#!/bin/sh\nexec sleep 0.02\n")
+    made.commit("slow", program="#!/bin/sh\nexec sleep 0.05\n")
     for name in OF_JOBS:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("STEELYARD_BUILDS", str(tmp_path / "builds"))

@@ -13,6 +13,8 @@ from steelyard.cli import execute
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.timing
+
 PROGRAM = "#!/bin/sh\nexec sleep $(cat time)\n"
 QUICK = ("--budget", "20s", "--margin", "10%")
 

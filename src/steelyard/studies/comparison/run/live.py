@@ -78,7 +78,7 @@ def expected_left_s(measuring: Measuring) -> float | None:
     extent = measuring.terms.extent
     rest_s = max(extent.budget_s - measuring.elapsed_s, 0.0)
     needed_s = 0.0
-    for contest in measuring.contests:
+    for contest in (each for each in measuring.contests if each.is_open):
         looks = [duel.known for duel in contest.duels if duel.is_open]
         if any(look is None for look in looks):
             return None

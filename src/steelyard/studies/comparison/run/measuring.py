@@ -168,8 +168,7 @@ class Measuring:
         """Why it ended: ``settled``, ``spent`` or ``interrupted``."""
         if self.is_interrupted:
             return "interrupted"
-        is_unsettled = any(duel.known is None or not duel.known.is_settled for duel in self.duels)
-        return "spent" if self.is_spent and is_unsettled else "settled"
+        return "spent" if self.is_spent and any(contest.is_open for contest in self.contests) else "settled"
 
     def execute(self, watcher: Watcher) -> None:
         """Measure until everything is settled or spent, or somebody interrupts.

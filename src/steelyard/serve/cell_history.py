@@ -86,7 +86,7 @@ def cell_history(folders: Sequence[Path], chosen: str) -> CellHistory:
         require_contained(folder)
     results = _without_copies(folders)
     if len(results) < 2:  # noqa: PLR2004 - one result is no history
-        message = f"`{results[0]}` and its copies are the only complete result of their study on this host"
+        message = f"the {len(folders)} complete results of this study on this host are copies of one"
         raise UsageError(message, hint="a history needs two: `steelyard rerun` repeats a study")
     series = [each for each in read_series(results) if each.values.size > 1]
     if not series:
@@ -127,10 +127,11 @@ def cell_history(folders: Sequence[Path], chosen: str) -> CellHistory:
 
 
 def _without_copies(folders: Sequence[Path]) -> list[Path]:
-    """Give one folder of each result: what agrees in plan, host and begin was measured once."""
-    found: dict[tuple[str, str, str], Path] = {}
+    """Give one folder of each result: a plan begins on a host once, and a file is imported once."""
+    found: dict[tuple[str, ...], Path] = {}
     for folder in folders:
         provenance = read_provenance(folder)
-        begun = provenance.sessions[0].begun_utc if provenance.sessions else str(folder)
-        found.setdefault((provenance.plan_id, provenance.host_id, begun), folder)
+        origins = provenance.origins or ([provenance.origin] if provenance.origin else [])
+        begun = [each.sha256 for each in origins] or [each.begun_utc for each in provenance.sessions[:1]]
+        found.setdefault((provenance.plan_id, provenance.host_id, *(begun or [str(folder)])), folder)
     return list(found.values())

@@ -11,8 +11,9 @@ import fcntl
 import json
 import sqlite3
 import threading
+import time
 import zlib
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Final, Self
 
 from steelyard.errors import DataError, unwritable
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from steelyard.model import RunOutcome
 
 LEDGER_NAME: Final = "ledger.sqlite"
+_LOOKS: Final = 10
+_LOOK_S: Final = 0.05
 __all__ = ["LEDGER_NAME", "Ledger", "LedgerRow"]
 
 
@@ -106,7 +109,18 @@ class Ledger:
             with suppress(sqlite3.Error):
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._connection.close()
+            self._remove_log()
             self._lock.close()
+
+    def _remove_log(self) -> None:
+        """Close once more where a reader has kept the empty log: the last connection removes it."""
+        log = self.path.with_name(f"{self.path.name}-wal")
+        for _ in range(_LOOKS):
+            if not log.exists():
+                return
+            time.sleep(_LOOK_S)
+            with suppress(sqlite3.Error), closing(sqlite3.connect(self.path)) as connection:
+                connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
 
     @property
     def plan_id(self) -> str | None:

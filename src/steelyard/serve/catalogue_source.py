@@ -7,19 +7,24 @@ import os
 import re
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from steelyard.catalogue import Catalogue
-from steelyard.catalogue.folder import read_folder, stamp_of
+from steelyard.catalogue.folder import FAULTS, Reading, begun_reading, read_folder, stamp_of
 from steelyard.catalogue.scan import find_results
 from steelyard.errors import DataError, UsageError
+from steelyard.record.folder_lock import is_held
+from steelyard.record.provenance import read_provenance
 from steelyard.serve.computing import TooBusyError
+from steelyard.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from steelyard.catalogue import Entry, Filter, Page
+    from steelyard.catalogue.entry import State
     from steelyard.serve.computing import Computing
 
 IDENTIFIER: Final = re.compile(r"[0-9a-f]{10}")
@@ -28,6 +33,8 @@ _MOST_FOLDERS: Final = 50_000
 _PERIOD_S: Final = 3.0
 """Between two looks through a folder [s]; nobody looks unless somebody asks for a page."""
 _TOGETHER: Final = 20
+MOST_FINDINGS_BYTES: Final = 64 * 1024**2
+"""Larger findings are read for pages of their result alone: a list would wait seconds for each."""
 
 
 class Results:
@@ -122,12 +129,18 @@ class FolderResults(Results):
         return await super().entries(wanted, order, limit, offset)
 
     async def entry(self, identifier: str) -> Entry:
-        """Give one result; after a restart of the server its folder may have to be found first."""
-        if not self._known:
+        """Give one result as its folder is now; one that is not known yet is looked for."""
+        try:
+            found = await super().entry(identifier)
+        except DataError:
             await self._look()
-        found = await super().entry(identifier)
-        if found.state != "complete" or found.verdict or found.folder in self._said:
+            found = await super().entry(identifier)
+        stamp = await asyncio.to_thread(stamp_of, found.folder)
+        is_as_known = found.state == "missing" or stamp == self._known.get(found.folder)
+        lacks_verdict = found.state == "complete" and not found.verdict and found.folder not in self._said
+        if is_as_known and not lacks_verdict:
             return found
+        self._known[found.folder] = stamp
         self._said.add(found.folder)
         await self._computing.run(_register, self._file, [found.folder], says_verdict=True)
         return await super().entry(identifier)
@@ -170,4 +183,19 @@ def _stamps(folder: Path) -> dict[Path, str]:
 
 def _register(address: str, folders: Iterable[Path], *, says_verdict: bool) -> None:
     with Catalogue.at(address) as catalogue:
-        catalogue.put([read_folder(each, says_verdict=says_verdict) for each in folders])
+        catalogue.put([_reading(each, says_verdict=says_verdict) for each in folders])
+
+
+def _reading(folder: Path, *, says_verdict: bool) -> Reading:
+    """Read a result folder; of findings that would take long to read, only the size is said."""
+    findings = folder / "findings.json"
+    size = findings.stat().st_size if findings.is_file() else 0
+    if size <= MOST_FINDINGS_BYTES:
+        return read_folder(folder, says_verdict=says_verdict)
+    problem = f"its findings are not read for this list: `{findings.name}` has {format_bytes(size)}"
+    try:
+        begun = begun_reading(folder, read_provenance(folder)).entry
+        state: State = "running" if is_held(folder) else "complete"
+        return Reading(replace(begun, state=state, problem=problem), (), stamp_of(folder))
+    except FAULTS:
+        return read_folder(folder, says_verdict=False)  # it names the file, before it reads findings

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.analyse.series.history import HistoryOptions, Inside, find_changes
 from steelyard.analyse.series.result_series import read_series
-from steelyard.errors import DataError
+from steelyard.errors import DataError, UsageError
 from steelyard.record.accepted_levels import ACCEPTED_NAME, read_accepted
+from steelyard.record.provenance import read_provenance
 from steelyard.report.history_page import Followed, history_page, name_of, places_of
 from steelyard.serve.result_folder import require_contained
 
@@ -52,7 +53,7 @@ class CellHistory:
     accepted : tuple of Acceptance
         Levels that are recorded beside the newest result.
     results : int
-        Results that were read.
+        Results that have the cell; copies of a result count once.
     """
 
     series: tuple[tuple[str, str], ...]
@@ -74,6 +75,8 @@ def cell_history(folders: Sequence[Path], chosen: str) -> CellHistory:
 
     Raises
     ------
+    UsageError
+        If all are copies of one result.
     DataError
         If a folder is damaged, or there is no such series.
     AnalysisError
@@ -81,9 +84,13 @@ def cell_history(folders: Sequence[Path], chosen: str) -> CellHistory:
     """
     for folder in folders:
         require_contained(folder)
-    series = [each for each in read_series(folders) if each.values.size > 1]
+    results = _without_copies(folders)
+    if len(results) < 2:  # noqa: PLR2004 - one result is no history
+        message = f"the {len(folders)} complete results of this study on this host are copies of one"
+        raise UsageError(message, hint="a history needs two: `steelyard rerun` repeats a study")
+    series = [each for each in read_series(results) if each.values.size > 1]
     if not series:
-        message = f"no cell is in two of these {len(folders)} results"
+        message = f"no cell is in two of these {len(results)} results"
         raise DataError(message, hint="a history needs results of the same cells", code="data.history")
     options = HistoryOptions(MARGIN, LEVEL, False, _AUTOCORRELATION)  # noqa: FBT003 - its own order
     found = find_changes(
@@ -115,5 +122,16 @@ def cell_history(folders: Sequence[Path], chosen: str) -> CellHistory:
             Acceptance(each.result, ", ".join(each.metrics), each.by, each.at, each.why, each.result in held)
             for each in accepted
         ),
-        len(folders),
+        shown.series.values.size,
     )
+
+
+def _without_copies(folders: Sequence[Path]) -> list[Path]:
+    """Give one folder of each result: a plan begins on a host once, and a file is imported once."""
+    found: dict[tuple[str, ...], Path] = {}
+    for folder in folders:
+        provenance = read_provenance(folder)
+        origins = provenance.origins or ([provenance.origin] if provenance.origin else [])
+        begun = [each.sha256 for each in origins] or [each.begun_utc for each in provenance.sessions[:1]]
+        found.setdefault((provenance.plan_id, provenance.host_id, *(begun or [str(folder)])), folder)
+    return list(found.values())

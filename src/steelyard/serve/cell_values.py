@@ -38,6 +38,7 @@ _SCALES: Final[tuple[dict[str, float], ...]] = (
     {"bytes": 1.0, "KiB": 1024.0, "MiB": 1024.0**2, "GiB": 1024.0**3},
 )
 """Units that can be changed into each other, ascending, by their size."""
+_TABLES_HINT: Final = "`steelyard analyse` writes the tables again where there is a ledger"
 _TAIL: Final = 99.9
 """Percentile at which a histogram ends: one call in a thousand may take a hundred times as long."""
 
@@ -185,8 +186,8 @@ def cell_values(folder: Path, cell: int, metric: str) -> CellValues:
     )
 
 
-def cell_csv(folder: Path, cell: int, metric: str) -> bytes:
-    """Give the recorded values of a cell as CSV, the first million of them.
+def cell_csv(folder: Path, cell: int, metric: str, path: Path) -> None:
+    """Write the recorded values of a cell as CSV, the first million of them.
 
     Parameters
     ----------
@@ -196,6 +197,8 @@ def cell_csv(folder: Path, cell: int, metric: str) -> bytes:
         Number of the cell.
     metric : str
         Which values; empty for all metrics.
+    path : Path
+        File to write.
 
     Raises
     ------
@@ -208,13 +211,15 @@ def cell_csv(folder: Path, cell: int, metric: str) -> bytes:
     )
     if metric:
         measured = measured.filter(pl.col("metric") == metric)
-    return measured.head(MOST_WRITTEN).write_csv().encode()
+    # A spreadsheet computes what begins like this.
+    as_text = pl.col(pl.String).str.replace(r"^([=+\-@\t\r])", "'$1")
+    measured.head(MOST_WRITTEN).with_columns(as_text).write_csv(path)
 
 
 def _runs(folder: Path) -> tuple[pl.LazyFrame, tuple[str, ...]]:
     require_contained(folder)
     try:
-        runs = pl.scan_parquet(folder / RUNS_NAME)
+        runs = pl.scan_parquet(folder / RUNS_NAME, glob=False)
         names = runs.collect_schema().names()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise _damaged(folder / RUNS_NAME, error) from error
@@ -231,7 +236,11 @@ def _measured(folder: Path, runs: pl.Series) -> pl.DataFrame:
     Rows of one cell stand together: one column says where, and only there all of them are read.
     """
     path = folder / MEASUREMENTS_FOLDER
-    table, wanted = pl.scan_parquet(path / "*.parquet"), pl.LazyFrame({"run_id": runs})
+    files = sorted(each for each in path.iterdir() if each.suffix == ".parquet") if path.is_dir() else []
+    if not files:
+        message = f"`{path}` has no tables"
+        raise DataError(message, hint=_TABLES_HINT, code="data.absent")
+    table, wanted = pl.scan_parquet(files, glob=False), pl.LazyFrame({"run_id": runs})
     places = table.select("run_id").with_row_index("place").join(wanted, on="run_id", how="semi")
     ends = places.select(pl.col("place").min().alias("first"), pl.col("place").max().alias("last"))
     first, last = _collected(ends, path).row(0)
@@ -251,8 +260,7 @@ def _collected(frame: pl.LazyFrame, path: Path) -> pl.DataFrame:
 
 def _damaged(path: Path, error: Exception) -> DataError:
     reason = " ".join(str(error).split())[:200]
-    hint = "`steelyard analyse` writes the tables again where there is a ledger"
-    return DataError(f"cannot read `{path}`: {reason}", hint=hint, code="data.corrupt")
+    return DataError(f"cannot read `{path}`: {reason}", hint=_TABLES_HINT, code="data.corrupt")
 
 
 def _summary(values: NDArray[np.float64], unit: str) -> tuple[tuple[str, str], ...]:

@@ -15,17 +15,21 @@ MOST_CONNECTIONS: Final = 200
 """A browser opens six to a host; beyond this the one that has waited longest without a request is closed."""
 IDLE_S: Final = 10.0
 """How long a connection may be without a whole request [s]."""
+STALL_S: Final = 20.0
+"""How long a reader may take for what waits to be sent, about 100 kB [s]."""
 
 
 class BoundedProtocol(H11Protocol):
     """HTTP with at most `MOST_CONNECTIONS` connections, none of them idle for long.
 
-    A connection that sends nothing, or a header a byte at a time, would otherwise hold its place for ever.
+    A connection that sends nothing, sends a header a byte at a time, or does not read what it asked for,
+    would otherwise hold its place for ever.
     """
 
     open_ones: ClassVar[dict[BoundedProtocol, float]] = {}
     """Connections with the time since when they are without a request, on the monotonic clock [s]."""
     _timer: TimerHandle | None = None
+    _full_s = 0.0
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """Take a connection; make room for it where there is none."""
@@ -44,6 +48,11 @@ class BoundedProtocol(H11Protocol):
         self._forget()
         super().connection_lost(exc)
 
+    def pause_writing(self) -> None:
+        """Wait for a reader."""
+        super().pause_writing()
+        self._full_s = time.monotonic()
+
     @property
     def is_answering(self) -> bool:
         """Whether a request of it is being answered."""
@@ -56,9 +65,9 @@ class BoundedProtocol(H11Protocol):
 
     def _watch(self) -> None:
         now = time.monotonic()
-        if self.is_answering:
+        if self.is_answering and not (self.flow.write_paused and now - self._full_s > STALL_S):
             self.open_ones[self] = now
-        elif now - self.open_ones[self] > IDLE_S:
+        elif self.is_answering or now - self.open_ones[self] > IDLE_S:
             self.leave()
             return
         self._timer = asyncio.get_running_loop().call_later(IDLE_S / 4, self._watch)

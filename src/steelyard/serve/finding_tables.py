@@ -16,7 +16,7 @@ from steelyard.serve.result_folder import require_contained
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from steelyard.model import Estimate, Finding
+    from steelyard.model import Estimate, Finding, FindingSet
 
 ROWS: Final = 50
 LARGEST_BYTES: Final = 400_000_000
@@ -118,6 +118,21 @@ def finding_table(folder: Path, stamp: str, asked: TableRequest) -> FindingTable
     return FindingTable(claims, claim, table.headings, rows, len(chosen))
 
 
+def shown_findings(folder: Path) -> FindingSet:
+    """Read the findings of a result for a page.
+
+    Raises
+    ------
+    DataError
+        If they are absent, damaged, or too many for a page.
+    """
+    path = folder / "findings.json"
+    if path.exists() and path.stat().st_size > LARGEST_BYTES:
+        message = f"cannot show `{path}`: it has more than {LARGEST_BYTES} bytes"
+        raise DataError(message, hint=f"the same findings are in `{folder / 'tables'}`", code="data.large")
+    return read_findings(path)
+
+
 def _chosen(table: _Table, words: Sequence[str]) -> list[int]:
     if not words:
         return list(range(len(table.rows)))
@@ -139,14 +154,8 @@ def _sorted(table: _Table, rows: list[int], column: int, *, is_descending: bool)
 
 @lru_cache(maxsize=4)
 def _tables(folder: str, stamp: str) -> tuple[dict[str, _Table], tuple[tuple[str, int], ...]]:
-    path = Path(folder) / "findings.json"
-    if path.exists() and path.stat().st_size > LARGEST_BYTES:
-        message = f"cannot show `{path}` as tables: it has more than {LARGEST_BYTES} bytes"
-        raise DataError(
-            message, hint=f"the same findings are in `{path.parent / 'tables'}`", code="data.large"
-        )
     found: dict[str, list[Finding]] = {}
-    for finding in read_findings(path).findings:
+    for finding in shown_findings(Path(folder)).findings:
         found.setdefault(finding.claim, []).append(finding)
     counts = Counter({claim: len(each) for claim, each in found.items()})
     return {claim: _table(each) for claim, each in found.items()}, tuple(counts.items())

@@ -7,6 +7,7 @@ import hmac
 import ipaddress
 import secrets
 import socket
+import threading
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -15,6 +16,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LONGEST_QUERY: Final = 2048
@@ -54,7 +57,14 @@ def is_loopback(address: str) -> bool:
         return False
 
 
-def is_own_host(header: str, port: int) -> bool:
+def own_names() -> set[str]:
+    """Give the names of this machine; its full name is added when a name server has said it."""
+    names = {"localhost", socket.gethostname().lower()}
+    threading.Thread(target=lambda: names.add(socket.getfqdn().lower()), daemon=True).start()
+    return names
+
+
+def is_own_host(header: str, port: int, names: Container[str]) -> bool:
     """Whether a request was addressed to this server by a name that no stranger can point here.
 
     A page of a stranger reaches a server of this machine if the stranger's own name resolves to its address
@@ -62,10 +72,10 @@ def is_own_host(header: str, port: int) -> bool:
 
     Examples
     --------
-    >>> is_own_host("127.0.0.1:8000", 8000), is_own_host("localhost:8000", 8000), is_own_host("[::1]:80", 80)
-    (True, True, True)
-    >>> is_own_host("evil.example:8000", 8000), is_own_host("127.0.0.1:9", 8000)
-    (False, False)
+    >>> [is_own_host(header, 80, {"localhost"}) for header in ("127.0.0.1:80", "localhost", "[::1]:80")]
+    [True, True, True]
+    >>> [is_own_host(header, 80, {"localhost"}) for header in ("evil.example", "127.0.0.1:9")]
+    [False, False]
     """
     try:
         parts = urlsplit(f"//{header}")
@@ -76,8 +86,7 @@ def is_own_host(header: str, port: int) -> bool:
         return False
     if (80 if found is None else found) != port:
         return False
-    own = {"localhost", socket.gethostname().lower(), socket.getfqdn().lower()}
-    if name in own:
+    if name in names:
         return True
     try:
         ipaddress.ip_address(name)
@@ -103,6 +112,7 @@ class Guard:
         self._application = application
         self._port = port
         self._token = token
+        self._names = own_names()
         self._cookie_name = f"steelyard-{port}"
         # A cookie goes to every port of a host: it must not be the token itself.
         key = secrets.token_bytes(32)
@@ -129,7 +139,7 @@ class Guard:
     def _refusal(self, scope: Scope) -> PlainTextResponse | None:
         headers = Headers(scope=scope)
         query: bytes = scope["query_string"]
-        if not is_own_host(headers.get("host", ""), self._port):
+        if not is_own_host(headers.get("host", ""), self._port, self._names):
             return _said(421, "this server is not reached by that name; open the address that it printed")
         if len(scope["path"]) > LONGEST_PATH or len(query) > LONGEST_QUERY:
             return _said(414, f"the query is too long: at most {LONGEST_QUERY} bytes")
@@ -162,8 +172,10 @@ class Guard:
             rest = urlencode([(name, value) for name, value in fields if name != "token"])
             path = "/" + scope["path"].lstrip("/")
             answer = RedirectResponse(path + (f"?{rest}" if rest else ""), status_code=303)
+            # With `strict`, whoever follows a link from another site would be asked for the token again; what
+            # changes something asks for the origin anyway.
             answer.set_cookie(
-                self._cookie_name, self._cookie, max_age=_DAY_S, httponly=True, samesite="strict", path="/"
+                self._cookie_name, self._cookie, max_age=_DAY_S, httponly=True, samesite="lax", path="/"
             )
             return answer
         if hmac.compare_digest(self._shown_cookie(headers).encode(), self._cookie.encode()):

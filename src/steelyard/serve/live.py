@@ -245,8 +245,13 @@ class Follower:
 
 
 def _connected(path: Path) -> sqlite3.Connection:
-    """Open a ledger so that neither it nor its index is written, and no query takes long."""
-    address = f"{path.resolve().as_uri()}?mode=ro&readonly_shm=1"
+    """Open a ledger so that nothing is written beside it either, and no query takes long.
+
+    Without a log, which its writer removes at the end, it is read as it is: SQLite would make an empty one.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    has_log = log.is_file() and log.stat().st_size > 0
+    address = f"{path.resolve().as_uri()}?mode=ro&{'readonly_shm=1' if has_log else 'immutable=1'}"
     connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=0.5)
     end_s = time.monotonic() + PATIENCE_S
     connection.set_progress_handler(lambda: time.monotonic() > end_s, _STEPS)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
@@ -33,10 +35,12 @@ from steelyard.serve.cell_history import MOST_RESULTS, cell_history
 from steelyard.serve.cell_values import CELLS, cell_csv, cell_list, cell_values
 from steelyard.serve.computing import Computing, TooBusyError
 from steelyard.serve.drawing import Drawings, draw
+from steelyard.serve.file_answer import FileAnswer
 from steelyard.serve.finding_tables import ROWS, TableRequest, finding_table
 from steelyard.serve.live import Follower
 from steelyard.serve.live_streams import LiveStreams
-from steelyard.serve.result_folder import read_inside, require_contained
+from steelyard.serve.report_view import REPORT_NAME, Reports, has_own_scripts
+from steelyard.serve.result_folder import require_contained
 from steelyard.serve.two_results import two_results
 from steelyard.serve.verification import Verifications
 from steelyard.study import STUDIES
@@ -44,7 +48,6 @@ from steelyard.units import NS_PER_S, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-    from pathlib import Path
 
     from starlette.requests import Request
 
@@ -56,17 +59,9 @@ if TYPE_CHECKING:
 RESULTS: Final = 50
 """Results on a page."""
 MARGIN_PERCENT: Final = 2.0
-LARGEST_REPORT: Final = 200_000_000
 _MOST_PAGES: Final = 1_000_000
 _LONGEST_FIELD: Final = 300
 _ORDERS: Final = ("started", "-started", "study", "host", "folder")
-
-REPORT_POLICY: Final = (
-    "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline'; "
-    "style-src 'unsafe-inline'; img-src data: blob:; connect-src 'none'; form-action 'none'; "
-    "base-uri 'none'; frame-ancestors 'self'"
-)
-"""A report may come from a stranger: it gets an origin of its own, and can ask nobody for anything."""
 
 _ASSETS: Final = {
     "style.css": ("steelyard.report", "templates/style.css", "text/css"),
@@ -109,6 +104,7 @@ class Pages:
         self._computing = Computing()
         self._results = Results(catalogue) if directory is None else FolderResults(directory, self._computing)
         self._drawings = Drawings()
+        self._reports = Reports(self._computing)
         self._verifications = Verifications()
         self._streams = LiveStreams(lambda snapshot: _rendered("snapshot.html.j2", snapshot=snapshot))
         self._place = self._results.place
@@ -133,6 +129,7 @@ class Pages:
             "/charts/{name}": self.chart,
             one: self.result,
             f"{one}/report": self.report,
+            f"{one}/report.html": self.report_file,
             f"{one}/findings": self.findings,
             f"{one}/cells": self.cells,
             f"{one}/cells/{{number:int}}": self.cell,
@@ -194,7 +191,7 @@ class Pages:
         wanted = Filter(
             **{name: value or None for name, value in asked.items()},
             since=since,
-            until=None if until is None else until + timedelta(days=1),
+            until=None if until is None else _later(until, timedelta(days=1)),
         )
         order = fields.get("order") if fields.get("order") in _ORDERS else "started"
         page = _number(fields, "page")
@@ -216,7 +213,6 @@ class Pages:
         """Show one result."""
         entry = await self._entry(request)
         verified = self._verifications.of(entry.id, entry.folder)
-        has_report = (entry.folder / "report.html").is_file() if _is_here(entry) else False
         return self._page(
             request,
             "result.html.j2",
@@ -225,15 +221,27 @@ class Pages:
             tab="report",
             verified=verified,
             is_busy=self._verifications.is_busy,
-            has_report=has_report,
             is_here=_is_here(entry),
+            has_report=_is_here(entry) and (entry.folder / REPORT_NAME).is_file(),
+            has_scripts=_is_here(entry) and has_own_scripts(entry.folder),
         )
 
     async def report(self, request: Request) -> Response:
-        """Give the report as it was written, for a frame of its own."""
+        """Show a report and nothing else."""
         entry = await self._here(request)
-        content = await asyncio.to_thread(read_inside, entry.folder, "report.html", LARGEST_REPORT)
-        return HTMLResponse(content, headers={"Content-Security-Policy": REPORT_POLICY})
+        return self._page(
+            request,
+            "report.html.j2",
+            title=f"Report: {entry.title}",
+            entry=entry,
+            has_scripts=await asyncio.to_thread(has_own_scripts, entry.folder),
+        )
+
+    async def report_file(self, request: Request) -> Response:
+        """Give the report as it was written."""
+        entry = await self._here(request)
+        is_framed = request.headers.get("sec-fetch-dest") == "iframe"
+        return await self._reports.answer(entry.folder, is_framed=is_framed)
 
     async def findings(self, request: Request) -> Response:
         """Show findings as a table."""
@@ -295,10 +303,11 @@ class Pages:
         """Give the values of a cell as CSV."""
         entry, number = await self._here(request), _bounded(request.path_params["number"])
         metric = _fields(request).get("metric", "")
-        content = await self._computing.run(cell_csv, entry.folder, number, metric)
+        with tempfile.NamedTemporaryFile(prefix="steelyard-", suffix=".csv") as made:
+            await self._computing.run(cell_csv, entry.folder, number, metric, Path(made.name))
+            file = Path(made.name).open("rb")  # noqa: SIM115 - the answer closes it
         name = f"{entry.id}-cell-{number}.csv"
-        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-        return Response(content, media_type="text/csv; charset=utf-8", headers=headers)
+        return FileAnswer(file, "text/csv", {"Content-Disposition": f'attachment; filename="{name}"'})
 
     async def provenance(self, request: Request) -> Response:
         """Show where a result comes from."""
@@ -380,7 +389,7 @@ class Pages:
             study=newest.study,
             host=newest.host or None,
             tag=fields.get("tag") or None,
-            until=newest.started + timedelta(seconds=1),
+            until=_later(newest.started, timedelta(seconds=1)),
         )
         page = await self._results.entries(wanted, "started", MOST_RESULTS, 0)
         entries = [each for each in page.entries if each.state == "complete" and _is_here(each)][::-1]
@@ -463,6 +472,14 @@ def _day(fields: Mapping[str, str], name: str) -> datetime | None:
     except ValueError as error:
         message = f"cannot read the date `{text[:40]}`: allowed: a day such as 2026-11-28"
         raise UsageError(message) from error
+
+
+def _later(moment: datetime, by: timedelta) -> datetime:
+    """Give a later moment; the last one of the calendar has none after it."""
+    try:
+        return moment + by
+    except OverflowError:
+        return datetime.max.replace(tzinfo=UTC)
 
 
 def _percent(text: str) -> float:

@@ -11,6 +11,7 @@ from steelyard.errors import DataError
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import BinaryIO
 
 MOST_ENTRIES: Final = 20_000
 """Files of a folder that are looked at; a result has tens, with traces thousands."""
@@ -18,8 +19,8 @@ _DEEPEST: Final = 4
 _HINT: Final = "put the file itself into the result folder"
 
 
-def read_inside(folder: Path, name: str, most_bytes: int) -> bytes:
-    """Read a file of a result folder.
+def open_inside(folder: Path, name: str, most_bytes: int) -> BinaryIO:
+    """Open a file of a result folder for reading.
 
     No part of the path below the folder may be a link: what is opened is what was checked, also while
     somebody changes the folder.
@@ -54,13 +55,7 @@ def read_inside(folder: Path, name: str, most_bytes: int) -> bytes:
                 stack.callback(os.close, place)
             # Without waiting: a pipe in place of a file has nobody at its other end.
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            descriptor = os.open(last, flags, dir_fd=place)
-            with os.fdopen(descriptor, "rb") as file:
-                status = os.fstat(file.fileno())
-                if not stat.S_ISREG(status.st_mode) or status.st_size > most_bytes:
-                    message = f"cannot show `{path}`: it is not a file of at most {most_bytes} bytes"
-                    raise DataError(message, hint=_HINT, code="data.outside")
-                return file.read(most_bytes)
+            file = os.fdopen(os.open(last, flags, dir_fd=place), "rb")
     except FileNotFoundError as error:
         message = f"`{path}` does not exist"
         raise DataError(
@@ -69,6 +64,12 @@ def read_inside(folder: Path, name: str, most_bytes: int) -> bytes:
     except OSError as error:
         message = f"cannot read `{path}`: {error.strerror}"
         raise DataError(message, hint=_HINT, code="data.outside") from error
+    status = os.fstat(file.fileno())
+    if not stat.S_ISREG(status.st_mode) or status.st_size > most_bytes:
+        file.close()
+        message = f"cannot show `{path}`: it is not a file of at most {most_bytes} bytes"
+        raise DataError(message, hint=_HINT, code="data.outside")
+    return file
 
 
 def require_contained(folder: Path) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from steelyard.analyse.comparison.agreement import Agreement, agreements
 from steelyard.analyse.comparison.equivalence import Margin
 from steelyard.errors import UsageError
-from steelyard.model.finding import read_findings
 from steelyard.report.charts.forest import forest_of_shifts
 from steelyard.report.charts.parts import is_wide
 from steelyard.report.charts.theme import PALETTE
@@ -17,6 +16,7 @@ from steelyard.report.dataset import dataset
 from steelyard.report.differences import differences
 from steelyard.report.page import Figure
 from steelyard.report.shown_text import shortened
+from steelyard.serve.finding_tables import shown_findings
 from steelyard.serve.result_folder import require_contained
 from steelyard.studies.run_values import cell_values, with_paired_cells
 
@@ -101,7 +101,7 @@ def two_results(first: Path, second: Path, margin_percent: float) -> TwoResults:
     """
     for folder in (first, second):
         require_contained(folder)
-    before, after = (read_findings(folder / "findings.json") for folder in (first, second))
+    before, after = map(shown_findings, (first, second))
     if before.study != after.study:
         message = f"one result is of study `{before.study}`, the other of study `{after.study}`"
         raise UsageError(message, hint="choose two results of the same study")

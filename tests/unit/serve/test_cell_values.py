@@ -48,6 +48,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def written(folder: Path, cell: int) -> str:
+    path = folder / "written.csv"
+    cell_csv(folder, cell, "", path)
+    return path.read_text()
+
+
 def test_cells_are_listed_with_their_runs(folder: Path) -> None:
     found = cell_list(folder, "", 1)
     assert [(row.number, row.levels, row.runs, row.failed) for row in found.rows] == [
@@ -75,7 +81,27 @@ def test_an_envelope_keeps_the_spike(folder: Path) -> None:
 def test_a_cell_has_its_own_values_alone(folder: Path) -> None:
     assert cell_values(folder, 0, "wall").count == 5
     assert cell_values(folder, 2, "").count == 0, "its run failed before it measured anything"
-    assert cell_csv(folder, 0, "").decode().count("\n") == 6
+    assert written(folder, 0).count("\n") == 6
+
+
+@pytest.mark.parametrize("name", ["g[1]", "*", "what?", "{a,b}", "~"])
+def test_the_name_of_a_folder_is_no_pattern(folder: Path, name: str) -> None:
+    odd = folder / name
+    odd.mkdir()
+    (folder / "runs.parquet").rename(odd / "runs.parquet")
+    (folder / "measurements").rename(odd / "measurements")
+    assert cell_list(odd, "", 1).total == 3
+    assert cell_values(odd, 0, "wall").count == 5
+
+
+def test_a_spreadsheet_computes_nothing_of_what_is_written(folder: Path) -> None:
+    path = folder / "measurements" / "values.parquet"
+    table = pl.read_parquet(path)
+    names = ["=1+1", "+1", "-1", "@SUM(1)", "\t=1"]
+    table.head(5).with_columns(pl.Series("metric", names), value=pl.lit(-2.5)).write_parquet(path)
+    rows = written(folder, 0).splitlines()[1:]
+    assert [row.split(",")[2] for row in rows] == [f"'{name}" for name in names]
+    assert {row.split(",")[3] for row in rows} == {"-2.5"}
 
 
 def test_what_is_not_there_is_said(folder: Path) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import subprocess
+import sys
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -64,6 +68,52 @@ def test_a_reader_leaves_the_folder_as_it_was(folder: Path) -> None:
         assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
     names = {path.name for path in folder.iterdir()}
     assert not names & {f"{LEDGER_NAME}-wal", f"{LEDGER_NAME}-shm"}
+
+
+def names_in(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_the_last_reading_is_whole_and_leaves_no_log(folder: Path) -> None:
+    follower = Follower(folder)
+    with Ledger(folder / LEDGER_NAME, PLAN.id) as ledger:
+        record(ledger, 0, 1000)
+        follower.snapshot()
+        record(ledger, 1, 3000)
+    before = names_in(folder)
+    assert follower.snapshot().done == 2
+    assert Follower(folder).snapshot().done == 2
+    assert names_in(folder) == before
+    assert f"{LEDGER_NAME}-wal" not in before
+
+
+def test_a_writer_that_ends_beside_a_reader_removes_its_log(folder: Path) -> None:
+    path = folder / LEDGER_NAME
+    with Ledger(path, PLAN.id) as ledger:
+        record(ledger, 0, 1000)
+        reader = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, check_same_thread=False)
+        reader.execute("SELECT count(*) FROM run").fetchone()
+        leaving = threading.Timer(0.1, reader.close)
+        leaving.start()
+    leaving.join()
+    assert not names_in(folder) & {f"{LEDGER_NAME}-wal", f"{LEDGER_NAME}-shm"}
+
+
+def test_a_killed_study_is_read_with_its_log(folder: Path) -> None:
+    path = folder / LEDGER_NAME
+    script = (
+        "import os, sys; from pathlib import Path\n"
+        "sys.path[:0] = sys.argv[2].split(os.pathsep)\n"
+        "from unit.serve.test_live import PLAN, record; from steelyard.record.ledger import Ledger\n"
+        "ledger = Ledger(Path(sys.argv[1]), PLAN.id); record(ledger, 0, 1000); os.kill(os.getpid(), 9)\n"
+    )
+    tests = os.pathsep.join(each for each in sys.path if each)
+    subprocess.run([sys.executable, "-c", script, str(path), tests], check=False)
+    log = folder / f"{LEDGER_NAME}-wal"
+    before = {name: (folder / name).read_bytes() for name in names_in(folder)}
+    assert log.stat().st_size > 0
+    assert Follower(folder).snapshot().done == 1
+    assert {name: (folder / name).read_bytes() for name in names_in(folder)} == before
 
 
 def test_a_ledger_is_whole_beside_a_reader(folder: Path) -> None:

@@ -2,15 +2,19 @@
 // Every page works without this script: forms and links ask the server for whole pages. With it, tables are
 // exchanged in place, a running study is followed, and a verification is waited for.
 (() => {
-  const fetched = async (address) => {
-    const answer = await fetch(address, { headers: { Accept: "text/html" } });
+  const fetched = async (address, signal) => {
+    const answer = await fetch(address, { headers: { Accept: "text/html" }, signal });
     return new DOMParser().parseFromString(await answer.text(), "text/html");
   };
-  const swap = async (address, isNew) => {
+  // A choice that was made while another one is answered replaces it.
+  let latest;
+  const swap = async (address, isCaller) => {
+    latest?.abort();
+    const own = (latest = new AbortController());
     const region = document.getElementById("region");
     region?.setAttribute("aria-busy", "true");
     try {
-      const page = await fetched(address);
+      const page = await fetched(address, own.signal);
       const part = page.getElementById("region");
       if (!region || !part) {
         location.assign(address);
@@ -18,22 +22,28 @@
       }
       region.replaceWith(part);
       document.title = page.title;
-      if (isNew) history.pushState(null, "", address);
+      history.pushState(null, "", address);
+      if (isCaller) [...part.querySelectorAll("a[data-swap]")].find(isCaller)?.focus();
     } catch {
-      location.assign(address);
+      if (!own.signal.aborted) location.assign(address);
     }
+  };
+  // Whoever pressed a key on a heading goes on from there: the same heading of the new table has the focus.
+  const sameAs = (link) => {
+    const column = link.closest("th")?.cellIndex;
+    return (other) => (link.rel ? other.rel === link.rel : other.closest("th")?.cellIndex === column);
   };
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[data-swap]");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
     event.preventDefault();
-    swap(link.href, true);
+    swap(link.href, sameAs(link));
   });
   const submitted = (form) => {
     const address = new URL(form.action);
     const fields = [...new FormData(form)].filter(([, value]) => value !== "");
     address.search = new URLSearchParams(fields);
-    swap(address.href, true);
+    swap(address.href);
   };
   document.addEventListener("submit", (event) => {
     if (!event.target.matches("form[data-swap]")) return;

@@ -1,0 +1,68 @@
+"""Results below a folder: what is new, changed, or too large to read for a list."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures.stability_sample import write_sample
+from steelyard.catalogue import Filter
+from steelyard.catalogue.folder import read_folder
+from steelyard.errors import DataError
+from steelyard.record.labels import Labels, write_labels
+from steelyard.serve import catalogue_source
+from steelyard.serve.catalogue_source import MOST_FINDINGS_BYTES, FolderResults
+from steelyard.serve.computing import Computing
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.long("processes read the folders")
+def test_a_result_is_shown_as_it_is_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue_source, "_PERIOD_S", 0.0)
+    folder = write_sample(tmp_path / "first")
+    (folder / "findings.json").unlink()
+    known = read_folder(folder).entry
+    shown = tmp_path / "results"
+    shown.mkdir()
+
+    async def session() -> None:
+        computing = Computing()
+        results = FolderResults(shown, computing)
+        try:
+            assert (await results.entries(Filter(), "started", 10, 0)).total == 0
+            with pytest.raises(DataError, match="cannot find the result"):
+                await results.entry("0123456789")
+            place = folder.rename(shown / "first")
+            assert (await results.entry(known.id)).tags == (), "nobody has looked at the list since"
+            write_labels(place, Labels(tags=("new",)))
+            assert (await results.entry(known.id)).tags == ("new",)
+        finally:
+            computing.close()
+            results.close()
+
+    asyncio.run(session())
+
+
+@pytest.mark.long("a process reads the folder")
+def test_findings_that_are_too_large_are_not_read_for_a_list(tmp_path: Path) -> None:
+    folder = write_sample(tmp_path / "results" / "large")
+    with (folder / "findings.json").open("r+b") as file:
+        file.truncate(MOST_FINDINGS_BYTES + 1)
+
+    async def session() -> None:
+        computing = Computing()
+        results = FolderResults(folder.parent, computing)
+        try:
+            (found,) = (await results.entries(Filter(), "started", 10, 0)).entries
+            assert (found.state, found.study) == ("complete", "stability")
+            assert "`findings.json` has 64 MiB" in found.problem
+            assert (await results.entry(found.id)).problem == found.problem
+        finally:
+            computing.close()
+            results.close()
+
+    asyncio.run(session())

@@ -80,6 +80,19 @@ def test_what_is_best_effort_is_told_to_the_class_and_to_the_governor(loader: Lo
     assert calls.read_text().splitlines()[-1] == f"governor start --group {tmp_path}"
 
 
+def test_siblings_are_kept_free_by_the_class_or_not_at_all(loader: Loader) -> None:
+    calls = loader({"available": True}, state="inactive")
+    start_protection((), siblings="forbid")
+    assert "loader start --siblings forbid --starter" in calls.read_text()
+    loader({"available": True}, state="active")
+    with pytest.raises(UsageError, match="is started already, with `--siblings allow`"):
+        start_protection((), siblings="avoid")
+    calls = loader({"available": False, "reasons": ["no BTF"]}, state="unsupported")
+    with pytest.raises(CapabilityError, match="`--siblings avoid` needs the class: no BTF"):
+        start_protection((), siblings="avoid")
+    assert "governor start" not in calls.read_text()
+
+
 @pytest.mark.parametrize(
     ("name", "verb"), [("scheduler", "probe"), ("scheduler", "start"), ("govern", "start")]
 )

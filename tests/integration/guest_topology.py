@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SWITCHES: Final = "switches"
-IDLE: Final = "-"
 JOB, SERVICE, OTHER = "job", "service", "other"
 
 PROGRAM: Final = r"""
@@ -58,14 +57,20 @@ ends() { kill "$@"; wait "$@" 2>/dev/null; }
 trace() {
   echo 0 > $T/tracing_on; echo > $T/trace; echo 8192 > $T/buffer_size_kb
   echo 1 > $T/events/sched/sched_switch/enable
-  echo 1 > $T/tracing_on; sleep "$2"; echo 0 > $T/tracing_on
-  awk '/sched_switch:/ {
+  echo 1 > $T/tracing_on; sleep "$2"; echo end > $T/trace_marker
+  # What had its CPU all the time is known when it loses it.
+  for cpu in $(seq 0 $(($(nproc) - 1))); do chrt -f 1 taskset -c $cpu true; done
+  echo 0 > $T/tracing_on
+  awk '/: end$/ { match($0, /[0-9]+\.[0-9]+:/); split(substr($0, RSTART, RLENGTH - 1), at, "."); print "end", at[1] at[2] }
+    /sched_switch:/ {
       match($0, /\[[0-9]+\]/); cpu = substr($0, RSTART + 1, RLENGTH - 2) + 0
       match($0, /[0-9]+\.[0-9]+:/); split(substr($0, RSTART, RLENGTH - 1), at, ".")
       match($0, /next_comm=[^ ]+/); next_one = substr($0, RSTART + 10, RLENGTH - 10)
       match($0, /prev_comm=[^ ]+/); print cpu, at[1] at[2], next_one, substr($0, RSTART + 10, RLENGTH - 10)
     }' $T/trace > "$OUT/$1.switches"
 }
+# What was counted until now, for what comes is not the doing of the class alone.
+counted() { sleep 1.2; cp "$OUT/scheduler.json" "$OUT/counted.json"; }
 """
 
 SIBLINGS: Final = r"""
@@ -87,7 +92,6 @@ taskset -pc 0-3 $J
 sleep 0.1
 trace one 0.3
 ends $S $J
-cp "$OUT/scheduler.json" "$OUT/before.json"
 """
 
 FAULTS: Final = r"""
@@ -105,6 +109,7 @@ measure none 1 $S $S2 $JOBS
 kill -9 ${JOBS##* }; await 5 ended ${JOBS##* }; fact killed "$WAITED"
 ends $S2; sleep 0.2
 trace again 0.5
+counted
 # A sibling goes, comes back, and is a sibling again.
 echo 0 > /sys/devices/system/cpu/cpu1/online; await 20 attached; sleep 0.5
 trace unplugged 0.5
@@ -178,11 +183,12 @@ class Trace:
 def read_trace(folder: Path, name: str) -> Trace:
     """Read what `trace` left."""
     rows = [line.split() for line in (folder / f"{name}.{SWITCHES}").read_text(encoding="utf-8").splitlines()]
-    begin, end = min(int(row[1]) for row in rows), max(int(row[1]) for row in rows)
+    begin, end = int(rows[0][1]), next(int(row[1]) for row in rows if row[0] == "end")
     spans, last = [], {}
-    for cpu, at, comm, before in [*rows, *([row[0], str(end), IDLE, IDLE] for row in rows)]:
+    for cpu, at, comm, before in (row for row in rows if row[0] != "end"):
         kind, start = last.get(cpu, (before, begin))
-        if kind in {JOB, SERVICE} and int(at) > start:
-            spans.append(Span(int(cpu), kind, start, int(at)))
-        last[cpu] = (comm, int(at))
+        until = min(int(at), end)
+        if kind in {JOB, SERVICE} and until > start:
+            spans.append(Span(int(cpu), kind, start, until))
+        last[cpu] = (comm, until)
     return Trace(tuple(spans), end - begin)

@@ -346,9 +346,12 @@ void BPF_PROG(be_tick, struct task_struct *p)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_state *c = cpu_state(cpu);
+	enum thread_kind kind = has_siblings ? kind_of(p) : OTHER_THREAD;
 
+	/* It may be of another kind since it got the CPU. */
+	note_kind(meter_of(cpu), cpu, kind, bpf_ktime_get_ns());
 	if (siblings_policy != SIBLINGS_ALLOW) {
-		set_service(c, cpu, kind_of(p) == LC_THREAD);
+		set_service(c, cpu, kind == LC_THREAD);
 		if (c->be_running && is_beside_service(cpu))
 			set_slice(p, 0);
 	}

@@ -106,7 +106,7 @@ static __always_inline void forget_wait(struct task_state *t)
 SEC("struct_ops/be_enqueue")
 void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 {
-	s32 home = scx_bpf_task_cpu(p), target = -1;
+	s32 home = scx_bpf_task_cpu(p), target = -1, idle = -1;
 	/* Back from a CPU that is released: within the program that gives it back. */
 	u16 trampolines = flags & VALUE(scx_enq_flags, SCX_ENQ_REENQ) ? 2 : 1;
 	bool is_bound = p->nr_cpus_allowed == 1 || is_migration_disabled_beyond(p, trampolines);
@@ -139,20 +139,27 @@ void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 	/* Whoever makes its CPU claimable after the search below sees that somebody came. */
 	note_arrival(llc_of_cpu(home), is_shared);
 	allowed = p->cpus_ptr;
-	if (!is_bound) {
-		target = pick_idle(allowed, home, 0);
-		if (target >= 0) {
-			if (is_shared)
-				note_departure(llc_of_cpu(home));
-			scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL_ON) | target, lc_slice_of(t), 0);
-			scx_bpf_kick_cpu(target, VALUE(scx_kick_flags, SCX_KICK_IDLE));
-			return;
-		}
+	if (!is_bound)
+		idle = pick_idle(allowed, home, has_nodes ? VALUE(scx_pick_idle_cpu_flags, SCX_PICK_IDLE_IN_NODE) : 0);
+	if (idle < 0) {
+		if (claim(home, allowed))
+			target = home;
+		else if (!is_bound && check_entry)
+			target = claim_be_cpu(allowed, home, has_nodes);
 	}
-	if (claim(home, allowed))
-		target = home;
-	else if (!is_bound && check_entry)
-		target = claim_be_cpu(allowed, home, false);
+	/* No CPU of its own node can be had. */
+	if (has_nodes && !is_bound && idle < 0 && target < 0) {
+		idle = pick_idle(allowed, home, 0);
+		if (idle < 0 && check_entry)
+			target = claim_be_cpu(allowed, home, false);
+	}
+	if (idle >= 0) {
+		if (is_shared)
+			note_departure(llc_of_cpu(home));
+		scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL_ON) | idle, lc_slice_of(t), 0);
+		scx_bpf_kick_cpu(idle, VALUE(scx_kick_flags, SCX_KICK_IDLE));
+		return;
+	}
 	if (is_bound)
 		cpu_state(home)->has_bound = 1;
 	if (t)

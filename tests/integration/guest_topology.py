@@ -61,10 +61,10 @@ trace() {
   # What had its CPU all the time is known when it loses it.
   for cpu in $(seq 0 $(($(nproc) - 1))); do chrt -f 1 taskset -c $cpu true; done
   echo 0 > $T/tracing_on
-  awk '/: end$/ { match($0, /[0-9]+\.[0-9]+:/); split(substr($0, RSTART, RLENGTH - 1), at, "."); print "end", at[1] at[2] }
+  awk '{ match($0, /[0-9]+\.[0-9]+:/); split(substr($0, RSTART, RLENGTH - 1), at, ".") }
+    /: end$/ { print "end", at[1] at[2] }
     /sched_switch:/ {
       match($0, /\[[0-9]+\]/); cpu = substr($0, RSTART + 1, RLENGTH - 2) + 0
-      match($0, /[0-9]+\.[0-9]+:/); split(substr($0, RSTART, RLENGTH - 1), at, ".")
       match($0, /next_comm=[^ ]+/); next_one = substr($0, RSTART + 10, RLENGTH - 10)
       match($0, /prev_comm=[^ ]+/); print cpu, at[1] at[2], next_one, substr($0, RSTART + 10, RLENGTH - 10)
     }' $T/trace > "$OUT/$1.switches"
@@ -137,7 +137,9 @@ trace other 0.5
 def topology_task(name: str, script: str, **values: object) -> GuestTask:
     """Give a task of a script above; values are its variables."""
     variables = "".join(f"{key}={value}\n" for key, value in values.items())
-    return GuestTask(name, PRELUDE + TOPOLOGY_PRELUDE + variables + script + "\nstop_class\n" + EPILOGUE, limit_s=200)
+    return GuestTask(
+        name, PRELUDE + TOPOLOGY_PRELUDE + variables + script + "\nstop_class\n" + EPILOGUE, limit_s=200
+    )
 
 
 class Span(NamedTuple):

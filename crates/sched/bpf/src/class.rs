@@ -131,6 +131,11 @@ impl<'object> LoadedClass<'object> {
             .map_or(0, |bss| bss.cpus[..self.cpus].iter().map(|cpu| cpu.be_ns).sum())
     }
 
+    /// Whether cores have several hardware threads, or may have.
+    pub(crate) fn has_siblings(&self) -> bool {
+        self.skeleton.maps.rodata_data.as_deref().is_some_and(|settings| settings.has_siblings)
+    }
+
     /// The CPUs on line, in groups of which BE tasks may have one only where no service has another.
     pub(crate) fn cores_of_jobs(&self) -> Vec<Vec<usize>> {
         let topology = Topology::read(Path::new("/"), self.cpus);

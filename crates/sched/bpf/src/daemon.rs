@@ -15,7 +15,7 @@ use crate::counters::{Counters, write_json};
 use crate::freezer::{Freezer, thaw_left};
 use crate::groups::{Marker, refuse_quotas};
 use crate::kernel::RunningKernel;
-use crate::options::{Options, StartOptions};
+use crate::options::{Options, Siblings, StartOptions};
 use crate::probe::Probe;
 use crate::state::StateFolder;
 use crate::watch::Meter;
@@ -95,6 +95,9 @@ pub(crate) fn keep(
     thaw_left(&options.state, false);
     let mut place = MaybeUninit::uninit();
     let class = LoadedClass::load(&mut place, start).map_err(explain)?;
+    if start.siblings != Siblings::Allow && !class.has_siblings() {
+        log("no core of this machine has several hardware threads: `--siblings` changes nothing");
+    }
     // Not before: until here there is nothing to restore, and loading takes a while.
     end_on_signals();
     let freezer = Freezer::new(root, &options.state);

@@ -28,6 +28,7 @@ START_LIMIT_S: Final = 10.0
 """Everything that a start does happens within this time, or is ended."""
 PATIENCE_S: Final = 30.0
 NS_PER_S: Final = 1e9
+NS_PER_MS: Final = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +107,15 @@ class BestEffortStatus:
             return [f"class: the kernel has ended it, and its loader tries again: {reason}"] if reason else []
         counters = self.scheduler.get("counters", {})
         counted = ", ".join(f"{name} {count}" for name, count in counters.items())
-        return [f"class: `{self.name}`, ejected {self.scheduler.get('ejections', 0)} times"] + (
-            [f"counters: {counted}"] if counted else []
-        )
+        lines = [f"class: `{self.name}`, ejected {self.scheduler.get('ejections', 0)} times"]
+        policy = self.scheduler.get("siblings", "allow")
+        if policy != "allow":
+            longest_ns = (self.scheduler.get("strictness") or {}).get("longest_beside_ns", 0)
+            lines.append(
+                f"siblings: {policy}; a job ran beside a service on one core for "
+                f"{longest_ns / NS_PER_MS:.2f} ms at most"
+            )
+        return lines + ([f"counters: {counted}"] if counted else [])
 
     def _governor_lines(self) -> list[str]:
         if not self.governor:

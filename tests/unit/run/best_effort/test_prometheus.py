@@ -20,7 +20,7 @@ SCHEDULER = {
     "active": True,
     "ejections": 2,
     "counters": {"scheduling_events": 11, "entry_runs": 3},
-    "strictness": {"violation_ns": 1_500_000, "violations": 4, "longest_ns": 9, "events": 11, "beside_ns": 500_000},
+    "strictness": {"violation_ns": 1_500_000, "violations": 4, "events": 11, "beside_ns": 500_000},
     "parked_ns": 2_500_000_000,
 }
 GOVERNOR = {

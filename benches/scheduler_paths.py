@@ -6,8 +6,9 @@ turns at one instruction a nanosecond, so that a time over their number is a num
 the same on every machine, and has in it what the kernel adds around each program to measure it.
 
 Options: ``--cpus LIST`` (default 2,4,8,16,32,64), ``--sockets N`` with a cache of its own each (default 1),
-``--beside PROGRAM``: another build of ``steelyard-scheduler``, whose numbers stand beside. 64 CPUs take some
-minutes of one CPU of the machine.
+``--threads N`` of each core (default 1), ``--siblings POLICY`` (default allow), ``--beside PROGRAM``: another
+build of ``steelyard-scheduler``, whose numbers stand beside. 64 CPUs take some minutes of one CPU of the
+machine.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ SERVICES_PER_CPU, SECONDS = 1, 2
 SCRIPT = f"""
 echo 1 > /proc/sys/kernel/bpf_stats_enabled
 mkdir -p $GROUPS_FOLDER/be; echo 1 > $GROUPS_FOLDER/be/cpu.idle
-measured start --foreground > loader.txt 2>&1 & L=$!
+measured start --foreground $SIBLINGS > loader.txt 2>&1 & L=$!
 until grep -qx ready loader.txt; do kill -0 $L || {{ cat loader.txt; exit 9; }}; sleep 0.2; done
 N=$(nproc)
 for i in $(seq $N); do ( echo 0 > $GROUPS_FOLDER/be/cgroup.procs; while :; do :; done ) & done
@@ -42,16 +43,29 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cpus", default="2,4,8,16,32,64")
     parser.add_argument("--sockets", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--siblings", choices=("allow", "avoid", "forbid"), default="allow")
     parser.add_argument("--beside", type=Path)
     return parser.parse_args()
 
 
-def instructions(program: Path, cpus: int, sockets: int) -> dict[str, float]:
+def instructions(program: Path, cpus: int, options: argparse.Namespace) -> dict[str, float]:
     """Boot a guest; give the instructions of a call of each program of the class, and those of a waking."""
     programs = {SCHEDULER: PACKAGE / "_bin" / SCHEDULER, "measured": program}
-    guest = Guest(programs, cpus=cpus, sockets=sockets, memory_mib=2048, instruction_ns=1, timeout_s=3600)
+    guest = Guest(
+        programs,
+        cpus=cpus,
+        sockets=options.sockets,
+        threads=options.threads,
+        memory_mib=2048,
+        instruction_ns=1,
+        timeout_s=3600,
+    )
+    # Builds before this choice are measured, too.
+    policy = "" if options.siblings == "allow" else f"--siblings {options.siblings}"
+    script = f"SIBLINGS='{policy}'\n{SCRIPT}"
     with tempfile.TemporaryDirectory() as scratch:
-        (outcome,) = execute_tasks([GuestTask("paths", SCRIPT)], Path(scratch), guest)
+        (outcome,) = execute_tasks([GuestTask("paths", script, limit_s=3600)], Path(scratch), guest)
         if outcome.exit_code != 0:
             message = f"{cpus} CPUs: {outcome.log().strip()[-500:]}"
             raise SystemExit(message)
@@ -79,7 +93,7 @@ def main() -> None:
         builds["beside: "] = options.beside
     print(f"{'instructions of a call':32}{''.join(f'{count:>8}' for count in counts)}  CPUs")
     for title, program in builds.items():
-        columns = [instructions(program, count, options.sockets) for count in counts]
+        columns = [instructions(program, count, options) for count in counts]
         for name in dict.fromkeys(name for column in columns for name in column):
             cells = (f"{column[name]:8.0f}" if name in column else f"{'-':>8}" for column in columns)
             print(f"{title + name:32}{''.join(cells)}")

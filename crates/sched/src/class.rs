@@ -3,7 +3,7 @@
 //! Threads of the service wait in one queue per cache, at the place that [`Order`] gives them; jobs in another, in the order of
 //! the virtual time that they had. A job that is interrupted rests at its CPU until its turn is over. Times of
 //! the class are as in its sources; moments, loans to holders of locks and the freezer are not simulated, since jobs here
-//! hold no locks and get no signals.
+//! hold no locks and get no signals; CPUs are cores of one hardware thread on one memory node.
 
 mod dispatch;
 mod order;

@@ -10,12 +10,12 @@ use libbpf_rs::{Link, OpenObject};
 
 use crate::SchedulerError;
 use crate::counters::{Counters, Strictness};
-use crate::features::{Types, has_reenqueue_everywhere};
+use crate::features::{Types, has_idle_of_nodes, has_reenqueue_everywhere};
 use crate::kernel::RunningKernel;
-use crate::options::StartOptions;
+use crate::options::{Siblings, StartOptions};
 use crate::skeleton::class::{ClassSkel, ClassSkelBuilder, OpenClassSkel};
-use crate::topology::{MAX_CPUS, Topology};
-use crate::watch::sum_up;
+use crate::topology::{MAX_CPUS, Topology, may_have_siblings};
+use crate::watch::{monotonic_ns, strictness_of, sum_up};
 
 /// In the exit code: attach again, nothing is wrong; the number of CPUs changed.
 ///
@@ -39,6 +39,7 @@ pub(crate) struct LoadedClass<'object> {
     /// The tracing programs beside it.
     _tracing: Vec<Link>,
     cpus: usize,
+    siblings: Siblings,
     parked_seen: u32,
 }
 
@@ -61,7 +62,7 @@ impl<'object> LoadedClass<'object> {
         for meter in [&programs.note_wakeup, &programs.note_wakeup_new] {
             tracing.push(meter.attach().map_err(|error| refused("be watched", &error))?);
         }
-        Ok(Self { skeleton, link: None, _tracing: tracing, cpus, parked_seen: 0 })
+        Ok(Self { skeleton, link: None, _tracing: tracing, cpus, siblings: options.siblings, parked_seen: 0 })
     }
 
     /// Give it to the kernel; again after the kernel ended it.
@@ -69,22 +70,34 @@ impl<'object> LoadedClass<'object> {
         self.link = None;
         if let Some(bss) = self.skeleton.maps.bss_data.as_deref_mut() {
             bss.exit_kind = 0;
+            // A core whose CPUs came on line or went is another one than before.
+            let siblings = Topology::read(Path::new("/"), self.cpus).next_sibling;
+            bss.next_sibling[..self.cpus].copy_from_slice(&siblings);
         }
         let link = self.skeleton.maps.steelyard_be.attach_struct_ops();
         self.link = Some(link.map_err(|error| refused("be attached", &error))?);
+        self.judge_since(monotonic_ns());
         Ok(())
     }
 
     /// Take it from the kernel, which goes back to its own.
     pub(crate) fn detach(&mut self) {
+        self.judge_since(0);
         self.link = None;
     }
 
-    /// The strictness metric since it was loaded.
+    /// From when on what is seen is the doing of the class \[ns\]; 0: it is not.
+    fn judge_since(&mut self, since_ns: u64) {
+        if let Some(bss) = self.skeleton.maps.bss_data.as_deref_mut() {
+            bss.judged_since_ns = since_ns;
+        }
+    }
+
+    /// The strictness metric, of the time in which it was attached.
     pub(crate) fn strictness(&self) -> Option<Strictness> {
         let bss = self.skeleton.maps.bss_data.as_deref()?;
         let meters = bss.meters[..self.cpus].iter();
-        Some(sum_up(meters.map(|cpu| (cpu.violation_ns, cpu.violations, cpu.longest_ns, cpu.events))))
+        Some(sum_up(meters.map(|cpu| strictness_of!(cpu))))
     }
 
     /// How the class ended, if the kernel ended it.
@@ -116,6 +129,20 @@ impl<'object> LoadedClass<'object> {
             .bss_data
             .as_deref()
             .map_or(0, |bss| bss.cpus[..self.cpus].iter().map(|cpu| cpu.be_ns).sum())
+    }
+
+    /// Whether cores have several hardware threads, or may have.
+    pub(crate) fn has_siblings(&self) -> bool {
+        self.skeleton.maps.rodata_data.as_deref().is_some_and(|settings| settings.has_siblings)
+    }
+
+    /// The CPUs on line, in groups of which BE tasks may have one only where no service has another.
+    pub(crate) fn cores_of_jobs(&self) -> Vec<Vec<usize>> {
+        let topology = Topology::read(Path::new("/"), self.cpus);
+        if self.siblings == Siblings::Forbid {
+            return topology.cores();
+        }
+        (0..self.cpus).map(|cpu| vec![cpu]).collect()
     }
 
     /// Add what was counted since this class was loaded.
@@ -155,6 +182,18 @@ fn configure(open: &mut OpenClassSkel<'_>, options: &StartOptions) -> Result<usi
         open.struct_ops.steelyard_be_mut().cpu_release = std::ptr::null_mut();
     }
     let topology = Topology::read(Path::new("/"), possible);
+    let has_siblings = may_have_siblings(Path::new("/"), &topology);
+    let siblings = if has_siblings { options.siblings } else { Siblings::Allow };
+    // Where a BE task may not run although nobody else wants to, the kernel is not to keep it.
+    if siblings != Siblings::Allow {
+        open.struct_ops.steelyard_be_mut().flags |=
+            RunningKernel.enumerator("scx_ops_flags", "SCX_OPS_ENQ_LAST").unwrap_or(0);
+    }
+    let has_nodes = topology.nodes > 1 && has_idle_of_nodes(&RunningKernel);
+    if has_nodes {
+        open.struct_ops.steelyard_be_mut().flags |=
+            RunningKernel.enumerator("scx_ops_flags", "SCX_OPS_BUILTIN_IDLE_PER_NODE").unwrap_or(0);
+    }
     let Some(settings) = open.maps.rodata_data.as_deref_mut() else {
         return Err(SchedulerError::Capability {
             message: "the class has no settings: it was built incompletely".into(),
@@ -170,6 +209,12 @@ fn configure(open: &mut OpenClassSkel<'_>, options: &StartOptions) -> Result<usi
     }
     settings.llc_of[..possible].copy_from_slice(&topology.llc_of);
     settings.llc_first[..topology.llc_first.len()].copy_from_slice(&topology.llc_first);
+    settings.has_siblings = has_siblings;
+    settings.siblings_policy = siblings as u32;
+    settings.has_nodes = has_nodes;
+    for (llc, (first, end)) in topology.node_range.iter().enumerate() {
+        (settings.node_first[llc], settings.node_end[llc]) = (*first, *end);
+    }
     settings.lc_slice_ns = nanoseconds(options.lc_slice);
     settings.be_slice_ns = nanoseconds(options.be_slice);
     settings.heartbeat_ns = nanoseconds(options.heartbeat);

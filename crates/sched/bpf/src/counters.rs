@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::SchedulerError;
-use crate::options::Switches;
+use crate::options::{Siblings, Switches};
 
 /// Name and version of the written form.
 pub const FORMAT: &str = "steelyard/scheduler-counters/1";
@@ -48,6 +48,12 @@ pub struct Strictness {
     pub longest_ns: u64,
     /// Waits observed.
     pub events: u64,
+    /// Time that BE user threads had a CPU while an LC one had a sibling, another hardware thread of its core \[ns\].
+    pub beside_ns: u64,
+    /// How often that began.
+    pub beside_count: u64,
+    /// The longest such time \[ns\].
+    pub longest_beside_ns: u64,
 }
 
 /// Everything that is counted since the start.
@@ -61,6 +67,8 @@ pub struct Counters {
     pub last_exit: String,
     /// The checks that are on; `None` where only strictness is measured.
     pub switches: Option<Switches>,
+    /// What BE tasks may do beside an LC task on one core; `None` where only strictness is measured.
+    pub siblings: Option<Siblings>,
     /// One per name in [`COUNTERS`].
     pub counts: [u64; COUNTERS.len()],
     /// One per name in [`CHECKS`].
@@ -74,12 +82,13 @@ pub struct Counters {
 impl Counters {
     /// Nothing counted yet.
     #[must_use]
-    pub fn new(switches: Option<Switches>) -> Self {
+    pub fn new(switches: Option<Switches>, siblings: Option<Siblings>) -> Self {
         Self {
             is_active: false,
             ejections: 0,
             last_exit: String::new(),
             switches,
+            siblings,
             counts: [0; COUNTERS.len()],
             histograms_ns: [[0; BUCKETS]; CHECKS.len()],
             strictness: Some(Strictness::default()),
@@ -107,6 +116,9 @@ impl Counters {
                 "violations": found.violations,
                 "longest_ns": found.longest_ns,
                 "events": found.events,
+                "beside_ns": found.beside_ns,
+                "beside_count": found.beside_count,
+                "longest_beside_ns": found.longest_beside_ns,
             })
         });
         json!({
@@ -115,6 +127,7 @@ impl Counters {
             "ejections": self.ejections,
             "last_exit": self.last_exit,
             "switches": switches,
+            "siblings": self.siblings.map(Siblings::name),
             "counters": counts,
             "histograms_ns": histograms,
             "strictness": strictness,
@@ -142,7 +155,7 @@ pub fn write_json(path: &Path, content: &Value) -> Result<(), SchedulerError> {
 ///
 /// ```
 /// use steelyard_scheduler::counters::{Counters, to_prometheus};
-/// let text = to_prometheus(&Counters::new(None).to_json());
+/// let text = to_prometheus(&Counters::new(None, None).to_json());
 /// assert!(text.contains("steelyard_scheduler_be_picks_total 0\n"));
 /// ```
 #[must_use]
@@ -162,10 +175,12 @@ pub fn to_prometheus(counters: &Value) -> String {
     for name in COUNTERS {
         line(&format!("{name}_total"), "counter", "", number(&counters["counters"][name]));
     }
-    for name in ["violation_ns", "violations", "events"] {
+    for name in ["violation_ns", "violations", "events", "beside_ns", "beside_count"] {
         line(&format!("strictness_{name}_total"), "counter", "", number(&counters["strictness"][name]));
     }
-    line("strictness_longest_ns", "gauge", "", number(&counters["strictness"]["longest_ns"]));
+    for name in ["longest_ns", "longest_beside_ns"] {
+        line(&format!("strictness_{name}"), "gauge", "", number(&counters["strictness"][name]));
+    }
     for check in CHECKS {
         let buckets = counters["histograms_ns"][check].as_array().cloned().unwrap_or_default();
         let mut sum = 0;
@@ -186,7 +201,8 @@ mod tests {
 
     #[test]
     fn every_key_of_the_written_form_is_there() {
-        let mut counters = Counters::new(Some(Switches { local: true, entry: false, exit: true }));
+        let switches = Switches { local: true, entry: false, exit: true };
+        let mut counters = Counters::new(Some(switches), Some(Siblings::Avoid));
         counters.counts[1] = 7;
         counters.histograms_ns[2][3] = 9;
         let written = counters.to_json();
@@ -194,7 +210,8 @@ mod tests {
         assert_eq!(written["counters"]["entry_runs"], 7);
         assert_eq!(written["histograms_ns"]["local"][3], 9);
         assert_eq!(written["switches"]["entry"], false);
-        for key in ["violation_ns", "violations", "longest_ns", "events"] {
+        assert_eq!(written["siblings"], "avoid");
+        for key in ["violation_ns", "violations", "longest_ns", "events", "beside_ns", "longest_beside_ns"] {
             assert_eq!(written["strictness"][key], 0);
         }
         counters.strictness = None;
@@ -216,7 +233,7 @@ mod tests {
 
     #[test]
     fn buckets_of_prometheus_add_up_and_have_one_header() {
-        let mut counters = Counters::new(None);
+        let mut counters = Counters::new(None, None);
         counters.histograms_ns[0][0] = 2;
         counters.histograms_ns[0][5] = 3;
         let text = to_prometheus(&counters.to_json());

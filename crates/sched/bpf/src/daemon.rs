@@ -15,7 +15,7 @@ use crate::counters::{Counters, write_json};
 use crate::freezer::{Freezer, thaw_left};
 use crate::groups::{Marker, refuse_quotas};
 use crate::kernel::RunningKernel;
-use crate::options::{Options, StartOptions};
+use crate::options::{Options, Siblings, StartOptions};
 use crate::probe::Probe;
 use crate::state::StateFolder;
 use crate::watch::Meter;
@@ -95,10 +95,13 @@ pub(crate) fn keep(
     thaw_left(&options.state, false);
     let mut place = MaybeUninit::uninit();
     let class = LoadedClass::load(&mut place, start).map_err(explain)?;
+    if start.siblings != Siblings::Allow && !class.has_siblings() {
+        log("no core of this machine has several hardware threads: `--siblings` changes nothing");
+    }
     // Not before: until here there is nothing to restore, and loading takes a while.
     end_on_signals();
     let freezer = Freezer::new(root, &options.state);
-    let counters = Counters::new(Some(start.switches));
+    let counters = Counters::new(Some(start.switches), Some(start.siblings));
     let mut daemon = Daemon { options, state, class, freezer, marker, counters };
     let answer = daemon.attach_again_and_again(out);
     daemon.class.detach();
@@ -167,7 +170,7 @@ impl Daemon<'_> {
         } else {
             log("the class is attached again");
         }
-        let (mut written, mut capacity) = (Instant::now(), Capacity::default());
+        let (mut written, mut capacity) = (Instant::now(), Capacity::new(self.class.cores_of_jobs()));
         let mut looked = Instant::now();
         while !is_ending() {
             thread::sleep(LOOK);
@@ -228,7 +231,7 @@ pub(crate) fn watch(options: &Options, out: &mut dyn Write) -> Result<(), Schedu
     let mut place = MaybeUninit::uninit();
     let meter = Meter::attach(&mut place)?;
     let write = |out: &mut dyn Write| {
-        let mut counters = Counters::new(None);
+        let mut counters = Counters::new(None, None);
         counters.strictness = Some(meter.strictness());
         let content = counters.to_json();
         match &options.counters {

@@ -18,7 +18,7 @@ type Form = (&'static str, usize, &'static str);
 /// Functions that the class calls, newest name first; the kernel has to have one of each line.
 ///
 /// KERNEL: Debian's 7.1.13 and 7.2.12 show a hidden parameter of some; the kernel then refuses every scheduler.
-const FUNCTIONS: [&[Form]; 15] = [
+const FUNCTIONS: [&[Form]; 16] = [
     &[
         ("scx_bpf_dsq_insert___v2", 4, "6.19"),
         ("scx_bpf_dsq_insert", 4, "6.13"),
@@ -43,9 +43,17 @@ const FUNCTIONS: [&[Form]; 15] = [
     &[("scx_bpf_dsq_nr_queued", 1, "6.12")],
     &[("scx_bpf_kick_cpu", 2, "6.12")],
     &[("scx_bpf_pick_idle_cpu", 2, "6.12")],
+    &[("scx_bpf_test_and_clear_cpu_idle", 1, "6.12")],
     &[("scx_bpf_select_cpu_dfl", 4, "6.12")],
     &[("scx_bpf_task_cpu", 1, "6.12")],
     &[("bpf_iter_scx_dsq_new", 3, "6.12")],
+];
+
+/// Functions that the class calls where there are several memory nodes and the kernel has one of each line.
+const IDLE_OF_NODES: [&[Form]; 3] = [
+    &[("scx_bpf_pick_idle_cpu_node", 3, "6.15")],
+    &[("scx_bpf_cpu_node", 1, "6.15")],
+    &[("__scx_bpf_select_cpu_and", 3, "6.19"), ("scx_bpf_select_cpu_and", 5, "6.16")],
 ];
 
 /// Something that not every kernel has, and what the class does.
@@ -77,6 +85,13 @@ pub fn missing_functions(types: &dyn Types) -> Vec<String> {
 #[must_use]
 pub fn has_reenqueue_everywhere(types: &dyn Types) -> bool {
     types.parameters("scx_bpf_reenqueue_local___v2") == Some(0)
+}
+
+/// Whether the kernel keeps idle CPUs for each memory node, and chooses one of a node for a task that wakes.
+#[must_use]
+pub fn has_idle_of_nodes(types: &dyn Types) -> bool {
+    types.enumerator("scx_ops_flags", "SCX_OPS_BUILTIN_IDLE_PER_NODE").is_some()
+        && IDLE_OF_NODES.iter().all(|forms| forms.iter().any(|form| is_usable(types, form)))
 }
 
 fn is_usable(types: &dyn Types, (name, parameters, _): &Form) -> bool {
@@ -120,6 +135,12 @@ pub fn features(types: &dyn Types) -> Vec<Feature> {
         types.enumerator("scx_ops_flags", "SCX_OPS_ENQ_MIGRATION_DISABLED").is_some(),
         "the class asks to be given tasks that cannot leave their CPU at the moment",
         "the kernel is older than 6.14: it gives the class such tasks in any case",
+    );
+    add(
+        "SCX_OPS_BUILTIN_IDLE_PER_NODE",
+        has_idle_of_nodes(types),
+        "with several memory nodes, a service that wakes is kept in its own as long as a CPU there is idle or runs a job",
+        "the kernel is older than 6.16: an idle CPU of another memory node comes before one of the own that runs a job",
     );
     add(
         "CONFIG_PREEMPT_RCU",

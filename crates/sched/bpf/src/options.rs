@@ -27,6 +27,8 @@ start:
   --lc-slice-ms N         how long an LC task that woke goes before those of its group that woke later,
                           1 to 1000 (12)
   --be-slice-ms N         the same among BE tasks, 1 to 1000 (20)
+  --siblings POLICY       BE tasks on a hardware thread of a core that runs an LC task, too: `allow`, `avoid` (not
+                          where another core is idle) or `forbid` (allow)
   --freeze-after-s N      freeze control groups starved for longer, 0: never (60)
   --best-effort-below DIR mark the groups directly below this one with cpu.idle, as they appear
   --counters FILE         write the counters there every second and at the end
@@ -88,6 +90,32 @@ pub struct Switches {
     pub exit: bool,
 }
 
+/// What BE tasks may do on a hardware thread of a core on which an LC task runs, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Siblings {
+    /// Run, as anywhere else.
+    Allow,
+    /// Run, unless another core is idle.
+    Avoid,
+    /// Not run: the thread idles.
+    Forbid,
+}
+
+impl Siblings {
+    /// All of them, in the order of `enum siblings_policy` in `siblings.bpf.h`.
+    pub const ALL: [Self; 3] = [Self::Allow, Self::Avoid, Self::Forbid];
+
+    /// Its name on the command line and in what is written.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Avoid => "avoid",
+            Self::Forbid => "forbid",
+        }
+    }
+}
+
 /// How the class is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartOptions {
@@ -101,6 +129,8 @@ pub struct StartOptions {
     pub lc_slice: Duration,
     /// How long a BE task runs while other BE tasks wait.
     pub be_slice: Duration,
+    /// What BE tasks may do beside an LC task on one core.
+    pub siblings: Siblings,
     /// Starvation after which a control group is frozen; `None`: never.
     pub freeze_after: Option<Duration>,
     /// Control group whose direct subgroups are marked best-effort.
@@ -233,12 +263,20 @@ impl Parsed {
             },
             lc_slice: Duration::from_millis(lc_slice_ms),
             be_slice: Duration::from_millis(be_slice_ms),
+            siblings: self.siblings()?,
             heartbeat: Duration::from_millis(heartbeat_ms),
             freeze_after: (freeze_after_s > 0).then(|| Duration::from_secs(freeze_after_s)),
             best_effort_below: self.value("--best-effort-below")?.map(PathBuf::from),
             within: Duration::from_secs(within_s),
             starter: self.process("--starter")?,
         })
+    }
+
+    fn siblings(&mut self) -> Result<Siblings, SchedulerError> {
+        let Some(text) = self.value("--siblings")? else { return Ok(Siblings::Allow) };
+        let found = Siblings::ALL.into_iter().find(|policy| policy.name() == text);
+        let allowed = Siblings::ALL.map(Siblings::name).join(", ");
+        found.ok_or_else(|| SchedulerError::usage(format!("`--siblings {text}`: allowed are {allowed}")))
     }
 
     fn form(&mut self, has_prometheus: bool) -> Form {
@@ -296,6 +334,19 @@ mod tests {
     }
 
     #[test]
+    fn siblings_are_used_unless_that_is_not_allowed() {
+        assert_eq!(start("start").siblings, Siblings::Allow);
+        for policy in Siblings::ALL {
+            assert_eq!(start(&format!("start --siblings={}", policy.name())).siblings, policy);
+        }
+        let policies = include_str!("bpf/siblings.bpf.h");
+        let (_, list) = policies.split_once("enum siblings_policy {").unwrap();
+        let names = Siblings::ALL.map(|policy| format!("SIBLINGS_{}", policy.name().to_uppercase()));
+        let places = names.map(|name| list.find(&name).unwrap());
+        assert!(places.is_sorted());
+    }
+
+    #[test]
     fn zero_seconds_mean_that_nothing_is_frozen() {
         assert_eq!(start("start --freeze-after-s 0").freeze_after, None);
         assert_eq!(start("start").freeze_after, Some(Duration::from_secs(60)));
@@ -311,6 +362,7 @@ mod tests {
             ),
             ("start --heartbeat-ms", "`--heartbeat-ms` needs a value"),
             ("start --starter me", "`--starter me`: allowed is the id of a process"),
+            ("start --siblings no", "`--siblings no`: allowed are allow, avoid, forbid"),
             ("stop --json", "`stop` knows no `--json`"),
             ("probe --prometheus", "`probe` knows no `--prometheus`"),
         ] {
@@ -323,7 +375,7 @@ mod tests {
     #[test]
     fn without_words_there_is_help() {
         assert_eq!(parse("").unwrap().command, Command::Help);
-        for option in ["--no-entry", "--freeze-after-s", "--counters", "--lc-slice-ms"] {
+        for option in ["--no-entry", "--freeze-after-s", "--counters", "--lc-slice-ms", "--siblings"] {
             assert!(HELP.contains(option));
         }
     }

@@ -1,6 +1,7 @@
 //! The meter of strictness: the same instrument under the class and under any other policy.
 
 use std::mem::MaybeUninit;
+use std::path::Path;
 
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, OpenObject};
@@ -8,7 +9,7 @@ use libbpf_rs::{Link, OpenObject};
 use crate::SchedulerError;
 use crate::counters::Strictness;
 use crate::skeleton::watch::{WatchSkel, WatchSkelBuilder};
-use crate::topology::MAX_CPUS;
+use crate::topology::{MAX_CPUS, Topology};
 
 /// The meter while it is attached.
 pub(crate) struct Meter<'object> {
@@ -25,9 +26,15 @@ impl<'object> Meter<'object> {
             );
             return Err(SchedulerError::Capability { message, hint: "measure on a smaller machine".into() });
         }
+        let topology = Topology::read(Path::new("/"), cpus);
         let mut open = WatchSkelBuilder::default().open(place).map_err(|error| refused(&error))?;
         if let Some(settings) = open.maps.rodata_data.as_deref_mut() {
             settings.watched_cpus = u32::try_from(cpus).unwrap_or(u32::MAX);
+            settings.has_siblings = topology.has_siblings();
+        }
+        if let Some(state) = open.maps.bss_data.as_deref_mut() {
+            state.next_sibling[..cpus].copy_from_slice(&topology.next_sibling);
+            state.judged_since_ns = monotonic_ns();
         }
         let skeleton = open.load().map_err(|error| refused(&error))?;
         let links = [
@@ -41,19 +48,46 @@ impl<'object> Meter<'object> {
     /// What was measured since the meter was attached.
     pub(crate) fn strictness(&self) -> Strictness {
         let meters = self.skeleton.maps.bss_data.as_deref().map(|bss| &bss.meters[..]).unwrap_or_default();
-        sum_up(meters.iter().map(|cpu| (cpu.violation_ns, cpu.violations, cpu.longest_ns, cpu.events)))
+        sum_up(meters.iter().map(|cpu| strictness_of!(cpu)))
     }
 }
 
-/// Sum over CPUs of violation time, violations, the longest one and events.
-pub(crate) fn sum_up(meters: impl Iterator<Item = (u64, u64, u64, u64)>) -> Strictness {
-    meters.fold(Strictness::default(), |sum, (violation_ns, violations, longest_ns, events)| Strictness {
-        violation_ns: sum.violation_ns + violation_ns,
-        violations: sum.violations + violations,
-        longest_ns: sum.longest_ns.max(longest_ns),
-        events: sum.events + events,
+/// The clock of the programs \[ns\].
+pub(crate) fn monotonic_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes the structure, which outlives the call.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_nsec).unwrap_or(0)
+}
+
+/// Sum over CPUs.
+pub(crate) fn sum_up(meters: impl Iterator<Item = Strictness>) -> Strictness {
+    meters.fold(Strictness::default(), |sum, one| Strictness {
+        violation_ns: sum.violation_ns + one.violation_ns,
+        violations: sum.violations + one.violations,
+        longest_ns: sum.longest_ns.max(one.longest_ns),
+        events: sum.events + one.events,
+        beside_ns: sum.beside_ns + one.beside_ns,
+        beside_count: sum.beside_count + one.beside_count,
+        longest_beside_ns: sum.longest_beside_ns.max(one.longest_beside_ns),
     })
 }
+
+/// What the meter of a CPU holds; each program has a type of its own for it.
+macro_rules! strictness_of {
+    ($cpu:expr) => {
+        $crate::counters::Strictness {
+            violation_ns: $cpu.violation_ns,
+            violations: $cpu.violations,
+            longest_ns: $cpu.longest_ns,
+            events: $cpu.events,
+            beside_ns: $cpu.beside_ns,
+            beside_count: $cpu.beside_count,
+            longest_beside_ns: $cpu.longest_beside_ns,
+        }
+    };
+}
+pub(crate) use strictness_of;
 
 fn refused(error: &libbpf_rs::Error) -> SchedulerError {
     let message = format!("strictness cannot be measured here: {error}");

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from steelyard.errors import UsageError
 from steelyard.run.best_effort.prometheus import exposition
-from steelyard.run.best_effort.service import read_status, start_protection, stop_protection
+from steelyard.run.best_effort.service import Siblings, read_status, start_protection, stop_protection
 
 Groups = Annotated[tuple[Path, ...], Parameter(negative="", show_default=False)]
 Group = Annotated[Path | None, Parameter(show_default=False)]
@@ -21,6 +21,7 @@ def start(
     *,
     service: Groups = (),
     best_effort: Group = None,
+    siblings: Siblings = "allow",
     governor: bool = False,
     foreground: bool = False,
 ) -> int:
@@ -40,6 +41,10 @@ def start(
         Control group below which everything is best-effort, such as the one of a Kubernetes node's
         best-effort pods: the class marks the groups directly below it with `cpu.idle`, the governor throttles
         it instead of the commands of `steelyard background`.
+    siblings
+        What best-effort commands may do on a hardware thread of a core that runs a service on another one:
+        `allow` it, `avoid` it where another core is idle, or `forbid` it: such a thread then idles. Needs
+        the class.
     governor
         Start the governor even where the class could be started.
     foreground
@@ -51,10 +56,16 @@ def start(
 
     steelyard scheduler start --service /sys/fs/cgroup/system.slice/web.service
 
+    steelyard scheduler start --siblings forbid
+
     steelyard scheduler start --best-effort /sys/fs/cgroup/kubepods.slice/kubepods-besteffort.slice
     """
     protection = start_protection(
-        service, best_effort=best_effort, wants_governor=governor, in_foreground=foreground
+        service,
+        best_effort=best_effort,
+        siblings=siblings,
+        wants_governor=governor,
+        in_foreground=foreground,
     )
     for line in protection.missing:
         sys.stderr.write(f"the class is not available: {line}\n")

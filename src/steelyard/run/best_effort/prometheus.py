@@ -87,6 +87,11 @@ def _of_class(scheduler: Mapping[str, object]) -> Iterator[Metric]:
         strictness.get("violation_ns"),
     )
     yield _counter("strictness_violations", "Number of such occasions.", strictness.get("violations"))
+    yield _seconds(
+        "strictness_beside",
+        "Time in which a best-effort task ran while another one had a sibling, a thread of the same core.",
+        strictness.get("beside_ns"),
+    )
 
 
 def _of_governor(governor: Mapping[str, object]) -> Iterator[Metric]:

@@ -9,7 +9,7 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
 from steelyard.errors import CapabilityError, UsageError
 from steelyard.run.programs import govern_program, scheduler_program
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 Document = dict[str, Any]
+Siblings = Literal["allow", "avoid", "forbid"]
 
 SCHEMA: Final = "steelyard/best-effort-status/1"
 NO_PROGRAM: Final = (
@@ -27,6 +28,7 @@ START_LIMIT_S: Final = 10.0
 """Everything that a start does happens within this time, or is ended."""
 PATIENCE_S: Final = 30.0
 NS_PER_S: Final = 1e9
+NS_PER_MS: Final = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +107,15 @@ class BestEffortStatus:
             return [f"class: the kernel has ended it, and its loader tries again: {reason}"] if reason else []
         counters = self.scheduler.get("counters", {})
         counted = ", ".join(f"{name} {count}" for name, count in counters.items())
-        return [f"class: `{self.name}`, ejected {self.scheduler.get('ejections', 0)} times"] + (
-            [f"counters: {counted}"] if counted else []
-        )
+        lines = [f"class: `{self.name}`, ejected {self.scheduler.get('ejections', 0)} times"]
+        policy = self.scheduler.get("siblings", "allow")
+        if policy != "allow":
+            longest_ns = (self.scheduler.get("strictness") or {}).get("longest_beside_ns", 0)
+            lines.append(
+                f"siblings: {policy}; a job ran beside a service on one core for "
+                f"{longest_ns / NS_PER_MS:.2f} ms at most"
+            )
+        return lines + ([f"counters: {counted}"] if counted else [])
 
     def _governor_lines(self) -> list[str]:
         if not self.governor:
@@ -141,6 +149,7 @@ def start_protection(
     services: Sequence[Path],
     *,
     best_effort: Path | None = None,
+    siblings: Siblings = "allow",
     wants_governor: bool = False,
     in_foreground: bool = False,
 ) -> Protection:
@@ -153,6 +162,9 @@ def start_protection(
     best_effort : Path or None
         Control group below which everything is best-effort: the class marks the groups directly below it,
         the governor throttles it. None: that of the commands of ``steelyard background``.
+    siblings : {'allow', 'avoid', 'forbid'}
+        What best-effort tasks may do on a hardware thread of a core on which a service runs, too; the class
+        alone knows another answer than ``allow``.
     wants_governor : bool
         Leave the class out.
     in_foreground : bool
@@ -161,28 +173,21 @@ def start_protection(
     Raises
     ------
     UsageError
-        If a group is not there.
+        If a group is not there, or the class is started already with another policy for siblings.
     CapabilityError
-        If neither can be started, or not within `START_LIMIT_S`: then nothing is left of it.
+        If neither can be started, or not within `START_LIMIT_S`: then nothing is left of it. If only the
+        governor can, and `siblings` needs the class.
     """
     deadline = time.monotonic() + START_LIMIT_S
     missing = ("it was not asked for",) if wants_governor else _missing(deadline)
     found = read_status(deadline)
     if not missing:
-        program = scheduler_program()
-        assert program is not None  # noqa: S101 - it would be missing
-        if found.state == "active" or found.scheduler:
-            return Protection(is_class=True, is_new=False)
-        # Two that hold back would hold back twice.
-        _run([str(govern_program()), "stop"], deadline)
-        command = [str(program), "start"]
-        if best_effort is not None:
-            command += ["--best-effort-below", str(best_effort)]
-        if in_foreground:
-            _become(command)
-        # What is killed here, by us or with us, takes along what it has started.
-        _run([*command, "--starter", str(os.getpid())], deadline)
-        return Protection(is_class=True, is_new=True)
+        is_new = _start_class(found, best_effort, siblings, deadline, in_foreground=in_foreground)
+        return Protection(is_class=True, is_new=is_new)
+    if siblings != "allow":
+        message = f"`--siblings {siblings}` needs the class: {'; '.join(missing)}"
+        hint = "without `--siblings` the governor is started"
+        raise CapabilityError(message, hint=hint, code="capability.best-effort")
     if found.state == "active":
         message = "the class is active, and a governor beside it would hold best-effort commands back twice"
         raise CapabilityError(message, hint="steelyard scheduler stop", code="capability.best-effort")
@@ -196,6 +201,37 @@ def start_protection(
         _become(command)
     said = _run(command, deadline)
     return Protection(is_class=False, is_new=said.strip() == "started", missing=missing)
+
+
+def _start_class(
+    found: BestEffortStatus,
+    best_effort: Path | None,
+    siblings: Siblings,
+    deadline: float,
+    *,
+    in_foreground: bool,
+) -> bool:
+    """Start the class unless that was done; give whether it was not."""
+    program = scheduler_program()
+    assert program is not None  # noqa: S101 - it would be missing
+    if found.state == "active" or found.scheduler:
+        active = found.scheduler.get("siblings") or "allow"
+        if active != siblings:
+            message = f"the class is started already, with `--siblings {active}`"
+            raise UsageError(message, hint="steelyard scheduler stop")
+        return False
+    # Two that hold back would hold back twice.
+    _run([str(govern_program()), "stop"], deadline)
+    command = [str(program), "start"]
+    if best_effort is not None:
+        command += ["--best-effort-below", str(best_effort)]
+    if siblings != "allow":
+        command += ["--siblings", siblings]
+    if in_foreground:
+        _become(command)
+    # What is killed here, by us or with us, takes along what it has started.
+    _run([*command, "--starter", str(os.getpid())], deadline)
+    return True
 
 
 def stop_protection() -> tuple[str, ...]:

@@ -20,7 +20,7 @@ SCHEDULER = {
     "active": True,
     "ejections": 2,
     "counters": {"scheduling_events": 11, "entry_runs": 3},
-    "strictness": {"violation_ns": 1_500_000, "violations": 4, "longest_ns": 9, "events": 11},
+    "strictness": {"violation_ns": 1_500_000, "violations": 4, "events": 11, "beside_ns": 500_000},
     "parked_ns": 2_500_000_000,
 }
 GOVERNOR = {
@@ -96,6 +96,7 @@ def test_values_are_in_base_units() -> None:
 
     assert value("scheduler_parked_seconds_total") == 2.5
     assert value("strictness_violation_seconds_total") == 0.0015
+    assert value("strictness_beside_seconds_total") == 0.0005
     assert value("governor_limited_seconds_total") == 1.25
     assert value("governor_pressure_ratio") == 0.25
     assert value("governor_pressure_alone_ratio") == 0.125

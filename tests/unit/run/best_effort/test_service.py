@@ -80,6 +80,27 @@ def test_what_is_best_effort_is_told_to_the_class_and_to_the_governor(loader: Lo
     assert calls.read_text().splitlines()[-1] == f"governor start --group {tmp_path}"
 
 
+def test_status_says_how_well_siblings_are_kept_free() -> None:
+    scheduler = {"pid": 7, "siblings": "forbid", "strictness": {"longest_beside_ns": 390_000}}
+    lines = BestEffortStatus(scheduler, {}, "active", "steelyard_be").lines()
+    assert lines[2] == "siblings: forbid; a job ran beside a service on one core for 0.39 ms at most"
+    lines = BestEffortStatus({"pid": 7, "siblings": "allow"}, {}, "active", "steelyard_be").lines()
+    assert not any("siblings" in line for line in lines)
+
+
+def test_siblings_are_kept_free_by_the_class_or_not_at_all(loader: Loader) -> None:
+    calls = loader({"available": True}, state="inactive")
+    start_protection((), siblings="forbid")
+    assert "loader start --siblings forbid --starter" in calls.read_text()
+    loader({"available": True}, state="active")
+    with pytest.raises(UsageError, match="is started already, with `--siblings allow`"):
+        start_protection((), siblings="avoid")
+    calls = loader({"available": False, "reasons": ["no BTF"]}, state="unsupported")
+    with pytest.raises(CapabilityError, match="`--siblings avoid` needs the class: no BTF"):
+        start_protection((), siblings="avoid")
+    assert "governor start" not in calls.read_text()
+
+
 @pytest.mark.parametrize(
     ("name", "verb"), [("scheduler", "probe"), ("scheduler", "start"), ("govern", "start")]
 )

@@ -58,11 +58,20 @@ static __always_inline s32 claim_within(u32 word, u64 bits, const struct cpumask
 	return -1;
 }
 
+static __always_inline u64 bits_of_node(u32 word, u32 llc)
+{
+	u64 index = llc;
+
+	barrier_var(index);
+	index &= MAX_CPUS - 1;
+	return bits_between(word, node_first[index], node_end[index]);
+}
+
 /* Entry check: a CPU that runs BE and that this LC task may use, near ones first; -1: none. */
-static s32 claim_be_cpu(const struct cpumask *allowed, s32 home)
+static s32 claim_be_cpu(const struct cpumask *allowed, s32 home, bool in_node)
 {
 	u64 start_ns = bpf_ktime_get_ns();
-	u32 first = first_of_llc(llc_of_cpu(home));
+	u32 llc = llc_of_cpu(home), first = first_of_llc(llc);
 	s32 found = -1, i;
 
 	count(COUNT_ENTRY_RUNS);
@@ -70,6 +79,8 @@ static s32 claim_be_cpu(const struct cpumask *allowed, s32 home)
 		u32 word;
 		u64 bits = near_word(claimable, first, i, &word);
 
+		if (in_node)
+			bits &= bits_of_node(word, llc);
 		if (!bits)
 			continue;
 		found = claim_within(word, bits, allowed);
@@ -90,8 +101,16 @@ static __always_inline s32 claim_for(struct task_struct *p, s32 cpu)
 
 	if (!check_entry || claim(cpu, allowed))
 		return cpu;
-	claimed = is_any_claimable() ? claim_be_cpu(allowed, cpu) : -1;
+	claimed = is_any_claimable() ? claim_be_cpu(allowed, cpu, false) : -1;
 	return claimed >= 0 ? claimed : cpu;
+}
+
+/* The same in the memory node of a CPU: one that idles comes first; -1: none. */
+static __always_inline s32 claim_in_node(const struct cpumask *allowed, s32 cpu)
+{
+	if (claim(cpu, allowed))
+		return cpu;
+	return is_any_claimable() ? claim_be_cpu(allowed, cpu, true) : -1;
 }
 
 /* The CPU runs BE no more, or is about to. Under the lock of its run queue. */

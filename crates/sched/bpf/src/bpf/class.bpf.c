@@ -8,7 +8,7 @@
  */
 #include "on_cpu.bpf.h"
 #define ON_SWITCH_FROM_BE note_parking
-#define ON_SWITCH_TO release
+#define ON_SWITCH_TO note_next
 #include "meter.bpf.h"
 
 /* The kernel takes a scheduler only from a program that may be had under the GPL. */
@@ -23,8 +23,24 @@ SEC("struct_ops/be_select_cpu")
 s32 BPF_PROG(be_select_cpu, struct task_struct *p, s32 previous, u64 wake_flags)
 {
 	bool is_idle = false, is_be = is_best_effort(p);
-	s32 cpu = scx_bpf_select_cpu_dfl(p, previous, wake_flags, &is_idle);
+	s32 cpu;
 
+	/* Not every idle CPU is one for it: its place is looked for where it comes into the queue. */
+	if (is_be && siblings_policy != SIBLINGS_ALLOW)
+		return previous;
+	/* Better a CPU of its memory node that runs BE than an idle one of another: what it needs is here. */
+	if (has_nodes && !is_be && check_local && check_entry) {
+		const struct cpumask *allowed = p->cpus_ptr;
+
+		cpu = select_cpu_in_node(p, allowed, previous, wake_flags);
+		if (cpu >= 0)
+			scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL), lc_slice_ns, 0);
+		else
+			cpu = claim_in_node(allowed, previous);
+		if (cpu >= 0)
+			return cpu;
+	}
+	cpu = scx_bpf_select_cpu_dfl(p, previous, wake_flags, &is_idle);
 	if (is_idle)
 		scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL), is_be ? be_slice_ns : lc_slice_ns, 0);
 	else if (check_local && !is_be)
@@ -32,9 +48,9 @@ s32 BPF_PROG(be_select_cpu, struct task_struct *p, s32 previous, u64 wake_flags)
 	return cpu;
 }
 
-static __always_inline void enqueue_be(struct task_struct *p, s32 home, u64 flags, u16 trampolines)
+static __always_inline void enqueue_be(struct task_struct *p, struct task_state *t, s32 home, u64 flags,
+				       u16 trampolines)
 {
-	struct task_state *t = task_state(p);
 	u32 llc = llc_of_cpu(home);
 	u64 now = bpf_ktime_get_ns();
 	bool is_wanted = has_to_react(p), has_slept = flags & VALUE(scx_enq_flags, SCX_ENQ_WAKEUP);
@@ -72,15 +88,13 @@ static __always_inline void enqueue_be(struct task_struct *p, s32 home, u64 flag
 		note_be_cpus(p);
 		insert_shared(p, KIND_BE, llc, be_slice_ns, be_vtime_in(p, t, llc));
 	}
-	idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	idle = pick_idle_for_be(p->cpus_ptr, home);
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, VALUE(scx_kick_flags, SCX_KICK_IDLE));
 }
 
-static __always_inline void forget_wait(struct task_struct *p)
+static __always_inline void forget_wait(struct task_state *t)
 {
-	struct task_state *t = task_state(p);
-
 	if (!t)
 		return;
 	t->is_blink = 0;
@@ -92,7 +106,7 @@ static __always_inline void forget_wait(struct task_struct *p)
 SEC("struct_ops/be_enqueue")
 void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 {
-	s32 home = scx_bpf_task_cpu(p), target = -1;
+	s32 home = scx_bpf_task_cpu(p), target = -1, idle = -1;
 	/* Back from a CPU that is released: within the program that gives it back. */
 	u16 trampolines = flags & VALUE(scx_enq_flags, SCX_ENQ_REENQ) ? 2 : 1;
 	bool is_bound = p->nr_cpus_allowed == 1 || is_migration_disabled_beyond(p, trampolines);
@@ -104,12 +118,12 @@ void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 
 	count(COUNT_SCHEDULING_EVENTS);
 	if (is_best_effort_within(p, trampolines)) {
-		enqueue_be(p, home, flags, trampolines);
+		enqueue_be(p, t, home, flags, trampolines);
 		return;
 	}
 	/* Who did not sleep may have waited as BE until now. */
 	if (!(flags & VALUE(scx_enq_flags, SCX_ENQ_WAKEUP)))
-		forget_wait(p);
+		forget_wait(t);
 	if (is_bound && (p->flags & PF_KTHREAD)) {
 		scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL), lc_slice_of(t),
 				   VALUE(scx_enq_flags, SCX_ENQ_PREEMPT));
@@ -125,20 +139,27 @@ void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 	/* Whoever makes its CPU claimable after the search below sees that somebody came. */
 	note_arrival(llc_of_cpu(home), is_shared);
 	allowed = p->cpus_ptr;
-	if (!is_bound) {
-		target = scx_bpf_pick_idle_cpu(allowed, 0);
-		if (target >= 0) {
-			if (is_shared)
-				note_departure(llc_of_cpu(home));
-			scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL_ON) | target, lc_slice_of(t), 0);
-			scx_bpf_kick_cpu(target, VALUE(scx_kick_flags, SCX_KICK_IDLE));
-			return;
-		}
+	if (!is_bound)
+		idle = pick_idle(allowed, home, has_nodes ? VALUE(scx_pick_idle_cpu_flags, SCX_PICK_IDLE_IN_NODE) : 0);
+	if (idle < 0) {
+		if (claim(home, allowed))
+			target = home;
+		else if (!is_bound && check_entry)
+			target = claim_be_cpu(allowed, home, has_nodes);
 	}
-	if (claim(home, allowed))
-		target = home;
-	else if (!is_bound && check_entry)
-		target = claim_be_cpu(allowed, home);
+	/* No CPU of its own node can be had. */
+	if (has_nodes && !is_bound && idle < 0 && target < 0) {
+		idle = pick_idle(allowed, home, 0);
+		if (idle < 0 && check_entry)
+			target = claim_be_cpu(allowed, home, false);
+	}
+	if (idle >= 0) {
+		if (is_shared)
+			note_departure(llc_of_cpu(home));
+		scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL_ON) | idle, lc_slice_of(t), 0);
+		scx_bpf_kick_cpu(idle, VALUE(scx_kick_flags, SCX_KICK_IDLE));
+		return;
+	}
 	if (is_bound)
 		cpu_state(home)->has_bound = 1;
 	if (t)
@@ -332,7 +353,15 @@ void BPF_PROG(be_tick, struct task_struct *p)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_state *c = cpu_state(cpu);
+	enum thread_kind kind = has_siblings ? kind_of(p) : OTHER_THREAD;
 
+	/* It may be of another kind since it got the CPU. */
+	note_kind(meter_of(cpu), cpu, kind, bpf_ktime_get_ns());
+	if (siblings_policy != SIBLINGS_ALLOW) {
+		set_service(c, cpu, kind == LC_THREAD);
+		if (c->be_running && is_beside_service(cpu))
+			set_slice(p, 0);
+	}
 	if (!check_local || !check_entry || !check_exit || !c->be_running)
 		return;
 	if (scx_bpf_dsq_nr_queued(LC_QUEUE + llc_of_cpu(cpu)) > 0 ||
@@ -408,6 +437,7 @@ s32 BPF_PROG(be_init)
 SEC("struct_ops/be_exit")
 void BPF_PROG(be_exit, struct scx_exit_info *info)
 {
+	judged_since_ns = 0;
 	exit_kind = info->kind;
 	exit_code = info->exit_code;
 	bpf_probe_read_kernel_str(exit_reason, sizeof(exit_reason), info->reason);

@@ -32,6 +32,21 @@ static __always_inline u64 bit_at(u32 position)
 	return 1ULL << (position & (WORD_BITS - 1));
 }
 
+/* The bits of a word that are for places from one on and before another. */
+static __always_inline u64 bits_between(u32 word, u32 first, u32 end)
+{
+	u32 begin = word * WORD_BITS;
+	u64 bits = ~0ULL;
+
+	if (first >= begin + WORD_BITS || end <= begin)
+		return 0;
+	if (first > begin)
+		bits &= ~(bit_at(first) - 1);
+	if (end < begin + WORD_BITS)
+		bits &= bit_at(end) - 1;
+	return bits;
+}
+
 static __always_inline u32 words_of(u32 bits)
 {
 	return (bits + WORD_BITS - 1) / WORD_BITS;

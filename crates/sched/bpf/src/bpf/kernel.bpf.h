@@ -126,6 +126,10 @@ enum scx_enq_flags {
 	SCX_ENQ_REENQ = 1ULL << 40,
 	SCX_ENQ_LAST = 1ULL << 41,
 };
+enum scx_pick_idle_cpu_flags {
+	SCX_PICK_IDLE_CORE = 1,
+	SCX_PICK_IDLE_IN_NODE = 2,
+};
 enum scx_kick_flags {
 	SCX_KICK_IDLE = 1,
 	SCX_KICK_PREEMPT = 2,
@@ -178,6 +182,7 @@ struct sched_ext_ops {
 extern s32 scx_bpf_select_cpu_dfl(struct task_struct *, s32, u64, bool *) __ksym;
 extern s32 scx_bpf_create_dsq(u64, s32) __ksym;
 extern s32 scx_bpf_pick_idle_cpu(const struct cpumask *, u64) __ksym;
+extern bool scx_bpf_test_and_clear_cpu_idle(s32) __ksym;
 extern void scx_bpf_kick_cpu(s32, u64) __ksym;
 extern s32 scx_bpf_task_cpu(const struct task_struct *) __ksym;
 extern s32 scx_bpf_dsq_nr_queued(u64) __ksym;

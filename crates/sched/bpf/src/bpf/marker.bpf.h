@@ -75,4 +75,13 @@ static __always_inline bool is_best_effort(const struct task_struct *p)
 	return is_best_effort_within(p, 1);
 }
 
+enum thread_kind { OTHER_THREAD, LC_THREAD, BE_THREAD }; /* others: those of the kernel, and who is idle */
+
+static __always_inline enum thread_kind kind_of(const struct task_struct *p)
+{
+	if (!p->pid || (p->flags & PF_KTHREAD))
+		return OTHER_THREAD;
+	return is_best_effort(p) ? BE_THREAD : LC_THREAD;
+}
+
 #endif

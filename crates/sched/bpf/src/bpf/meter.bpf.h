@@ -7,12 +7,14 @@
 #ifndef STEELYARD_METER_BPF_H
 #define STEELYARD_METER_BPF_H
 
-#include "cpu_words.bpf.h"
+#include "core.bpf.h"
 #include "marker.bpf.h"
 
 #define READS_MOST 4
 
 const volatile u32 watched_cpus = 1;
+/* Since when the policy that is to be judged decides; 0: it does not. */
+u64 judged_since_ns;
 
 struct cpu_meter {
 	/* BE time until the last switch, and since when BE runs now; 0: it does not. */
@@ -22,6 +24,13 @@ struct cpu_meter {
 	u64 violations;
 	u64 longest_ns;
 	u64 events;
+	/* What has the CPU; and since when it is BE beside an LC thread on a sibling; 0: it is not. */
+	u32 kind;
+	u64 beside_start_ns;
+	/* Such times, as seen by the CPU that ended them. */
+	u64 beside_ns;
+	u64 beside_count;
+	u64 longest_beside_ns;
 } __attribute__((aligned(64)));
 struct cpu_meter meters[MAX_CPUS];
 
@@ -158,15 +167,6 @@ static __always_inline void look(const struct task_struct *p, u64 now, struct si
 	look_at(as_read(p)->cpus_ptr, now, sight);
 }
 
-enum thread_kind { OTHER_THREAD, LC_THREAD, BE_THREAD }; /* others: those of the kernel, and who is idle */
-
-static __always_inline enum thread_kind kind_of(const struct task_struct *p)
-{
-	if (!p->pid || (p->flags & PF_KTHREAD))
-		return OTHER_THREAD;
-	return is_best_effort(p) ? BE_THREAD : LC_THREAD;
-}
-
 /* Of an LC thread. */
 static __always_inline void begin_wait(struct task_struct *p, u64 now)
 {
@@ -187,11 +187,15 @@ static __always_inline void end_wait(struct task_struct *p, struct cpu_meter *m,
 	struct wait *w = bpf_task_storage_get(&waits, p, NULL, 0);
 	struct sight sight = {};
 	u64 waited_ns, overlap_ns;
+	bool is_judged;
 
 	if (!w || !w->start_ns)
 		return;
 	waited_ns = now - w->start_ns;
+	is_judged = judged_since_ns && w->start_ns >= judged_since_ns;
 	w->start_ns = 0;
+	if (!is_judged)
+		return;
 	m->events++;
 	look(p, now, &sight);
 	if (w->sight.cpus != sight.cpus)
@@ -225,6 +229,69 @@ int BPF_PROG(note_wakeup_new, struct task_struct *p)
 	return 0;
 }
 
+/* Not static: verified alone. */
+__noinline bool is_beside_lc(s32 cpu)
+{
+	s32 sibling, i;
+
+	for_each_sibling(i, sibling, cpu)
+		if (*(volatile u32 *)&meter_of(sibling)->kind == LC_THREAD)
+			return true;
+	return false;
+}
+
+static __always_inline void end_beside(struct cpu_meter *m, struct cpu_meter *of, u64 now)
+{
+	u64 start_ns = __sync_lock_test_and_set(&of->beside_start_ns, 0), since_ns = judged_since_ns, beside_ns;
+
+	if (!start_ns || !since_ns)
+		return;
+	beside_ns = now - (start_ns < since_ns ? since_ns : start_ns);
+	if ((s64)beside_ns <= 0)
+		return;
+	m->beside_ns += beside_ns;
+	m->beside_count++;
+	if (beside_ns > m->longest_beside_ns)
+		m->longest_beside_ns = beside_ns;
+}
+
+/* BE has the CPU and LC a sibling. Whoever ended that meanwhile did not see that it had begun. */
+static __always_inline void begin_beside(u32 cpu, u64 now)
+{
+	struct cpu_meter *m = meter_of(cpu);
+
+	__sync_val_compare_and_swap(&m->beside_start_ns, 0, now);
+	if (*(volatile u32 *)&m->kind != BE_THREAD || !is_beside_lc(cpu))
+		__sync_lock_test_and_set(&m->beside_start_ns, 0);
+}
+
+/* Each side writes what it runs before it looks at the other. */
+static __always_inline void note_kind(struct cpu_meter *m, u32 cpu, enum thread_kind kind, u64 now)
+{
+	enum thread_kind before = m->kind;
+	s32 sibling, i;
+
+	if (!has_siblings || before == kind)
+		return;
+	__sync_lock_test_and_set(&m->kind, kind);
+	if (before == BE_THREAD)
+		end_beside(m, m, now);
+	if (kind == BE_THREAD && is_beside_lc(cpu))
+		begin_beside(cpu, now);
+	if (before != LC_THREAD && kind != LC_THREAD)
+		return;
+	for_each_sibling(i, sibling, (s32)cpu) {
+		struct cpu_meter *other = meter_of(sibling);
+
+		if (*(volatile u32 *)&other->kind != BE_THREAD)
+			continue;
+		if (kind == LC_THREAD)
+			begin_beside(sibling, now);
+		else if (!is_beside_lc(sibling))
+			end_beside(m, other, now);
+	}
+}
+
 static __always_inline void note_be(struct cpu_meter *m, u32 cpu, bool is_be, u64 now)
 {
 	bool was_be = m->be_start_ns;
@@ -246,12 +313,13 @@ int BPF_PROG(note_switch, bool preempt, struct task_struct *prev, struct task_st
 	u64 now = bpf_ktime_get_ns();
 
 	note_be(meter_of(cpu), cpu, taken == BE_THREAD, now);
+	note_kind(meter_of(cpu), cpu, taken, now);
 	if (is_ready && left == LC_THREAD)
 		begin_wait(prev, now);
 	if (taken != OTHER_THREAD)
 		end_wait(next, meter_of(cpu), now);
 #ifdef ON_SWITCH_TO
-	ON_SWITCH_TO(next, cpu);
+	ON_SWITCH_TO(next, cpu, taken);
 #endif
 #ifdef ON_SWITCH_FROM_BE
 	if (left == BE_THREAD)

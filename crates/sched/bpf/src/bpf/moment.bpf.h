@@ -225,6 +225,26 @@ __noinline int look_after_moments(s32 cpu, u64 now)
 	return left;
 }
 
+/*
+ * A CPU that may not have the task when it comes may have it later, without being told: one for the first that waits. Not
+ * static: verified alone.
+ */
+__noinline int wake_for_waiting(u32 llc)
+{
+	struct task_struct *p;
+	s32 idle;
+
+	bpf_rcu_read_lock();
+	bpf_for_each(scx_dsq, p, BE_QUEUE + llc, 0) {
+		idle = pick_idle_for_be(p->cpus_ptr, scx_bpf_task_cpu(p));
+		if (idle >= 0)
+			scx_bpf_kick_cpu(idle, VALUE(scx_kick_flags, SCX_KICK_IDLE));
+		break;
+	}
+	bpf_rcu_read_unlock();
+	return 0;
+}
+
 static int patrol(void *map, u32 *key, struct bpf_timer *timer)
 {
 	u64 now = bpf_ktime_get_ns(), period_ns = PATROL_IDLE_NS;
@@ -233,8 +253,11 @@ static int patrol(void *map, u32 *key, struct bpf_timer *timer)
 	bool is_full;
 
 	bpf_for(i, 0, nr_llcs) {
-		if (scx_bpf_dsq_nr_queued(BE_QUEUE + i) > 0)
-			period_ns = PATROL_NS;
+		if (scx_bpf_dsq_nr_queued(BE_QUEUE + i) <= 0)
+			continue;
+		period_ns = PATROL_NS;
+		if (siblings_policy != SIBLINGS_ALLOW)
+			wake_for_waiting(i);
 	}
 	bpf_for(i, 0, nr_cpus) {
 		s32 cpu = nth_cpu(i);

@@ -77,4 +77,10 @@ static __always_inline void release(const struct task_struct *next, s32 cpu)
 	scx_bpf_reenqueue_local___v2___steelyard();
 }
 
+static __always_inline void note_next(const struct task_struct *next, s32 cpu, enum thread_kind taken)
+{
+	release(next, cpu);
+	note_service(next, cpu, taken);
+}
+
 #endif

@@ -29,11 +29,16 @@ const volatile u32 nr_llcs = 1;
 const volatile u16 cpu_order[MAX_CPUS];
 const volatile u16 llc_of[MAX_CPUS];
 const volatile u16 llc_first[MAX_CPUS];
+/* The same for the memory node of each cache, and where that one's end. */
+const volatile u16 node_first[MAX_CPUS];
+const volatile u16 node_end[MAX_CPUS];
 const volatile bool check_local = true;
 const volatile bool check_entry = true;
 const volatile bool check_exit = true;
 const volatile u64 lc_slice_ns = 12000000;
 const volatile u64 be_slice_ns = 20000000;
+/* The kernel keeps idle CPUs for each memory node, and is asked for those of one. */
+const volatile bool has_nodes;
 
 /* Of the arrivals at a cache: how many bits say who waits there. */
 #define WAITING_BITS 24
@@ -92,6 +97,14 @@ static __always_inline s32 nth_cpu(u32 position)
 
 	barrier_var(index);
 	return cpu_order[index & (MAX_CPUS - 1)];
+}
+
+/* An idle CPU, those of the memory node of another one first. */
+static __always_inline s32 pick_idle(const struct cpumask *allowed, s32 near, u64 flags)
+{
+	if (has_nodes)
+		return scx_bpf_pick_idle_cpu_node___steelyard(allowed, scx_bpf_cpu_node___steelyard(near), flags);
+	return scx_bpf_pick_idle_cpu(allowed, flags);
 }
 
 static __always_inline void set_slice(struct task_struct *p, u64 slice_ns)

@@ -14,7 +14,15 @@ struct scx_bpf_dsq_insert_vtime_args {
 	u64 enq_flags;
 };
 
+struct scx_bpf_select_cpu_and_args {
+	s32 prev_cpu;
+	u64 wake_flags;
+	u64 flags;
+};
+
 /* Linux 6.19 */
+extern s32 __scx_bpf_select_cpu_and___steelyard(struct task_struct *, const struct cpumask *,
+						struct scx_bpf_select_cpu_and_args *) __ksym __weak;
 extern bool scx_bpf_dsq_insert___v2___steelyard(struct task_struct *, u64, u64, u64) __ksym __weak;
 extern bool __scx_bpf_dsq_insert_vtime___steelyard(struct task_struct *, struct scx_bpf_dsq_insert_vtime_args *)
 	__ksym __weak;
@@ -22,6 +30,11 @@ extern bool __scx_bpf_dsq_insert_vtime___steelyard(struct task_struct *, struct 
 extern void scx_bpf_reenqueue_local___v2___steelyard(void) __ksym __weak;
 /* Linux 7.1 */
 extern bool scx_bpf_dsq_move_to_local___v2___steelyard(u64, u64) __ksym __weak;
+/* Linux 6.16 */
+extern s32 scx_bpf_select_cpu_and___steelyard(struct task_struct *, s32, u64, const struct cpumask *, u64) __ksym __weak;
+/* Linux 6.15 */
+extern s32 scx_bpf_pick_idle_cpu_node___steelyard(const struct cpumask *, int, u64) __ksym __weak;
+extern int scx_bpf_cpu_node___steelyard(s32) __ksym __weak;
 /* Linux 6.13 */
 extern void scx_bpf_dsq_insert___steelyard(struct task_struct *, u64, u64, u64) __ksym __weak;
 extern void scx_bpf_dsq_insert_vtime___steelyard(struct task_struct *, u64, u64, u64, u64) __ksym __weak;
@@ -40,6 +53,20 @@ extern void scx_bpf_dispatch_from_dsq_set_vtime___steelyard(struct bpf_iter_scx_
 extern bool scx_bpf_dispatch_from_dsq___steelyard(struct bpf_iter_scx_dsq *, struct task_struct *, u64, u64) __ksym __weak;
 extern bool scx_bpf_dispatch_vtime_from_dsq___steelyard(struct bpf_iter_scx_dsq *, struct task_struct *, u64, u64)
 	__ksym __weak;
+
+/* An idle CPU of the memory node of another one that the task may use; below 0: none. */
+static __always_inline s32 select_cpu_in_node(struct task_struct *p, const struct cpumask *allowed, s32 near,
+					      u64 wake_flags)
+{
+	u64 flags = bpf_core_enum_value(enum scx_pick_idle_cpu_flags, SCX_PICK_IDLE_IN_NODE);
+
+	if (bpf_ksym_exists(__scx_bpf_select_cpu_and___steelyard)) {
+		struct scx_bpf_select_cpu_and_args args = {near, wake_flags, flags};
+
+		return __scx_bpf_select_cpu_and___steelyard(p, allowed, &args);
+	}
+	return scx_bpf_select_cpu_and___steelyard(p, near, wake_flags, allowed, flags);
+}
 
 static __always_inline void scx_bpf_dsq_insert(struct task_struct *p, u64 queue, u64 slice_ns, u64 flags)
 {

@@ -47,6 +47,9 @@ struct cpu_state {
 	/* The LC task on its way here was taken from a queue; 2: while BE was ready; and what the search took. */
 	u32 pick;
 	u64 pick_ns;
+	/* A service runs here; and no BE task may, because one runs on a sibling. Where siblings are not all the same only. */
+	u32 has_service;
+	u32 is_withheld;
 	/* A moment was due here for long and not given. */
 	u32 is_stuck;
 	/* Since when a task waits here for its moment, as seen by the patrol; 0: none does. */

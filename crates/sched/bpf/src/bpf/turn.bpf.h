@@ -9,6 +9,7 @@
 #define STEELYARD_TURN_BPF_H
 
 #include "holder.bpf.h"
+#include "siblings.bpf.h"
 
 #define TURN_LEAST_NS 1000000ULL /* a rest of a turn that is shorter is none */
 #define TURNS_MOST 4 /* in a row, beside one that waits and weighs as much */
@@ -157,6 +158,8 @@ static __always_inline void offer(struct cpu_state *c, s32 cpu)
 {
 	c->be_running = 1;
 	make_claimable(cpu);
+	if (siblings_policy == SIBLINGS_FORBID && is_beside_service(cpu))
+		scx_bpf_kick_cpu(cpu, VALUE(scx_kick_flags, SCX_KICK_PREEMPT));
 	if (c->seen_arrivals != arrivals_now())
 		c->retries = RETRIES + 1;
 	if (!c->retries)
@@ -192,7 +195,7 @@ static __always_inline bool take_be(struct cpu_state *c, s32 cpu, u32 llc, struc
 
 	if (prev && !(prev->scx.flags & VALUE(scx_ent_flags, SCX_TASK_QUEUED)))
 		prev = NULL;
-	if (!prev && !may_have_be(cpu))
+	if ((!prev && !may_have_be(cpu)) || !may_run_be(c, cpu, prev))
 		return false;
 	if (take_elsewhere(KIND_BE, llc, now))
 		return true;

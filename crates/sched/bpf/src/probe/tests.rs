@@ -21,7 +21,7 @@ const NEW: Kernel = Kernel { version: (7, 3), parameters: &[], has_preemptible_r
 const OLD: Kernel = Kernel { version: (6, 12), parameters: &[], has_preemptible_rcu: false };
 
 /// As Linux has them: name, parameters, the first version that has it and the first that has it no longer.
-const HISTORY: [(&str, usize, (u32, u32), (u32, u32)); 25] = [
+const HISTORY: [(&str, usize, (u32, u32), (u32, u32)); 30] = [
     ("scx_bpf_dispatch", 4, (6, 12), (6, 17)),
     ("scx_bpf_dispatch_vtime", 5, (6, 12), (6, 17)),
     ("scx_bpf_consume", 1, (6, 12), (6, 17)),
@@ -43,6 +43,11 @@ const HISTORY: [(&str, usize, (u32, u32), (u32, u32)); 25] = [
     ("scx_bpf_dsq_nr_queued", 1, (6, 12), (9, 0)),
     ("scx_bpf_kick_cpu", 2, (6, 12), (9, 0)),
     ("scx_bpf_pick_idle_cpu", 2, (6, 12), (9, 0)),
+    ("scx_bpf_test_and_clear_cpu_idle", 1, (6, 12), (9, 0)),
+    ("scx_bpf_pick_idle_cpu_node", 3, (6, 15), (9, 0)),
+    ("scx_bpf_cpu_node", 1, (6, 15), (9, 0)),
+    ("scx_bpf_select_cpu_and", 5, (6, 16), (9, 0)),
+    ("__scx_bpf_select_cpu_and", 3, (6, 19), (9, 0)),
     ("scx_bpf_reenqueue_local", 0, (6, 12), (9, 0)),
     ("scx_bpf_select_cpu_dfl", 4, (6, 12), (9, 0)),
     ("scx_bpf_task_cpu", 1, (6, 12), (9, 0)),
@@ -157,6 +162,17 @@ fn what_a_kernel_lacks_is_said_with_what_follows() {
     let probe = Probe::read(host(&ABLE).path(), Some(&OLD));
     assert!(probe.to_text().contains("scx_bpf_consume"), "{}", probe.to_text());
     assert_eq!(probe.to_json()["features"].as_array().unwrap().len(), probe.features.len());
+}
+
+#[test]
+fn idle_cpus_of_nodes_are_asked_for_where_all_that_takes_is_there() {
+    let name = "SCX_OPS_BUILTIN_IDLE_PER_NODE";
+    for (version, is_there) in [((6, 12), false), ((6, 15), false), ((6, 16), true), ((7, 3), true)] {
+        let (is_used, why) = used(&Kernel { version, ..NEW }, name).unwrap();
+        assert_eq!((is_used, why.contains("older than 6.16")), (is_there, !is_there), "{version:?}");
+    }
+    let broken = Kernel { parameters: &[("scx_bpf_pick_idle_cpu_node", 4)], ..NEW };
+    assert!(!used(&broken, name).unwrap().0);
 }
 
 #[test]

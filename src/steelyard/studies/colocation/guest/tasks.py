@@ -94,6 +94,10 @@ class Guest:
         Processors that they are on, each with a last-level cache of its own; divides the CPUs.
     possible_cpus : int or None
         CPUs that the kernel makes room for, in further sockets; None: as many as `cpus`.
+    threads : int
+        Hardware threads of each core; divides the CPUs of a socket. An emulator's share nothing.
+    has_nodes : bool
+        Each socket has a part of the memory; else all of it is one node.
     memory_mib : int
         Memory [MiB].
     is_deterministic : bool
@@ -112,6 +116,8 @@ class Guest:
     cpus: int = 2
     sockets: int = 1
     possible_cpus: int | None = None
+    threads: int = 1
+    has_nodes: bool = False
     memory_mib: int = 1024
     is_deterministic: bool = True
     instruction_ns: int = INSTRUCTION_NS
@@ -120,11 +126,15 @@ class Guest:
     kernel: Path | None = None
 
     def __post_init__(self) -> None:
-        """Refuse CPUs that do not fill their sockets, and fewer possible ones than there are."""
+        """Refuse CPUs that do not fill their sockets and cores, and fewer possible ones than there are."""
         if self.sockets < 1 or self.cpus % self.sockets:
             message = f"{self.cpus} CPUs cannot be spread evenly over {self.sockets} sockets"
             hint = "give a number of sockets that divides the CPUs"
             raise UsageError(message, hint=hint, code="usage.guest-sockets")
+        if self.threads < 1 or self.cpus // self.sockets % self.threads:
+            message = f"{self.cpus // self.sockets} CPUs of a socket in cores of {self.threads} threads"
+            hint = "give a number of threads that divides the CPUs of a socket"
+            raise UsageError(message, hint=hint, code="usage.guest-threads")
         possible = self.cpus if self.possible_cpus is None else self.possible_cpus
         if possible < self.cpus or possible % (self.cpus // self.sockets):
             message = f"{possible} possible CPUs in sockets of {self.cpus // self.sockets}"
@@ -202,9 +212,15 @@ def guest_command(
             hint = "leave the guest deterministic, or use a machine with KVM"
             raise CapabilityError(message, hint=hint, code="capability.kvm")
         command += ["-accel", "kvm", "-cpu", "host"]
-    cores = guest.cpus // guest.sockets
-    processors = f"{guest.cpus},maxcpus={possible},sockets={possible // cores},cores={cores},threads=1"
-    command += ["-smp", processors, "-m", str(guest.memory_mib)]
+    each = guest.cpus // guest.sockets
+    cores = f"cores={each // guest.threads},threads={guest.threads}"
+    command += ["-smp", f"{guest.cpus},maxcpus={possible},sockets={possible // each},{cores}"]
+    command += ["-m", str(guest.memory_mib)]
+    for node in range(possible // each if guest.has_nodes else 0):
+        size = guest.memory_mib * each // possible
+        command += ["-object", f"memory-backend-ram,id=node{node},size={size}M"]
+        first = node * each
+        command += ["-numa", f"node,nodeid={node},cpus={first}-{first + each - 1},memdev=node{node}"]
     command += ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
     command += ["-serial", f"file:{console}", *PORT]
     command += ["-chardev", f"file,id=stream,path={stream}"]

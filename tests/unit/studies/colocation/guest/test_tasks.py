@@ -90,6 +90,12 @@ def test_cpus_that_do_not_fill_their_sockets_are_refused(tmp_path: Path, sockets
         execute_tasks([GuestTask("a", "true")], tmp_path, Guest({}, cpus=4, sockets=sockets))
 
 
+@pytest.mark.parametrize("threads", [0, 3, 4])
+def test_cpus_that_do_not_fill_their_cores_are_refused(threads: int) -> None:
+    with pytest.raises(UsageError, match=f"2 CPUs of a socket in cores of {threads} threads"):
+        Guest({}, cpus=4, sockets=2, threads=threads)
+
+
 @pytest.mark.parametrize("possible", [1, 3])
 def test_possible_cpus_that_do_not_fill_their_sockets_are_refused(possible: int) -> None:
     with pytest.raises(UsageError, match=f"{possible} possible CPUs in sockets of 2"):

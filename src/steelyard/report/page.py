@@ -136,10 +136,11 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Prose:
-    """A paragraph or list of statements."""
+    """A paragraph or list of statements; a list of more than a few is folded behind its `summary`."""
 
     statements: tuple[Statement, ...]
     is_list: bool = False
+    summary: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +253,7 @@ class Page:
     about : tuple of (str, str)
         Short facts for the head of the page: host, date, plan, size.
     answer : tuple of Statement
-        Three to six sentences.
+        The verdict in one line, which stands above everything; then the few sentences that no table has.
     cards : tuple of CardGroup
         Verdicts at a glance.
     notices : tuple of Notice
@@ -261,6 +262,8 @@ class Page:
         In order.
     findings : dict
         By id as it is shown; all that any part of the page names.
+    figure : Figure or None
+        The picture of the answer, directly below the verdict; ``None`` where there is nothing to draw.
     """
 
     study: str
@@ -271,6 +274,7 @@ class Page:
     notices: tuple[Notice, ...]
     sections: tuple[Section, ...]
     findings: dict[str, Finding] = field(default_factory=dict)
+    figure: Figure | None = None
 
     def __post_init__(self) -> None:
         """Make all texts those that are shown; the findings themselves stay what they are."""
@@ -285,10 +289,9 @@ class Page:
         object.__setattr__(self, "question", as_title(self.question))
 
     def figures(self) -> tuple[Figure, ...]:
-        """Give all figures in order."""
-        return tuple(
-            block for section in self.sections for block in section.blocks if isinstance(block, Figure)
-        )
+        """Give all figures in order, that of the answer first."""
+        blocks = (self.figure, *(block for section in self.sections for block in section.blocks))
+        return tuple(block for block in blocks if isinstance(block, Figure))
 
     def tables(self) -> tuple[Table, ...]:
         """Give all tables in order."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from steelyard.model import Finding, FindingSet, Plan
     from steelyard.record.provenance import Provenance
-    from steelyard.report.page import CardGroup, Section
+    from steelyard.report.page import CardGroup, Figure, Section
     from steelyard.report.sentence import Phrasing, Statement
 
 
@@ -48,8 +48,9 @@ class ReportedResult:
         cards: Iterable[CardGroup],
         notices: Iterable[Notice],
         sections: Iterable[Section],
+        figure: Figure | None = None,
     ) -> Page:
-        """Give the page, with those findings that it names."""
+        """Give the page, with those findings that it names; the first sentence of the answer is its verdict."""
         page = Page(
             study=self.findings.study,
             question=question,
@@ -59,6 +60,7 @@ class ReportedResult:
             notices=tuple(notices),
             sections=tuple(sections),
             findings={finding.id: finding for finding in self.findings.findings},
+            figure=figure,
         )
         return with_named_findings(page)
 

@@ -183,9 +183,12 @@ def wrapped(text: str, letters: str, *, lines: int) -> str:
     found = text
     for line in range(1, lines):
         before = "(?:[^\\n]*\\n){" + str(line - 1) + "}"
-        pattern = f"'^({before}.{{1,' + {letters} + '}}) (?=.)'"
+        room = f"{{1,' + {letters} + '}}"
+        full = f"{{' + {letters} + '}}"
+        # At a space if there is one, else after a sign that parts a name, else where the line is full.
+        ends = f"(?:(.{room}) |(.{room})(?<=[-/.,_:])|(.{full}))(?=.)"
         is_long = f"length(peek(split({found}, '\\n'))) > {letters}"
-        found = f"({is_long} ? replace({found}, regexp({pattern}), '$1\\n') : {found})"
+        found = f"({is_long} ? replace({found}, regexp('^({before}){ends}'), '$1$2$3$4\\n') : {found})"
     return found
 
 

@@ -10,6 +10,7 @@ from steelyard.studies.stability.report.absences import absences
 from steelyard.studies.stability.report.answer import answer, no_answer
 from steelyard.studies.stability.report.cards import cards
 from steelyard.studies.stability.report.data import read_recorded
+from steelyard.studies.stability.report.load_figures import workers_figure
 from steelyard.studies.stability.report.sections import sections
 from steelyard.studies.stability.report.subjects import subjects_of
 
@@ -35,6 +36,7 @@ def build(folder: Path) -> Page:
             question=QUESTION,
             about=tuple(_about(recorded)),
             answer=answer(findings) or (no_answer(),),
+            figure=workers_figure(findings),
             cards=cards(findings, subjects),
             notices=absences(findings, subjects, recorded.provenance),
             sections=sections(recorded, subjects),

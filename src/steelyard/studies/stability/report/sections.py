@@ -105,7 +105,7 @@ def sections(recorded: RecordedTables, subjects: Subjects) -> tuple[Section, ...
             "The published rule compares intervals of all iterations pooled; Steelyard's verdict stands "
             "beside it.",
             present(
-                loads.shift_figure(findings, subjects),
+                loads.shift_figure(findings),
                 _say(findings, "location_shift"),
                 tables.shift_table(findings),
                 tables.comparison_table(

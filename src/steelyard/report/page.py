@@ -9,7 +9,7 @@ from steelyard.report.sentence import Part, Statement
 from steelyard.report.shown_text import all_shown, as_title, shown, with_short_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from steelyard.model.finding import Finding
     from steelyard.report.dataset import Dataset, Json
@@ -224,6 +224,25 @@ class CardGroup:
 
     title: str
     cards: tuple[Card, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What a report opens with, in this order.
+
+    Parameters
+    ----------
+    answer : iterable of Statement
+        The verdict in one line; then, below figure and cards, the few sentences that no table has.
+    figure : Figure or None
+        The picture of the answer; a section that has it too loses it. ``None`` where nothing can be drawn.
+    cards : iterable of CardGroup
+        Verdicts at a glance.
+    """
+
+    answer: Iterable[Statement]
+    figure: Figure | None = None
+    cards: Iterable[CardGroup] = ()
 
 
 _FITTED: Final[Mapping[type, Mapping[str, Callable[[str], str]]]] = {

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import fields, is_dataclass, replace
-from os.path import commonprefix
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
@@ -145,7 +144,9 @@ def distinct_labels(names: Sequence[str], longest: int = LONGEST_LABEL) -> list[
     """
     begin = 0
     if len(set(names)) > 1 and max(map(len, names)) > longest:
-        ends = [at.end() for at in _PARTED.finditer(commonprefix(list(names)))]
+        first, last = min(names), max(names)
+        shared = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+        ends = [at.end() for at in _PARTED.finditer(first[:shared])]
         begin = ends[-1] if ends and ends[-1] >= _FEWEST_DROPPED else 0
     labels = [_without_middle(f"{ELLIPSIS}{name[begin:]}" if begin else name, longest) for name in names]
     taken: dict[str, str] = {}

@@ -19,6 +19,6 @@ def present(*blocks: Block | None) -> tuple[Block, ...]:
     return tuple(block for block in blocks if block is not None)
 
 
-def listed(phrasing: Phrasing, chosen: Sequence[Finding]) -> Block | None:
-    """Give one sentence per finding as a list; nothing where there is none."""
-    return Prose(phrasing.say_all(chosen), is_list=True) if chosen else None
+def listed(phrasing: Phrasing, chosen: Sequence[Finding], summary: str = "In words") -> Block | None:
+    """Give one sentence per finding as a list, folded behind a summary; nothing where there is none."""
+    return Prose(phrasing.say_all(chosen), is_list=True, summary=summary) if chosen else None

@@ -9,7 +9,7 @@ from steelyard.model.finding import read_findings
 from steelyard.model.plan import read_plan
 from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
 from steelyard.report.evidence import named_findings
-from steelyard.report.page import Notice, Page
+from steelyard.report.page import Figure, Notice, Page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from steelyard.model import Finding, FindingSet, Plan
     from steelyard.record.provenance import Provenance
-    from steelyard.report.page import CardGroup, Figure, Section
-    from steelyard.report.sentence import Phrasing, Statement
+    from steelyard.report.page import Opening, Section
+    from steelyard.report.sentence import Phrasing
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,40 +29,50 @@ class ReportedResult:
     ----------
     findings : FindingSet
         ``findings.json``.
-    plan : Plan
-        ``plan.json``.
+    plan : Plan or None
+        ``plan.json``; an import may have none.
     provenance : Provenance or None
         ``provenance.json``, where there is one.
     """
 
     findings: FindingSet
-    plan: Plan
+    plan: Plan | None
     provenance: Provenance | None
 
     def page(
         self,
         question: str,
+        opening: Opening,
         *,
         about: Iterable[tuple[str, str]],
-        answer: Iterable[Statement],
-        cards: Iterable[CardGroup],
         notices: Iterable[Notice],
         sections: Iterable[Section],
-        figure: Figure | None = None,
     ) -> Page:
-        """Give the page, with those findings that it names; the first sentence of the answer is its verdict."""
+        """Give the page, with those findings that it names."""
         page = Page(
             study=self.findings.study,
             question=question,
             about=tuple(about),
-            answer=tuple(answer),
-            cards=tuple(cards),
+            answer=tuple(opening.answer),
+            cards=tuple(opening.cards),
             notices=tuple(notices),
-            sections=tuple(sections),
+            sections=tuple(_without(opening.figure, sections)),
             findings={finding.id: finding for finding in self.findings.findings},
-            figure=figure,
+            figure=opening.figure,
         )
         return with_named_findings(page)
+
+
+def _without(figure: Figure | None, sections: Iterable[Section]) -> Iterator[Section]:
+    """Give the sections less the figure that opens the page; one that has nothing else is left out."""
+    for section in sections:
+        blocks = tuple(
+            block
+            for block in section.blocks
+            if not (isinstance(block, Figure) and figure is not None and block.id == figure.id)
+        )
+        if blocks:
+            yield replace(section, blocks=blocks)
 
 
 def read_reported(folder: Path) -> ReportedResult:

@@ -145,7 +145,7 @@ def found_tones(tones: Mapping[str, str], rows: Sequence[Row]) -> dict[str, str]
     """Give the tones of the verdicts that rows have; one that is not known decides nothing."""
     found = {str(row["verdict"]) for row in rows}
     known = {verdict: tone for verdict, tone in tones.items() if verdict in found}
-    return known | {verdict: "open" for verdict in sorted(found - known.keys())}
+    return known | dict.fromkeys(sorted(found - known.keys()), "open")
 
 
 def more_rows(count: int) -> str:

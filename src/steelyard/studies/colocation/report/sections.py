@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.page import Pairs, Section
+from steelyard.report.page import Pairs, Prose, Section
 from steelyard.studies.colocation.policies import POLICIES
 from steelyard.studies.colocation.report import figures, tables
+from steelyard.studies.colocation.report.answer import of_jobs
 from steelyard.studies.colocation.report.sentences import PHRASING
 from steelyard.studies.report_blocks import listed, present
 from steelyard.studies.report_repeat import repeat_section
@@ -14,6 +15,7 @@ from steelyard.studies.report_repeat import repeat_section
 if TYPE_CHECKING:
     from steelyard.model import FindingSet, Plan
     from steelyard.record.provenance import Provenance
+    from steelyard.report.page import Block
     from steelyard.studies.colocation.report.figures import Shown
 
 GLOSSARY: Final = (
@@ -61,6 +63,7 @@ def sections(
             "",
             present(
                 tables.work_table(findings),
+                _of_jobs(findings),
                 tables.usage_table(findings),
                 listed(
                     PHRASING,
@@ -90,8 +93,7 @@ def sections(
         Section(
             "client",
             "Can the latencies be trusted?",
-            "A client that sends late, or that waits for answers before it sends again, hides what it should "
-            "measure. A difference as large as that between two equal cells cannot be credited to a policy.",
+            "A difference as large as that between two equal cells cannot be credited to a policy.",
             present(
                 tables.CLIENT_ERRORS.build(findings.of("client_error")),
                 listed(PHRASING, [*findings.of("waiting_client"), *findings.of("a_a")]),
@@ -116,6 +118,11 @@ def sections(
         Section("words", "Words used here", "", (Pairs("", (*GLOSSARY, *_policies(shown))),)),
     )
     return tuple(section for section in made if section.blocks)
+
+
+def _of_jobs(findings: FindingSet) -> Block | None:
+    said = of_jobs(findings)
+    return Prose(said, is_list=True, summary="What happened to the jobs") if said else None
 
 
 def _policies(shown: Shown) -> list[tuple[str, str]]:

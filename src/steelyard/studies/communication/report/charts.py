@@ -44,7 +44,8 @@ def cost_curves(colours: Mapping[str, str], transports: Sequence[str]) -> dict[s
     -------
     dict
         Reads the datasets ``points``: ``transport, size, time_us, part``; ``curves``: ``transport, model,
-        size, time_us, piece``; ``boundaries``: ``transport, size, low, high, kind, recurrence``. A message
+        size, time_us, piece``; ``bands``: ``transport, size,
+        low_us, high_us, part``; ``boundaries``: ``transport, size, low, high, kind, recurrence``. A message
         without a byte stands at size 0.5.
     """
     only: list[Json] = [only_chosen("transport", CHOSEN)]
@@ -63,6 +64,17 @@ def cost_curves(colours: Mapping[str, str], transports: Sequence[str]) -> dict[s
                 tip("time_us", "time [us]", ".4~g"),
                 tip("part", "replication"),
             ],
+        },
+    }
+    bands: dict[str, Json] = {
+        "data": {"name": "bands"},
+        "transform": only,
+        "mark": {"type": "area", "color": PALETTE[0], "opacity": 0.16, "clip": True},
+        "encoding": {
+            "x": x,
+            "y": y | {"field": "low_us"},
+            "y2": {"field": "high_us"},
+            "detail": {"field": "part", "type": "nominal"},
         },
     }
     curves: dict[str, Json] = {
@@ -87,7 +99,7 @@ def cost_curves(colours: Mapping[str, str], transports: Sequence[str]) -> dict[s
         "height": 400,
         "width": WIDTH,
         "params": [selector(CHOSEN, "Transport", transports)],
-        "layer": [points, *_boundaries(x, only), curves],
+        "layer": [points, bands, *_boundaries(x, only), curves],
     }
 
 

@@ -52,7 +52,6 @@ def sections(
             "Other devices, roles swapped, storages swapped; each against a margin that the plan fixed.",
             present(
                 tables.answer_table(findings, "RQ1"),
-                figures.difference_figure(shown, "elsewhere", ELSEWHERE),
                 tables.comparison_table(
                     findings,
                     ELSEWHERE,
@@ -68,7 +67,6 @@ def sections(
             "",
             present(
                 tables.answer_table(findings, "RQ2"),
-                figures.difference_figure(shown, "container", (BY_CONTAINER,)),
                 tables.comparison_table(findings, (BY_CONTAINER,), "container", "In a container, one by one"),
             ),
         ),

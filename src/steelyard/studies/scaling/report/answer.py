@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from steelyard.report.page import Card, CardGroup
-from steelyard.report.sentence import fill, join, plain
+from steelyard.report.sentence import fill, join, plain, sentence_of, verdict_of
 from steelyard.report.slots import (
     rounded,
     rounded_change,
@@ -29,13 +28,26 @@ MOST_RECOMMENDATIONS: Final = 4
 
 
 def answer(findings: FindingSet) -> tuple[Statement, ...]:
-    """Give the answer: which strategy when, or how far the program scales; then what was expected."""
-    is_packets = bool(findings.of("recommendation"))
-    statements = [
-        *(map(_whole, recommendations(findings)) if is_packets else _of_program(findings)),
-        *_counts(findings),
-    ]
-    return tuple(statements) or (plain("No speed-up follows from these runs."),)
+    """Give the verdict: which strategy when, or how far it scales; then what was expected."""
+    chosen = recommendations(findings)
+    verdict = _strategies(chosen) if chosen else _reached_most(findings)
+    ignored = [each for each in findings.of("thread_count") if each.verdict == IGNORED]
+    return (verdict, *(sentence_of(PHRASING.template(each), each) for each in ignored), *_counts(findings))
+
+
+def _strategies(chosen: list[Finding]) -> Statement:
+    """Say which strategy to use when; what rests on medians alone, or is not certain, says so."""
+    clauses = []
+    for each in chosen:
+        words = "{subject.load} load, {subject.crowd}: "
+        if each.verdict == DESCRIPTIVE:
+            words += "{facts.best} by medians alone"
+        elif each.verdict == UNDECIDED:
+            words += "{verdict}, {facts.best} ahead"
+        else:
+            words += "{verdict}"
+        clauses.append(fill(words, each))
+    return verdict_of(*clauses, findings=chosen)
 
 
 def recommendations(findings: FindingSet) -> list[Finding]:
@@ -45,29 +57,21 @@ def recommendations(findings: FindingSet) -> list[Finding]:
     return [each for each in several if int(each.subject["depth"]) == deepest][:MOST_RECOMMENDATIONS]
 
 
-def _of_program(findings: FindingSet) -> Iterator[Statement]:
+def _reached_most(findings: FindingSet) -> Statement:
+    """Say what the most workers that have a core each reach."""
     points = [each for each in findings.of("speedup") if each.estimates["speedup"].value is not None]
     if not points:
-        yield plain("No speed-up follows from these runs: too few numbers of workers finished.")
-        return
-    for finding in findings.of("thread_count"):
-        if finding.verdict == IGNORED:
-            yield _whole(finding)
-    fitting = [each for each in points if not each.facts["oversubscribed"]]
-    if fitting:
-        yield _whole(fitting[-1])
-    for claim in ("peak", "amdahl", "usl", "no_law"):
-        for finding in findings.of(claim)[:1]:
-            yield _whole(finding)
-    for finding in findings.of("oversubscription")[-1:]:
-        yield _whole(finding)
+        return plain("No speed-up follows from these runs: too few numbers of workers finished.")
+    fitting = [each for each in points if not each.facts["oversubscribed"]] or points
+    most = fitting[-1]
+    said = sentence_of(PHRASING.template(most), most)
+    return join(f"{_case(most)}: ", said.parts, findings=[most]) if "strategy" in most.subject else said
 
 
-def _whole(finding: Finding) -> Statement:
-    """Give a sentence of its own, which begins with a capital letter and ends."""
-    first, *others = fill(PHRASING.template(finding), finding)
-    begun = replace(first, text=first.text[:1].upper() + first.text[1:])
-    return join((begun, *others), ".", findings=[finding])
+def _case(finding: Finding) -> str:
+    """Name a strategy and what it was measured with."""
+    of = finding.subject
+    return f"{contender_of(of)}, {of['load']} load, W = {of['mean_work']}, depth {of['depth']}"
 
 
 def _counts(findings: FindingSet) -> Iterator[Statement]:
@@ -110,9 +114,9 @@ def _peaks(findings: FindingSet) -> Iterator[Finding]:
 
 
 def _peak(finding: Finding) -> Card:
-    of, estimate = finding.subject, finding.estimates["speedup"]
+    estimate = finding.estimates["speedup"]
     return Card(
-        f"{contender_of(of)}, {of['load']} load, W = {of['mean_work']}, depth {of['depth']}",
+        _case(finding),
         rounded(estimate),
         f"with {finding.facts['workers']} workers; {rounded_interval(estimate)}",
         finding=finding.id,

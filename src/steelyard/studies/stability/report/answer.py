@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.sentence import Part, Statement, enumerate_findings, fill, join, plain
+from steelyard.report.sentence import (
+    Part,
+    Statement,
+    enumerate_findings,
+    enumerate_or_count,
+    fill,
+    join,
+    plain,
+    verdict_of,
+)
 from steelyard.studies.stability.report.sentences import PHRASING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from steelyard.model.finding import Finding, FindingSet
 
@@ -22,8 +31,6 @@ _SHIFT_PHRASES: Final = (
 _NOT_QUIET: Final = (
     "The machine was not quiet, so dispersions are upper bounds: measure again before acting on a `none`."
 )
-MOST_NAMES: Final = 6
-"""Isolations that a line names one by one."""
 
 
 def answer(findings: FindingSet) -> tuple[Statement, ...]:
@@ -58,7 +65,8 @@ def _workers(findings: Sequence[Finding]) -> Statement | None:
         groups[-(finding.estimates["workers"].value or 0.0), finding.verdict].append(finding)
     pieces = [_supporting(group) for _, group in sorted(groups.items(), key=lambda item: item[0][0])]
     lead = fill("Within {facts.tolerance_percent:percent} of dispersion: ", findings[0])
-    return join(lead, *_separated(pieces), ".", findings=findings)
+    pieces[0] = (*lead, *pieces[0])
+    return verdict_of(*pieces, findings=findings)
 
 
 def _supporting(group: Sequence[Finding]) -> tuple[Part, ...]:
@@ -70,9 +78,7 @@ def _supporting(group: Sequence[Finding]) -> tuple[Part, ...]:
 
 
 def _names(group: Sequence[Finding]) -> tuple[Part, ...]:
-    if len(group) > MOST_NAMES:
-        return (Part(f"{len(group)} isolations", group[0].id),)
-    return enumerate_findings(group, "{subject.isolation}")
+    return enumerate_or_count(group, "{subject.isolation}", "isolations")
 
 
 def _next_steps(findings: Sequence[Finding]) -> Statement | None:
@@ -93,13 +99,6 @@ def is_most_measured(finding: Finding) -> bool:
     return bool(workers) and workers == finding.facts.get("largest_load_measured")
 
 
-def _separated(pieces: Sequence[tuple[Part, ...]]) -> Iterable[tuple[Part, ...] | str]:
-    for index, piece in enumerate(pieces):
-        if index:
-            yield "; "
-        yield piece
-
-
 def _shifts(findings: Sequence[Finding]) -> Statement | None:
     """Say which isolation shifts the mean, which does not, and what stays open."""
     measured = [finding for finding in findings if finding.estimates["ratio"].value is not None]
@@ -111,7 +110,8 @@ def _shifts(findings: Sequence[Finding]) -> Statement | None:
         if (group := [finding for finding in measured if finding.verdict in verdicts])
     ]
     baseline = measured[0].subject["baseline"]
-    return join(f"Mean CPU time against {baseline}: ", *_separated(pieces), ".", findings=measured)
+    pieces[0] = (Part(f"Mean CPU time against {baseline}: "), *pieces[0])
+    return verdict_of(*pieces, findings=measured)
 
 
 def weakest_ratio(findings: FindingSet) -> Finding | None:

@@ -48,7 +48,7 @@ def error_load_figure(findings: FindingSet, subjects: Subjects) -> Figure | None
     return Figure(
         id="outside_error",
         title="How far the outside clock can be trusted under load",
-        caption="How to read it: one point per cell, the standard deviation of the outside clock's error "
+        caption="One point per cell, the standard deviation of the outside clock's error "
         "relative to the run time; lower is better. Dashed: 5, 10 and 20 %, the limits of the published "
         f"study. A ring: the whole interval lies above the tolerance{_of_tolerance(findings)}. Click a name "
         "in the legend to see it alone. The axis is logarithmic.",
@@ -123,7 +123,7 @@ def dispersion_figure(findings: FindingSet, subjects: Subjects) -> Figure | None
     return Figure(
         id="dispersion",
         title="Where dispersion starts to grow",
-        caption="How to read it: the coefficient of variation of the CPU time by number of workers, with its "
+        caption="The coefficient of variation of the CPU time by number of workers, with its "
         f"interval; lower is steadier. Dashed: the tolerance{_of_tolerance(findings)}; the recommended "
         "number of workers is the last one below it for every workload. A ring: the interval does not "
         "overlap that of the smallest load, so the load changed the dispersion. The menu begins with the "
@@ -228,6 +228,4 @@ def shift_figure(findings: FindingSet) -> Figure | None:
 
 def _shift_row(finding: Finding) -> Row:
     ratio = finding.estimates["ratio"]
-    return forest_row(
-        finding.subject["isolation"], finding.verdict, as_percent(ratio.value), percents(ratio)
-    )
+    return forest_row(finding.subject["isolation"], finding.verdict, as_percent(ratio.value), percents(ratio))

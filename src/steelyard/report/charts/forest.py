@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 ROW_HEIGHT: Final = 30
 MOST_ROWS: Final = 30
-"""Rows of a forest; a table has those beyond."""
+"""Rows that a forest draws, the first; its table has all."""
 
 Row: TypeAlias = "dict[str, str | int | float | bool | None]"
 
 BAND: Final = "#009E73"
 TONES: Final[Mapping[str, tuple[str, str]]] = {
     "good": ("#009E73", "circle"),
-    "bad": ("#D55E00", "diamond"),
+    "bad": ("#C93F12", "diamond"),
     "better": ("#0072B2", "triangle-down"),
     "plain": ("#0072B2", "circle"),
     "open": ("#6B7280", "cross"),
@@ -50,11 +50,12 @@ def forest(
     Returns
     -------
     dict
-        Reads the dataset ``intervals``: ``label, name, verdict, value, low, high, narrow_low, narrow_high,
+        Reads the dataset ``intervals``: ``label, name, order, verdict, value, low, high, narrow_low, narrow_high,
         band_low, band_high``; what is missing is null. The narrow interval is a thick line, and a row without
         a value has no point.
     """
-    y = named_rows("label", [str(row["label"]) for row in rows])
+    drawn = rows[:MOST_ROWS]
+    y = named_rows("label", [str(row["label"]) for row in drawn])
     colours = {verdict: TONES[tone][0] for verdict, tone in verdicts.items()}
     colour = coloured("verdict", colours, is_beside_names=True)
     shape = shaped("verdict", list(verdicts), is_beside_names=True)
@@ -65,7 +66,7 @@ def forest(
         return {"y": y, "x": place | {"field": low}, "x2": {"field": high}}
 
     def existing(field: str, layer: dict[str, Json]) -> list[Json]:
-        if all(row[field] is None for row in rows):
+        if all(row[field] is None for row in drawn):
             return []
         return [{"transform": [{"filter": f"isValid(datum.{field})"}], **layer}]
 
@@ -94,7 +95,7 @@ def forest(
             "color": colour,
             "shape": shape,
             "tooltip": [
-                tip("name", "of"),
+                tip("name", "name"),
                 tip("value", title, ".4~g"),
                 tip("low", "low", ".4~g"),
                 tip("high", "high", ".4~g"),
@@ -112,7 +113,8 @@ def forest(
     return {
         "$schema": SCHEMA,
         "data": {"name": "intervals"},
-        "height": ROW_HEIGHT * len(rows) + 10,
+        "transform": [{"filter": f"datum.order < {MOST_ROWS}"}],
+        "height": ROW_HEIGHT * len(drawn) + 10,
         "width": 820,
         "layer": [*layers],
     }
@@ -138,7 +140,8 @@ def forest_row(
 def labelled_rows(rows: Sequence[Row]) -> list[Row]:
     """Give rows whose labels are short and differ; their names stay whole."""
     labels = distinct_labels([str(row["name"]) for row in rows])
-    return [{**row, "label": label} for row, label in zip(rows, labels, strict=True)]
+    pairs = enumerate(zip(rows, labels, strict=True))
+    return [{**row, "label": label, "order": order} for order, (row, label) in pairs]
 
 
 def found_tones(tones: Mapping[str, str], rows: Sequence[Row]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import unwritable
 from steelyard.report.charts.parts import FIGURE_WIDTH, LETTER_WIDTH
-from steelyard.report.charts.theme import file_config
+from steelyard.report.charts.theme import Theme, file_config
 from steelyard.report.drawing.drawn import drawn_of
 from steelyard.report.drawing.engine import drawn_chart
 
@@ -71,8 +71,8 @@ def file_spec(figure: Figure) -> dict[str, Json]:
     return spec
 
 
-def with_data(figure: Figure, width: int) -> dict[str, Json]:
-    """Give the specification of a figure with its data inside, without a title, for dark ink on white.
+def with_data(figure: Figure, width: int, theme: Theme = Theme.LIGHT) -> dict[str, Json]:
+    """Give the specification of a figure with its data inside, without a title.
 
     Parameters
     ----------
@@ -80,10 +80,12 @@ def with_data(figure: Figure, width: int) -> dict[str, Json]:
         What is drawn.
     width : int
         Of the whole figure [px]; the legend and the names of rows fit themselves into it.
+    theme : Theme
+        Its look.
     """
     spec = copy.deepcopy(figure.spec)
     spec["datasets"] = {name: data.rows() for name, data in figure.datasets.items()}
-    spec["config"] = file_config()
+    spec["config"] = file_config(theme)
     params = spec.get("params")
     spec["params"] = [{"name": FIGURE_WIDTH, "value": width}, *(params if isinstance(params, list) else [])]
     return spec

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from steelyard.report.charts.forest import (
-    MOST_ROWS,
     as_percent,
     forest,
     forest_row,
@@ -52,14 +51,14 @@ WITHIN, BEYOND, OPEN = "within the tolerance", "beyond the tolerance", "undecide
 QUANTITIES: Final = {"mean": "ratio", "p50": "ratio_p50", "p99": "ratio_p99"}
 PREFERRED: Final = {
     "none": MUTED,
-    "weights": "#D55E00",
-    "idle": "#E69F00",
+    "weights": "#C93F12",
+    "idle": "#B98C00",
     "be": "#0072B2",
     "fifo": "#009E73",
-    "nice": "#CC79A7",
+    "nice": "#C76B9C",
     "cpu-idle": "#A6761D",
     "default": "#C0392B",
-    "be-no-entry": "#56B4E9",
+    "be-no-entry": "#3C97D3",
     "be-no-exit": "#8C6BB1",
     "be-no-local": "#1B9E9E",
 }
@@ -134,7 +133,7 @@ def changes_figure(shown: Shown) -> Figure | None:
     found = [row for each in judged(shown.findings) for row in _change_rows(each, shown)]
     if not found:
         return None
-    rows = labelled_rows(found[:MOST_ROWS])
+    rows = labelled_rows(found)
     tolerance = float(rows[0]["band_high"] or 0)
     ends = [abs(float(row[key] or 0)) for row in rows for key in ("value", "low", "high")]
     is_wide_axis = max(ends) > WIDE_SPAN * max(tolerance, 1.0)

@@ -43,7 +43,7 @@ THREE_LINES: Final = "three least-squares lines"
 LOWER_ENVELOPE: Final = "lower envelope (5 %)"
 PREFERRED: Final = {
     MODEL: "#0072B2",
-    LATENCY_AND_BANDWIDTH: "#E69F00",
+    LATENCY_AND_BANDWIDTH: "#B98C00",
     THREE_LINES: "#8C6BB1",
     LOWER_ENVELOPE: "#009E73",
 }

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from steelyard.report.charts.forest import (
-    MOST_ROWS,
     as_percent,
     forest,
     forest_row,
@@ -37,6 +36,9 @@ if TYPE_CHECKING:
     from steelyard.studies.comparison.claim import Claim
     from steelyard.studies.comparison.terms import Terms
 
+MOST_SAID: Final = 6
+"""Comparisons that the description of a picture names."""
+
 _SHARES: Final = 512
 _MIB: Final = 1 << 20
 _MS: Final = 1e6
@@ -50,7 +52,7 @@ def forest_of(claims: tuple[Claim, ...]) -> Figure | None:
     if not claims:
         return None
     baselines = {claim.baseline for claim in claims}
-    rows = labelled_rows([_forest_row(claim, is_alone=len(baselines) == 1) for claim in claims[:MOST_ROWS]])
+    rows = labelled_rows([_forest_row(claim, is_alone=len(baselines) == 1) for claim in claims])
     margin, level = claims[0].margin, claims[0].level
     ends = [abs(float(row[key] or 0)) for row in rows for key in ("value", "low", "high")]
     is_wide = max(ends) > WIDE_SPAN * 100 * margin
@@ -66,7 +68,7 @@ def forest_of(claims: tuple[Claim, ...]) -> Figure | None:
             else ""
         )
         + more_rows(len(claims)),
-        "; ".join(claim.sentence for claim in claims[:MOST_ROWS]),
+        "; ".join(claim.sentence for claim in claims[:MOST_SAID]),
         forest(
             rows,
             found_tones(RATIO_TONES, rows),

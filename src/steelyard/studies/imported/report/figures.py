@@ -6,7 +6,6 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from steelyard.report.charts.forest import (
-    MOST_ROWS,
     as_percent,
     forest,
     forest_row,
@@ -47,7 +46,7 @@ def _differences(compared: Sequence[Finding]) -> Figure | None:
                 as_percent(each.estimates["ratio"].value),
                 percents(each.estimates["ratio"]),
             )
-            for each in chosen[:MOST_ROWS]
+            for each in chosen
         ]
     )
     sizes = [abs(float(row["value"] or 0)) for row in rows]
@@ -105,7 +104,7 @@ def _means(cells: Sequence[Finding]) -> Figure | None:
                 each.estimates["mean"].value,
                 (each.estimates["mean"].low, each.estimates["mean"].high),
             )
-            for each in chosen[:MOST_ROWS]
+            for each in chosen
         ]
     )
     values = [

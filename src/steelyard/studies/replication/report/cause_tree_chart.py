@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 WIDTH: Final = 820
 TREE_COLOURS: Final = {
     "the program as it is": "#6B7280",
-    "still spikes": "#D55E00",
+    "still spikes": "#C93F12",
     "more spikes": "#C0392B",
-    "fewer spikes": "#E69F00",
+    "fewer spikes": "#B98C00",
     "spikes gone": "#009E73",
 }
 TREE_ROW: Final = 76

@@ -118,7 +118,7 @@ def calls_over_time(names: Sequence[str], chosen: str) -> dict[str, Json]:
         "transform": [only_chosen("name", "chosen_loop")],
         "layer": [
             {
-                "mark": {"type": "point", "filled": True, "size": 14, "color": "#D55E00", "opacity": 0.7},
+                "mark": {"type": "point", "filled": True, "size": 14, "color": "#C93F12", "opacity": 0.7},
                 "encoding": {
                     "x": time,
                     "y": numeric("largest_us", title, **scale),

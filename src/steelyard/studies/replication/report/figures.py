@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from steelyard.report.charts.forest import (
-    MOST_ROWS,
     as_percent,
     forest,
     forest_row,
@@ -51,8 +50,8 @@ EDGE: Final = 0.7
 OWN: Final = "our own recording"
 PREFERRED: Final = {
     OWN: "#009E73",
-    "inactive": "#9AA4AE",
-    "collecting": "#56B4E9",
+    "inactive": "#7C8894",
+    "collecting": "#3C97D3",
     "writing": "#0072B2",
     LOSES: "#C9CED3",
 }
@@ -117,7 +116,7 @@ def difference_figure(shown: Shown) -> Figure | None:
     if not chosen:
         return None
     chosen.sort(key=lambda each: each.verdict != "different")
-    rows = labelled_rows([_difference_row(each) for each in chosen[:MOST_ROWS]])
+    rows = labelled_rows([_difference_row(each) for each in chosen])
     largest = max(abs(float(row[name] or 0.0)) for row in rows for name in ("value", "low", "high"))
     is_wide_axis = largest > WIDE_PERCENT
     played = " (between parts of one machine)" if any(each.facts["played"] for each in chosen) else ""

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.report.charts.dispersion import dispersion_by_load
 from steelyard.report.charts.forest import (
-    MOST_ROWS,
     as_percent,
     forest,
     forest_row,
@@ -156,7 +155,7 @@ def workers_figure(findings: FindingSet) -> Figure | None:
     chosen = findings.of("recommended_workers")
     if not chosen:
         return None
-    rows = labelled_rows([_workers_row(each) for each in chosen[:MOST_ROWS]])
+    rows = labelled_rows([_workers_row(each) for each in chosen])
     most = max(int(each.facts["largest_load_measured"] or 1) for each in chosen)
     place = numeric("value", "recommended workers", "x", zero=True) | {"axis": WHOLE_NUMBERS}
     return Figure(
@@ -205,7 +204,7 @@ def shift_figure(findings: FindingSet) -> Figure | None:
     ]
     if not chosen:
         return None
-    rows = labelled_rows([_shift_row(finding) for finding in chosen[:MOST_ROWS]])
+    rows = labelled_rows([_shift_row(finding) for finding in chosen])
     sizes = [abs(float(row["value"] or 0)) for row in rows]
     is_wide = max(sizes) > WIDE_SPAN * max(min(sizes), SMALL_SHIFT_PERCENT)
     title = f"difference of the mean against {chosen[0].subject['baseline']} [%]"

@@ -11,8 +11,8 @@ from fixtures.drawn_charts import CHARTS, SHAPES, figure_of
 from fixtures.stability_sample import write_sample
 from steelyard.cli import execute
 from steelyard.errors import UsageError
+from steelyard.report.drawing.paper import FigureForm, Wish, width_of, write_paper_figures
 from steelyard.report.page import Page, Section
-from steelyard.report.paper import FigureForm, Wish, width_of, write_paper_figures
 
 if TYPE_CHECKING:
     from pathlib import Path

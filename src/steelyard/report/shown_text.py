@@ -122,8 +122,8 @@ def with_short_names(text: str) -> str:
     return _LONG_WORD.sub(lambda match: shortened(match[0]), text)
 
 
-LONGEST_LABEL: Final = 44
-"""Characters of the name of a row or an entry of a legend: two lines at the width of a column."""
+LONGEST_LABEL: Final = 32
+"""Characters of the name of a row: two lines of 16 on a phone."""
 
 _PARTED: Final = re.compile(r"[-/.,_: ]")
 _FEWEST_DROPPED: Final = 8

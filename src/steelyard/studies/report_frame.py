@@ -29,14 +29,14 @@ class ReportedResult:
     ----------
     findings : FindingSet
         ``findings.json``.
-    plan : Plan or None
-        ``plan.json``; an import may have none.
+    plan : Plan
+        ``plan.json``.
     provenance : Provenance or None
         ``provenance.json``, where there is one.
     """
 
     findings: FindingSet
-    plan: Plan | None
+    plan: Plan
     provenance: Provenance | None
 
     def page(
@@ -49,18 +49,32 @@ class ReportedResult:
         sections: Iterable[Section],
     ) -> Page:
         """Give the page, with those findings that it names."""
-        page = Page(
-            study=self.findings.study,
-            question=question,
-            about=tuple(about),
-            answer=tuple(opening.answer),
-            cards=tuple(opening.cards),
-            notices=tuple(notices),
-            sections=tuple(_without(opening.figure, sections)),
-            findings={finding.id: finding for finding in self.findings.findings},
-            figure=opening.figure,
-        )
-        return with_named_findings(page)
+        return page_of(self.findings, question, opening, about=about, notices=notices, sections=sections)
+
+
+def page_of(
+    findings: FindingSet,
+    question: str,
+    opening: Opening,
+    *,
+    about: Iterable[tuple[str, str]],
+    notices: Iterable[Notice],
+    sections: Iterable[Section],
+) -> Page:
+    """Give the page of some findings, with those that it names."""
+    page = Page(
+        study=findings.study,
+        question=question,
+        about=tuple(about),
+        answer=tuple(opening.answer),
+        cards=tuple(opening.cards),
+        notices=tuple(notices),
+        sections=tuple(_without(opening.figure, sections)),
+        findings={finding.id: finding for finding in findings.findings},
+        figure=opening.figure,
+    )
+    named = set(named_findings(page))
+    return replace(page, findings={name: each for name, each in page.findings.items() if name in named})
 
 
 def _without(figure: Figure | None, sections: Iterable[Section]) -> Iterator[Section]:
@@ -87,12 +101,6 @@ def read_reported(folder: Path) -> ReportedResult:
     plan = read_plan(folder / "plan.json")
     provenance = read_provenance(folder) if (folder / PROVENANCE_NAME).exists() else None
     return ReportedResult(findings, plan, provenance)
-
-
-def with_named_findings(page: Page) -> Page:
-    """Leave out the findings that a page does not name."""
-    named = set(named_findings(page))
-    return replace(page, findings={name: each for name, each in page.findings.items() if name in named})
 
 
 def where_and_when(provenance: Provenance | None) -> Iterator[tuple[str, str]]:

@@ -27,7 +27,7 @@ class FigureOptions:
     Parameters
     ----------
     form
-        pdf, svg or png; may be given several times. pdf where a figure is named and nothing else is asked for.
+        pdf, svg or png; may be given several times. pdf where only a figure is named.
     width
         Width of the figures: millimetres as `84mm`, or `column` (84 mm) or `page` (174 mm).
     cell
@@ -55,7 +55,7 @@ class FigureOptions:
     out: Path = Path("paper-figures")
 
 
-def figure(result: Path, *names: str, asked: FigureOptions | None = None) -> None:
+def figure(result: Path, /, *names: str, asked: FigureOptions | None = None) -> None:
     """Write figures of a report for a paper, and the tables behind them.
 
     Without a name, a format and a table it lists the figures of the result with their menus and options.

@@ -50,9 +50,9 @@ def forest(
     Returns
     -------
     dict
-        Reads the dataset ``intervals``: ``label, name, order, verdict, value, low, high, narrow_low, narrow_high,
-        band_low, band_high``; what is missing is null. The narrow interval is a thick line, and a row without
-        a value has no point.
+        Reads the dataset ``intervals``: ``label, name, order, verdict, value, low, high, narrow_low,
+        narrow_high, band_low, band_high``; what is missing is null. The narrow interval is a thick
+        line, and a row without a value has no point.
     """
     drawn = rows[:MOST_ROWS]
     y = named_rows("label", [str(row["label"]) for row in drawn])

@@ -185,10 +185,13 @@ def wrapped(text: str, letters: str, *, lines: int) -> str:
         before = "(?:[^\\n]*\\n){" + str(line - 1) + "}"
         room = f"{{1,' + {letters} + '}}"
         full = f"{{' + {letters} + '}}"
-        # At a space if there is one, else after a sign that parts a name, else where the line is full.
-        ends = f"(?:(.{room}) |(.{room})(?<=[-/.,_:])|(.{full}))(?=.)"
+        fits = f"(?=.{{1,' + {lines - line} * {letters} + '}}$)"
+        # Where the rest fits: at a space, else after a sign that parts a name, else where the line is full.
+        # Where it does not: at the last space, else where the line is full.
+        ends = f"(?:(.{room}) {fits}|(.{room})(?<=[-/.,_:]){fits}|(.{full}){fits}|(.{room}) (?=.)|(.{full})(?=.))"
         is_long = f"length(peek(split({found}, '\\n'))) > {letters}"
-        found = f"({is_long} ? replace({found}, regexp('^({before}){ends}'), '$1$2$3$4\\n') : {found})"
+        broken = f"replace({found}, regexp('^({before}){ends}'), '$1$2$3$4$5$6\\n')"
+        found = f"({is_long} ? {broken} : {found})"
     return found
 
 

@@ -41,7 +41,7 @@ class TableForm(StrEnum):
         return "tex" if self is TableForm.LATEX else "csv"
 
 
-def figure_table(figure: Figure, spec: Mapping[str, Json], form: TableForm) -> str:
+def figure_table(figure: Figure, spec: dict[str, Json], form: TableForm) -> str:
     """Give the rows that a figure shows: of what is chosen in its menus, whole names, no row left out.
 
     Parameters
@@ -76,10 +76,13 @@ def figure_table(figure: Figure, spec: Mapping[str, Json], form: TableForm) -> s
     return _latex(figure, rows, names, _titles(spec))
 
 
-def _chosen_rows(figure: Figure, spec: Mapping[str, Json]) -> list[dict[str, Scalar]]:
+def _chosen_rows(figure: Figure, spec: dict[str, Json]) -> list[Mapping[str, Scalar]]:
     """Give the rows of what is chosen; a menu keeps the rows of its option by a filter on a field."""
-    datasets = [data.rows() for data in figure.datasets.values()]
-    rows = next((each for each in datasets if each and "low" in each[0]), datasets[0] if datasets else [])
+    chosen = next((each for each in figure.datasets.values() if "low" in each.columns), None)
+    data = (chosen or next(iter(figure.datasets.values()))).columns
+    rows: list[Mapping[str, Scalar]] = [
+        dict(zip(data, values, strict=True)) for values in zip(*data.values(), strict=True)
+    ]
     kept = {str(menu["name"]): menu["value"] for menu in menus_of(spec).values()}
     for field, parameter in _filters(spec):
         if parameter in kept and rows and field in rows[0]:

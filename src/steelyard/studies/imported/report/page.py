@@ -18,7 +18,7 @@ from steelyard.studies.imported.report.tables import (
     published_table,
 )
 from steelyard.studies.report_blocks import listed
-from steelyard.studies.report_frame import ReportedResult
+from steelyard.studies.report_frame import page_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,7 +49,8 @@ def build(folder: Path) -> Page:
     findings = read_findings(folder / "findings.json")
     provenance = read_provenance(folder) if (folder / PROVENANCE_NAME).exists() else None
     notes = provenance.notes if provenance is not None else ()
-    return ReportedResult(findings, None, provenance).page(
+    return page_of(
+        findings,
         STUDY.question,
         Opening(_answer(findings), opening_figure(findings)),
         about=_about(provenance),

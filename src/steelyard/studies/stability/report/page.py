@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from steelyard.report.page import Opening
-from steelyard.studies.report_frame import ReportedResult
+from steelyard.studies.report_frame import page_of
 from steelyard.studies.stability.report.absences import absences
 from steelyard.studies.stability.report.answer import answer, no_answer
 from steelyard.studies.stability.report.cards import cards
@@ -31,7 +31,8 @@ def build(folder: Path) -> Page:
     recorded = read_recorded(folder)
     subjects = subjects_of(recorded)
     findings = recorded.findings
-    return ReportedResult(findings, recorded.plan, recorded.provenance).page(
+    return page_of(
+        findings,
         QUESTION,
         Opening(
             answer(findings) or (no_answer(),),

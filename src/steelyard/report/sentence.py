@@ -190,9 +190,13 @@ def enumerate_or_count(findings: Sequence[Finding], phrase: str, things: str) ->
 
 def sentence_of(template: str, finding: Finding) -> Statement:
     """Give a sentence of its own, which begins with a capital letter and ends."""
-    first, *others = fill(template, finding)
-    begun = replace(first, text=first.text[:1].upper() + first.text[1:])
-    return join((begun, *others), ".", findings=[finding])
+    return join(begun(fill(template, finding)), ".", findings=[finding])
+
+
+def begun(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """Give parts that begin with a capital letter."""
+    first, *others = parts
+    return (replace(first, text=first.text[:1].upper() + first.text[1:]), *others)
 
 
 def verdict_of(*clauses: str | Sequence[Part], findings: Sequence[Finding] = ()) -> Statement:

@@ -188,7 +188,8 @@ def wrapped(text: str, letters: str, *, lines: int) -> str:
         fits = f"(?=.{{1,' + {lines - line} * {letters} + '}}$)"
         # Where the rest fits: at a space, else after a sign that parts a name, else where the line is full.
         # Where it does not: at the last space, else where the line is full.
-        ends = f"(?:(.{room}) {fits}|(.{room})(?<=[-/.,_:]){fits}|(.{full}){fits}|(.{room}) (?=.)|(.{full})(?=.))"
+        whole = f"(.{room}) {fits}|(.{room})(?<=[-/.,_:]){fits}|(.{full}){fits}"
+        ends = f"(?:{whole}|(.{room}) (?=.)|(.{full})(?=.))"
         is_long = f"length(peek(split({found}, '\\n'))) > {letters}"
         broken = f"replace({found}, regexp('^({before}){ends}'), '$1$2$3$4$5$6\\n')"
         found = f"({is_long} ? {broken} : {found})"

@@ -74,9 +74,18 @@ MARK_MARGIN: Final = 12
 """Room between the outermost value and the frame [px]; the largest mark, a ring, has a radius of 9 px."""
 
 
+_PADDING: Final[Mapping[str, int]] = {"left": 5, "top": 5, "right": 16, "bottom": 5}
+"""Beside a chart that fits its frame [px]: half a label may stand beyond the end of its axis."""
+
+
 def page_config() -> dict[str, Json]:
     """Give the look of charts inside a page; the style sheet colours axes and text."""
-    return {**_shapes(FONT, _LIGHT_INK), "background": "transparent", "view": {"stroke": None}}
+    return {
+        **_shapes(FONT, _LIGHT_INK),
+        "background": "transparent",
+        "view": {"stroke": None},
+        "padding": dict(_PADDING),
+    }
 
 
 class Theme(StrEnum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from steelyard.report.page import Card, CardGroup
-from steelyard.report.sentence import MOST_NAMES, Part, fill, join, plain, verdict_of
+from steelyard.report.sentence import MOST_NAMES, Part, begun, fill, join, plain, verdict_of
 from steelyard.report.slots import rounded_change, signed_change
 from steelyard.studies.colocation.findings.verdicts import Isolation
 from steelyard.studies.colocation.latency_bins import NOT_STATED
@@ -70,7 +70,7 @@ def answer(findings: FindingSet) -> tuple[Statement, ...]:
         return (plain("No policy with best-effort jobs was measured, so nothing is said about protection."),)
     order = sorted(groups, key=lambda verdict: (verdict != "isolated", verdict == "inconclusive"))
     clauses = [(*fill("{verdict}: ", groups[verdict][0]), *_names(groups[verdict])) for verdict in order]
-    return (verdict_of(*clauses, findings=judged(findings)),)
+    return (verdict_of(begun(clauses[0]), *clauses[1:], findings=judged(findings)),)
 
 
 def _names(group: list[Finding]) -> tuple[Part, ...]:

@@ -30,7 +30,9 @@ PANEL_WIDTH: Final = 230
 PANELS_IN_A_ROW: Final = 3
 
 
-def cost_curves(colours: Mapping[str, str], transports: Sequence[str]) -> dict[str, Json]:
+def cost_curves(
+    colours: Mapping[str, str], transports: Sequence[str], *, has_band: bool = True
+) -> dict[str, Json]:
     """Give time over size on logarithmic axes: what was measured, the model, its rivals, boundaries.
 
     Parameters
@@ -39,6 +41,8 @@ def cost_curves(colours: Mapping[str, str], transports: Sequence[str]) -> dict[s
         Colour of each curve.
     transports : sequence of str
         Options of the menu.
+    has_band : bool
+        Whether any model has noise.
 
     Returns
     -------
@@ -99,7 +103,7 @@ def cost_curves(colours: Mapping[str, str], transports: Sequence[str]) -> dict[s
         "height": 400,
         "width": WIDTH,
         "params": [selector(CHOSEN, "Transport", transports)],
-        "layer": [points, bands, *_boundaries(x, only), curves],
+        "layer": [points, *([bands] if has_band else []), *_boundaries(x, only), curves],
     }
 
 

@@ -82,7 +82,9 @@ def curve_figure(shown: Sequence[Shown], findings: FindingSet) -> Figure | None:
         "something switches, at a dashed one the model only follows a bend. Click the legend to pick a "
         "curve.",
         alternative="Times over message size on logarithmic axes, with fitted pieces over them",
-        spec=cost_curves(assign_colours(names, PREFERRED), [each.label for each in shown]),
+        spec=cost_curves(
+            assign_colours(names, PREFERRED), [each.label for each in shown], has_band=bool(bands)
+        ),
         datasets={
             "points": dataset(points),
             "curves": dataset(curves),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.report.fills import OPEN_TONES, estimate, limits, subject, subjects, verdict, word
 from steelyard.report.page import Card, CardGroup, Notice, Opening, Pairs, Section, Value
-from steelyard.report.sentence import MOST_NAMES, Part, Statement, verdict_of
+from steelyard.report.sentence import MOST_NAMES, Part, Statement, begun, verdict_of
 from steelyard.report.slots import change_interval
 from steelyard.report.table_spec import TableSpec, number, prose, text
 from steelyard.studies.comparison.claim import percent, signed_percent
@@ -80,7 +80,8 @@ def _answer(compared: tuple[Finding, ...], claims: tuple[Claim, ...]) -> Iterato
         groups: dict[str, list[Finding]] = {}
         for finding in compared:
             groups.setdefault(finding.verdict, []).append(finding)
-        yield verdict_of(*(_named(verdict, group) for verdict, group in groups.items()), findings=compared)
+        clauses = [_named(verdict, group) for verdict, group in groups.items()]
+        yield verdict_of(begun(clauses[0]), *clauses[1:], findings=compared)
     unsettled = [pair for pair in zip(compared, claims, strict=True) if not pair[1].is_settled]
     for finding, claim in unsettled[:MOST_NAMES]:
         elapsed_s = finding.facts.get("elapsed_s")

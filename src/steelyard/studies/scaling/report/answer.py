@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from steelyard.report.page import Card, CardGroup
-from steelyard.report.sentence import fill, join, plain, sentence_of, verdict_of
+from steelyard.report.sentence import Part, fill, join, plain, sentence_of, verdict_of
 from steelyard.report.slots import (
     rounded,
     rounded_change,
@@ -19,7 +19,7 @@ from steelyard.studies.scaling.findings.strategy import contender_of
 from steelyard.studies.scaling.report.sentences import PHRASING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from steelyard.model import Estimate, Finding, FindingSet
     from steelyard.report.sentence import Statement
@@ -36,18 +36,35 @@ def answer(findings: FindingSet) -> tuple[Statement, ...]:
 
 
 def _strategies(chosen: list[Finding]) -> Statement:
-    """Say which strategy to use when; what rests on medians alone, or is not certain, says so."""
-    clauses = []
+    """Say which strategy to use how often; what rests on medians alone, or is not certain, says so."""
+    groups: dict[tuple[str, str], list[Finding]] = {}
     for each in chosen:
-        words = "{subject.load} load, {subject.crowd}: "
-        if each.verdict == DESCRIPTIVE:
-            words += "{facts.best} by medians alone"
-        elif each.verdict == UNDECIDED:
-            words += "{verdict}, {facts.best} ahead"
-        else:
-            words += "{verdict}"
-        clauses.append(fill(words, each))
+        state = each.verdict if each.verdict in {DESCRIPTIVE, UNDECIDED} else "use"
+        best = each.verdict if state == "use" else str(each.facts["best"])
+        groups.setdefault((state, best), []).append(each)
+    clauses: list[Sequence[Part]] = []
+    for state, lead in _LEADS.items():
+        of_state = [(best, group) for (found, best), group in groups.items() if found == state]
+        if of_state:
+            clauses.append([Part(lead), *(part for pair in enumerate(of_state) for part in _counted(*pair))])
     return verdict_of(*clauses, findings=chosen)
+
+
+_LEADS: Final = {
+    "use": "Use ",
+    UNDECIDED: "Undecided, with the highest score: ",
+    DESCRIPTIVE: "By medians alone, with the highest score: ",
+}
+
+
+def _counted(at: int, group: tuple[str, list[Finding]]) -> tuple[Part, ...]:
+    """Name a strategy with the situations that it is best in, or their number."""
+    best, chosen = group
+    between = Part(", " if at else "")
+    if len(chosen) > 1:
+        return (between, Part(f"{best} in {len(chosen)} situations", chosen[0].id))
+    where = "{subject.load} load, {subject.crowd}"
+    return (between, Part(f"{best} (", chosen[0].id), *fill(where, chosen[0]), Part(")", chosen[0].id))
 
 
 def recommendations(findings: FindingSet) -> list[Finding]:

@@ -67,7 +67,8 @@ def test_a_shift_is_drawn_with_the_interval_and_the_verdict_of_its_finding() -> 
 def test_recommended_workers_reach_to_what_is_not_excluded(
     verdict: str, workers: float | None, possible: int | None, drawn: tuple[float | None, ...]
 ) -> None:
-    facts = {"possible_workers": possible, "largest_load_measured": 8}
+    facts: dict[str, str | int | float | bool | None] = {"possible_workers": possible}
+    facts["largest_load_measured"] = 8
     estimates = {"workers": Estimate(workers, "workers", "m")}
     one = Finding("w", "recommended_workers", {"isolation": "vm"}, verdict, estimates, facts)
     figure = workers_figure(found(one))

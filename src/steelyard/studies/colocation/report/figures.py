@@ -47,7 +47,7 @@ MEAN_PART: Final = "mean latency [ms]"
 P99_PART: Final = "99th percentile of latency [ms]"
 WORK_PART: Final = "iterations of the jobs per bin"
 PARTS: Final = (MEAN_PART, P99_PART, WORK_PART)
-WITHIN, BEYOND, OPEN = "within the tolerance", "beyond the tolerance", "undecided"
+WITHIN, BEYOND, OPEN = "within tolerance", "beyond tolerance", "undecided"
 QUANTITIES: Final = {"mean": "ratio", "p50": "ratio_p50", "p99": "ratio_p99"}
 PREFERRED: Final = {
     "none": MUTED,

@@ -33,9 +33,6 @@ ROWS_AT_FIRST: Final = 15
 ROWS_UNFOLDED: Final = 12
 """A longer table is folded behind one line that says what is in it."""
 
-SENTENCES_UNFOLDED: Final = 1
-"""A list of more sentences is folded where it has a summary."""
-
 CARDS_UNFOLDED: Final = 12
 """Cards of a group beyond these are folded."""
 
@@ -121,7 +118,6 @@ def _render(page: Page, engine: str | None) -> str:
         evidence=_data(all_shown(packed_evidence(_findings(page)))),
         rows_at_first=ROWS_AT_FIRST,
         rows_unfolded=ROWS_UNFOLDED,
-        sentences_unfolded=SENTENCES_UNFOLDED,
         cards_unfolded=CARDS_UNFOLDED,
     )
 

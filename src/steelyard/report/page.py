@@ -136,7 +136,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Prose:
-    """A paragraph or list of statements; a list of more than a few is folded behind its `summary`."""
+    """A paragraph or list of statements; one that has a `summary` is folded behind it."""
 
     statements: tuple[Statement, ...]
     is_list: bool = False

@@ -10,8 +10,11 @@ from steelyard.report.slots import rounded_change, signed_change
 from steelyard.studies.colocation.findings.verdicts import Isolation
 from steelyard.studies.colocation.latency_bins import NOT_STATED
 from steelyard.studies.colocation.policies import POLICIES
+from steelyard.studies.colocation.report.sentences import PHRASING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from steelyard.model import Finding, FindingSet
     from steelyard.report.sentence import Statement
 
@@ -38,6 +41,9 @@ WORDS: Final = {
     },
 }
 """What is said of jobs and service besides, by claim and verdict."""
+
+WITHOUT_VERDICT: Final = frozenset(("growing queue", "not settled"))
+"""Verdicts that need their reason beside them."""
 
 NOT_MEASURED: Final = (
     "simulated",
@@ -70,12 +76,22 @@ def answer(findings: FindingSet) -> tuple[Statement, ...]:
         return (plain("No policy with best-effort jobs was measured, so nothing is said about protection."),)
     order = sorted(groups, key=lambda verdict: (verdict != "isolated", verdict == "inconclusive"))
     clauses = [(*fill("{verdict}: ", groups[verdict][0]), *_names(groups[verdict])) for verdict in order]
-    return (verdict_of(begun(clauses[0]), *clauses[1:], findings=judged(findings)),)
+    verdict = verdict_of(begun(clauses[0]), *clauses[1:], findings=judged(findings))
+    return (verdict, *in_words([each for each in judged(findings) if each.verdict in WITHOUT_VERDICT]))
+
+
+def in_words(chosen: Sequence[Finding]) -> tuple[Statement, ...]:
+    """Say what was found of each policy and load, with all its numbers."""
+    return tuple(
+        join(f"{label(each)}: ", fill(PHRASING.template(each), each), ".", findings=[each]) for each in chosen
+    )
 
 
 def _names(group: list[Finding]) -> tuple[Part, ...]:
     if len(group) > MOST_NAMES:
-        return (Part(f"{len(group)} policies and loads", group[0].id),)
+        origins = {str(each.facts["origin"]) for each in group} & {*NOT_MEASURED}
+        marked = "".join(f", {origin}" for origin in sorted(origins))
+        return (Part(f"{len(group)} policies and loads{marked}", group[0].id),)
     return tuple(Part(f"{', ' if at else ''}{label(each)}", each.id) for at, each in enumerate(group))
 
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.page import Pairs, Prose, Section
+from steelyard.report.page import Pairs, Section
 from steelyard.studies.colocation.policies import POLICIES
 from steelyard.studies.colocation.report import figures, tables
-from steelyard.studies.colocation.report.answer import of_jobs
+from steelyard.studies.colocation.report.answer import in_words, judged, of_jobs
 from steelyard.studies.colocation.report.sentences import PHRASING
-from steelyard.studies.report_blocks import listed, present
+from steelyard.studies.report_blocks import listed, present, said
 from steelyard.studies.report_repeat import repeat_section
 
 if TYPE_CHECKING:
     from steelyard.model import FindingSet, Plan
     from steelyard.record.provenance import Provenance
-    from steelyard.report.page import Block
     from steelyard.studies.colocation.report.figures import Shown
 
 GLOSSARY: Final = (
@@ -46,6 +45,7 @@ def sections(
             present(
                 figures.timeline_figure(shown),
                 tables.effect_table(findings),
+                said(in_words(judged(findings)), "Each policy in words"),
                 figures.protection_figure(shown),
                 tables.CONTESTS.build(findings.of("contest")),
                 figures.panels_figure(shown),
@@ -63,7 +63,7 @@ def sections(
             "",
             present(
                 tables.work_table(findings),
-                _of_jobs(findings),
+                said(of_jobs(findings), "What happened to the jobs"),
                 tables.usage_table(findings),
                 listed(
                     PHRASING,
@@ -118,11 +118,6 @@ def sections(
         Section("words", "Words used here", "", (Pairs("", (*GLOSSARY, *_policies(shown))),)),
     )
     return tuple(section for section in made if section.blocks)
-
-
-def _of_jobs(findings: FindingSet) -> Block | None:
-    said = of_jobs(findings)
-    return Prose(said, is_list=True, summary="What happened to the jobs") if said else None
 
 
 def _policies(shown: Shown) -> list[tuple[str, str]]:

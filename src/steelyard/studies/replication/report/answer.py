@@ -47,7 +47,7 @@ def answers(findings: FindingSet, question: str) -> tuple[Finding, ...]:
     return tuple(each for each in findings.of("answer") if each.subject["question"] == question)
 
 
-_ABOUT: Final = {"RQ3": "{verdict}[ ({facts.cause})]"}
+_ABOUT: Final = {"RQ3": "{verdict}[, {facts.removed_by} removes them][ ({facts.cause})]"}
 _KIND: Final = "{verdict} ({facts.kind})"
 
 

@@ -71,7 +71,8 @@ def sections(findings: FindingSet, plan: Plan, provenance: Provenance | None) ->
             present(
                 strategies.RECOMMENDATIONS.build(findings.of("recommendation")),
                 strategies.choice_table(findings),
-                listed(PHRASING, list(_reasons(findings))),
+                listed(PHRASING, recommendations(findings), "Each situation in words"),
+                listed(PHRASING, list(_reasons(findings)), "Why"),
             ),
         ),
         Section(

@@ -89,7 +89,8 @@ def _next_steps(findings: Sequence[Finding]) -> Statement | None:
     pieces: list[str | tuple[Part, ...]] = []
     for step, group in groups.items():
         if step:
-            pieces += ["What to do for ", _names(group), fill(": {facts.next_step}. ", group[0])]
+            lead = f"{' ' if pieces else ''}What to do for "
+            pieces += [lead, _names(group), fill(": {facts.next_step}.", group[0])]
     return join(*pieces) if pieces else None
 
 

@@ -10,7 +10,7 @@ from steelyard.report.page import Prose, Section, Value
 from steelyard.report.sentence import enumerate_findings, join, plain
 from steelyard.report.slots import write
 from steelyard.report.table_spec import TableSpec, number, text
-from steelyard.studies.report_blocks import present
+from steelyard.studies.report_blocks import listed, present, said
 from steelyard.studies.report_repeat import repeat_section
 from steelyard.studies.stability.report import clock_tables as clocks
 from steelyard.studies.stability.report import figures, measured, tables
@@ -161,15 +161,13 @@ def _say(findings: FindingSet, claim: str) -> Block | None:
     statements = PHRASING.say_all(chosen[:SENTENCES_PER_CLAIM])
     rest = len(chosen) - len(statements)
     more = (plain(f"{rest} more of this kind are in the tables and in findings.json."),) if rest > 0 else ()
-    return Prose((*statements, *more), is_list=True, summary=_words(claim))
+    return said((*statements, *more), _words(claim) if len(chosen) > 1 else "")
 
 
 def _say_remarkable(findings: FindingSet, claim: str) -> Block | None:
     """Say the findings of one claim that are not ordinary; the table has all."""
     chosen = [finding for finding in findings.of(claim) if not _is_ordinary(finding)]
-    if not chosen:
-        return None
-    return Prose(PHRASING.say_all(chosen[:SENTENCES_PER_CLAIM]), is_list=True, summary=_words(claim))
+    return listed(PHRASING, chosen[:SENTENCES_PER_CLAIM], _words(claim))
 
 
 def _words(claim: str) -> str:
@@ -205,7 +203,7 @@ def _pinning(findings: FindingSet) -> Block | None:
 def _say_verdict(findings: FindingSet, claim: str, verdict: str) -> Block | None:
     """Say the findings of one claim that have a verdict."""
     chosen = [finding for finding in findings.of(claim) if finding.verdict == verdict]
-    return Prose(PHRASING.say_all(chosen), is_list=True, summary=_words(claim)) if chosen else None
+    return listed(PHRASING, chosen, _words(claim))
 
 
 _ORDINARY: Final = frozenset(

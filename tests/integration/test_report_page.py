@@ -39,7 +39,7 @@ def page(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab
 @pytest.mark.long("a browser draws all")
 def test_every_chart_is_drawn(page: Tab) -> None:
     figures = page.evaluate("document.querySelectorAll('[data-chart]').length")
-    assert figures == 8
+    assert figures == 9
     assert page.evaluate("document.querySelectorAll('[data-chart] svg.marks').length") == figures
     assert (
         page.evaluate(
@@ -80,7 +80,7 @@ def test_even_injected_markup_is_not_executed(page: Tab) -> None:
 
 
 def test_a_click_shows_the_evidence_and_escape_closes_it(page: Tab) -> None:
-    page.evaluate("document.querySelector('.answer .claim b').click()")
+    page.evaluate("document.querySelector('.verdict .claim b').click()")
     assert page.evaluate("document.getElementById('evidence').hidden") is False
     shown = page.evaluate("document.getElementById('evidence').textContent")
     assert "recommended_workers/bare" in shown

@@ -83,16 +83,19 @@ def coloured(
         "type": "nominal",
         "title": None,
         "scale": {"domain": list(colours), "range": list(colours.values())},
-        "legend": _legend(colours, is_beside_names=is_beside_names) | shape,
+        "legend": legend(colours, is_beside_names=is_beside_names) | shape,
     }
 
 
-def _legend(names: Iterable[str], *, is_beside_names: bool) -> dict[str, Json]:
-    """Give a legend above the chart, in as many columns as there is room for."""
-    room = f"({1 - ROW_NAMES if is_beside_names else 1} * {FIGURE_WIDTH} - {LEGEND_SYMBOL})"
+def legend(
+    names: Iterable[str], *, is_beside_names: bool = False, orient: Literal["top", "bottom"] = "top"
+) -> dict[str, Json]:
+    """Give a legend above or below the chart, in as many columns as there is room for beside its axis."""
+    axis = f"{ROW_NAMES} * {FIGURE_WIDTH}" if is_beside_names else f"{AXIS_ROOM}"
+    room = f"({FIGURE_WIDTH} - {axis} - {LEGEND_SYMBOL})"
     entry = min(max(map(len, names), default=0) * LETTER_WIDTH, LEGEND_LIMIT) + LEGEND_SYMBOL
     return {
-        "orient": "top",
+        "orient": orient,
         "columns": {"expr": f"max(1, floor({room} / {entry}))"},
         "labelLimit": {"expr": f"min({LEGEND_LIMIT}, {room} - {LEGEND_SYMBOL})"},
     }
@@ -115,7 +118,7 @@ def shaped(field: str, names: Sequence[str], *, is_beside_names: bool = False) -
             "domain": list(names),
             "range": [shapes[index % len(shapes)] for index in range(len(names))],
         },
-        "legend": _legend(names, is_beside_names=is_beside_names),
+        "legend": legend(names, is_beside_names=is_beside_names),
     }
 
 
@@ -207,6 +210,9 @@ HEADING_LETTER_WIDTH: Final = 8
 
 HEADINGS_IN_A_ROW: Final = 2.5
 """Headings that find room side by side, axes included."""
+
+AXIS_ROOM: Final = 60
+"""Room for an upright axis of numbers with its title, left of a legend [px]."""
 
 LEGEND_SYMBOL: Final = 34
 """Room for the symbol of an entry of a legend, and before the next one [px]."""

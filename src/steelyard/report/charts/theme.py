@@ -70,12 +70,12 @@ def assign_colours(names: Sequence[str], preferred: Mapping[str, str]) -> dict[s
     return {name: preferred.get(name) or free[unknown.index(name) % len(free)] for name in names}
 
 
-MARK_MARGIN: Final = 12
-"""Room between the outermost value and the frame [px]; the largest mark, a ring, has a radius of 9 px."""
-
-
 _PADDING: Final[Mapping[str, int]] = {"left": 5, "top": 5, "right": 16, "bottom": 5}
 """Beside a chart that fits its frame [px]: half a label may stand beyond the end of its axis."""
+
+
+MARK_MARGIN: Final = 12
+"""Room between the outermost value and the frame [px]; the largest mark, a ring, has a radius of 9 px."""
 
 
 def page_config() -> dict[str, Json]:
@@ -124,6 +124,8 @@ def file_config(theme: Theme = Theme.LIGHT) -> dict[str, Json]:
     return {
         **_shapes(FILE_FONT, _DARK_INK if is_dark else _LIGHT_INK),
         "background": NIGHT if is_dark else PAPER,
+        # A reader's fonts may be wider than those that the room for names was measured with.
+        "padding": {**_PADDING, "left": 9, "right": 5},
     }
 
 

@@ -25,6 +25,9 @@ AXIS_WIDTH: Final = 70
 PANEL_GAP: Final = 22
 """Room between panels side by side [px], as in the script of the page."""
 
+NARROW: Final = 420
+"""Width below which a title that is longer than its axis ends where the axis does [px], as in that script."""
+
 DEFAULT_WIDTH: Final = 820
 """Width of a chart of one panel that states none, or gives a part of it to the names of rows [px]."""
 
@@ -85,7 +88,8 @@ def with_data(figure: Figure, width: int, theme: Theme = Theme.LIGHT) -> dict[st
     """
     spec = copy.deepcopy(figure.spec)
     spec["datasets"] = {name: data.rows() for name, data in figure.datasets.items()}
-    spec["config"] = file_config(theme)
+    axis_x: dict[str, Json] = {"titleLimit": width - 16} | ({"titleAnchor": "end"} if width < NARROW else {})
+    spec["config"] = {**file_config(theme), "axisX": axis_x}
     params = spec.get("params")
     spec["params"] = [{"name": FIGURE_WIDTH, "value": width}, *(params if isinstance(params, list) else [])]
     return spec

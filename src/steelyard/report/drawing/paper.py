@@ -275,7 +275,7 @@ def _narrowed(spec: dict[str, Json], panel: dict[str, Json], width: int, beside:
     svg = ""
     for _ in range(_MOST_DRAWINGS):
         panel["width"] = room
-        if columns > 1:
+        if panel is not spec:
             _limit_titles(spec, room + PANEL_GAP - 4)
         svg = drawn_svg(json.dumps(spec))
         excess = round((_size_of(svg)[0] - width) / columns)
@@ -290,7 +290,7 @@ def _limit_titles(spec: Mapping[str, Json], room: int) -> None:
     config = spec["config"]
     if isinstance(config, dict) and isinstance(header := config["header"], dict):
         header["labelLimit"] = room
-        config["axisX"] = {"titleLimit": room}
+        config["axisX"] = {"titleLimit": room, "titleAnchor": "middle"}
 
 
 def _chosen_line(spec: Mapping[str, Json], width: int) -> dict[str, Json] | None:

@@ -25,6 +25,7 @@
   const unpacked = {};
   const AXIS_WIDTH = 70;
   const PANEL_GAP = 22;
+  const NARROW = 420;
   const fitted = (chart, width) => {
     const spec = structuredClone(chart.spec);
     // Legends and names of rows fit themselves into the figure by it.
@@ -40,8 +41,12 @@
     const columns = Math.max(1, Math.min(panels, spec.usermeta.columns || panels, fitting));
     if (spec.columns !== undefined || spec.facet) spec.columns = columns;
     spec.spec.width = Math.floor((width - AXIS_WIDTH) / columns) - PANEL_GAP;
+    // A heading stands above its panel alone.
+    if (spec.facet) spec.facet.header = { ...spec.facet.header, labelLimit: spec.spec.width + PANEL_GAP };
     return spec;
   };
+  // A title that is longer than its axis ends where the axis does.
+  const titles = (width) => ({ titleLimit: Math.floor(0.85 * width), ...(width < NARROW ? { titleAnchor: "end" } : {}) });
   const draw = async (element) => {
     const chart = charts[element.dataset.chart];
     const spec = fitted(chart, element.clientWidth);
@@ -51,7 +56,7 @@
     try {
       await window.vegaEmbed(element, spec, {
         ast: true,
-        config,
+        config: { ...config, axisX: titles(element.clientWidth) },
         renderer: "svg",
         actions: { export: true, source: false, compiled: false, editor: false },
         downloadFileName: element.dataset.chart,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from steelyard.report.charts.parts import (
     SCHEMA,
     WHOLE_NUMBERS,
     coloured,
     fitting_scale,
+    legend,
     numeric,
     shaped,
     tip,
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from steelyard.report.dataset import Json
+
+
+_KINDS: Final = ("measured", "outlier", "warm-up")
 
 
 def run_sequence(colours: Mapping[str, str], axis: str, values: Sequence[float] = ()) -> dict[str, Json]:
@@ -48,7 +52,7 @@ def run_sequence(colours: Mapping[str, str], axis: str, values: Sequence[float] 
             "x": numeric("position", "run, in the order of measuring", zero=False) | {"axis": WHOLE_NUMBERS},
             "y": numeric("value", axis, **fitting_scale([values], zero=False)),
             "color": coloured("command", colours),
-            "shape": shaped("kind", ["measured", "outlier", "warm-up"]) | {"legend": {"orient": "bottom"}},
+            "shape": shaped("kind", _KINDS) | {"legend": legend(_KINDS, orient="bottom")},
             "tooltip": [
                 tip("command", "command"),
                 tip("position", "run", ",d"),

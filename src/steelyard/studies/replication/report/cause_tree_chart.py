@@ -95,7 +95,14 @@ def tree_of_causes(rows: int) -> dict[str, Json]:
                 "transform": [
                     {"calculate": f"split({wrapped('datum.told', _LETTERS, lines=3)}, '\\n')", "as": "lines"}
                 ],
-                "mark": {"type": "text", "align": "left", "baseline": "top", "dy": -10, "fontSize": 11},
+                "mark": {
+                    "type": "text",
+                    "align": "left",
+                    "baseline": "top",
+                    "dy": -10,
+                    "fontSize": 11,
+                    "limit": {"expr": f"{_BOX} * width - 16"},
+                },
                 "encoding": {**texts, "text": {"field": "lines"}},
             },
         ],

@@ -46,7 +46,7 @@
     return spec;
   };
   // A title that is longer than its axis ends where the axis does.
-  const titles = (width) => ({ titleLimit: Math.floor(0.85 * width), ...(width < NARROW ? { titleAnchor: "end" } : {}) });
+  const titles = (width) => ({ titleLimit: Math.floor(0.78 * width), ...(width < NARROW ? { titleAnchor: "end" } : {}) });
   const draw = async (element) => {
     const chart = charts[element.dataset.chart];
     const spec = fitted(chart, element.clientWidth);
@@ -54,13 +54,15 @@
       Object.entries(chart.datasets).map(([name, packed]) => [name, rows(packed)]));
     spec.datasets = unpacked[element.dataset.chart];
     try {
-      await window.vegaEmbed(element, spec, {
+      const shown = await window.vegaEmbed(element, spec, {
         ast: true,
         config: { ...config, axisX: titles(element.clientWidth) },
         renderer: "svg",
         actions: { export: true, source: false, compiled: false, editor: false },
         downloadFileName: element.dataset.chart,
       });
+      // Names below an axis turn upright once its width is known; the drawing then needs more height.
+      await shown.view.resize().runAsync();
     } catch (error) {
       element.replaceChildren();
       make("p", `This chart could not be drawn: ${error.message}`, element).className = "failed";

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import re
+import shutil
+import subprocess
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -144,6 +149,32 @@ def test_paper_has_every_row(page: Tab) -> None:
     assert page.evaluate(f"{missing}.length") == 0
     page.call("Emulation.setEmulatedMedia", media="")
     page.evaluate("for (const one of document.querySelectorAll('details.fold')) one.open = false")
+
+
+WORD = re.compile(r"\b[A-Za-z0-9]{1,12}\b")
+"""Longer ones may be broken into lines."""
+
+TEXTS = """[...document.querySelectorAll('[data-table] tbody td, details.fold p')].flatMap((one) => {
+  const texts = document.createTreeWalker(one, NodeFilter.SHOW_TEXT);
+  const found = [];
+  while (texts.nextNode()) found.push(texts.currentNode.textContent);
+  return found;
+}).join(' ')"""
+
+
+@pytest.mark.long("a browser prints")
+@pytest.mark.skipif(shutil.which("pdftotext") is None, reason="pdftotext (poppler-utils) is not installed")
+def test_a_printed_page_has_every_word_of_every_table_and_figure_note(page: Tab, tmp_path: Path) -> None:
+    shown = page.evaluate(TEXTS).replace("-", "")
+    wanted = Counter(WORD.findall(shown))
+    printed = base64.b64decode(page.call("Page.printToPDF", preferCSSPageSize=True)["data"])
+    (tmp_path / "page.pdf").write_bytes(printed)
+    words = ["pdftotext", str(tmp_path / "page.pdf"), "-"]
+    text = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    # What is broken at a hyphen comes back without it.
+    found = Counter(WORD.findall(text.replace("-\n", "").replace("-", "")))
+    assert sum(wanted.values()) > 2000
+    assert wanted - found == Counter()
 
 
 SHEET_PX = 690

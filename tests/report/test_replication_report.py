@@ -99,7 +99,7 @@ def test_the_tree_names_the_intervention_that_removes_the_spikes(page: Page) -> 
         "object-pools": "spikes gone",
         "one-core": "still spikes",
     }
-    assert "Fluctuation: found, object-pools removes them (gc)" in page.answer[0].text
+    assert "fluctuation: found, object-pools removes them (gc)" in page.answer[0].text
 
 
 def test_the_figures_are_those_of_the_study(page: Page) -> None:

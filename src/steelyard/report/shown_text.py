@@ -122,8 +122,8 @@ def with_short_names(text: str) -> str:
     return _LONG_WORD.sub(lambda match: shortened(match[0]), text)
 
 
-LONGEST_LABEL: Final = 32
-"""Characters of the name of a row: two lines of 16 on a phone."""
+LONGEST_LABEL: Final = 64
+"""Characters of the name of a row; a narrow figure shows fewer."""
 
 _PARTED: Final = re.compile(r"[-/.,_: ]")
 _FEWEST_DROPPED: Final = 8

@@ -157,15 +157,21 @@ def names_below(names: Iterable[str]) -> dict[str, Json]:
 
 
 def named_rows(field: str, names: Sequence[str]) -> dict[str, Json]:
-    """Give a vertical axis of names in order; a long name takes two lines of two fifths of the figure."""
+    """Give a vertical axis of names in order.
+
+    A long name takes two lines of two fifths of the figure. One that is longer loses its middle: names of one
+    kind differ at their ends.
+    """
     letters = f"floor({ROW_NAMES} * {FIGURE_WIDTH} / {LETTER_WIDTH})"
+    ends = f"slice(datum.label, 0, {letters} - 1) + '…' + slice(datum.label, 1 - {letters})"
+    name = f"(length(datum.label) > 2 * {letters} - 1 ? {ends} : datum.label)"
     return {
         "field": field,
         "type": "nominal",
         "title": None,
         "sort": list(names),
         "axis": {
-            "labelExpr": f"split({wrapped('datum.label', letters, lines=2)}, '\\n')",
+            "labelExpr": f"split({wrapped(name, letters, lines=2)}, '\\n')",
             "labelLimit": {"expr": f"{ROW_NAMES} * {FIGURE_WIDTH}"},
         },
     }

@@ -73,7 +73,8 @@ def _about(provenance: Provenance | None) -> Iterator[tuple[str, str]]:
 
 def _answer(findings: FindingSet) -> Iterator[Statement]:
     cells, compared = findings.of("cell"), findings.of("comparison")
-    samples = f"{len(cells)} sample{'s' * (len(cells) != 1)} (a cell and a metric): {_counted(cells)}."
+    counted = f"{len(cells)} sample{'s' * (len(cells) != 1)} (a cell and a metric)"
+    samples = f"{counted}; their series: {_counted(cells)}."
     if compared:
         comparisons = f"{len(compared)} comparison{'s' * (len(compared) != 1)}"
         text = f"{comparisons} with the first alternative: {_counted(compared)}."

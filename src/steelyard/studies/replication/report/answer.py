@@ -58,7 +58,8 @@ def answer(findings: FindingSet) -> tuple[Statement, ...]:
         chosen = answers(findings, question)
         if chosen:
             names = enumerate_or_count(chosen, _ABOUT.get(question, _KIND), "answers")
-            clauses.append((Part(f"{short}: "), *names))
+            lead = f"{short[:1].lower()}{short[1:]}" if clauses else short
+            clauses.append((Part(f"{lead}: "), *names))
     if not clauses:
         return (plain("No experiment of this result answers one of the questions."),)
     return (verdict_of(*clauses, findings=findings.of("answer")),)

@@ -81,8 +81,9 @@ def _reached_most(findings: FindingSet) -> Statement:
         return plain("No speed-up follows from these runs: too few numbers of workers finished.")
     fitting = [each for each in points if not each.facts["oversubscribed"]] or points
     most = fitting[-1]
-    said = sentence_of(PHRASING.template(most), most)
-    return join(f"{_case(most)}: ", said.parts, findings=[most]) if "strategy" in most.subject else said
+    if "strategy" not in most.subject:
+        return sentence_of(PHRASING.template(most), most)
+    return join(f"{_case(most)}: ", fill(PHRASING.template(most), most), ".", findings=[most])
 
 
 def _case(finding: Finding) -> str:

@@ -101,7 +101,7 @@ def test_widths_are_named_or_in_millimetres(text: str, width_mm: float) -> None:
     assert width_of(text) == width_mm
 
 
-@pytest.mark.parametrize("text", ["", "wide", "3", "-84", "1e9", "nan", "inf"])
+@pytest.mark.parametrize("text", ["", "wide", "3", "-84", "1e2", "nan", "inf", "8.4cm", "٨٤"])
 def test_a_width_that_is_none_is_refused_with_those_that_are(text: str) -> None:
     with pytest.raises(UsageError, match=r"`column` \(84 mm\), `page` \(174 mm\), and 60 to 400 mm"):
         width_of(text)

@@ -56,6 +56,7 @@ NARROWEST_PANEL: Final = 120
 
 _POINTS_PER_MM: Final = 72 / 25.4
 _MOST_DRAWINGS: Final = 6
+_WIDTH: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(?:mm)?")
 _SIZE: Final = re.compile(r'<svg([^>]*?) width="([0-9.]+)" height="([0-9.]+)"')
 
 
@@ -100,10 +101,8 @@ def width_of(text: str) -> float:
     UsageError
         If it is none of them.
     """
-    try:
-        width = WIDTHS_MM.get(text) or float(text.removesuffix("mm"))
-    except ValueError:
-        width = 0.0
+    number = _WIDTH.fullmatch(text)
+    width = WIDTHS_MM.get(text, 0.0) if number is None else float(number[1])
     if not SMALLEST_MM <= width <= LARGEST_MM:
         named = ", ".join(f"`{name}` ({mm:g} mm)" for name, mm in WIDTHS_MM.items())
         message = (

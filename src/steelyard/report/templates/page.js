@@ -26,7 +26,7 @@
   const AXIS_WIDTH = 70;
   const PANEL_GAP = 22;
   const NARROW = 420;
-  const PADDING = 18;
+  const PADDING = 12;
   const fitted = (chart, width) => {
     const spec = structuredClone(chart.spec);
     // Legends and names of rows fit themselves into the figure by it.
@@ -34,7 +34,7 @@
     if (!chart.panelWidth) {
       // A chart with rows cannot take the width of its container; its labels stand left of it.
       const labels = spec.usermeta && spec.usermeta.labelWidth;
-      spec.width = labels ? Math.max(120, width - labels - PADDING) : "container";
+      spec.width = labels ? Math.max(110, width - labels - PADDING) : "container";
       return spec;
     }
     const panels = spec.usermeta.panels;

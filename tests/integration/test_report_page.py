@@ -151,7 +151,7 @@ def test_paper_has_every_row(page: Tab) -> None:
     page.evaluate("for (const one of document.querySelectorAll('details.fold')) one.open = false")
 
 
-WORD = re.compile(r"\b[A-Za-z0-9]{3,12}\b")
+WORD = re.compile(r"(?<![\w-])[A-Za-z0-9]{3,12}(?![\w-])")
 """Longer ones may be broken into lines."""
 
 TEXTS = """[...document.querySelectorAll('[data-table] tbody td, details.fold p')].flatMap((one) => {
@@ -171,7 +171,6 @@ def test_a_printed_page_has_every_word_of_every_table_and_figure_note(page: Tab,
     words = ["pdftotext", str(tmp_path / "page.pdf"), "-"]
     text = subprocess.run(words, check=True, capture_output=True, text=True).stdout
     assert sum(wanted.values()) > 2000
-    # As parts of words: where a name is broken at a hyphen, its halves come back as one.
     assert {word: count for word, count in wanted.items() if text.count(word) < count} == {}
 
 

@@ -13,6 +13,7 @@ import pytest
 from fixtures.colocation_trials import Planted, build_result, planted_trial
 from steelyard.errors import AnalysisError
 from steelyard.report.html import render_html
+from steelyard.report.page import Prose
 from steelyard.share.verify import verify
 from steelyard.studies.colocation.analysis import analyse
 from steelyard.studies.colocation.report.page import build
@@ -219,16 +220,19 @@ def test_what_is_unavailable_has_its_reason_and_no_number(result: Path, findings
     assert UNAVAILABLE in (result / "tables" / "availability.csv").read_text()
 
 
-def test_the_report_has_a_sentence_per_policy_and_all_figures(result: Path, findings: FindingSet) -> None:
+def test_the_verdict_names_every_policy_and_all_figures_are_there(result: Path, findings: FindingSet) -> None:
     page = build(result)
-    assert len(page.answer) == len(findings.of("isolation")) - 1  # none has no jobs
+    judged = [each for each in findings.of("isolation") if each.subject["policy"] != "none"]
+    assert set(page.answer[0].findings) == {each.id for each in judged}
     assert [figure.id for figure in page.figures()] == [
+        "changes_of_latency",
         "latency_over_time",
         "protection_and_price",
         "policies_over_time",
         "tail_of_latency",
     ]
-    assert "starved" in page.answer[-1].text
+    prose = [block for section in page.sections for block in section.blocks if isinstance(block, Prose)]
+    assert any("starved" in one.text for block in prose for one in block.statements)
     text = render_html(page)
     assert "simulated" not in text.split("<script", 1)[0].lower()
     assert "unavailable here" in text.lower()

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import re
+import shutil
+import subprocess
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -39,7 +44,7 @@ def page(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab
 @pytest.mark.long("a browser draws all")
 def test_every_chart_is_drawn(page: Tab) -> None:
     figures = page.evaluate("document.querySelectorAll('[data-chart]').length")
-    assert figures == 8
+    assert figures == 9
     assert page.evaluate("document.querySelectorAll('[data-chart] svg.marks').length") == figures
     assert (
         page.evaluate(
@@ -80,7 +85,7 @@ def test_even_injected_markup_is_not_executed(page: Tab) -> None:
 
 
 def test_a_click_shows_the_evidence_and_escape_closes_it(page: Tab) -> None:
-    page.evaluate("document.querySelector('.answer .claim b').click()")
+    page.evaluate("document.querySelector('.verdict .claim b').click()")
     assert page.evaluate("document.getElementById('evidence').hidden") is False
     shown = page.evaluate("document.getElementById('evidence').textContent")
     assert "recommended_workers/bare" in shown
@@ -144,6 +149,29 @@ def test_paper_has_every_row(page: Tab) -> None:
     assert page.evaluate(f"{missing}.length") == 0
     page.call("Emulation.setEmulatedMedia", media="")
     page.evaluate("for (const one of document.querySelectorAll('details.fold')) one.open = false")
+
+
+WORD = re.compile(r"(?<![\w-])[A-Za-z0-9]{3,12}(?![\w-])")
+"""Longer ones may be broken into lines."""
+
+TEXTS = """[...document.querySelectorAll('[data-table] tbody td, details.fold p')].flatMap((one) => {
+  const texts = document.createTreeWalker(one, NodeFilter.SHOW_TEXT);
+  const found = [];
+  while (texts.nextNode()) found.push(texts.currentNode.textContent);
+  return found;
+}).join(' ')"""
+
+
+@pytest.mark.long("a browser prints")
+@pytest.mark.skipif(shutil.which("pdftotext") is None, reason="pdftotext (poppler-utils) is not installed")
+def test_a_printed_page_has_every_word_of_every_table_and_figure_note(page: Tab, tmp_path: Path) -> None:
+    wanted = Counter(WORD.findall(page.evaluate(TEXTS)))
+    printed = base64.b64decode(page.call("Page.printToPDF", preferCSSPageSize=True)["data"])
+    (tmp_path / "page.pdf").write_bytes(printed)
+    words = ["pdftotext", str(tmp_path / "page.pdf"), "-"]
+    text = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    assert sum(wanted.values()) > 2000
+    assert {word: count for word, count in wanted.items() if text.count(word) < count} == {}
 
 
 SHEET_PX = 690

@@ -1,8 +1,11 @@
-"""Figures for a paper: their width, their fonts, and bytes that do not change."""
+"""Figures for a paper: their width, fonts and resolution, bytes that do not change, and their tables."""
 
 from __future__ import annotations
 
+import csv
 import re
+import shutil
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,10 +14,16 @@ from fixtures.drawn_charts import CHARTS, SHAPES, figure_of
 from fixtures.stability_sample import write_sample
 from steelyard.cli import execute
 from steelyard.errors import UsageError
-from steelyard.report.page import Page, Section
-from steelyard.report.paper import FigureForm, Wish, width_of, write_paper_figures
+from steelyard.report.charts.forest import forest, forest_row, labelled_rows
+from steelyard.report.charts.parts import difference
+from steelyard.report.charts.theme import NIGHT, PALETTE, print_colours
+from steelyard.report.dataset import dataset
+from steelyard.report.drawing.figure_table import TableForm, figure_table
+from steelyard.report.drawing.paper import FigureForm, Wish, width_of, write_paper_figures
+from steelyard.report.page import Figure, Page, Section
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 COLUMN_MM = 84.0
@@ -29,7 +38,7 @@ def page_of(chart: str, shape: str) -> Page:
 
 
 def written(chart: str, shape: str, folder: Path, form: FigureForm, width_mm: float = COLUMN_MM) -> bytes:
-    (path,) = write_paper_figures(page_of(chart, shape), folder, Wish(form, width_mm, (), {}))
+    (path,) = write_paper_figures(page_of(chart, shape), folder, Wish((form,), width_mm))
     return path.read_bytes()
 
 
@@ -75,9 +84,14 @@ def test_a_pdf_has_its_fonts_inside_no_date_and_the_same_bytes_again(chart: str,
             assert pdf[int(row[:10]) :].startswith(b"%d 0 obj" % number)
 
 
-def test_a_picture_has_the_resolution_of_line_art(tmp_path: Path) -> None:
+def test_a_picture_has_the_resolution_of_line_art_and_states_it(tmp_path: Path) -> None:
     png = written("boxes", "usual", tmp_path, FigureForm.PNG)
     assert int.from_bytes(png[16:20], "big") == pytest.approx(COLUMN_MM / 25.4 * 600, abs=2)
+    # PNG, third edition, 11.3.4.3: pixels per metre in both directions, and 1 for the metre.
+    at = png.index(b"pHYs") + 4
+    across, down = (int.from_bytes(png[at + 4 * place : at + 4 * place + 4], "big") for place in (0, 1))
+    assert across == down == pytest.approx(600 / 0.0254, abs=1)
+    assert png[at + 8] == 1
 
 
 @pytest.mark.parametrize(
@@ -87,7 +101,7 @@ def test_widths_are_named_or_in_millimetres(text: str, width_mm: float) -> None:
     assert width_of(text) == width_mm
 
 
-@pytest.mark.parametrize("text", ["", "wide", "3", "-84", "1e9", "nan", "inf"])
+@pytest.mark.parametrize("text", ["", "wide", "3", "-84", "1e2", "nan", "inf", "8.4cm", "٨٤"])
 def test_a_width_that_is_none_is_refused_with_those_that_are(text: str) -> None:
     with pytest.raises(UsageError, match=r"`column` \(84 mm\), `page` \(174 mm\), and 60 to 400 mm"):
         width_of(text)
@@ -98,48 +112,145 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_sample(tmp_path_factory.mktemp("study") / "r")
 
 
+def figure(result: Path, *words: object) -> int:
+    return execute(["figure", str(result), *map(str, words)])
+
+
 def test_chosen_figures_are_written_with_what_was_chosen_and_their_captions(
     result: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["report", "--format", "svg", "--out", str(tmp_path / "p"), "--figure", "boxes", str(result)]
-    assert execute([*words, "--figure", "shifts", "--choose", "Workload=sort/qsort 1048576"]) == 0
-    assert sorted(path.name for path in (tmp_path / "p").iterdir()) == ["boxes.svg", "shifts.svg"]
-    boxes = (tmp_path / "p" / "boxes.svg").read_text(encoding="utf-8")
+    place = tmp_path / "p"
+    chosen = "Workload=sort/qsort 1048576"
+    assert figure(result, "boxes", "shifts", "--format", "svg", "--out", place, "--cell", chosen) == 0
+    assert sorted(path.name for path in place.iterdir()) == ["boxes.svg", "shifts.svg"]
+    boxes = (place / "boxes.svg").read_text(encoding="utf-8")
     assert "Workload: sort/qsort 1048576" in boxes
     assert "CPU time by load" not in boxes
-    assert (
-        f"{tmp_path}/p/boxes.svg: CPU time by load. How to read it: the box holds" in capsys.readouterr().out
-    )
+    assert f"{place}/boxes.svg: CPU time by load. The box holds" in capsys.readouterr().out
     assert not (result / "report.html").exists()
+
+
+def test_a_named_figure_is_a_pdf_and_several_formats_are_written_at_once(
+    result: Path, tmp_path: Path
+) -> None:
+    assert figure(result, "shifts", "--out", tmp_path / "one.pdf") == 0
+    assert size_mm((tmp_path / "one.pdf").read_bytes())[0] == pytest.approx(COLUMN_MM, abs=0.01)
+    assert figure(result, "shifts", "--format", "svg", "--format", "png", "--out", tmp_path / "p") == 0
+    assert sorted(path.name for path in (tmp_path / "p").iterdir()) == ["shifts.png", "shifts.svg"]
+
+
+def test_themes_have_their_ground_and_their_colours(result: Path, tmp_path: Path) -> None:
+    drawings = {}
+    for theme in ("print", "light", "dark"):
+        assert figure(result, "boxes", "--theme", theme, "--out", tmp_path / f"{theme}.svg") == 0
+        drawings[theme] = (tmp_path / f"{theme}.svg").read_text(encoding="utf-8").upper()
+    assert PALETTE[0] in drawings["light"]
+    assert PALETTE[0] in drawings["dark"]
+    assert NIGHT in drawings["dark"]
+    assert NIGHT not in drawings["light"]
+    assert all(colour not in drawings["print"] for colour in PALETTE)
+    assert print_colours(2)[0] in drawings["print"]
 
 
 def test_the_names_of_figures_are_listed_with_their_menus(
     result: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert execute(["report", str(result), "--list-figures"]) == 0
+    assert figure(result) == 0
     lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "recommended_workers  Recommended number of parallel workers, by isolation"
     assert "boxes  CPU time by load" in lines
-    assert "    Workload=sort/insertion_sort" in lines
+    assert "    --cell Workload=sort/insertion_sort" in lines
+
+
+def test_the_table_behind_a_figure_has_the_chosen_rows_with_their_intervals(
+    result: Path, tmp_path: Path
+) -> None:
+    assert figure(result, "dispersion", "--table", "csv", "--out", tmp_path) == 0
+    with (tmp_path / "dispersion.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len({row["workload"] for row in rows}) == 1
+    assert {"isolation", "workers", "value", "low", "high"} <= rows[0].keys()
+    measured = [row for row in rows if row["low"]]
+    assert measured
+    assert all(float(row["low"]) <= float(row["value"]) <= float(row["high"]) for row in measured)
+
+
+HOSTILE_NAMES = (r"50 % of \input{x} & $a_b^2$ #1 {}~", "plain", r"\end{tabular}", "ünïcode β")
+
+
+def forest_figure(names: Sequence[str]) -> Figure:
+    rows = labelled_rows([forest_row(name, "slower", 1.25 * at, (0.5, 1e6)) for at, name in enumerate(names)])
+    spec = forest(rows, {"slower": "bad"}, difference("value", "change [%]", None))
+    return Figure("odd_names", "Of 50 % & more", "", "", spec, {"intervals": dataset(rows)})
+
+
+def test_a_table_for_latex_is_aligned_by_siunitx_and_every_name_is_escaped() -> None:
+    made = forest_figure(HOSTILE_NAMES)
+    text = figure_table(made, made.spec, TableForm.LATEX)
+    assert r"\begin{tabular}{llS[table-format=1.2]S[table-format=1.1]S[table-format=7.0]}" in text
+    assert r"50 \% of \textbackslash{}input\{x\} \& \$a\_b\textasciicircum{}2\$" in text
+    assert text.count(r"\end{tabular}") == 1
+    assert r"{change [\%]}" in text
+    assert "1000000" in text
+
+
+@pytest.mark.slow("LaTeX takes seconds")
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_latex_typesets_the_table(tmp_path: Path) -> None:
+    made = forest_figure(HOSTILE_NAMES[:3])
+    table = figure_table(made, made.spec, TableForm.LATEX)
+    head = "\\documentclass{article}\\usepackage{booktabs,siunitx}\\begin{document}"
+    text = f"{head}\n{table}\\end{{document}}\n"
+    (tmp_path / "t.tex").write_text(text, encoding="utf-8")
+    words = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
+    ran = subprocess.run(words, check=False, cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout[-2000:]
+
+
+def test_all_rows_of_a_long_forest_are_in_its_table_by_their_whole_names() -> None:
+    names = [f"org.example.benchmarks.Collection.case_{at}_of_many_with_a_long_name" for at in range(200)]
+    made = forest_figure(names)
+    lines = figure_table(made, made.spec, TableForm.CSV).splitlines()
+    assert [line.partition(",")[0] for line in lines] == ["name", *names]
+
+
+def test_too_many_rows_for_a_paper_are_refused() -> None:
+    made = forest_figure([f"case {at}" for at in range(501)])
+    with pytest.raises(UsageError, match="it has 501 rows, and 500 are allowed"):
+        figure_table(made, made.spec, TableForm.LATEX)
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--format", "pdf", "--figure", "bxes"], "`bxes` is not a known figure; allowed: `outside_error`"),
-        (["--format", "pdf", "--choose", "Load=1"], "`Load` is not a known menu; allowed: `Clock`"),
+        (["bxes"], "`bxes` is not a known figure; allowed: `recommended_workers`"),
+        (["../../etc/passwd"], "is not a known figure"),
+        (["--format", "pdf", "--cell", "Load=1"], "`Load` is not a known menu; allowed: `Clock`"),
         (
-            ["--format", "pdf", "--choose", "Clock=sun"],
+            ["--format", "pdf", "--cell", "Clock=sun"],
             "`sun` is not a known option of the menu `Clock`; allowed:",
         ),
-        (["--format", "pdf", "--choose", "Clock"], "`--choose Clock` names no option"),
-        (["--figure", "boxes"], "are for a paper, not for `--format html`"),
-        (["--format", "pdf", "--out", "{result}/figures"], "`verify` accepts no other files in a result"),
+        (["boxes", "--cell", "Clock"], "`--cell Clock` names no option"),
+        (["boxes", "--width", "8.4"], "cannot draw figures of the width `8.4`"),
+        (["boxes", "--width", "-84mm"], "cannot draw figures of the width `-84mm`"),
+        (["boxes", "--format", "eps"], "eps"),
+        (["boxes", "--out", "{result}/figures"], "`verify` accepts no other files in a result"),
+        (["boxes", "shifts", "--out", "one.pdf"], "it holds one figure in the format of its name"),
+        (["boxes", "--format", "svg", "--out", "one.pdf"], "it holds one figure in the format of its name"),
     ],
 )
 def test_a_wish_that_cannot_be_met_says_what_can(
     words: list[str], said: str, result: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    place = [] if "--out" in words else ["--out", str(tmp_path / "p")] if "--format" in words else []
-    assert execute(["report", str(result), *(word.format(result=result) for word in words), *place]) == 2
+    place = [] if "--out" in words else ["--out", str(tmp_path / "p")]
+    assert figure(result, *(word.format(result=result) for word in words), *place) == 2
     assert said in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "p").exists()
+
+
+def test_a_file_that_cannot_be_written_is_named(
+    result: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "taken").write_text("", encoding="utf-8")
+    assert figure(result, "shifts", "--table", "csv", "--out", tmp_path / "taken") == 5
+    assert "taken" in capsys.readouterr().err

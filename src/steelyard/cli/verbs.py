@@ -48,6 +48,10 @@ VERBS: Final[dict[str, Verb]] = {
     ),
     "analyse": Verb("steelyard.cli.results.analyse:analyse", "Compute the findings of a result folder."),
     "report": Verb("steelyard.cli.results.report:report", "Render the findings of a result folder."),
+    "figure": Verb(
+        "steelyard.cli.results.figure:figure",
+        "Write figures of a report for a paper, and the tables behind them.",
+    ),
     "verify": Verb("steelyard.cli.packages.verify:verify", "Compute every finding again and compare."),
     "pack": Verb(
         "steelyard.cli.packages.pack:pack",

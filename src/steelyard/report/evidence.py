@@ -21,10 +21,10 @@ def named_findings(page: Page) -> tuple[str, ...]:
 
 
 def _ids(page: Page) -> Iterator[str]:
-    for group in page.cards:
-        yield from (card.finding for card in group.cards if card.finding is not None)
     for statement in page.answer:
         yield from statement.findings
+    for group in page.cards:
+        yield from (card.finding for card in group.cards if card.finding is not None)
     for section in page.sections:
         for block in section.blocks:
             yield from _ids_of(block)

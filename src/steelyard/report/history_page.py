@@ -123,7 +123,6 @@ def history_page(followed: Sequence[Followed], margin: float) -> Page:
         if each.found.suspect is not None
     ]
     summary = _summary(ordered)
-    blocks = (_figure(ordered), *((_table(changes),) if changes else ()))
     lead = (
         f"Changes of more than {100 * margin:g} % between neighbouring levels; the orange lines are levels."
     )
@@ -136,8 +135,9 @@ def history_page(followed: Sequence[Followed], margin: float) -> Page:
         answer=(PHRASING.say(summary), *PHRASING.say_all(changes[:6]), *PHRASING.say_all(seen[:6])),
         cards=(),
         notices=(),
-        sections=(Section("series", "Series", lead, blocks),),
+        sections=(Section("series", "Series", lead, (_table(changes),)),) if changes else (),
         findings=findings,
+        figure=_figure(ordered),
     )
 
 
@@ -260,9 +260,7 @@ def _figure(followed: Sequence[Followed]) -> Figure:
     return Figure(
         id="history",
         title="Values by result, and the levels between changes",
-        caption="How to read it: one point per result; a line that ends is a level that ended."
-        + log_note(views)
-        + rest,
+        caption="One point per result; a line that ends is a level that ended." + log_note(views) + rest,
         alternative="Points of the values of a chosen series by result, with a line for each level",
         spec=levels_over_results(names, views),
         datasets={"points": dataset(points), "levels": dataset(levels)},

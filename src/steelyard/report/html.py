@@ -33,6 +33,9 @@ ROWS_AT_FIRST: Final = 15
 ROWS_UNFOLDED: Final = 12
 """A longer table is folded behind one line that says what is in it."""
 
+CARDS_UNFOLDED: Final = 12
+"""Cards of a group beyond these are folded."""
+
 _SCRIPT_BEGIN, _SCRIPT_END = "<script>", "</script>"
 
 _RTL: Final = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
@@ -115,6 +118,7 @@ def _render(page: Page, engine: str | None) -> str:
         evidence=_data(all_shown(packed_evidence(_findings(page)))),
         rows_at_first=ROWS_AT_FIRST,
         rows_unfolded=ROWS_UNFOLDED,
+        cards_unfolded=CARDS_UNFOLDED,
     )
 
 

@@ -19,6 +19,8 @@ def render_markdown(page: Page) -> str:
         "; ".join(f"{name}: {markdown_text(value)}" for name, value in page.about),
     ]
     answer = [_sentence(statement) for statement in page.answer]
+    if page.figure is not None:
+        answer.insert(1, _block(page.figure))
     notices = [_block(notice) for notice in page.notices]
     return "\n\n".join([*head, *answer, *notices, *(_section(page))]) + "\n"
 

@@ -9,7 +9,7 @@ from steelyard.report.sentence import Part, Statement
 from steelyard.report.shown_text import all_shown, as_title, shown, with_short_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from steelyard.model.finding import Finding
     from steelyard.report.dataset import Dataset, Json
@@ -136,10 +136,11 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Prose:
-    """A paragraph or list of statements."""
+    """A paragraph or list of statements; one that has a `summary` is folded behind it."""
 
     statements: tuple[Statement, ...]
     is_list: bool = False
+    summary: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +226,25 @@ class CardGroup:
     cards: tuple[Card, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What a report opens with, in this order.
+
+    Parameters
+    ----------
+    answer : iterable of Statement
+        The verdict in one line; then, below figure and cards, the few sentences that no table has.
+    figure : Figure or None
+        The picture of the answer; a section that has it too loses it. ``None`` where nothing can be drawn.
+    cards : iterable of CardGroup
+        Verdicts at a glance.
+    """
+
+    answer: Iterable[Statement]
+    figure: Figure | None = None
+    cards: Iterable[CardGroup] = ()
+
+
 _FITTED: Final[Mapping[type, Mapping[str, Callable[[str], str]]]] = {
     Part: {"text": with_short_names},
     Statement: {"warnings": with_short_names},
@@ -252,7 +272,7 @@ class Page:
     about : tuple of (str, str)
         Short facts for the head of the page: host, date, plan, size.
     answer : tuple of Statement
-        Three to six sentences.
+        The verdict in one line, which stands above everything; then the few sentences that no table has.
     cards : tuple of CardGroup
         Verdicts at a glance.
     notices : tuple of Notice
@@ -261,6 +281,8 @@ class Page:
         In order.
     findings : dict
         By id as it is shown; all that any part of the page names.
+    figure : Figure or None
+        The picture of the answer, directly below the verdict; ``None`` where there is nothing to draw.
     """
 
     study: str
@@ -271,6 +293,7 @@ class Page:
     notices: tuple[Notice, ...]
     sections: tuple[Section, ...]
     findings: dict[str, Finding] = field(default_factory=dict)
+    figure: Figure | None = None
 
     def __post_init__(self) -> None:
         """Make all texts those that are shown; the findings themselves stay what they are."""
@@ -285,10 +308,9 @@ class Page:
         object.__setattr__(self, "question", as_title(self.question))
 
     def figures(self) -> tuple[Figure, ...]:
-        """Give all figures in order."""
-        return tuple(
-            block for section in self.sections for block in section.blocks if isinstance(block, Figure)
-        )
+        """Give all figures in order, that of the answer first."""
+        blocks = (self.figure, *(block for section in self.sections for block in section.blocks))
+        return tuple(block for block in blocks if isinstance(block, Figure))
 
     def tables(self) -> tuple[Table, ...]:
         """Give all tables in order."""

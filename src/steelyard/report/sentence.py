@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from string import Formatter
 from typing import TYPE_CHECKING, Final
@@ -175,3 +175,33 @@ def join(*pieces: str | Sequence[Part], findings: Sequence[Finding] = ()) -> Sta
         parts.extend([Part(piece)] if isinstance(piece, str) else piece)
     warnings = tuple(dict.fromkeys(warning for finding in findings for warning in finding.warnings))
     return Statement(tuple(part for part in parts if part.text), warnings)
+
+
+MOST_NAMES: Final = 4
+"""Findings that a verdict names one by one."""
+
+
+def enumerate_or_count(findings: Sequence[Finding], phrase: str, things: str) -> tuple[Part, ...]:
+    """Give `enumerate_findings` of a few findings; of more only how many `things` they are."""
+    if len(findings) > MOST_NAMES:
+        return (Part(f"{len(findings)} {things}", findings[0].id),)
+    return enumerate_findings(findings, phrase)
+
+
+def sentence_of(template: str, finding: Finding) -> Statement:
+    """Give a sentence of its own, which begins with a capital letter and ends."""
+    return join(begun(fill(template, finding)), ".", findings=[finding])
+
+
+def begun(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """Give parts that begin with a capital letter."""
+    first, *others = parts
+    return (replace(first, text=first.text[:1].upper() + first.text[1:]), *others)
+
+
+def verdict_of(*clauses: str | Sequence[Part], findings: Sequence[Finding] = ()) -> Statement:
+    """Give the verdict of a report: clauses parted by semicolons, as one sentence."""
+    pieces: list[str | Sequence[Part]] = []
+    for clause in clauses:
+        pieces += ["; " if pieces else "", clause]
+    return join(*pieces, ".", findings=findings)

@@ -11,7 +11,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
 """Unicode's classes of controls, formats, private signs, halves of pairs, ends of lines and paragraphs."""
@@ -120,3 +120,45 @@ def with_short_names(text: str) -> str:
     if len(text) <= LONGEST_NAME:
         return text
     return _LONG_WORD.sub(lambda match: shortened(match[0]), text)
+
+
+LONGEST_LABEL: Final = 64
+"""Characters of the name of a row; a narrow figure shows fewer."""
+
+_PARTED: Final = re.compile(r"[-/.,_: ]")
+_FEWEST_DROPPED: Final = 8
+
+
+def distinct_labels(names: Sequence[str], longest: int = LONGEST_LABEL) -> list[str]:
+    """Give names short enough for a chart, no two alike that differ.
+
+    What all of them begin with goes first, up to a sign that parts it from the rest; of a name that is still
+    too long the middle goes, because names of one kind differ at their ends.
+
+    Examples
+    --------
+    >>> distinct_labels(["org.example.bench.Sort.small", "org.example.bench.Sort.large"], 12)
+    ['…small', '…large']
+    >>> distinct_labels(["a-name-of-many-words-and-more"], 12)
+    ['a-name…-more']
+    """
+    begin = 0
+    if len(set(names)) > 1 and max(map(len, names)) > longest:
+        first, last = min(names), max(names)
+        shared = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+        ends = [at.end() for at in _PARTED.finditer(first[:shared])]
+        begin = ends[-1] if ends and ends[-1] >= _FEWEST_DROPPED else 0
+    labels = [_without_middle(f"{ELLIPSIS}{name[begin:]}" if begin else name, longest) for name in names]
+    taken: dict[str, str] = {}
+    for at, (name, label) in enumerate(zip(names, labels, strict=True)):
+        if taken.setdefault(label, name) != name:
+            labels[at] = f"{_without_middle(label, longest - 5)} ({at + 1})"
+            taken[labels[at]] = name
+    return labels
+
+
+def _without_middle(text: str, longest: int) -> str:
+    if len(text) <= longest:
+        return text
+    head = longest // 2
+    return text[:head].rstrip() + ELLIPSIS + text[len(text) - (longest - head - 1) :].lstrip()

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Final
 from steelyard.analyse.comparison.agreement import Agreement, agreements
 from steelyard.analyse.comparison.equivalence import Margin
 from steelyard.errors import UsageError
-from steelyard.report.charts.forest import forest_of_shifts
-from steelyard.report.charts.parts import is_wide
-from steelyard.report.charts.theme import PALETTE
+from steelyard.report.charts.forest import as_percent, forest, forest_row, labelled_rows
+from steelyard.report.charts.parts import difference, is_wide
 from steelyard.report.dataset import dataset
 from steelyard.report.differences import differences
 from steelyard.report.page import Figure
-from steelyard.report.shown_text import shortened
 from steelyard.serve.finding_tables import shown_findings
 from steelyard.serve.result_folder import require_contained
 from steelyard.studies.run_values import cell_values, with_paired_cells
@@ -25,12 +23,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from steelyard.analyse.comparison.agreement import CellAgreement
-    from steelyard.report.dataset import Scalar
+    from steelyard.report.charts.forest import Row
 
 SHOWN: Final = 200
 """Rows of each table of the page; `steelyard compare-results` lists all."""
 DRAWN: Final = 25
-_LONGEST_NAME: Final = 40
 _ORDER: Final = (
     Agreement.FLIPPED,
     Agreement.MOVED,
@@ -39,7 +36,6 @@ _ORDER: Final = (
     Agreement.ONLY_FIRST,
     Agreement.ONLY_SECOND,
 )
-_COLOURS: Final = {"slower": PALETTE[3], "faster": PALETTE[0], "": PALETTE[11]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,32 +156,29 @@ def _subject(subject: dict[str, str]) -> str:
 
 def _forest(cells: Sequence[CellAgreement], varied: frozenset[str]) -> Figure | None:
     """Draw the ratios with an interval, the largest changes first."""
-    rows: list[dict[str, Scalar]] = []
-    colours: dict[str, str] = {}
+    rows: list[Row] = []
+    tones: dict[str, str] = {}
     for cell in cells:
         test = cell.ratio
         if test is None or not (math.isfinite(test.low) and math.isfinite(test.high)) or len(rows) == DRAWN:
             continue
-        name = shortened(_name(cell, varied), _LONGEST_NAME)
-        name = name if name not in colours else f"{name} ({len(rows) + 1})"
         changed = cell.agreement in {Agreement.MOVED, Agreement.FLIPPED}
-        colours[name] = _COLOURS[("slower" if cell.is_worse else "faster") if changed else ""]
-        percents = {
-            key: 100 * (value - 1)
-            for key, value in (("percent", test.ratio), ("low", test.low), ("high", test.high))
-        }
-        rows.append({"isolation": name, **percents, "is_apart": changed, "verdict": cell.agreement.value})
+        said = f"{cell.agreement.value}, slower" if changed and cell.is_worse else cell.agreement.value
+        tones[said] = ("bad" if cell.is_worse else "better") if changed else "open"
+        interval = (as_percent(test.low), as_percent(test.high))
+        rows.append(forest_row(_name(cell, varied), said, as_percent(test.ratio), interval))
     if not rows:
         return None
     drawn = len(rows)
     rest = sum(cell.ratio is not None for cell in cells) - drawn
     more = f" {rest} further cells are in the table." if rest > 0 else ""
-    wide = is_wide(abs(float(str(row["percent"]))) + 1 for row in rows)
+    wide = is_wide(abs(float(str(row["value"]))) + 1 for row in rows)
+    rows = labelled_rows(rows)
     return Figure(
         "forest",
         "Change of each cell",
         f"Second result against the first, with intervals; the dashed line is no change.{more}",
         f"Ratios of {drawn} cells with intervals",
-        forest_of_shifts(colours, "the first result", is_wide=wide),
-        {"shifts": dataset(rows)},
+        forest(rows, tones, difference("value", "difference to the first [%]", 1.0 if wide else None)),
+        {"intervals": dataset(rows)},
     )

@@ -9,7 +9,7 @@ from steelyard.model.finding import read_findings
 from steelyard.model.plan import read_plan
 from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
 from steelyard.report.evidence import named_findings
-from steelyard.report.page import Notice, Page
+from steelyard.report.page import Figure, Notice, Page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from steelyard.model import Finding, FindingSet, Plan
     from steelyard.record.provenance import Provenance
-    from steelyard.report.page import CardGroup, Section
-    from steelyard.report.sentence import Phrasing, Statement
+    from steelyard.report.page import Opening, Section
+    from steelyard.report.sentence import Phrasing
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,25 +42,51 @@ class ReportedResult:
     def page(
         self,
         question: str,
+        opening: Opening,
         *,
         about: Iterable[tuple[str, str]],
-        answer: Iterable[Statement],
-        cards: Iterable[CardGroup],
         notices: Iterable[Notice],
         sections: Iterable[Section],
     ) -> Page:
         """Give the page, with those findings that it names."""
-        page = Page(
-            study=self.findings.study,
-            question=question,
-            about=tuple(about),
-            answer=tuple(answer),
-            cards=tuple(cards),
-            notices=tuple(notices),
-            sections=tuple(sections),
-            findings={finding.id: finding for finding in self.findings.findings},
+        return page_of(self.findings, question, opening, about=about, notices=notices, sections=sections)
+
+
+def page_of(
+    findings: FindingSet,
+    question: str,
+    opening: Opening,
+    *,
+    about: Iterable[tuple[str, str]],
+    notices: Iterable[Notice],
+    sections: Iterable[Section],
+) -> Page:
+    """Give the page of some findings, with those that it names."""
+    page = Page(
+        study=findings.study,
+        question=question,
+        about=tuple(about),
+        answer=tuple(opening.answer),
+        cards=tuple(opening.cards),
+        notices=tuple(notices),
+        sections=tuple(_without(opening.figure, sections)),
+        findings={finding.id: finding for finding in findings.findings},
+        figure=opening.figure,
+    )
+    named = set(named_findings(page))
+    return replace(page, findings={name: each for name, each in page.findings.items() if name in named})
+
+
+def _without(figure: Figure | None, sections: Iterable[Section]) -> Iterator[Section]:
+    """Give the sections less the figure that opens the page; one that has nothing else is left out."""
+    for section in sections:
+        blocks = tuple(
+            block
+            for block in section.blocks
+            if not (isinstance(block, Figure) and figure is not None and block.id == figure.id)
         )
-        return with_named_findings(page)
+        if blocks:
+            yield replace(section, blocks=blocks)
 
 
 def read_reported(folder: Path) -> ReportedResult:
@@ -75,12 +101,6 @@ def read_reported(folder: Path) -> ReportedResult:
     plan = read_plan(folder / "plan.json")
     provenance = read_provenance(folder) if (folder / PROVENANCE_NAME).exists() else None
     return ReportedResult(findings, plan, provenance)
-
-
-def with_named_findings(page: Page) -> Page:
-    """Leave out the findings that a page does not name."""
-    named = set(named_findings(page))
-    return replace(page, findings={name: each for name, each in page.findings.items() if name in named})
 
 
 def where_and_when(provenance: Provenance | None) -> Iterator[tuple[str, str]]:

@@ -98,7 +98,7 @@ def test_a_page_with_figures_is_verified_but_for_the_engine(
 @pytest.mark.usefixtures("undrawn")
 def test_an_altered_word_beside_the_engine_is_found(result: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = result / "report.html"
-    page.write_text(page.read_text().replace("Every sentence", "No sentence"))
+    page.write_text(page.read_text().replace("Point at a number", "Point at no number"))
     assert execute(["verify", str(result)]) == 1
     assert "it says `" in capsys.readouterr().out
 

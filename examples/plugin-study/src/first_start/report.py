@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from first_start import STUDY
 from steelyard.report.fills import estimate, subject, verdict
-from steelyard.report.page import Card, CardGroup, Section, Value
+from steelyard.report.page import Card, CardGroup, Opening, Section, Value
 from steelyard.report.sentence import Phrasing
 from steelyard.report.slots import write
 from steelyard.report.table_spec import TableSpec, number, text
@@ -52,9 +52,8 @@ def build(folder: Path) -> Page:
     )
     return read.page(
         STUDY.question,
+        Opening(PHRASING.say_all(found), cards=[CardGroup("The first start", cards)]),
         about=where_and_when(read.provenance),
-        answer=PHRASING.say_all(found),
-        cards=[CardGroup("The first start", cards)],
         notices=(),
         sections=[
             Section(

@@ -5,58 +5,22 @@ from __future__ import annotations
 import shlex
 import sys
 import webbrowser
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from pathlib import Path  # noqa: TC003 - read when the command line is
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from steelyard.cli.catalogue.registering import OWN_CATALOGUE, CatalogueOption
-from steelyard.errors import UsageError
 from steelyard.model.finding import read_findings
 
 if TYPE_CHECKING:
     from steelyard.report.page import Page
 
 
-_FIGURE_FORMS: Final = ("pdf", "svg", "png")
-
-
-@Parameter(name="*")
-@dataclass(frozen=True, slots=True)
-class PaperOptions:
-    """Figures for a paper.
-
-    Parameters
-    ----------
-    figure
-        With `--format pdf`, `svg` or `png`: name of a figure to write (repeatable); all by default.
-    width
-        Width of the figures: `column` (84 mm), `page` (174 mm), or a number of millimetres.
-    choose
-        What the figures show, as `MENU=OPTION` (repeatable); the first choice of the page by default.
-    out
-        Folder they are written into; created when absent.
-    """
-
-    figure: Annotated[
-        tuple[str, ...], Parameter(negative=(), consume_multiple=False, show_default=False)
-    ] = ()
-    width: str = "column"
-    choose: Annotated[
-        tuple[str, ...], Parameter(negative=(), consume_multiple=False, show_default=False)
-    ] = ()
-    out: Path = Path("paper-figures")
-
-
 def report(
     directory: Path,
     *,
-    form: Annotated[
-        Literal["html", "text", "markdown", "latex", "pdf", "svg", "png"], Parameter(name="--format")
-    ] = "html",
-    paper: PaperOptions | None = None,
-    list_figures: Annotated[bool, Parameter(negative=())] = False,
+    form: Annotated[Literal["html", "text", "markdown", "latex"], Parameter(name="--format")] = "html",
     open_: Annotated[bool, Parameter(name="--open", negative=())] = False,
     listed: CatalogueOption = OWN_CATALOGUE,
 ) -> None:
@@ -71,10 +35,7 @@ def report(
         Result folder with ``findings.json``, as ``steelyard run`` or ``steelyard analyse`` leaves it.
     form
         html: write report.html and figures/, and print the summary; text: print the summary alone;
-        markdown: print the whole report; latex: print its tables; pdf, svg, png: write figures for a paper
-        into `--out`, without titles, the fonts of a PDF inside, and print their captions.
-    list_figures
-        Print the names of the figures, with their menus and options, and write nothing.
+        markdown: print the whole report; latex: print its tables. `steelyard figure` writes figures.
     open_
         Show report.html in the browser.
     listed
@@ -89,20 +50,9 @@ def report(
     Tables for a paper::
 
         steelyard report results/night --format latex > tables.tex
-
-    One figure for a paper, as wide as a column::
-
-        steelyard report results/night --format pdf --figure boxes --choose Workload=sort/qsort
     """
     page = _build(directory)
-    if paper is not None and form not in _FIGURE_FORMS:
-        message = f"`--figure`, `--width`, `--choose` and `--out` are for a paper, not for `--format {form}`"
-        raise UsageError(message, hint="--format pdf", code="usage.figure")
-    if list_figures:
-        _list_figures(page)
-    elif form in _FIGURE_FORMS:
-        _write_paper(page, directory, form, paper or PaperOptions())
-    elif form == "html":
+    if form == "html":
         _write_page(page, directory, is_opened=open_)
     elif form == "text":
         _print_text(page)
@@ -117,41 +67,6 @@ def report(
         sys.stdout.write("\n".join(to_latex(table) for table in page.tables()))
     sys.stdout.flush()
     listed.refresh(directory, page)
-
-
-def _list_figures(page: Page) -> None:
-    from steelyard.report.drawing.figures import menus_of  # noqa: PLC0415 - start-up time
-
-    for figure in page.figures():
-        sys.stdout.write(f"{figure.id}  {figure.title}\n")
-        for label, menu in menus_of(figure.spec).items():
-            bind = menu["bind"]
-            options = bind["options"] if isinstance(bind, dict) else ()
-            for option in options if isinstance(options, list) else ():
-                sys.stdout.write(f"    {label}={option}\n")
-
-
-def _write_paper(page: Page, directory: Path, form: str, wished: PaperOptions) -> None:
-    """Write figures for a paper and print each file with its caption."""
-    from steelyard.report.paper import FigureForm, Wish, width_of, write_paper_figures  # noqa: PLC0415
-
-    if wished.out.resolve().is_relative_to(directory.resolve()):
-        message = (
-            f"cannot write figures for a paper into {wished.out}: `verify` accepts no other files in a result"
-        )
-        raise UsageError(message, hint="name a folder outside with `--out`", code="usage.figure")
-    choices = dict(_choice(each) for each in wished.choose)
-    wish = Wish(FigureForm(form), width_of(wished.width), wished.figure, choices)
-    for path, figure in write_paper_figures(page, wished.out, wish).items():
-        sys.stdout.write(f"{path}: {figure.title}. {figure.caption}\n")
-
-
-def _choice(text: str) -> tuple[str, str]:
-    label, sign, option = text.partition("=")
-    if not sign:
-        message = f"`--choose {text}` names no option"
-        raise UsageError(message, hint="--choose MENU=OPTION; --list-figures shows them", code="usage.figure")
-    return label.strip(), option.strip()
 
 
 def _build(directory: Path) -> Page:

@@ -116,7 +116,7 @@ def _tolerance(tolerance: float | None) -> list[Json]:
     return [
         {
             "data": {"values": [{"tolerance": tolerance}]},
-            "mark": {"type": "rule", "strokeDash": [6, 4], "color": "#9AA4AE"},
+            "mark": {"type": "rule", "strokeDash": [6, 4], "color": "#7C8894"},
             "encoding": {"y": {"field": "tolerance", "type": "quantitative"}},
         }
     ]

@@ -83,16 +83,19 @@ def coloured(
         "type": "nominal",
         "title": None,
         "scale": {"domain": list(colours), "range": list(colours.values())},
-        "legend": _legend(colours, is_beside_names=is_beside_names) | shape,
+        "legend": legend(colours, is_beside_names=is_beside_names) | shape,
     }
 
 
-def _legend(names: Iterable[str], *, is_beside_names: bool) -> dict[str, Json]:
-    """Give a legend above the chart, in as many columns as there is room for."""
-    room = f"({1 - ROW_NAMES if is_beside_names else 1} * {FIGURE_WIDTH} - {LEGEND_SYMBOL})"
+def legend(
+    names: Iterable[str], *, is_beside_names: bool = False, orient: Literal["top", "bottom"] = "top"
+) -> dict[str, Json]:
+    """Give a legend above or below the chart, in as many columns as there is room for beside its axis."""
+    axis = f"{ROW_NAMES} * {FIGURE_WIDTH}" if is_beside_names else f"{AXIS_ROOM}"
+    room = f"({FIGURE_WIDTH} - {axis} - {LEGEND_SYMBOL})"
     entry = min(max(map(len, names), default=0) * LETTER_WIDTH, LEGEND_LIMIT) + LEGEND_SYMBOL
     return {
-        "orient": "top",
+        "orient": orient,
         "columns": {"expr": f"max(1, floor({room} / {entry}))"},
         "labelLimit": {"expr": f"min({LEGEND_LIMIT}, {room} - {LEGEND_SYMBOL})"},
     }
@@ -115,7 +118,7 @@ def shaped(field: str, names: Sequence[str], *, is_beside_names: bool = False) -
             "domain": list(names),
             "range": [shapes[index % len(shapes)] for index in range(len(names))],
         },
-        "legend": _legend(names, is_beside_names=is_beside_names),
+        "legend": legend(names, is_beside_names=is_beside_names),
     }
 
 
@@ -154,15 +157,21 @@ def names_below(names: Iterable[str]) -> dict[str, Json]:
 
 
 def named_rows(field: str, names: Sequence[str]) -> dict[str, Json]:
-    """Give a vertical axis of names in order; a long name takes two lines of two fifths of the figure."""
+    """Give a vertical axis of names in order.
+
+    A long name takes two lines of two fifths of the figure. One that is longer loses its middle: names of one
+    kind differ at their ends.
+    """
     letters = f"floor({ROW_NAMES} * {FIGURE_WIDTH} / {LETTER_WIDTH})"
+    ends = f"slice(datum.label, 0, {letters} - 1) + '…' + slice(datum.label, 1 - {letters})"
+    name = f"(length(datum.label) > 2 * {letters} - 1 ? {ends} : datum.label)"
     return {
         "field": field,
         "type": "nominal",
         "title": None,
         "sort": list(names),
         "axis": {
-            "labelExpr": f"split({wrapped('datum.label', letters, lines=2)}, '\\n')",
+            "labelExpr": f"split({wrapped(name, letters, lines=2)}, '\\n')",
             "labelLimit": {"expr": f"{ROW_NAMES} * {FIGURE_WIDTH}"},
         },
     }
@@ -183,9 +192,16 @@ def wrapped(text: str, letters: str, *, lines: int) -> str:
     found = text
     for line in range(1, lines):
         before = "(?:[^\\n]*\\n){" + str(line - 1) + "}"
-        pattern = f"'^({before}.{{1,' + {letters} + '}}) (?=.)'"
+        room = f"{{1,' + {letters} + '}}"
+        full = f"{{' + {letters} + '}}"
+        fits = f"(?=.{{1,' + {lines - line} * {letters} + '}}$)"
+        # Where the rest fits: at a space, else after a sign that parts a name, else where the line is full.
+        # Where it does not: at the last space, else where the line is full.
+        whole = f"(.{room}) {fits}|(.{room})(?<=[-/.,_:]){fits}|(.{full}){fits}"
+        ends = f"(?:{whole}|(.{room}) (?=.)|(.{full})(?=.))"
         is_long = f"length(peek(split({found}, '\\n'))) > {letters}"
-        found = f"({is_long} ? replace({found}, regexp({pattern}), '$1\\n') : {found})"
+        broken = f"replace({found}, regexp('^({before}){ends}'), '$1$2$3$4$5$6\\n')"
+        found = f"({is_long} ? {broken} : {found})"
     return found
 
 
@@ -200,6 +216,9 @@ HEADING_LETTER_WIDTH: Final = 8
 
 HEADINGS_IN_A_ROW: Final = 2.5
 """Headings that find room side by side, axes included."""
+
+AXIS_ROOM: Final = 60
+"""Room for an upright axis of numbers with its title, left of a legend [px]."""
 
 LEGEND_SYMBOL: Final = 34
 """Room for the symbol of an entry of a legend, and before the next one [px]."""

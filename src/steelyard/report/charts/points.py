@@ -76,7 +76,7 @@ def error_by_load(
     }
     rules: dict[str, Json] = {
         "data": {"values": [{"limit": limit, "label": f"{limit:g} %"} for limit in limits]},
-        "mark": {"type": "rule", "strokeDash": [4, 4], "color": "#9AA4AE"},
+        "mark": {"type": "rule", "strokeDash": [4, 4], "color": "#7C8894"},
         "encoding": {"y": {"field": "limit", "type": "quantitative"}},
     }
     return {

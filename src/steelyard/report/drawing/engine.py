@@ -71,9 +71,19 @@ def drawn_svg(spec: str) -> str:
     return _renumbered(_svg(spec))
 
 
-def drawn_png(svg: str, scale: float) -> bytes:
-    """Make a picture of a drawing, `scale` pixels for each of its own."""
-    picture: bytes = _required().svg_to_png(svg, scale=scale)
+def drawn_png(svg: str, scale: float, per_inch: float = 72.0) -> bytes:
+    """Make a picture of a drawing; it states its resolution.
+
+    Parameters
+    ----------
+    svg : str
+        The drawing.
+    scale : float
+        Its size, in units of 1/72 inch for each of its pixels.
+    per_inch : float
+        Pixels of the picture for each inch.
+    """
+    picture: bytes = _required().svg_to_png(svg, scale=scale, ppi=per_inch)
     return picture
 
 

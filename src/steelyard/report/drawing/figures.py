@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import unwritable
 from steelyard.report.charts.parts import FIGURE_WIDTH, LETTER_WIDTH
-from steelyard.report.charts.theme import file_config
+from steelyard.report.charts.theme import Theme, file_config
 from steelyard.report.drawing.drawn import drawn_of
 from steelyard.report.drawing.engine import drawn_chart
 
@@ -24,6 +24,9 @@ AXIS_WIDTH: Final = 70
 
 PANEL_GAP: Final = 22
 """Room between panels side by side [px], as in the script of the page."""
+
+NARROW: Final = 420
+"""Width below which a title that is longer than its axis ends where the axis does [px], as in that script."""
 
 DEFAULT_WIDTH: Final = 820
 """Width of a chart of one panel that states none, or gives a part of it to the names of rows [px]."""
@@ -71,8 +74,8 @@ def file_spec(figure: Figure) -> dict[str, Json]:
     return spec
 
 
-def with_data(figure: Figure, width: int) -> dict[str, Json]:
-    """Give the specification of a figure with its data inside, without a title, for dark ink on white.
+def with_data(figure: Figure, width: int, theme: Theme = Theme.LIGHT) -> dict[str, Json]:
+    """Give the specification of a figure with its data inside, without a title.
 
     Parameters
     ----------
@@ -80,10 +83,13 @@ def with_data(figure: Figure, width: int) -> dict[str, Json]:
         What is drawn.
     width : int
         Of the whole figure [px]; the legend and the names of rows fit themselves into it.
+    theme : Theme
+        Its look.
     """
     spec = copy.deepcopy(figure.spec)
     spec["datasets"] = {name: data.rows() for name, data in figure.datasets.items()}
-    spec["config"] = file_config()
+    axis_x: dict[str, Json] = {"titleLimit": width - 16} | ({"titleAnchor": "end"} if width < NARROW else {})
+    spec["config"] = {**file_config(theme), "axisX": axis_x}
     params = spec.get("params")
     spec["params"] = [{"name": FIGURE_WIDTH, "value": width}, *(params if isinstance(params, list) else [])]
     return spec

@@ -25,6 +25,8 @@
   const unpacked = {};
   const AXIS_WIDTH = 70;
   const PANEL_GAP = 22;
+  const NARROW = 420;
+  const PADDING = 12;
   const fitted = (chart, width) => {
     const spec = structuredClone(chart.spec);
     // Legends and names of rows fit themselves into the figure by it.
@@ -32,7 +34,7 @@
     if (!chart.panelWidth) {
       // A chart with rows cannot take the width of its container; its labels stand left of it.
       const labels = spec.usermeta && spec.usermeta.labelWidth;
-      spec.width = labels ? Math.max(120, width - labels) : "container";
+      spec.width = labels ? Math.max(110, width - labels - PADDING) : "container";
       return spec;
     }
     const panels = spec.usermeta.panels;
@@ -40,8 +42,12 @@
     const columns = Math.max(1, Math.min(panels, spec.usermeta.columns || panels, fitting));
     if (spec.columns !== undefined || spec.facet) spec.columns = columns;
     spec.spec.width = Math.floor((width - AXIS_WIDTH) / columns) - PANEL_GAP;
+    // A heading stands above its panel alone.
+    if (spec.facet) spec.facet.header = { ...spec.facet.header, labelLimit: spec.spec.width + PANEL_GAP };
     return spec;
   };
+  // A title that is longer than its axis ends where the axis does.
+  const titles = (width) => ({ titleLimit: Math.floor(0.78 * width), ...(width < NARROW ? { titleAnchor: "end" } : {}) });
   const draw = async (element) => {
     const chart = charts[element.dataset.chart];
     const spec = fitted(chart, element.clientWidth);
@@ -49,13 +55,15 @@
       Object.entries(chart.datasets).map(([name, packed]) => [name, rows(packed)]));
     spec.datasets = unpacked[element.dataset.chart];
     try {
-      await window.vegaEmbed(element, spec, {
+      const shown = await window.vegaEmbed(element, spec, {
         ast: true,
-        config,
+        config: { ...config, axisX: titles(element.clientWidth) },
         renderer: "svg",
         actions: { export: true, source: false, compiled: false, editor: false },
         downloadFileName: element.dataset.chart,
       });
+      // Names below an axis turn upright once its width is known; the drawing then needs more height.
+      await shown.view.resize().runAsync();
     } catch (error) {
       element.replaceChildren();
       make("p", `This chart could not be drawn: ${error.message}`, element).className = "failed";

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from steelyard.report.charts.dispersion import dispersion_by_load
-from steelyard.report.charts.forest import forest_of_shifts
-from steelyard.report.charts.parts import fitting_scale, log_note, ring
+from steelyard.report.charts.forest import MOST_ROWS, forest, forest_row, labelled_rows
+from steelyard.report.charts.parts import difference, fitting_scale, log_note, ring
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,15 @@ def test_a_tolerance_is_drawn_across_the_dispersion() -> None:
 
 
 def test_shifts_of_very_different_size_share_an_axis_that_shows_both() -> None:
-    wide: dict[str, Any] = forest_of_shifts({"vm": "#000"}, "bare", is_wide=True)
+    rows = labelled_rows([forest_row("vm", "slower", 3.0)])
+    wide: dict[str, Any] = forest(rows, {"slower": "bad"}, difference("value", "change [%]", 1.0))
     assert layers(wide)[-1]["encoding"]["x"]["scale"]["type"] == "symlog"
-    plain: dict[str, Any] = forest_of_shifts({"vm": "#000"}, "bare")
+    plain: dict[str, Any] = forest(rows, {"slower": "bad"}, difference("value", "change [%]", None))
     assert "type" not in layers(plain)[-1]["encoding"]["x"]["scale"]
+
+
+def test_a_forest_draws_what_there_is_and_no_more_rows_than_a_page_bears() -> None:
+    rows = labelled_rows([forest_row(f"cell {at}", "open", 1.0, (0.5, None)) for at in range(200)])
+    spec: dict[str, Any] = forest(rows, {"open": "open"}, difference("value", "change [%]", None))
+    assert [one["mark"]["type"] for one in layers(spec)] == ["rule", "point"]
+    assert len(layers(spec)[-1]["encoding"]["y"]["sort"]) == MOST_ROWS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from steelyard.report.page import Card, CardGroup
-from steelyard.report.sentence import fill, join, plain
+from steelyard.report.sentence import MOST_NAMES, Part, begun, fill, join, plain, verdict_of
 from steelyard.report.slots import rounded_change, signed_change
 from steelyard.studies.colocation.findings.verdicts import Isolation
 from steelyard.studies.colocation.latency_bins import NOT_STATED
@@ -13,8 +13,10 @@ from steelyard.studies.colocation.policies import POLICIES
 from steelyard.studies.colocation.report.sentences import PHRASING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from steelyard.model import Finding, FindingSet
-    from steelyard.report.sentence import Part, Statement
+    from steelyard.report.sentence import Statement
 
 WITHOUT_JOBS: Final = "none"
 CARD_TONES: Final = {
@@ -38,7 +40,10 @@ WORDS: Final = {
         "where iterations of the jobs end",
     },
 }
-"""What the answer says besides, by claim and verdict."""
+"""What is said of jobs and service besides, by claim and verdict."""
+
+WITHOUT_VERDICT: Final = frozenset(("growing queue", "not settled"))
+"""Verdicts that need their reason beside them."""
 
 NOT_MEASURED: Final = (
     "simulated",
@@ -63,36 +68,41 @@ def judged(findings: FindingSet) -> tuple[Finding, ...]:
 
 
 def answer(findings: FindingSet) -> tuple[Statement, ...]:
-    """Give a sentence per policy and load: whether the service is protected, and what the jobs lose."""
-    chosen = judged(findings)
-    lone = [each for each in findings.of("best_effort") if same(findings, "isolation", each) is None]
-    said = (
-        *(_of_policy(findings, each) for each in chosen),
-        *(_statement(each, "best_effort") for each in lone if each.verdict in WORDS["best_effort"]),
+    """Give the policies by what is said of them."""
+    groups: dict[str, list[Finding]] = {}
+    for each in judged(findings):
+        groups.setdefault(each.verdict, []).append(each)
+    if not groups:
+        return (plain("No policy with best-effort jobs was measured, so nothing is said about protection."),)
+    order = sorted(groups, key=lambda verdict: (verdict != "isolated", verdict == "inconclusive"))
+    clauses = [(*fill("{verdict}: ", groups[verdict][0]), *_names(groups[verdict])) for verdict in order]
+    verdict = verdict_of(begun(clauses[0]), *clauses[1:], findings=judged(findings))
+    return (verdict, *in_words([each for each in judged(findings) if each.verdict in WITHOUT_VERDICT]))
+
+
+def in_words(chosen: Sequence[Finding]) -> tuple[Statement, ...]:
+    """Say what was found of each policy and load, with all its numbers."""
+    return tuple(
+        join(f"{label(each)}: ", fill(PHRASING.template(each), each), ".", findings=[each]) for each in chosen
     )
-    return said or (
-        plain("No policy with best-effort jobs was measured, so nothing is said about protection."),
+
+
+def _names(group: list[Finding]) -> tuple[Part, ...]:
+    if len(group) > MOST_NAMES:
+        origins = {str(each.facts["origin"]) for each in group} & {*NOT_MEASURED}
+        marked = "".join(f", {origin}" for origin in sorted(origins))
+        return (Part(f"{len(group)} policies and loads{marked}", group[0].id),)
+    return tuple(Part(f"{', ' if at else ''}{label(each)}", each.id) for at, each in enumerate(group))
+
+
+def of_jobs(findings: FindingSet) -> tuple[Statement, ...]:
+    """Say what happened to the jobs, and what the kernel did to the service, where that is remarkable."""
+    return tuple(
+        join(f"{label(each)}: ", fill(words[each.verdict], each), ".", findings=[each])
+        for claim, words in WORDS.items()
+        for each in findings.of(claim)
+        if each.verdict in words
     )
-
-
-def _statement(finding: Finding, claim: str) -> Statement:
-    words = fill(WORDS[claim][finding.verdict], finding)
-    return join(f"{label(finding)}: ", words, ".", findings=[finding])
-
-
-def _of_policy(findings: FindingSet, finding: Finding) -> Statement:
-    parts: list[str | tuple[Part, ...]] = [f"{label(finding)}: ", fill(PHRASING.template(finding), finding)]
-    used = [finding]
-    price = same(findings, "price", finding)
-    if price is not None:
-        parts += ["; ", fill(PHRASING.template(price), price)]
-        used.append(price)
-    for claim, words in WORDS.items():
-        other = same(findings, claim, finding)
-        if other is not None and other.verdict in words:
-            parts += ["; ", fill(words[other.verdict], other)]
-            used.append(other)
-    return join(*parts, ".", findings=used)
 
 
 def same(findings: FindingSet, claim: str, finding: Finding) -> Finding | None:

@@ -8,6 +8,7 @@ from steelyard.report.charts.parts import (
     SCHEMA,
     coloured,
     faded_unless_selected,
+    legend,
     legend_selection,
     numeric,
     only_chosen,
@@ -30,6 +31,7 @@ SYMLOG_FROM: Final = 10
 CHOSEN: Final = "chosen_load"
 LOAD: Final = "Load of the CPUs"
 TIME: Final = "time in the trial [s]"
+STRETCHES: Final = ("beside the jobs", "before them")
 _DASHES: Final[list[Json]] = [5, 4]
 
 
@@ -283,8 +285,8 @@ def tails(colours: Mapping[str, str], loads: Sequence[str]) -> dict[str, Json]:
                 "field": "stretch",
                 "type": "nominal",
                 "title": None,
-                "scale": {"domain": ["beside the jobs", "before them"], "range": [[1, 0], _DASHES]},
-                "legend": {"orient": "bottom"},
+                "scale": {"domain": [*STRETCHES], "range": [[1, 0], _DASHES]},
+                "legend": legend(STRETCHES, orient="bottom"),
             },
             "opacity": faded_unless_selected(0.9),
             "order": {"field": "latency_ms"},

@@ -7,12 +7,22 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from steelyard.report.charts.parts import is_wide
+from steelyard.report.charts.forest import (
+    as_percent,
+    forest,
+    forest_row,
+    found_tones,
+    labelled_rows,
+    more_rows,
+    percents,
+)
+from steelyard.report.charts.parts import WIDE_SPAN, difference, is_wide
 from steelyard.report.charts.theme import MUTED, assign_colours
 from steelyard.report.dataset import dataset
 from steelyard.report.page import Figure
 from steelyard.studies.colocation.findings.isolation import BEFORE
 from steelyard.studies.colocation.findings.verdicts import Isolation
+from steelyard.studies.colocation.report.answer import judged
 from steelyard.studies.colocation.report.charts import (
     FULL_PANEL,
     HALF_PANEL,
@@ -24,9 +34,11 @@ from steelyard.studies.colocation.report.charts import (
 from steelyard.studies.colocation.tables import QUANTILES, read_bins, read_quantiles
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from steelyard.model import Finding, FindingSet
+    from steelyard.report.charts.forest import Row as ForestRow
 
     Row = dict[str, str | int | float | bool | None]
 
@@ -35,20 +47,22 @@ MEAN_PART: Final = "mean latency [ms]"
 P99_PART: Final = "99th percentile of latency [ms]"
 WORK_PART: Final = "iterations of the jobs per bin"
 PARTS: Final = (MEAN_PART, P99_PART, WORK_PART)
+WITHIN, BEYOND, OPEN = "within tolerance", "beyond tolerance", "undecided"
+QUANTITIES: Final = {"mean": "ratio", "p50": "ratio_p50", "p99": "ratio_p99"}
 PREFERRED: Final = {
     "none": MUTED,
-    "weights": "#D55E00",
-    "idle": "#E69F00",
+    "weights": "#C93F12",
+    "idle": "#B98C00",
     "be": "#0072B2",
     "fifo": "#009E73",
-    "nice": "#CC79A7",
+    "nice": "#C76B9C",
     "cpu-idle": "#A6761D",
     "default": "#C0392B",
-    "be-no-entry": "#56B4E9",
+    "be-no-entry": "#3C97D3",
     "be-no-exit": "#8C6BB1",
     "be-no-local": "#1B9E9E",
 }
-MOST_ROWS: Final = 12_000
+MOST_BINS: Final = 12_000
 """Rows of a figure over time; with more of them neighbouring bins are left out evenly."""
 
 
@@ -111,12 +125,66 @@ def shown_of(folder: Path, findings: FindingSet) -> Shown:
     return Shown(findings, middle, read_quantiles(folder) if has_quantiles else None, policies, loads)
 
 
+CHANGE_TONES: Final = {WITHIN: "good", BEYOND: "bad", OPEN: "open"}
+
+
+def changes_figure(shown: Shown) -> Figure | None:
+    """Give how much latency changes beside the jobs, with intervals, against the tolerance."""
+    found = [row for each in judged(shown.findings) for row in _change_rows(each, shown)]
+    if not found:
+        return None
+    rows = labelled_rows(found)
+    tolerance = float(rows[0]["band_high"] or 0)
+    ends = [abs(float(row[key] or 0)) for row in rows for key in ("value", "low", "high")]
+    is_wide_axis = max(ends) > WIDE_SPAN * max(tolerance, 1.0)
+    against = {str(each.facts["reference"]) for each in judged(shown.findings)}
+    reference = "before them" if against == {BEFORE} else f"under {', '.join(sorted(against))}"
+    return Figure(
+        id="changes_of_latency",
+        title=f"Change of latency beside the jobs, by policy{shown.suffix}",
+        caption=f"Latency beside the jobs against that {reference}: mean, median and 99th percentile, each "
+        "with its interval. A policy keeps the service isolated where all of its lines end within the green "
+        f"band, the tolerance of {tolerance:g} %."
+        + (" The axis is logarithmic beyond the tolerance." if is_wide_axis else "")
+        + more_rows(len(found)),
+        alternative="Changes of latency with intervals, three rows per policy, and the tolerance as a band",
+        spec=forest(
+            rows,
+            found_tones(CHANGE_TONES, rows),
+            difference("value", "change of latency [%]", tolerance if is_wide_axis else None),
+        ),
+        datasets={"intervals": dataset(rows)},
+    )
+
+
+def _change_rows(finding: Finding, shown: Shown) -> Iterator[ForestRow]:
+    """Give a row per quantity, with what the finding says of it."""
+    if finding.verdict in {Isolation.OVERLOAD.value, Isolation.BEST.value}:
+        return
+    load = finding.subject["load"]
+    at = f" ({load} %)" if len(shown.loads) > 1 and load.isdecimal() else ""
+    tolerance = float(finding.facts["tolerance_percent"] or 0)
+    for name, role in QUANTITIES.items():
+        ratio = finding.estimates[role]
+        if ratio.value is None:
+            continue
+        said = {WITHIN: str(finding.facts["within"]), BEYOND: str(finding.facts["beyond"])}
+        verdict = next((state for state, words in said.items() if name in words), OPEN)
+        yield forest_row(
+            f"{finding.subject['policy']}{at}, {name}",
+            verdict,
+            as_percent(ratio.value),
+            percents(ratio),
+            band=(-100 * tolerance / (100 + tolerance), tolerance),
+        )
+
+
 def timeline_figure(shown: Shown) -> Figure | None:
     """Give latency over time with the iterations of the jobs below."""
     if not shown.policies:
         return None
     rows: list[Row] = []
-    step = max(1, len(PARTS) * shown.bins.height // MOST_ROWS)
+    step = max(1, len(PARTS) * shown.bins.height // MOST_BINS)
     columns = ((MEAN_PART, "mean_s", S_TO_MS), (P99_PART, "p99_s", S_TO_MS), (WORK_PART, "iterations", 1.0))
     for part, column, scale in columns:
         for row in shown.bins.gather_every(step).to_dicts():
@@ -138,7 +206,7 @@ def timeline_figure(shown: Shown) -> Figure | None:
     return Figure(
         id="latency_over_time",
         title=f"Latency of the service over time, and the work of the jobs{shown.suffix}",
-        caption="How to read it: dashed lines are where the jobs start and stop. A policy that protects the "
+        caption="Dashed lines are where the jobs start and stop. A policy that protects the "
         "service keeps its line flat from one to the other. Bins of 0.1 s by the time at which requests were "
         "due; with several repetitions their median (of iterations, the mean).",
         alternative="Mean and 99th percentile of latency over time, a colour per policy, iterations below",
@@ -152,7 +220,7 @@ def panels_figure(shown: Shown) -> Figure | None:
     """Give mean and 99th percentile over time, a panel per policy."""
     if not shown.policies:
         return None
-    step = max(1, shown.bins.height // MOST_ROWS)
+    step = max(1, shown.bins.height // MOST_BINS)
     rows: list[Row] = [
         {
             "policy": row["policy"],
@@ -180,7 +248,7 @@ def panels_figure(shown: Shown) -> Figure | None:
     return Figure(
         id="policies_over_time",
         title=f"Mean and 99th percentile, policy by policy{shown.suffix}",
-        caption="How to read it: the thick line is the mean of each bin, the thin one its 99th percentile; "
+        caption="The thick line is the mean of each bin, the thin one its 99th percentile; "
         "all panels have one logarithmic scale, so that policies can be compared.",
         alternative="A panel per policy with mean and 99th percentile of latency over time",
         spec=policy_panels(shown.colours, shown.loads),
@@ -209,7 +277,7 @@ def protection_figure(shown: Shown) -> Figure | None:
     return Figure(
         id="protection_and_price",
         title=f"What a policy protects, and what it costs{shown.suffix}",
-        caption="How to read it: further down the service is better protected, further right the jobs get "
+        caption="Further down the service is better protected, further right the jobs get "
         f"more done. Below the dashed line the service counts as isolated. Work under {references[0]} is "
         "100 %.",
         alternative="Change of the mean latency over the work of the jobs, a point per policy",
@@ -232,9 +300,9 @@ def _protection_row(each: Finding, prices: dict[tuple[str, str], Finding], refer
         "work_percent": 100.0 if work is None else _percent(work.value),
         "work_low": None if work is None else _percent(work.low),
         "work_high": None if work is None else _percent(work.high),
-        "change_percent": _change(change.value),
-        "change_low": _change(change.low),
-        "change_high": _change(change.high),
+        "change_percent": as_percent(change.value),
+        "change_low": as_percent(change.low),
+        "change_high": as_percent(change.high),
         "verdict": each.verdict,
         "tolerance": each.facts["tolerance_percent"],
     }
@@ -258,7 +326,7 @@ def tail_figure(shown: Shown) -> Figure | None:
     return Figure(
         id="tail_of_latency",
         title=f"How many requests are slower than what{shown.suffix}",
-        caption="How to read it: where a line meets 1 % is the 99th percentile. Full lines are requests "
+        caption="Where a line meets 1 % is the 99th percentile. Full lines are requests "
         "beside the jobs, dashed ones before them; all repetitions together.",
         alternative="Share of slower requests over latency on logarithmic axes, a colour per policy",
         spec=tails(shown.colours, shown.loads),
@@ -281,7 +349,3 @@ def _ms(value: float | None) -> float | None:
 
 def _percent(value: float | None) -> float | None:
     return None if value is None else 100 * value
-
-
-def _change(value: float | None) -> float | None:
-    return None if value is None else 100 * (value - 1)

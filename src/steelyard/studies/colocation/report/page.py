@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from steelyard.report.page import Notice
+from steelyard.report.page import Notice, Opening
 from steelyard.studies.colocation import STUDY
 from steelyard.studies.colocation.observed import Origin
 from steelyard.studies.colocation.report.answer import answer, cards
-from steelyard.studies.colocation.report.figures import shown_of
+from steelyard.studies.colocation.report.figures import changes_figure, shown_of, timeline_figure
 from steelyard.studies.colocation.report.sections import sections
 from steelyard.studies.colocation.report.sentences import PHRASING
 from steelyard.studies.report_frame import notice_of, notices_of_disturbance, read_reported, where_and_when
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 def build(folder: Path) -> Page:
     """Give the report of a result folder."""
     read = read_reported(folder)
+    shown = shown_of(folder, read.findings)
     return read.page(
         STUDY.question,
+        Opening(answer(read.findings), changes_figure(shown) or timeline_figure(shown), cards(read.findings)),
         about=_about(read.provenance, read.findings, read.plan),
-        answer=answer(read.findings),
-        cards=cards(read.findings),
         notices=_notices(read.findings, read.provenance),
-        sections=sections(read.findings, read.plan, read.provenance, shown_of(folder, read.findings)),
+        sections=sections(read.findings, read.plan, read.provenance, shown),
     )
 
 

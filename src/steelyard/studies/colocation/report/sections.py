@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 from steelyard.report.page import Pairs, Section
 from steelyard.studies.colocation.policies import POLICIES
 from steelyard.studies.colocation.report import figures, tables
+from steelyard.studies.colocation.report.answer import in_words, judged, of_jobs
 from steelyard.studies.colocation.report.sentences import PHRASING
-from steelyard.studies.report_blocks import listed, present
+from steelyard.studies.report_blocks import listed, present, said
 from steelyard.studies.report_repeat import repeat_section
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def sections(
             present(
                 figures.timeline_figure(shown),
                 tables.effect_table(findings),
+                said(in_words(judged(findings)), "Each policy in words"),
                 figures.protection_figure(shown),
                 tables.CONTESTS.build(findings.of("contest")),
                 figures.panels_figure(shown),
@@ -61,6 +63,7 @@ def sections(
             "",
             present(
                 tables.work_table(findings),
+                said(of_jobs(findings), "What happened to the jobs"),
                 tables.usage_table(findings),
                 listed(
                     PHRASING,
@@ -90,8 +93,7 @@ def sections(
         Section(
             "client",
             "Can the latencies be trusted?",
-            "A client that sends late, or that waits for answers before it sends again, hides what it should "
-            "measure. A difference as large as that between two equal cells cannot be credited to a policy.",
+            "A difference as large as that between two equal cells cannot be credited to a policy.",
             present(
                 tables.CLIENT_ERRORS.build(findings.of("client_error")),
                 listed(PHRASING, [*findings.of("waiting_client"), *findings.of("a_a")]),

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from steelyard.report.page import Card, CardGroup
-from steelyard.report.sentence import fill, join, plain
+from steelyard.report.sentence import Part, fill, plain, verdict_of
 from steelyard.report.slots import percent, with_unit
 from steelyard.studies.communication.labels import labelled
-from steelyard.studies.communication.model.rivals import MEASURED_ENDS
-from steelyard.studies.communication.report.sentences import PHRASING
 
 if TYPE_CHECKING:
     from steelyard.model import Finding, FindingSet
-    from steelyard.report.sentence import Part, Statement
+    from steelyard.report.sentence import Statement
 
 GOOD_PERCENT: Final = 8.0
 """Error of a prediction up to which a card is good: what replications of one state differ by at most."""
@@ -21,30 +19,28 @@ GOOD_PERCENT: Final = 8.0
 FAIR_PERCENT: Final = 20.0
 
 
+_COST: Final = (
+    "{estimates.smallest} for {facts.smallest_bytes:count} B, {estimates.largest} for "
+    "{facts.largest_bytes:count} B, {facts.way}"
+)
+MOST_MODELS: Final = 2
+"""Models that the verdict names one by one."""
+
+
 def answer(findings: FindingSet) -> tuple[Statement, ...]:
-    """Give a sentence per model: cost, switches, error of its prediction."""
-    cards = findings.of("model")
-    if not cards:
+    """Give what a message costs; of many models the cheapest and the dearest."""
+    models = findings.of("model")
+    if not models:
         return (plain("No model follows from these runs."),)
-    return tuple(_of_model(findings, card) for card in cards)
-
-
-def _of_model(findings: FindingSet, card: Finding) -> Statement:
-    parts: list[str | tuple[Part, ...]] = [f"{labelled(card)}: ", fill(PHRASING.template(card), card)]
-    used = [card]
-    own, rival = (prediction_of(findings, card, name) for name in ("model", MEASURED_ENDS))
-    if own is not None and rival is not None:
-        parts += [
-            "; it predicts a replication that it was not fitted to with a median error of ",
-            fill("{estimates.median}", own),
-            " (what was measured there is itself uncertain by ",
-            fill("{estimates.floor}", own),
-            f"; {MEASURED_ENDS}: ",
-            fill("{estimates.median}", rival),
-            ")",
-        ]
-        used += [own, rival]
-    return join(*parts, ".", findings=used)
+    if len(models) <= MOST_MODELS:
+        clauses = [[Part(f"{labelled(each)}: ", each.id), *fill(_COST, each)] for each in models]
+        return (verdict_of(*clauses, findings=models),)
+    ordered = sorted(models, key=lambda each: each.estimates["smallest"].value or 0.0)
+    clauses = [
+        [Part(f"{word} of {len(models)} for small messages, {labelled(each)}: ", each.id), *fill(_COST, each)]
+        for word, each in (("cheapest", ordered[0]), ("dearest", ordered[-1]))
+    ]
+    return (verdict_of(*clauses, findings=models),)
 
 
 def prediction_of(findings: FindingSet, card: Finding, predictor: str) -> Finding | None:

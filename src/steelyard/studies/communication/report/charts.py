@@ -30,7 +30,9 @@ PANEL_WIDTH: Final = 230
 PANELS_IN_A_ROW: Final = 3
 
 
-def cost_curves(colours: Mapping[str, str], transports: Sequence[str]) -> dict[str, Json]:
+def cost_curves(
+    colours: Mapping[str, str], transports: Sequence[str], *, has_band: bool = True
+) -> dict[str, Json]:
     """Give time over size on logarithmic axes: what was measured, the model, its rivals, boundaries.
 
     Parameters
@@ -39,12 +41,15 @@ def cost_curves(colours: Mapping[str, str], transports: Sequence[str]) -> dict[s
         Colour of each curve.
     transports : sequence of str
         Options of the menu.
+    has_band : bool
+        Whether any model has noise.
 
     Returns
     -------
     dict
         Reads the datasets ``points``: ``transport, size, time_us, part``; ``curves``: ``transport, model,
-        size, time_us, piece``; ``boundaries``: ``transport, size, low, high, kind, recurrence``. A message
+        size, time_us, piece``; ``bands``: ``transport, size,
+        low_us, high_us, part``; ``boundaries``: ``transport, size, low, high, kind, recurrence``. A message
         without a byte stands at size 0.5.
     """
     only: list[Json] = [only_chosen("transport", CHOSEN)]
@@ -63,6 +68,17 @@ def cost_curves(colours: Mapping[str, str], transports: Sequence[str]) -> dict[s
                 tip("time_us", "time [us]", ".4~g"),
                 tip("part", "replication"),
             ],
+        },
+    }
+    bands: dict[str, Json] = {
+        "data": {"name": "bands"},
+        "transform": only,
+        "mark": {"type": "area", "color": PALETTE[0], "opacity": 0.16, "clip": True},
+        "encoding": {
+            "x": x,
+            "y": y | {"field": "low_us"},
+            "y2": {"field": "high_us"},
+            "detail": {"field": "part", "type": "nominal"},
         },
     }
     curves: dict[str, Json] = {
@@ -87,7 +103,7 @@ def cost_curves(colours: Mapping[str, str], transports: Sequence[str]) -> dict[s
         "height": 400,
         "width": WIDTH,
         "params": [selector(CHOSEN, "Transport", transports)],
-        "layer": [points, *_boundaries(x, only), curves],
+        "layer": [points, *([bands] if has_band else []), *_boundaries(x, only), curves],
     }
 
 

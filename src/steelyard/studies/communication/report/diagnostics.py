@@ -42,7 +42,7 @@ def diagnostic_figure(shown: Sequence[Shown]) -> Figure | None:
     return Figure(
         id="diagnostics",
         title="Can the curve be trusted?",
-        caption="How to read it: a residual is the logarithm of measured time over the curve. It should lie "
+        caption="A residual is the logarithm of measured time over the curve. It should lie "
         "around 0 for every size (first panel) and follow no line over the one before it (lag, "
         "autocorrelation); no single message should pull a piece (leverage). Quantiles that leave the line "
         "to the right are a heavy tail.",

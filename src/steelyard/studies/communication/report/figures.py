@@ -43,7 +43,7 @@ THREE_LINES: Final = "three least-squares lines"
 LOWER_ENVELOPE: Final = "lower envelope (5 %)"
 PREFERRED: Final = {
     MODEL: "#0072B2",
-    LATENCY_AND_BANDWIDTH: "#E69F00",
+    LATENCY_AND_BANDWIDTH: "#B98C00",
     THREE_LINES: "#8C6BB1",
     LOWER_ENVELOPE: "#009E73",
 }
@@ -58,6 +58,7 @@ def curve_figure(shown: Sequence[Shown], findings: FindingSet) -> Figure | None:
     for each in shown:
         points += _points(each)
         curves += [*_curves(each), *_envelope(each, findings)]
+    bands = [row for each in shown for row in _band(each)]
     boundaries: list[Row] = [
         {
             "transport": labelled(finding),
@@ -75,23 +76,55 @@ def curve_figure(shown: Sequence[Shown], findings: FindingSet) -> Figure | None:
     return Figure(
         id="cost_of_a_message",
         title=f"What a message costs: {' or '.join(timed)} over its size",
-        caption=f"How to read it: grey points are {points_text} (an even selection where there are many); "
-        "lines are the model and its rivals. Vertical lines are boundaries of the model: at a solid one "
+        caption=f"Grey points are {points_text} (an even selection where there are many); "
+        "lines are the model and its rivals; between the edges of the band lie nine of ten messages, by the "
+        "model. Vertical lines are boundaries of the model: at a solid one "
         "something switches, at a dashed one the model only follows a bend. Click the legend to pick a "
         "curve.",
         alternative="Times over message size on logarithmic axes, with fitted pieces over them",
-        spec=cost_curves(assign_colours(names, PREFERRED), [each.label for each in shown]),
+        spec=cost_curves(
+            assign_colours(names, PREFERRED), [each.label for each in shown], has_band=bool(bands)
+        ),
         datasets={
             "points": dataset(points),
             "curves": dataset(curves),
-            "boundaries": dataset(boundaries) if boundaries else _no_boundaries(),
+            "bands": dataset(bands) if bands else _empty("transport", "size", "low_us", "high_us", "part"),
+            "boundaries": dataset(boundaries) if boundaries else _empty(*_BOUNDARY),
         },
     )
 
 
-def _no_boundaries() -> Dataset:
-    names = ("transport", "size", "low", "high", "kind", "recurrence")
+_BOUNDARY: Final = ("transport", "size", "low", "high", "kind", "recurrence")
+
+
+def _empty(*names: str) -> Dataset:
     return Dataset(dict.fromkeys(names, ()))
+
+
+def _band(shown: Shown) -> list[Row]:
+    """Give between which times nine of ten messages lie: the model times the noise of their sizes."""
+    fitted = shown.trips.where(~shown.is_held_out)
+    low, high = max(float(fitted.size.min()), EMPTY_AT), float(fitted.size.max())
+    rows: list[Row] = []
+    parts = [(piece, noise) for piece in shown.model.curves["delay"] for noise in shown.model.noise]
+    for number, (piece, noise) in enumerate(parts):
+        begin = max(piece.low, noise.low, low)
+        end = min([high, *(each.high for each in (piece, noise) if each.high is not None)])
+        if begin >= end:
+            continue
+        least, most = np.interp((0.05, 0.95), np.linspace(0, 1, len(noise.quantiles)), noise.quantiles)
+        for size in np.geomspace(begin * (1 + 1e-9), end, CURVE_POINTS // 8):
+            seconds = piece.at(float(size))
+            rows.append(
+                {
+                    "transport": shown.label,
+                    "size": float(size),
+                    "low_us": float(least) * seconds * S_TO_US,
+                    "high_us": float(most) * seconds * S_TO_US,
+                    "part": number,
+                }
+            )
+    return [row for row in rows if float(row["low_us"] or 0) > 0]
 
 
 def _points(shown: Shown) -> list[Row]:
@@ -189,7 +222,7 @@ def noise_figure(shown: Sequence[Shown]) -> Figure | None:
     return Figure(
         id="noise_quantiles",
         title="Noise: measured time over the model, by class of size",
-        caption="How to read it: at 50 % half of the messages lie below; at 1 the model is met. A line that "
+        caption="At 50 % half of the messages lie below; at 1 the model is met. A line that "
         "turns up at its right end is a heavy tail: few messages that take many times as long.",
         alternative="Quantiles of the ratio of measured time and model, a line per class of size",
         spec=noise_quantiles(assign_colours(names, {}), [each.label for each in shown]),
@@ -218,7 +251,7 @@ def sequence_figure(shown: Sequence[Shown]) -> Figure | None:
     return Figure(
         id="order_of_measuring",
         title="Measured over model in the order of measuring",
-        caption="How to read it: a band around 1 that stays level is a host that did not change. A step is a "
+        caption="A band around 1 that stays level is a host that did not change. A step is a "
         "change of its state, a cloud above is a disturbance.",
         alternative="Ratio of measured time and model over the order of measuring, coloured by replication",
         spec=sequence(assign_colours(names, {}), [each.label for each in shown]),
@@ -250,7 +283,7 @@ def error_figure(findings: FindingSet) -> Figure | None:
     return Figure(
         id="prediction_errors",
         title="Error of predicting a replication that no model has seen",
-        caption="How to read it: lower is better; each point is the median over bins of 50 round trips of "
+        caption="Lower is better; each point is the median over bins of 50 round trips of "
         "neighbouring sizes. The axis is logarithmic.",
         alternative="Median errors by decade of size, a colour per predictor",
         spec=prediction_errors(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from steelyard.report.page import Notice
+from steelyard.report.page import Notice, Opening
 from steelyard.studies.communication import STUDY
 from steelyard.studies.communication.report.answer import answer, cards
 from steelyard.studies.communication.report.data import shown_of
+from steelyard.studies.communication.report.figures import curve_figure
 from steelyard.studies.communication.report.sections import sections
 from steelyard.studies.communication.report.sentences import PHRASING
 from steelyard.studies.report_frame import notice_of, notices_of_disturbance, read_reported, where_and_when
@@ -24,15 +25,13 @@ if TYPE_CHECKING:
 def build(folder: Path) -> Page:
     """Give the report of a result folder."""
     read = read_reported(folder)
+    shown = shown_of(folder, read.plan, read.findings)
     return read.page(
         STUDY.question,
+        Opening(answer(read.findings), curve_figure(shown, read.findings), cards(read.findings)),
         about=_about(read.provenance, read.plan),
-        answer=answer(read.findings),
-        cards=cards(read.findings),
         notices=_notices(read.findings, read.provenance),
-        sections=sections(
-            read.findings, read.plan, read.provenance, shown_of(folder, read.plan, read.findings)
-        ),
+        sections=sections(read.findings, read.plan, read.provenance, shown),
     )
 
 

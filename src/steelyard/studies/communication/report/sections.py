@@ -47,16 +47,15 @@ def sections(
             "What does a message cost?",
             "",
             present(
-                figures.curve_figure(shown, findings),
                 tables.card_table(findings),
+                listed(PHRASING, findings.of("model"), "Each model in words"),
                 listed(PHRASING, findings.of("link")),
             ),
         ),
         Section(
             "predict",
             "Does the model predict?",
-            "Predictions of the models for a replication that none of them was fitted to, beside those of "
-            "simpler models and of a simulator's default factors.",
+            "For a replication that no model was fitted to.",
             present(
                 figures.error_figure(findings),
                 tables.PREDICTIONS.build(findings.of("prediction")),
@@ -90,7 +89,7 @@ def sections(
         Section(
             "host",
             "Did the host stay the same, and can the curves be trusted?",
-            "A model holds in one state of the host; replications of other states have models of their own.",
+            "",
             present(
                 figures.sequence_figure(shown),
                 listed(

@@ -1,16 +1,15 @@
-"""Charts of commands beside each other: ratios with the margin, runs in their order, distributions."""
+"""Charts of commands beside each other: runs in their order, distributions."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from steelyard.report.charts.parts import (
     SCHEMA,
     WHOLE_NUMBERS,
     coloured,
-    difference,
     fitting_scale,
-    named_rows,
+    legend,
     numeric,
     shaped,
     tip,
@@ -21,83 +20,8 @@ if TYPE_CHECKING:
 
     from steelyard.report.dataset import Json
 
-ROW_HEIGHT = 40
-MARGIN_COLOUR = "#4DAF7C"
 
-
-def forest_of_ratios(
-    names: Sequence[str], margin: tuple[float, float], baseline: str, *, is_wide: bool = False
-) -> dict[str, Json]:
-    """Give the difference of each contender to its baseline with its interval, over the band of the margin.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Rows, in order.
-    margin : tuple of float
-        Ends of the band [percent].
-    baseline : str
-        What the axis says the others are compared with.
-    is_wide : bool
-        Whether differences are so much larger than the margin that the axis is logarithmic outside it.
-
-    Returns
-    -------
-    dict
-        Reads the dataset ``ratios``: ``contender, percent, low, high, narrow_low, narrow_high, verdict``; a
-        missing limit is null. The narrow interval is the thick line.
-    """
-    rows = named_rows("contender", names)
-    title = f"difference to {baseline} [%]"
-    place = difference("percent", title, margin[1] if is_wide else None)
-    return {
-        "$schema": SCHEMA,
-        "data": {"name": "ratios"},
-        "height": ROW_HEIGHT * len(names) + 20,
-        "width": 820,
-        "layer": [
-            {
-                "data": {"values": [{"from": margin[0], "to": margin[1]}]},
-                "mark": {"type": "rect", "color": MARGIN_COLOUR, "opacity": 0.18},
-                "encoding": {"x": {"field": "from", "type": "quantitative"}, "x2": {"field": "to"}},
-            },
-            {
-                "data": {"values": [{"zero": 0}]},
-                "mark": {"type": "rule", "color": "#9AA4AE", "strokeDash": [4, 4]},
-                "encoding": {"x": {"field": "zero", "type": "quantitative"}},
-            },
-            {
-                "mark": {"type": "rule", "strokeWidth": 2, "color": "#0072B2"},
-                "encoding": {
-                    "y": rows,
-                    "x": {"field": "low", "type": "quantitative", "title": title},
-                    "x2": {"field": "high"},
-                },
-            },
-            {
-                "mark": {"type": "rule", "strokeWidth": 6, "opacity": 0.5, "color": "#0072B2"},
-                "encoding": {
-                    "y": rows,
-                    "x": {"field": "narrow_low", "type": "quantitative", "title": title},
-                    "x2": {"field": "narrow_high"},
-                },
-            },
-            {
-                "mark": {"type": "point", "filled": True, "size": 90, "color": "#0072B2"},
-                "encoding": {
-                    "y": rows,
-                    "x": place,
-                    "tooltip": [
-                        tip("contender", "command"),
-                        tip("percent", "difference [%]", "+.3~g"),
-                        tip("low", "low [%]", "+.3~g"),
-                        tip("high", "high [%]", "+.3~g"),
-                        tip("verdict", "verdict"),
-                    ],
-                },
-            },
-        ],
-    }
+_KINDS: Final = ("measured", "outlier", "warm-up")
 
 
 def run_sequence(colours: Mapping[str, str], axis: str, values: Sequence[float] = ()) -> dict[str, Json]:
@@ -128,7 +52,7 @@ def run_sequence(colours: Mapping[str, str], axis: str, values: Sequence[float] 
             "x": numeric("position", "run, in the order of measuring", zero=False) | {"axis": WHOLE_NUMBERS},
             "y": numeric("value", axis, **fitting_scale([values], zero=False)),
             "color": coloured("command", colours),
-            "shape": shaped("kind", ["measured", "outlier", "warm-up"]) | {"legend": {"orient": "bottom"}},
+            "shape": shaped("kind", _KINDS) | {"legend": legend(_KINDS, orient="bottom")},
             "tooltip": [
                 tip("command", "command"),
                 tip("position", "run", ",d"),

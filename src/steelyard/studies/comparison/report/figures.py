@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from steelyard.report.charts.parts import WIDE_SPAN, log_note
+from steelyard.report.charts.forest import (
+    as_percent,
+    forest,
+    forest_row,
+    found_tones,
+    labelled_rows,
+    more_rows,
+)
+from steelyard.report.charts.parts import WIDE_SPAN, difference, log_note
 from steelyard.report.charts.theme import assign_colours
 from steelyard.report.charts.thin import MARKS_PER_CHART, envelope
 from steelyard.report.dataset import dataset
@@ -15,7 +23,7 @@ from steelyard.report.page import Figure
 from steelyard.studies.analysis_parts import finite
 from steelyard.studies.comparison.contender import short
 from steelyard.studies.comparison.replay import recorded_runs
-from steelyard.studies.comparison.report.charts import distributions, forest_of_ratios, run_sequence
+from steelyard.studies.comparison.report.charts import distributions, run_sequence
 from steelyard.studies.comparison.sample import is_outlier, values_of
 from steelyard.studies.comparison.terms import MEASURE
 
@@ -23,23 +31,31 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from steelyard.model import Plan
+    from steelyard.report.charts.forest import Row
     from steelyard.report.dataset import Scalar
     from steelyard.studies.comparison.claim import Claim
     from steelyard.studies.comparison.terms import Terms
+
+MOST_SAID: Final = 6
+"""Comparisons that the description of a picture names."""
 
 _SHARES: Final = 512
 _MIB: Final = 1 << 20
 _MS: Final = 1e6
 
 
-def forest(claims: tuple[Claim, ...]) -> Figure:
+RATIO_TONES: Final = {"slower": "bad", "faster": "better", "equivalent": "good", "inconclusive": "open"}
+
+
+def forest_of(claims: tuple[Claim, ...]) -> Figure | None:
     """Give the differences with their intervals."""
+    if not claims:
+        return None
     baselines = {claim.baseline for claim in claims}
-    rows: list[dict[str, Scalar]] = [_forest_row(claim, is_alone=len(baselines) == 1) for claim in claims]
+    rows = labelled_rows([_forest_row(claim, is_alone=len(baselines) == 1) for claim in claims])
     margin, level = claims[0].margin, claims[0].level
-    band = (100 * (1 / (1 + margin) - 1), 100 * margin)
-    ends = [abs(float(row[key] or 0)) for row in rows for key in ("percent", "low", "high")]
-    is_wide = max(ends) > WIDE_SPAN * band[1]
+    ends = [abs(float(row[key] or 0)) for row in rows for key in ("value", "low", "high")]
+    is_wide = max(ends) > WIDE_SPAN * 100 * margin
     against = short(baselines.pop()) if len(baselines) == 1 else "the baseline"
     return Figure(
         "ratios-forest",
@@ -50,26 +66,32 @@ def forest(claims: tuple[Claim, ...]) -> Figure:
             " Beside the band the axis is logarithmic, because differences are so much larger."
             if is_wide
             else ""
+        )
+        + more_rows(len(claims)),
+        "; ".join(claim.sentence for claim in claims[:MOST_SAID]),
+        forest(
+            rows,
+            found_tones(RATIO_TONES, rows),
+            difference("value", f"difference to {against} [%]", 100 * margin if is_wide else None),
         ),
-        "; ".join(claim.sentence for claim in claims),
-        forest_of_ratios([str(row["contender"]) for row in rows], band, against, is_wide=is_wide),
-        {"ratios": dataset(rows)},
+        {"intervals": dataset(rows)},
     )
 
 
-def _forest_row(claim: Claim, *, is_alone: bool) -> dict[str, Scalar]:
+def _forest_row(claim: Claim, *, is_alone: bool) -> Row:
     name = short(claim.contender)
-    has_interval = claim.low > 0 and math.isfinite(claim.high)
-    has_narrow = claim.narrow[0] > 0 and math.isfinite(claim.narrow[1])
-    return {
-        "contender": name if is_alone else f"{name} / {short(claim.baseline)}",
-        "percent": finite(100 * (claim.ratio - 1)),
-        "low": 100 * (claim.low - 1) if has_interval else None,
-        "high": 100 * (claim.high - 1) if has_interval else None,
-        "narrow_low": 100 * (claim.narrow[0] - 1) if has_narrow else None,
-        "narrow_high": 100 * (claim.narrow[1] - 1) if has_narrow else None,
-        "verdict": str(claim.verdict),
-    }
+
+    def ends(low: float, high: float) -> tuple[float | None, float | None]:
+        return (as_percent(low), as_percent(high)) if low > 0 and math.isfinite(high) else (None, None)
+
+    return forest_row(
+        name if is_alone else f"{name} / {short(claim.baseline)}",
+        str(claim.verdict),
+        finite(100 * (claim.ratio - 1)),
+        ends(claim.low, claim.high),
+        narrow=ends(*claim.narrow),
+        band=(100 * (1 / (1 + claim.margin) - 1), 100 * claim.margin),
+    )
 
 
 def _axis(terms: Terms) -> str:

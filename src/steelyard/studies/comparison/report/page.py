@@ -6,20 +6,19 @@ import math
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from steelyard.model.finding import read_findings
-from steelyard.model.plan import read_plan
-from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
-from steelyard.report.fills import estimate, subject, word
-from steelyard.report.page import Card, CardGroup, Notice, Page, Pairs, Section, Value
-from steelyard.report.sentence import Part, Statement
+from steelyard.report.fills import OPEN_TONES, estimate, limits, subject, subjects, verdict, word
+from steelyard.report.page import Card, CardGroup, Notice, Opening, Pairs, Section, Value
+from steelyard.report.sentence import MOST_NAMES, Part, Statement, begun, verdict_of
+from steelyard.report.slots import change_interval
 from steelyard.report.table_spec import TableSpec, number, prose, text
 from steelyard.studies.comparison.claim import percent, signed_percent
 from steelyard.studies.comparison.contender import short
 from steelyard.studies.comparison.findings import claim_of_finding
-from steelyard.studies.comparison.report.figures import distribution, forest, sequence
-from steelyard.studies.comparison.terms import MEASURE, STUDY, planned_terms
+from steelyard.studies.comparison.report.figures import distribution, forest_of, sequence
+from steelyard.studies.comparison.terms import MEASURE, planned_terms
 from steelyard.studies.comparison.text import ENDS, remaining_text, written
 from steelyard.studies.report_blocks import present
+from steelyard.studies.report_frame import read_reported
 from steelyard.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -29,31 +28,31 @@ if TYPE_CHECKING:
     from steelyard.model import Finding, FindingSet, Plan
     from steelyard.record.provenance import Provenance
     from steelyard.report.fills import Fill
-    from steelyard.report.page import Table
+    from steelyard.report.page import Page, Table
     from steelyard.studies.comparison.claim import Claim
     from steelyard.studies.comparison.terms import Terms
 
+_COMPARATIVES: Final = frozenset(("faster", "slower"))
 _CARD_TONES: Final = {"faster": "good", "equivalent": "good"}
 """A contender that is slower within the margin is worth a look and no alarm."""
 
 
 def build(folder: Path) -> Page:
     """Give the report of a comparison."""
-    findings = read_findings(folder / "findings.json")
-    plan = read_plan(folder / "plan.json")
-    provenance = read_provenance(folder) if (folder / PROVENANCE_NAME).exists() else None
-    terms, _ = planned_terms(plan)
-    compared = findings.of("comparison")
+    read = read_reported(folder)
+    terms, _ = planned_terms(read.plan)
+    compared = read.findings.of("comparison")
     claims = tuple(map(claim_of_finding, compared))
-    return Page(
-        study=STUDY,
-        question=f"Which command takes more {terms.metric.words}?",
-        about=tuple(_about(findings, terms, provenance)),
-        answer=tuple(_answer(compared, claims)),
-        cards=(CardGroup("Verdicts", tuple(map(_card, compared, claims))),),
-        notices=tuple(_notices(findings, provenance)),
-        sections=tuple(_sections(folder, findings, claims, plan)),
-        findings={finding.id: finding for finding in findings.findings},
+    return read.page(
+        f"Which command takes more {terms.metric.words}?",
+        Opening(
+            _answer(compared, claims),
+            forest_of(claims),
+            (CardGroup("Verdicts", tuple(map(_card, compared, claims))),),
+        ),
+        about=_about(read.findings, terms, read.provenance),
+        notices=_notices(read.findings, read.provenance),
+        sections=_sections(folder, read.findings, read.plan),
     )
 
 
@@ -75,13 +74,34 @@ def _about(findings: FindingSet, terms: Terms, provenance: Provenance | None) ->
 
 
 def _answer(compared: tuple[Finding, ...], claims: tuple[Claim, ...]) -> Iterator[Statement]:
-    for finding, claim in zip(compared, claims, strict=True):
-        yield Statement((Part(f"{claim.sentence}.", finding.id),))
-    for finding, claim in zip(compared, claims, strict=True):
-        if not claim.is_settled:
-            elapsed_s = finding.facts.get("elapsed_s")
-            said = remaining_text(claim, elapsed_s if isinstance(elapsed_s, float) else 0.0)
-            yield Statement((Part(f"{said}.", finding.id),))
+    if len(claims) == 1:
+        yield Statement((Part(f"{claims[0].sentence}.", compared[0].id),))
+    else:
+        groups: dict[str, list[Finding]] = {}
+        for finding in compared:
+            groups.setdefault(finding.verdict, []).append(finding)
+        clauses = [_named(verdict, group) for verdict, group in groups.items()]
+        yield verdict_of(begun(clauses[0]), *clauses[1:], findings=compared)
+    unsettled = [pair for pair in zip(compared, claims, strict=True) if not pair[1].is_settled]
+    for finding, claim in unsettled[:MOST_NAMES]:
+        elapsed_s = finding.facts.get("elapsed_s")
+        said = remaining_text(claim, elapsed_s if isinstance(elapsed_s, float) else 0.0)
+        yield Statement((Part(f"{said}.", finding.id),))
+
+
+def _named(verdict: str, group: list[Finding]) -> list[Part]:
+    """Name the commands of a verdict, or count them."""
+    baselines = {finding.subject["first"] for finding in group}
+    against = f" than `{short(baselines.pop())}`" if len(baselines) == 1 and verdict in _COMPARATIVES else ""
+    parts = [Part(f"{verdict}{against}: ", group[0].id)]
+    if len(group) > MOST_NAMES:
+        return [*parts, Part(f"{len(group)} commands", group[0].id)]
+    names = [f"`{short(finding.subject['second'])}`" for finding in group]
+    for at, (name, finding) in enumerate(zip(names, group, strict=True)):
+        ratio = finding.estimates["ratio"].value
+        change = "" if ratio is None else f" ({_unbroken(ratio)})"
+        parts.append(Part(f"{', ' if at else ''}{name}{change}", finding.id))
+    return parts
 
 
 def _card(finding: Finding, claim: Claim) -> Card:
@@ -89,10 +109,15 @@ def _card(finding: Finding, claim: Claim) -> Card:
     return Card(
         title=short(claim.contender),
         value=f"{claim.verdict}: {_unbroken(claim.ratio)}" if has_ratio else str(claim.verdict),
-        note=f"against {short(claim.baseline)}",
+        note=f"{_interval(finding)}against {short(claim.baseline)}",
         tone="bad" if claim.is_regression else _CARD_TONES.get(str(claim.verdict), "warn"),
         finding=finding.id,
     )
+
+
+def _interval(finding: Finding) -> str:
+    said = change_interval(finding.estimates["ratio"])
+    return f"{said}, " if said else ""
 
 
 def _unbroken(ratio: float) -> str:
@@ -106,25 +131,40 @@ def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[No
         yield Notice("What to know about this result", (*notes, *warnings), "warn")
 
 
-def _sections(folder: Path, findings: FindingSet, claims: tuple[Claim, ...], plan: Plan) -> Iterator[Section]:
+def _sections(folder: Path, findings: FindingSet, plan: Plan) -> Iterator[Section]:
     terms, _ = planned_terms(plan)
     yield Section(
         "commands-executed",
         "What was run",
-        "The words of each command; Steelyard uses no shell.",
+        "",
         (Pairs("Commands", tuple(_executed(plan))),),
     )
-    yield Section("ratios", "Differences", "How far each command lies from its baseline.", (forest(claims),))
+    yield Section("ratios", "Differences", "", present(RATIOS.build(findings.of("comparison"))))
     yield Section(
         "runs",
         "Runs",
-        "Every run, in the order of measuring; nothing is left out.",
+        "",
         present(
             sequence(folder, plan, terms),
             distribution(folder, plan, terms),
             _table(findings, str(terms.metric)),
         ),
     )
+
+
+RATIOS: Final = TableSpec(
+    "ratios",
+    "Differences with their intervals",
+    (
+        *subjects("first", "second"),
+        number("difference", estimate("ratio", "signed"), "second against first"),
+        text("interval", limits("ratio", "change_interval"), "of all comparisons together"),
+        text("two one-sided tests", limits("equivalence", "change_interval"), "equivalent inside the margin"),
+        text("verdict", verdict(OPEN_TONES)),
+    ),
+    file=None,
+    is_key=True,
+)
 
 
 def _executed(plan: Plan) -> Iterator[tuple[str, str]]:

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.model.finding import read_findings
 from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
-from steelyard.report.page import Notice, Page, Pairs, Prose, Section
-from steelyard.report.sentence import Phrasing, plain
+from steelyard.report.page import Notice, Opening, Pairs, Section
+from steelyard.report.sentence import Part, Phrasing, Statement, plain
 from steelyard.studies.imported import STUDY
+from steelyard.studies.imported.report.figures import opening_figure
 from steelyard.studies.imported.report.tables import (
     cell_table,
     comparison_table,
     location_table,
     published_table,
 )
-from steelyard.studies.report_frame import with_named_findings
+from steelyard.studies.report_blocks import listed
+from steelyard.studies.report_frame import page_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,8 +26,7 @@ if TYPE_CHECKING:
 
     from steelyard.model.finding import Finding, FindingSet
     from steelyard.record.provenance import Provenance
-    from steelyard.report.page import Block
-    from steelyard.report.sentence import Statement
+    from steelyard.report.page import Block, Page
 
 PHRASING: Final = Phrasing(
     {
@@ -48,17 +49,13 @@ def build(folder: Path) -> Page:
     findings = read_findings(folder / "findings.json")
     provenance = read_provenance(folder) if (folder / PROVENANCE_NAME).exists() else None
     notes = provenance.notes if provenance is not None else ()
-    return with_named_findings(
-        Page(
-            study=findings.study,
-            question=STUDY.question,
-            about=tuple(_about(provenance)),
-            answer=tuple(_answer(findings)),
-            cards=(),
-            notices=(Notice("Remarks of the import", notes, tone="warn"),) if notes else (),
-            sections=tuple(_sections(findings, provenance)),
-            findings={finding.id: finding for finding in findings.findings},
-        )
+    return page_of(
+        findings,
+        STUDY.question,
+        Opening(_answer(findings), opening_figure(findings)),
+        about=_about(provenance),
+        notices=(Notice("Remarks of the import", notes, tone="warn"),) if notes else (),
+        sections=_sections(findings, provenance),
     )
 
 
@@ -76,19 +73,17 @@ def _about(provenance: Provenance | None) -> Iterator[tuple[str, str]]:
 
 def _answer(findings: FindingSet) -> Iterator[Statement]:
     cells, compared = findings.of("cell"), findings.of("comparison")
+    counted = f"{len(cells)} sample{'s' * (len(cells) != 1)} (a cell and a metric)"
+    samples = f"{counted}; their series: {_counted(cells)}."
     if compared:
         comparisons = f"{len(compared)} comparison{'s' * (len(compared) != 1)}"
-        yield plain(f"{comparisons} with the first alternative: {_counted(compared)}.")
-    samples = f"{len(cells)} sample{'s' * (len(cells) != 1)}"
-    yield plain(f"{samples} (a cell and a metric); their series: {_counted(cells)}.")
-    yield from PHRASING.say_all(compared[:MOST_SENTENCES])
+        text = f"{comparisons} with the first alternative: {_counted(compared)}."
+        yield Statement((Part(text, compared[0].id if len(compared) == 1 else None),))
+    yield plain(samples)
     published = findings.of("published_value")
     if published:
         agreeing = sum(finding.verdict == "agrees" for finding in published)
-        yield plain(
-            f"{agreeing} of {len(published)} numbers that the tool published follow from its raw values "
-            "to a relative 1e-9."
-        )
+        yield plain(f"{agreeing} of {len(published)} published numbers follow from the raw values.")
 
 
 def _counted(findings: Sequence[Finding]) -> str:
@@ -98,16 +93,16 @@ def _counted(findings: Sequence[Finding]) -> str:
 
 def _sections(findings: FindingSet, provenance: Provenance | None) -> Iterator[Section]:
     blocks: tuple[Block | None, ...] = (location_table(findings), cell_table(findings))
-    yield _section("cells", "Every sample", "Location, spread and course of each series.", blocks)
+    yield _section("cells", "Every sample", "", blocks)
     if findings.of("comparison"):
         lead = "Each alternative against the first; p-values are corrected within a factor and metric."
-        said = Prose(PHRASING.say_all(findings.of("comparison")[:MOST_SENTENCES]), is_list=True)
+        said = listed(PHRASING, findings.of("comparison")[:MOST_SENTENCES])
         yield _section("comparisons", "Comparisons", lead, (said, comparison_table(findings)))
     if findings.of("published_value"):
-        lead = "What the tool printed, and the same statistic computed here from its raw values."
+        lead = "What the tool printed, and the same computed here from its raw values, to a relative 1e-9."
         yield _section("published", "Published values", lead, (published_table(findings),))
     if provenance is not None and provenance.origin is not None:
-        lead = "The files, by their hashes, and what they say of the tool and the machine."
+        lead = ""
         yield _section("origin", "Where the data come from", lead, tuple(_origins(provenance)))
 
 

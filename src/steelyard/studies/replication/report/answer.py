@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from steelyard.report.page import Card, CardGroup
-from steelyard.report.sentence import fill, join, plain
+from steelyard.report.sentence import Part, enumerate_or_count, plain, verdict_of
 from steelyard.report.slots import change_interval, signed_change
-from steelyard.studies.replication.report.sentences import PHRASING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from steelyard.model import Finding, FindingSet
-    from steelyard.report.sentence import Part, Statement
+    from steelyard.report.sentence import Statement
 
 QUESTIONS: Final = {
     "RQ1": "Which kinds of experiment replicate elsewhere?",
@@ -46,21 +47,22 @@ def answers(findings: FindingSet, question: str) -> tuple[Finding, ...]:
     return tuple(each for each in findings.of("answer") if each.subject["question"] == question)
 
 
+_ABOUT: Final = {"RQ3": "{verdict}[, {facts.removed_by} removes them][ ({facts.cause})]"}
+_KIND: Final = "{verdict} ({facts.kind})"
+
+
 def answer(findings: FindingSet) -> tuple[Statement, ...]:
-    """Give one sentence per question."""
-    made = [_of_question(findings, question) for question in QUESTIONS]
-    return tuple(each for each in made if each is not None)
-
-
-def _of_question(findings: FindingSet, question: str) -> Statement | None:
-    chosen = answers(findings, question)
-    head = f"{SHORT[question]} ({question}): "
-    if not chosen:
-        return plain(f"{head}no experiment of this result answers it.")
-    parts: list[str | tuple[Part, ...]] = [head]
-    for place, each in enumerate(chosen):
-        parts += ["; " if place else "", fill(PHRASING.template(each), each)]
-    return join(*parts, ".", findings=chosen)
+    """Give the answers to the three questions in one line."""
+    clauses: list[Sequence[Part]] = []
+    for question, short in SHORT.items():
+        chosen = answers(findings, question)
+        if chosen:
+            names = enumerate_or_count(chosen, _ABOUT.get(question, _KIND), "answers")
+            lead = f"{short[:1].lower()}{short[1:]}" if clauses else short
+            clauses.append((Part(f"{lead}: "), *names))
+    if not clauses:
+        return (plain("No experiment of this result answers one of the questions."),)
+    return (verdict_of(*clauses, findings=findings.of("answer")),)
 
 
 def cards(findings: FindingSet) -> tuple[CardGroup, ...]:

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 WIDTH: Final = 820
 TREE_COLOURS: Final = {
     "the program as it is": "#6B7280",
-    "still spikes": "#D55E00",
+    "still spikes": "#C93F12",
     "more spikes": "#C0392B",
-    "fewer spikes": "#E69F00",
+    "fewer spikes": "#B98C00",
     "spikes gone": "#009E73",
 }
 TREE_ROW: Final = 76
@@ -95,7 +95,14 @@ def tree_of_causes(rows: int) -> dict[str, Json]:
                 "transform": [
                     {"calculate": f"split({wrapped('datum.told', _LETTERS, lines=3)}, '\\n')", "as": "lines"}
                 ],
-                "mark": {"type": "text", "align": "left", "baseline": "top", "dy": -10, "fontSize": 11},
+                "mark": {
+                    "type": "text",
+                    "align": "left",
+                    "baseline": "top",
+                    "dy": -10,
+                    "fontSize": 11,
+                    "limit": {"expr": f"{_BOX} * width - 16"},
+                },
                 "encoding": {**texts, "text": {"field": "lines"}},
             },
         ],

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 from steelyard.report.charts.parts import (
     SCHEMA,
     coloured,
-    difference,
     named_rows,
     names_below,
     numeric,
@@ -17,7 +16,6 @@ from steelyard.report.charts.parts import (
     shaped,
     tip,
 )
-from steelyard.report.charts.theme import MUTED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,79 +26,6 @@ WIDTH: Final = 820
 ROW: Final = 30
 LABELS: Final = 250
 """Room for names of rows beside a chart [px]."""
-
-VERDICT_COLOURS: Final = {"equivalent": "#009E73", "different": "#D55E00", "undecided": "#9AA4AE"}
-_BAND: Final = "#009E73"
-
-
-def forest_of_differences(labels: Sequence[str], *, is_wide: bool = False) -> dict[str, Json]:
-    """Give relative differences with their intervals and the band of equivalence.
-
-    Parameters
-    ----------
-    labels : sequence of str
-        Names of the comparisons, in order.
-    is_wide : bool
-        Whether the axis is logarithmic beyond ten percent on either side.
-
-    Returns
-    -------
-    dict
-        Reads the dataset ``differences``: ``label, percent, low, high, verdict, relation, margin_low,
-        margin_high``.
-    """
-    title = "difference of the second against the first [%]"
-    rows = named_rows("label", labels)
-    colour = coloured("verdict", VERDICT_COLOURS, is_beside_names=True)
-    constant = 10.0 if is_wide else None
-    return {
-        "$schema": SCHEMA,
-        "data": {"name": "differences"},
-        "height": ROW * len(labels) + 10,
-        "width": WIDTH - LABELS,
-        "layer": [
-            {
-                "mark": {"type": "bar", "height": {"band": 1}, "color": _BAND, "opacity": 0.12},
-                "encoding": {
-                    "y": rows,
-                    "x": difference("margin_low", title, constant),
-                    "x2": {"field": "margin_high"},
-                },
-            },
-            {
-                "data": {"values": [{"zero": 0}]},
-                "mark": {"type": "rule", "color": MUTED, "strokeDash": [4, 4]},
-                "encoding": {"x": difference("zero", title, constant)},
-            },
-            {
-                "transform": [{"filter": "isValid(datum.low)"}],
-                "mark": {"type": "rule", "strokeWidth": 2},
-                "encoding": {
-                    "y": rows,
-                    "x": difference("low", title, constant),
-                    "x2": {"field": "high"},
-                    "color": colour,
-                },
-            },
-            {
-                "mark": {"type": "point", "filled": True, "size": 70},
-                "encoding": {
-                    "y": rows,
-                    "x": difference("percent", title, constant),
-                    "color": colour,
-                    "shape": shaped("verdict", list(VERDICT_COLOURS), is_beside_names=True),
-                    "tooltip": [
-                        tip("label", "comparison"),
-                        tip("percent", "difference [%]", "+.3~g"),
-                        tip("low", "low [%]", "+.3~g"),
-                        tip("high", "high [%]", "+.3~g"),
-                        tip("verdict", "verdict"),
-                        tip("relation", "published relation"),
-                    ],
-                },
-            },
-        ],
-    }
 
 
 def cost_bars(labels: Sequence[str], colours: Mapping[str, str], *, is_wide: bool = False) -> dict[str, Json]:
@@ -193,7 +118,7 @@ def calls_over_time(names: Sequence[str], chosen: str) -> dict[str, Json]:
         "transform": [only_chosen("name", "chosen_loop")],
         "layer": [
             {
-                "mark": {"type": "point", "filled": True, "size": 14, "color": "#D55E00", "opacity": 0.7},
+                "mark": {"type": "point", "filled": True, "size": 14, "color": "#C93F12", "opacity": 0.7},
                 "encoding": {
                     "x": time,
                     "y": numeric("largest_us", title, **scale),

@@ -7,16 +7,26 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from steelyard.report.charts.parts import is_wide
+from steelyard.report.charts.forest import (
+    as_percent,
+    forest,
+    forest_row,
+    found_tones,
+    labelled_rows,
+    more_rows,
+    percents,
+)
+from steelyard.report.charts.parts import difference, is_wide
 from steelyard.report.charts.theme import assign_colours
 from steelyard.report.dataset import dataset
 from steelyard.report.page import Figure
+from steelyard.studies.replication.findings.effects import BY_CONTAINER
 from steelyard.studies.replication.findings.overheads import LOSES, keeping_first
+from steelyard.studies.replication.findings.questions import ELSEWHERE
 from steelyard.studies.replication.report.cause_tree_chart import tree_edges, tree_node, tree_of_causes
 from steelyard.studies.replication.report.charts import (
     calls_over_time,
     cost_bars,
-    forest_of_differences,
     latency_by_operation,
 )
 from steelyard.studies.replication.tables import read_series
@@ -26,6 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from steelyard.model import Estimate, Finding, FindingSet
+    from steelyard.report.charts.forest import Row as ForestRow
 
     Row = dict[str, str | int | float | bool | None]
 
@@ -39,8 +50,8 @@ EDGE: Final = 0.7
 OWN: Final = "our own recording"
 PREFERRED: Final = {
     OWN: "#009E73",
-    "inactive": "#9AA4AE",
-    "collecting": "#56B4E9",
+    "inactive": "#7C8894",
+    "collecting": "#3C97D3",
     "writing": "#0072B2",
     LOSES: "#C9CED3",
 }
@@ -85,50 +96,58 @@ def pair_name(finding: Finding) -> str:
     return f"{subject['experiment']} {what}{metric}: {subject['second']} / {subject['first']}"
 
 
-_DIFFERENCES: Final = {
-    "elsewhere": "What other devices, roles and storages change",
-    "container": "What a container changes",
-}
+DIFFERENCE_TONES: Final = {"equivalent": "good", "different": "bad", "undecided": "open"}
 
 
-def difference_figure(shown: Shown, name: str, effects: Sequence[str]) -> Figure | None:
-    """Give the relative differences of some effects with their intervals against the margin."""
+def opening_figure(shown: Shown) -> Figure | None:
+    """Give what answers the questions: differences, else the causes, else what monitoring costs."""
+    trees = shown.findings.of("cause_tree")
+    tree = tree_figure(shown, trees[0].subject["setting"]) if trees else None
+    return difference_figure(shown) or tree or cost_figure(shown)
+
+
+def difference_figure(shown: Shown) -> Figure | None:
+    """Give the relative differences elsewhere and in a container with their intervals against the margin."""
     chosen = [
         each
         for each in shown.findings.of("comparison")
-        if each.subject["effect"] in effects and each.estimates["ratio"].value is not None
+        if each.subject["effect"] in {*ELSEWHERE, BY_CONTAINER} and each.estimates["ratio"].value is not None
     ]
     if not chosen:
         return None
-    rows: list[Row] = [
-        {
-            "label": pair_name(each),
-            "percent": _change(each.estimates["ratio"].value),
-            "low": _change(each.estimates["ratio"].low),
-            "high": _change(each.estimates["ratio"].high),
-            "verdict": each.verdict,
-            "relation": each.facts["relation"],
-            "margin_low": -100 * margin / (100 + margin),
-            "margin_high": margin,
-        }
-        for each in chosen
-        for margin in (float(each.facts["margin_percent"] or 0.0),)
-    ]
-    largest = max(abs(float(row[name] or 0.0)) for row in rows for name in ("percent", "low", "high"))
+    chosen.sort(key=lambda each: each.verdict != "different")
+    rows = labelled_rows([_difference_row(each) for each in chosen])
+    largest = max(abs(float(row[name] or 0.0)) for row in rows for name in ("value", "low", "high"))
     is_wide_axis = largest > WIDE_PERCENT
-    labels = [str(row["label"]) for row in rows]
     played = " (between parts of one machine)" if any(each.facts["played"] for each in chosen) else ""
     return Figure(
-        id=f"differences_{name}",
-        title=f"{_DIFFERENCES[name]}{played}",
-        caption="How to read it: the green band is the margin of equivalence. A line is the interval of a "
-        "difference; one that lies wholly outside the band is a difference. Equivalence is judged by "
-        "the interval of two one-sided tests, which is a little narrower; anything else is undecided. "
+        id="differences",
+        title=f"Differences elsewhere and in a container{played}",
+        caption="The green band is the margin of equivalence. A thin line is the interval of a difference; "
+        "one wholly outside the band is a difference. A thick line is the interval of two one-sided "
+        "tests; one that lies wholly inside is equivalent, and anything else is undecided. "
         "Throughput is better to the right, response time to the left."
-        + (" The axis is logarithmic beyond 10 % on either side." if is_wide_axis else ""),
+        + (" The axis is logarithmic beyond 10 % on either side." if is_wide_axis else "")
+        + more_rows(len(chosen)),
         alternative="Relative differences with intervals, one row per comparison, and the margin as a band",
-        spec=forest_of_differences(labels, is_wide=is_wide_axis),
-        datasets={"differences": dataset(rows)},
+        spec=forest(
+            rows,
+            found_tones(DIFFERENCE_TONES, rows),
+            difference("value", "difference of the second [%]", 10.0 if is_wide_axis else None),
+        ),
+        datasets={"intervals": dataset(rows)},
+    )
+
+
+def _difference_row(finding: Finding) -> ForestRow:
+    margin = float(finding.facts["margin_percent"] or 0.0)
+    return forest_row(
+        pair_name(finding),
+        finding.verdict,
+        as_percent(finding.estimates["ratio"].value),
+        percents(finding.estimates["ratio"]),
+        narrow=percents(finding.estimates["equivalence"]),
+        band=(-100 * margin / (100 + margin), margin),
     )
 
 
@@ -156,7 +175,7 @@ def cost_figure(shown: Shown) -> Figure | None:
     return Figure(
         id="costs",
         title="What monitoring costs per call",
-        caption="How to read it: the bar is the mean response time with a probe less that without one; the "
+        caption="The bar is the mean response time with a probe less that without one; the "
         "line is its 95 % interval over launches. Our own recording is the time of a loop whose calls are "
         "kept less that of a loop of which only the whole is timed. What loses records is drawn in grey and "
         "last: its bar is not the cost of keeping every record, and no other bar is compared with it.",
@@ -210,7 +229,7 @@ def series_figure(shown: Shown, experiment: str) -> Figure | None:
     return Figure(
         id=f"calls_over_time_{experiment}",
         title="Spikes over time, loop by loop" if is_tree else "Response times over time, loop by loop",
-        caption="How to read it: calls in order, in up to 500 bins. The line is the median of each bin, a "
+        caption="Calls in order, in up to 500 bins. The line is the median of each bin, a "
         "point its longest call. A line that falls at first is warm-up; points far above it are spikes. "
         "First repetition of each cell.",
         alternative="Median and longest response time of each bin of calls over time",
@@ -263,7 +282,7 @@ def latency_figure(shown: Shown, experiment: str) -> Figure | None:
     return Figure(
         id=f"latency_{experiment}",
         title="Latency by operation and setting",
-        caption="How to read it: each point is the mean over launches of a launch's mean, or of its 99th "
+        caption="Each point is the mean over launches of a launch's mean, or of its 99th "
         "percentile, from the time at which a request was due; the line is its 95 % interval over launches, "
         "and begins at the lower edge where that reaches 0.",
         alternative="Mean and 99th percentile of latency by operation, a colour per setting",
@@ -296,7 +315,7 @@ def tree_figure(shown: Shown, setting: str) -> Figure | None:
     return Figure(
         id=f"tree_of_causes_{setting}",
         title=f"The tree of causes ({setting})",
-        caption="How to read it: each box changes one thing of the program on the left. Where the spikes are "
+        caption="Each box changes one thing of the program on the left. Where the spikes are "
         "gone, that thing was needed for them.",
         alternative="The program as it is, and a branch per intervention with the rate of its spikes",
         spec=tree_of_causes(count),
@@ -312,10 +331,6 @@ def _told(each: Finding) -> str:
         return text
     shares = [f"{100 * value:.3g}" for value in (left.value, left.low, left.high)]
     return f"{text}: {shares[0]} % ({shares[1]} to {shares[2]} %) are left, {each.verdict}"
-
-
-def _change(value: float | None) -> float | None:
-    return None if value is None else 100 * (value - 1)
 
 
 def _ms(value: float | None) -> float | None:

@@ -8,6 +8,7 @@ from steelyard.report.page import Pairs, Section
 from steelyard.studies.replication.findings.effects import BY_CONTAINER
 from steelyard.studies.replication.findings.questions import ELSEWHERE
 from steelyard.studies.replication.report import figures, tables
+from steelyard.studies.replication.report.answer import answers
 from steelyard.studies.replication.report.sentences import PHRASING
 from steelyard.studies.report_blocks import listed, present
 from steelyard.studies.report_repeat import repeat_section
@@ -52,7 +53,7 @@ def sections(
             "Other devices, roles swapped, storages swapped; each against a margin that the plan fixed.",
             present(
                 tables.answer_table(findings, "RQ1"),
-                figures.difference_figure(shown, "elsewhere", ELSEWHERE),
+                listed(PHRASING, answers(findings, "RQ1"), "Each answer in words"),
                 tables.comparison_table(
                     findings,
                     ELSEWHERE,
@@ -68,7 +69,7 @@ def sections(
             "",
             present(
                 tables.answer_table(findings, "RQ2"),
-                figures.difference_figure(shown, "container", (BY_CONTAINER,)),
+                listed(PHRASING, answers(findings, "RQ2"), "Each answer in words"),
                 tables.comparison_table(findings, (BY_CONTAINER,), "container", "In a container, one by one"),
             ),
         ),
@@ -126,7 +127,10 @@ def _fluctuation(findings: FindingSet, shown: Shown) -> Iterator[Section]:
             "What makes it fluctuate?" if len(findings.of("cause_tree")) == 1 else f"Causes on {setting}",
             "Each intervention changes one thing of the program; where spikes vanish, it caused them.",
             present(
-                listed(PHRASING, [tree, *_of(findings, "spike_period", setting)]),
+                listed(
+                    PHRASING,
+                    [tree, *_of(findings, "spike_period", setting), *_of(findings, "answer", setting)],
+                ),
                 figures.tree_figure(shown, setting),
                 tables.tree_table(findings, setting),
                 tables.beside_table(findings, setting),
@@ -162,4 +166,4 @@ def _remarks(findings: FindingSet) -> Iterator[Section]:
 
 
 def _of(findings: FindingSet, claim: str, setting: str) -> list[Finding]:
-    return [each for each in findings.of(claim) if each.subject["setting"] == setting]
+    return [each for each in findings.of(claim) if each.subject.get("setting") == setting]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from steelyard.report.page import Card, CardGroup
-from steelyard.report.sentence import fill, join, plain
+from steelyard.report.sentence import Part, fill, join, plain, sentence_of, verdict_of
 from steelyard.report.slots import (
     rounded,
     rounded_change,
@@ -20,7 +19,7 @@ from steelyard.studies.scaling.findings.strategy import contender_of
 from steelyard.studies.scaling.report.sentences import PHRASING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from steelyard.model import Estimate, Finding, FindingSet
     from steelyard.report.sentence import Statement
@@ -29,13 +28,43 @@ MOST_RECOMMENDATIONS: Final = 4
 
 
 def answer(findings: FindingSet) -> tuple[Statement, ...]:
-    """Give the answer: which strategy when, or how far the program scales; then what was expected."""
-    is_packets = bool(findings.of("recommendation"))
-    statements = [
-        *(map(_whole, recommendations(findings)) if is_packets else _of_program(findings)),
-        *_counts(findings),
-    ]
-    return tuple(statements) or (plain("No speed-up follows from these runs."),)
+    """Give the verdict: which strategy when, or how far it scales; then what was expected."""
+    chosen = recommendations(findings)
+    verdict = _strategies(chosen) if chosen else _reached_most(findings)
+    ignored = [each for each in findings.of("thread_count") if each.verdict == IGNORED]
+    return (verdict, *(sentence_of(PHRASING.template(each), each) for each in ignored), *_counts(findings))
+
+
+def _strategies(chosen: list[Finding]) -> Statement:
+    """Say which strategy to use how often; what rests on medians alone, or is not certain, says so."""
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for each in chosen:
+        state = each.verdict if each.verdict in {DESCRIPTIVE, UNDECIDED} else "use"
+        best = each.verdict if state == "use" else str(each.facts["best"])
+        groups.setdefault((state, best), []).append(each)
+    clauses: list[Sequence[Part]] = []
+    for state, lead in _LEADS.items():
+        of_state = [(best, group) for (found, best), group in groups.items() if found == state]
+        if of_state:
+            clauses.append([Part(lead), *(part for pair in enumerate(of_state) for part in _counted(*pair))])
+    return verdict_of(*clauses, findings=chosen)
+
+
+_LEADS: Final = {
+    "use": "Use ",
+    UNDECIDED: "Undecided, with the highest score: ",
+    DESCRIPTIVE: "By medians alone, with the highest score: ",
+}
+
+
+def _counted(at: int, group: tuple[str, list[Finding]]) -> tuple[Part, ...]:
+    """Name a strategy with the situations that it is best in, or their number."""
+    best, chosen = group
+    between = Part(", " if at else "")
+    if len(chosen) > 1:
+        return (between, Part(f"{best} in {len(chosen)} situations", chosen[0].id))
+    where = "{subject.load} load, {subject.crowd}"
+    return (between, Part(f"{best} (", chosen[0].id), *fill(where, chosen[0]), Part(")", chosen[0].id))
 
 
 def recommendations(findings: FindingSet) -> list[Finding]:
@@ -45,29 +74,22 @@ def recommendations(findings: FindingSet) -> list[Finding]:
     return [each for each in several if int(each.subject["depth"]) == deepest][:MOST_RECOMMENDATIONS]
 
 
-def _of_program(findings: FindingSet) -> Iterator[Statement]:
+def _reached_most(findings: FindingSet) -> Statement:
+    """Say what the most workers that have a core each reach."""
     points = [each for each in findings.of("speedup") if each.estimates["speedup"].value is not None]
     if not points:
-        yield plain("No speed-up follows from these runs: too few numbers of workers finished.")
-        return
-    for finding in findings.of("thread_count"):
-        if finding.verdict == IGNORED:
-            yield _whole(finding)
-    fitting = [each for each in points if not each.facts["oversubscribed"]]
-    if fitting:
-        yield _whole(fitting[-1])
-    for claim in ("peak", "amdahl", "usl", "no_law"):
-        for finding in findings.of(claim)[:1]:
-            yield _whole(finding)
-    for finding in findings.of("oversubscription")[-1:]:
-        yield _whole(finding)
+        return plain("No speed-up follows from these runs: too few numbers of workers finished.")
+    fitting = [each for each in points if not each.facts["oversubscribed"]] or points
+    most = fitting[-1]
+    if "strategy" not in most.subject:
+        return sentence_of(PHRASING.template(most), most)
+    return join(f"{_case(most)}: ", fill(PHRASING.template(most), most), ".", findings=[most])
 
 
-def _whole(finding: Finding) -> Statement:
-    """Give a sentence of its own, which begins with a capital letter and ends."""
-    first, *others = fill(PHRASING.template(finding), finding)
-    begun = replace(first, text=first.text[:1].upper() + first.text[1:])
-    return join((begun, *others), ".", findings=[finding])
+def _case(finding: Finding) -> str:
+    """Name a strategy and what it was measured with."""
+    of = finding.subject
+    return f"{contender_of(of)}, {of['load']} load, W = {of['mean_work']}, depth {of['depth']}"
 
 
 def _counts(findings: FindingSet) -> Iterator[Statement]:
@@ -110,9 +132,9 @@ def _peaks(findings: FindingSet) -> Iterator[Finding]:
 
 
 def _peak(finding: Finding) -> Card:
-    of, estimate = finding.subject, finding.estimates["speedup"]
+    estimate = finding.estimates["speedup"]
     return Card(
-        f"{contender_of(of)}, {of['load']} load, W = {of['mean_work']}, depth {of['depth']}",
+        _case(finding),
         rounded(estimate),
         f"with {finding.facts['workers']} workers; {rounded_interval(estimate)}",
         finding=finding.id,

@@ -44,7 +44,7 @@ def speedup_figure(findings: FindingSet) -> Figure | None:
     return Figure(
         id="speedup_over_workers",
         title="Speed-up over workers",
-        caption="How to read it: the dashed line is ideal, a speed-up equal to the workers; the grey upright "
+        caption="The dashed line is ideal, a speed-up equal to the workers; the grey upright "
         "line stands at the number of cores, to its right workers share them. Strokes and bands are 95 % "
         "intervals of each number of workers.",
         alternative="Lines of speed-up over workers with the ideal line, a panel per mean work",
@@ -131,7 +131,7 @@ def overhead_figure(findings: FindingSet) -> Figure | None:
     return Figure(
         id="lock_overhead",
         title="What a lock costs that nobody contends for, uniform load",
-        caption="How to read it: rate of LockFree over that of HomeQueue with one worker. On the line at "
+        caption="Rate of LockFree over that of HomeQueue with one worker. On the line at "
         "1 the "
         "lock costs nothing; strokes are 95 % intervals.",
         alternative="Bars of the overhead of an idle lock by mean work, with a line at one",

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from steelyard.report.page import Notice
+from steelyard.report.page import Notice, Opening
 from steelyard.studies.report_frame import read_reported, where_and_when
 from steelyard.studies.scaling import STUDY
 from steelyard.studies.scaling.findings.strategy import WITHOUT_DISPATCHER
 from steelyard.studies.scaling.report.answer import answer, cards
+from steelyard.studies.scaling.report.figures import speedup_figure
 from steelyard.studies.scaling.report.sections import sections
 from steelyard.studies.scaling.report.sentences import PHRASING
 
@@ -27,9 +28,8 @@ def build(folder: Path) -> Page:
     read = read_reported(folder)
     return read.page(
         STUDY.question,
+        Opening(answer(read.findings), speedup_figure(read.findings), cards(read.findings)),
         about=_about(read.provenance, read.plan),
-        answer=answer(read.findings),
-        cards=cards(read.findings),
         notices=_notices(read.findings, read.provenance),
         sections=sections(read.findings, read.plan, read.provenance),
     )
@@ -65,17 +65,14 @@ def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[No
     measured = {each.facts["workers"] for each in findings.of("held_back_by") if "workers" in each.facts}
     if cores in measured:
         text = (
-            f"The dispatcher is a thread of its own: with {cores} workers it shares the {cores} cores "
-            f"with them, "
-            "and the ideal is out of reach; it takes most where packets are small. Under "
-            f"{WITHOUT_DISPATCHER} there is none."
+            f"The dispatcher is a thread of its own: with {cores} workers it shares the {cores} cores with "
+            f"them, and the ideal is out of reach. Under {WITHOUT_DISPATCHER} there is none."
         )
         yield Notice("What to know about these cores", (text,), tone="absent")
     if cores is None:
         text = (
-            "The number of cores of the machine is not known: there are no findings about workers that "
-            "share cores, bounds that hold up to the cores, or ceilings. `steelyard import packets ... "
-            "--cores N` states it."
+            "The number of cores of the machine is not known, so nothing is said about workers that share "
+            "cores, nor of bounds and ceilings. `steelyard import packets ... --cores N` states it."
         )
         yield Notice("What is not known", (text,), tone="absent")
     if provenance is not None and provenance.notes:

@@ -13,7 +13,7 @@ from steelyard.studies.scaling.packets import UNIFORM
 from steelyard.studies.scaling.report import strategy_tables as strategies
 from steelyard.studies.scaling.report import tables
 from steelyard.studies.scaling.report.answer import recommendations
-from steelyard.studies.scaling.report.figures import overhead_figure, speedup_figure
+from steelyard.studies.scaling.report.figures import overhead_figure
 from steelyard.studies.scaling.report.sentences import PHRASING
 
 if TYPE_CHECKING:
@@ -67,12 +67,12 @@ def sections(findings: FindingSet, plan: Plan, provenance: Provenance | None) ->
         Section(
             "choose",
             "Which strategy to use when, and why",
-            "Scores over all measured combinations of a situation; below, the reasons, as far as they "
-            "were tested.",
+            "Scores over all measured combinations of a situation.",
             present(
                 strategies.RECOMMENDATIONS.build(findings.of("recommendation")),
                 strategies.choice_table(findings),
-                listed(PHRASING, list(_reasons(findings))),
+                listed(PHRASING, recommendations(findings), "Each situation in words"),
+                listed(PHRASING, list(_reasons(findings)), "Why"),
             ),
         ),
         Section(
@@ -80,7 +80,6 @@ def sections(findings: FindingSet, plan: Plan, provenance: Provenance | None) ->
             "How far does it scale?",
             "",
             present(
-                speedup_figure(findings),
                 _speedups(findings),
                 tables.PEAKS.build(findings.of("peak")),
                 tables.CROWDING.build(findings.of("oversubscription")),
@@ -95,9 +94,7 @@ def sections(findings: FindingSet, plan: Plan, provenance: Provenance | None) ->
         Section(
             "locks",
             "What does a lock cost?",
-            "First with one worker, so that nobody contends: the pure price of taking and giving back a "
-            "lock; "
-            "then with threads that do nothing but contend for one lock.",
+            "With one worker, so that nobody contends; then with threads that only contend for one lock.",
             present(
                 overhead_figure(findings),
                 strategies.OVERHEADS.build(findings.of("overhead")),
@@ -107,8 +104,7 @@ def sections(findings: FindingSet, plan: Plan, provenance: Provenance | None) ->
         Section(
             "explain",
             "What holds it back?",
-            "Three explanations, each a number that can be wrong: a dispatcher deals only so many packets; a "
-            "queue holds only so many; the heaviest source ends last.",
+            "The rate of the dispatcher, the depth of the queues, and the heaviest source.",
             present(
                 strategies.DISPATCHER.build(findings.of("dispatcher")),
                 strategies.IMBALANCE.build(findings.of("imbalance")),
@@ -119,7 +115,7 @@ def sections(findings: FindingSet, plan: Plan, provenance: Provenance | None) ->
         Section(
             "laws",
             "Which law does it follow?",
-            "The points each fit rests on are named: workers up to the cores, and the same without the last.",
+            "",
             present(
                 tables.REGRESSIONS.build(findings.of("regression")),
                 tables.law_table(findings, "amdahl"),
@@ -130,7 +126,7 @@ def sections(findings: FindingSet, plan: Plan, provenance: Provenance | None) ->
         Section(
             "winners",
             "Who wins how often?",
-            "The fastest median of each combination; equal medians are ties and count for nobody.",
+            "The fastest median of each combination; ties count for nobody.",
             present(
                 strategies.WINNERS.build(findings.of("winner_count")),
                 strategies.GAINS.build(findings.of("gain")),
@@ -139,8 +135,7 @@ def sections(findings: FindingSet, plan: Plan, provenance: Provenance | None) ->
         Section(
             "claims",
             "Do the numbers of the source follow from its data?",
-            "Every number the text draws from these data, computed again; it agrees where the printed digits "
-            "are the computed ones, rounded or cut off.",
+            "Computed again; printed digits may be rounded or cut off.",
             present(_contradictions(findings), _claims(findings)),
         ),
         Section(

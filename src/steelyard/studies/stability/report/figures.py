@@ -57,7 +57,7 @@ def scatter_figure(recorded: RecordedTables, subjects: Subjects) -> Figure | Non
     return Figure(
         id="scatter",
         title="CPU time of every iteration, by isolation",
-        caption="How to read it: one panel per isolation, one vertical axis. A panel that lies higher is "
+        caption="One panel per isolation, one vertical axis. A panel that lies higher is "
         "slower, a wider band is less steady, a step or a slope is a disturbance that stayed; an empty panel "
         "was not measured. Iterations are numbered through all blocks. Choose workload, setup, and a worker "
         "to follow." + log_note(views) + thinned,
@@ -144,7 +144,7 @@ def box_figure(recorded: RecordedTables, subjects: Subjects) -> Figure | None:
     return Figure(
         id="boxes",
         title="CPU time by load",
-        caption="How to read it: the box holds the middle half of all iterations, the light stroke is the "
+        caption="The box holds the middle half of all iterations, the light stroke is the "
         "median, the line reaches from the 5 % to the 95 % quantile. A box that rises from left to right "
         "becomes slower under load, one that grows becomes less steady." + log_note(views),
         alternative="Boxes of CPU time in milliseconds for each setup and isolation technology",
@@ -187,7 +187,7 @@ def class_figure(findings: FindingSet) -> Figure | None:
     return Figure(
         id="classes",
         title="How often one side is higher: the published classes, counted over workloads",
-        caption="How to read it: one bar per pair, one unit of length per workload. `higher`: the first "
+        caption="One bar per pair, one unit of length per workload. `higher`: the first "
         "side lies above the second; `lesser`: below; `same` and `overlap`: the intervals share values.",
         alternative="Stacked bars of the number of workloads per class for each pair and setup",
         spec=stacked_classes(choices, setups, sorted({str(row["pair"]) for row in rows})),
@@ -207,7 +207,7 @@ def ratio_figure(findings: FindingSet, subjects: Subjects) -> Figure | None:
     return Figure(
         id="parallel_ratios",
         title="Did the workers really run in parallel?",
-        caption="How to read it: cells counted by parallel ratio. Near 100 %: all workers ran side by side "
+        caption="Cells counted by parallel ratio. Near 100 %: all workers ran side by side "
         "from the first to the last iteration; what lies far left was measured under less load than it says.",
         alternative="Histogram of parallel ratios of all cells",
         spec=histogram_of_ratios(subjects.colours),
@@ -254,7 +254,7 @@ def error_run_figure(recorded: RecordedTables, subjects: Subjects) -> Figure | N
     return Figure(
         id="outside_versus_own",
         title="Outside clock minus the program's own, run by run",
-        caption="How to read it: one point per iteration. A good outside clock lies flat and close to zero; "
+        caption="One point per iteration. A good outside clock lies flat and close to zero; "
         "a cloud that is high but flat costs a constant, a tall one is noise. Stripes betray a clock that "
         "moves in coarse steps. The vertical axis is logarithmic beyond 1 ms on either side."
         + log_note(views, "horizontal axis")

@@ -5,8 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from steelyard.report.charts.dispersion import dispersion_by_load
-from steelyard.report.charts.forest import forest_of_shifts
-from steelyard.report.charts.parts import WIDE_SPAN, log_note
+from steelyard.report.charts.forest import (
+    as_percent,
+    forest,
+    forest_row,
+    found_tones,
+    labelled_rows,
+    more_rows,
+    percents,
+)
+from steelyard.report.charts.parts import WHOLE_NUMBERS, WIDE_SPAN, difference, log_note, numeric
 from steelyard.report.charts.points import error_by_load
 from steelyard.report.dataset import dataset
 from steelyard.report.page import Figure
@@ -15,9 +23,8 @@ from steelyard.studies.stability.report.data import setup_order
 from steelyard.studies.stability.report.figures import FEWEST_LOADS, least_steady_first
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from steelyard.model.finding import Finding, FindingSet
+    from steelyard.report.charts.forest import Row
     from steelyard.studies.stability.report.subjects import Subjects
 
 ERROR_LIMITS_PERCENT: Final = (5.0, 10.0, 20.0)
@@ -40,7 +47,7 @@ def error_load_figure(findings: FindingSet, subjects: Subjects) -> Figure | None
     return Figure(
         id="outside_error",
         title="How far the outside clock can be trusted under load",
-        caption="How to read it: one point per cell, the standard deviation of the outside clock's error "
+        caption="One point per cell, the standard deviation of the outside clock's error "
         "relative to the run time; lower is better. Dashed: 5, 10 and 20 %, the limits of the published "
         f"study. A ring: the whole interval lies above the tolerance{_of_tolerance(findings)}. Click a name "
         "in the legend to see it alone. The axis is logarithmic.",
@@ -115,7 +122,7 @@ def dispersion_figure(findings: FindingSet, subjects: Subjects) -> Figure | None
     return Figure(
         id="dispersion",
         title="Where dispersion starts to grow",
-        caption="How to read it: the coefficient of variation of the CPU time by number of workers, with its "
+        caption="The coefficient of variation of the CPU time by number of workers, with its "
         f"interval; lower is steadier. Dashed: the tolerance{_of_tolerance(findings)}; the recommended "
         "number of workers is the last one below it for every workload. A ring: the interval does not "
         "overlap that of the smallest load, so the load changed the dispersion. The menu begins with the "
@@ -143,46 +150,81 @@ def _mark_apart(rows: list[dict[str, str | int | float | bool | None]]) -> None:
             row["is_apart"] = low > base_high or high < base_low
 
 
-def shift_figure(findings: FindingSet, subjects: Subjects) -> Figure | None:
+def workers_figure(findings: FindingSet) -> Figure | None:
+    """Give the recommended number of workers of each isolation, up to the one that is not excluded."""
+    chosen = findings.of("recommended_workers")
+    if not chosen:
+        return None
+    rows = labelled_rows([_workers_row(each) for each in chosen])
+    most = max(int(each.facts["largest_load_measured"] or 1) for each in chosen)
+    place = numeric("value", "recommended workers", "x", zero=True) | {"axis": WHOLE_NUMBERS}
+    return Figure(
+        id="recommended_workers",
+        title="Recommended number of parallel workers, by isolation",
+        caption=f"A point is the most workers at which every program scatters by no more "
+        f"than the tolerance{_of_tolerance(findings)}, with its whole interval; 0 is none. A line reaches to "
+        "the most that these data do not exclude. Where it has no point, it is undecided. The green band is "
+        f"what was measured: up to {most}.{more_rows(len(chosen))}",
+        alternative="Recommended workers of each isolation with what is not excluded",
+        spec=forest(
+            rows,
+            found_tones({"recommended": "plain", "undecided": "open", "none": "bad"}, rows),
+            place,
+            at=None,
+        ),
+        datasets={"intervals": dataset(rows)},
+    )
+
+
+def _workers_row(finding: Finding) -> Row:
+    workers, possible = finding.estimates["workers"].value, finding.facts["possible_workers"]
+    certain = workers or 0.0
+    return forest_row(
+        finding.subject["isolation"],
+        finding.verdict,
+        None if finding.verdict == "undecided" else certain,
+        (certain, float(possible)) if isinstance(possible, int | float) else (None, None),
+        band=(0.0, float(finding.facts["largest_load_measured"] or 0)),
+    )
+
+
+SHIFT_TONES: Final = {
+    "slower": "bad",
+    "faster": "better",
+    "equivalent": "good",
+    "inconclusive": "open",
+    "descriptive": "open",
+}
+
+
+def shift_figure(findings: FindingSet) -> Figure | None:
     """Give the shift of the mean of each isolation with its interval."""
     chosen = [
         finding for finding in findings.of("location_shift") if finding.estimates["ratio"].value is not None
     ]
     if not chosen:
         return None
-    rows = [_shift_row(finding) for finding in chosen]
-    sizes = [abs(float(row["percent"] or 0)) for row in rows]
+    rows = labelled_rows([_shift_row(finding) for finding in chosen])
+    sizes = [abs(float(row["value"] or 0)) for row in rows]
     is_wide = max(sizes) > WIDE_SPAN * max(min(sizes), SMALL_SHIFT_PERCENT)
-    shown: Sequence[str] = [
-        name for name in subjects.isolations if name in {row["isolation"] for row in rows}
-    ]
+    title = f"difference of the mean against {chosen[0].subject['baseline']} [%]"
     return Figure(
         id="shifts",
         title="Which isolation shifts the mean",
-        caption="How to read it: the difference of the mean CPU time of one worker, over all workloads, with "
-        "its interval; right of zero is slower. A ring: the interval does not reach zero, so the difference "
-        "is larger than chance." + (" The axis is logarithmic beyond one percent." if is_wide else ""),
+        caption="The difference of the mean CPU time of one worker, over all workloads, with "
+        "its interval; right of zero is slower."
+        + (" The axis is logarithmic beyond one percent." if is_wide else "")
+        + more_rows(len(chosen)),
         alternative="Difference of the mean CPU time against the baseline for each isolation technology",
-        spec=forest_of_shifts(
-            {name: subjects.colours[name] for name in shown}, chosen[0].subject["baseline"], is_wide=is_wide
+        spec=forest(
+            rows,
+            found_tones(SHIFT_TONES, rows),
+            difference("value", title, 1.0 if is_wide else None),
         ),
-        datasets={"shifts": dataset(rows)},
+        datasets={"intervals": dataset(rows)},
     )
 
 
-def _shift_row(finding: Finding) -> dict[str, str | int | float | bool | None]:
+def _shift_row(finding: Finding) -> Row:
     ratio = finding.estimates["ratio"]
-    limits = {
-        name: None if value is None else (value - 1) * 100
-        for name, value in (("low", ratio.low), ("high", ratio.high))
-    }
-    value = ratio.value if ratio.value is not None else 1.0
-    return {
-        "isolation": finding.subject["isolation"],
-        "percent": (value - 1) * 100,
-        **limits,
-        "is_apart": limits["low"] is not None
-        and limits["high"] is not None
-        and not limits["low"] <= 0 <= limits["high"],
-        "verdict": finding.verdict,
-    }
+    return forest_row(finding.subject["isolation"], finding.verdict, as_percent(ratio.value), percents(ratio))

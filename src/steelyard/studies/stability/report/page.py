@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.page import Page
-from steelyard.studies.report_frame import with_named_findings
+from steelyard.report.page import Opening
+from steelyard.studies.report_frame import page_of
 from steelyard.studies.stability.report.absences import absences
 from steelyard.studies.stability.report.answer import answer, no_answer
 from steelyard.studies.stability.report.cards import cards
 from steelyard.studies.stability.report.data import read_recorded
+from steelyard.studies.stability.report.load_figures import shift_figure, workers_figure
 from steelyard.studies.stability.report.sections import sections
 from steelyard.studies.stability.report.subjects import subjects_of
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from steelyard.report.page import Page
     from steelyard.studies.stability.report.data import RecordedTables
 
 QUESTION: Final = (
@@ -29,17 +31,17 @@ def build(folder: Path) -> Page:
     recorded = read_recorded(folder)
     subjects = subjects_of(recorded)
     findings = recorded.findings
-    return with_named_findings(
-        Page(
-            study=findings.study,
-            question=QUESTION,
-            about=tuple(_about(recorded)),
-            answer=answer(findings) or (no_answer(),),
-            cards=cards(findings, subjects),
-            notices=absences(findings, subjects, recorded.provenance),
-            sections=sections(recorded, subjects),
-            findings={finding.id: finding for finding in findings.findings},
-        )
+    return page_of(
+        findings,
+        QUESTION,
+        Opening(
+            answer(findings) or (no_answer(),),
+            workers_figure(findings) or shift_figure(findings),
+            cards(findings, subjects),
+        ),
+        about=_about(recorded),
+        notices=absences(findings, subjects, recorded.provenance),
+        sections=sections(recorded, subjects),
     )
 
 

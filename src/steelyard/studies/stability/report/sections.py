@@ -10,7 +10,7 @@ from steelyard.report.page import Prose, Section, Value
 from steelyard.report.sentence import enumerate_findings, join, plain
 from steelyard.report.slots import write
 from steelyard.report.table_spec import TableSpec, number, text
-from steelyard.studies.report_blocks import present
+from steelyard.studies.report_blocks import listed, present, said
 from steelyard.studies.report_repeat import repeat_section
 from steelyard.studies.stability.report import clock_tables as clocks
 from steelyard.studies.stability.report import figures, measured, tables
@@ -45,13 +45,13 @@ def sections(recorded: RecordedTables, subjects: Subjects) -> tuple[Section, ...
         Section(
             "glance",
             "At a glance",
-            "One row per isolation; every value leads to its interval and method.",
+            "",
             present(tables.glance_table(findings)),
         ),
         Section(
             "measured",
             "What was measured",
-            "The machine, the technologies and the combinations that were run, and those that are missing.",
+            "",
             present(
                 measured.machine(recorded),
                 measured.notes(recorded),
@@ -63,14 +63,13 @@ def sections(recorded: RecordedTables, subjects: Subjects) -> tuple[Section, ...
         Section(
             "trust",
             "Can the machine be trusted?",
-            "What disturbed the runs, whether identical cells look identical, and how large Steelyard's "
-            "own error is.",
+            "",
             present(*_machine_trust(recorded)),
         ),
         Section(
             "clocks",
             "Which clock can be trusted?",
-            "The outside clock is compared with the clock of the program itself, iteration by iteration.",
+            "Each outside clock against the clock of the program itself, iteration by iteration.",
             present(
                 clocks.clock_trust_table(findings),
                 _say_verdict(findings, "clock_granularity", clocks.COARSE),
@@ -85,7 +84,7 @@ def sections(recorded: RecordedTables, subjects: Subjects) -> tuple[Section, ...
         Section(
             "stability",
             "Does the time stay steady under load?",
-            "The same program, alone and beside others, in each isolation.",
+            "",
             present(
                 figures.scatter_figure(recorded, subjects),
                 loads.dispersion_figure(findings, subjects),
@@ -102,10 +101,9 @@ def sections(recorded: RecordedTables, subjects: Subjects) -> tuple[Section, ...
         Section(
             "comparisons",
             "Which isolation is slower, which is less steady?",
-            "The published rule compares intervals of all iterations pooled; Steelyard's verdict stands "
-            "beside it.",
+            "The published rule, which pools all iterations, beside Steelyard's verdict.",
             present(
-                loads.shift_figure(findings, subjects),
+                loads.shift_figure(findings),
                 _say(findings, "location_shift"),
                 tables.shift_table(findings),
                 tables.comparison_table(
@@ -127,7 +125,7 @@ def sections(recorded: RecordedTables, subjects: Subjects) -> tuple[Section, ...
         Section(
             "parallel",
             "Were the runs parallel?",
-            "Workers that do not overlap are not under load; the start stamps show how much they did.",
+            "",
             present(
                 figures.ratio_figure(findings, subjects),
                 clocks.parallel_ratio_table(findings, missing),
@@ -163,13 +161,17 @@ def _say(findings: FindingSet, claim: str) -> Block | None:
     statements = PHRASING.say_all(chosen[:SENTENCES_PER_CLAIM])
     rest = len(chosen) - len(statements)
     more = (plain(f"{rest} more of this kind are in the tables and in findings.json."),) if rest > 0 else ()
-    return Prose((*statements, *more), is_list=True)
+    return said((*statements, *more), _words(claim) if len(chosen) > 1 else "")
 
 
 def _say_remarkable(findings: FindingSet, claim: str) -> Block | None:
     """Say the findings of one claim that are not ordinary; the table has all."""
     chosen = [finding for finding in findings.of(claim) if not _is_ordinary(finding)]
-    return Prose(PHRASING.say_all(chosen[:SENTENCES_PER_CLAIM]), is_list=True) if chosen else None
+    return listed(PHRASING, chosen[:SENTENCES_PER_CLAIM], _words(claim))
+
+
+def _words(claim: str) -> str:
+    return claim.replace("_", " ").capitalize()
 
 
 def _overlap(findings: FindingSet) -> Block | None:
@@ -201,7 +203,7 @@ def _pinning(findings: FindingSet) -> Block | None:
 def _say_verdict(findings: FindingSet, claim: str, verdict: str) -> Block | None:
     """Say the findings of one claim that have a verdict."""
     chosen = [finding for finding in findings.of(claim) if finding.verdict == verdict]
-    return Prose(PHRASING.say_all(chosen), is_list=True) if chosen else None
+    return listed(PHRASING, chosen, _words(claim))
 
 
 _ORDINARY: Final = frozenset(

@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 COLOURS: Final = {
     "bare": "#6B7280",
     "sandbox": "#0072B2",
-    "isolate": "#56B4E9",
-    "docker": "#E69F00",
-    "docker-bare": "#E69F00",
+    "isolate": "#3C97D3",
+    "docker": "#B98C00",
+    "docker-bare": "#B98C00",
     "docker-sandbox": "#A15C00",
     "docker-isolate": "#A15C00",
-    "podman": "#CC79A7",
+    "podman": "#C76B9C",
     "crun": "#009E73",
     "runc": "#7A8B00",
     "bubblewrap": "#8C6BB1",
     "nspawn": "#1B9E9E",
-    "vm": "#D55E00",
-    "vbox-bare": "#D55E00",
-    "vm-sandbox": "#A93226",
-    "vbox-isolate": "#A93226",
+    "vm": "#C93F12",
+    "vbox-bare": "#C93F12",
+    "vm-sandbox": "#BB4430",
+    "vbox-isolate": "#BB4430",
 }
 """Relatives have neighbouring hues: a technology and the same with a sandbox inside."""
 

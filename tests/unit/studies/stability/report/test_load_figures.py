@@ -4,7 +4,7 @@ import pytest
 
 from steelyard.model.finding import Estimate, Finding, FindingSet
 from steelyard.studies.stability.report.figures import least_steady_first
-from steelyard.studies.stability.report.load_figures import dispersion_figure, shift_figure
+from steelyard.studies.stability.report.load_figures import dispersion_figure, shift_figure, workers_figure
 from steelyard.studies.stability.report.subjects import Subjects
 
 SUBJECTS = Subjects(("bare", "vm"), ("single,1",), ("a", "b"), frozenset({"cpu"}), (1, 2))
@@ -45,14 +45,37 @@ def test_a_load_whose_interval_leaves_that_of_the_first_gets_a_ring(
     assert "tolerance of 5 %" in figure.caption
 
 
-def test_a_shift_whose_interval_does_not_reach_zero_gets_a_ring() -> None:
-    figure = shift_figure(found(shift("vm", 1.01, 1.2), shift("podman", 0.99, 1.02)), SUBJECTS_OF_THREE)
+def test_a_shift_is_drawn_with_the_interval_and_the_verdict_of_its_finding() -> None:
+    figure = shift_figure(found(shift("vm", 1.01, 1.2), shift("podman", 0.99, 1.02)))
     assert figure is not None
-    columns = figure.datasets["shifts"].columns
-    assert dict(zip(columns["isolation"], columns["is_apart"], strict=True)) == {"vm": True, "podman": False}
+    columns = figure.datasets["intervals"].columns
+    assert columns["name"] == ("vm", "podman")
+    assert columns["low"] == pytest.approx((1, -1), rel=1e-5)
+    assert columns["high"] == pytest.approx((20, 2), rel=1e-5)
+    assert columns["verdict"] == ("slower", "slower")
 
 
-SUBJECTS_OF_THREE = Subjects(("bare", "podman", "vm"), ("single,1",), ("a",), frozenset({"cpu"}), (1,))
+@pytest.mark.parametrize(
+    ("verdict", "workers", "possible", "drawn"),
+    [
+        ("recommended", 4.0, 8, (4, 4, 8)),
+        ("recommended", 8.0, None, (8, None, None)),
+        ("undecided", None, 2, (None, 0, 2)),
+        ("none", None, None, (0, None, None)),
+    ],
+)
+def test_recommended_workers_reach_to_what_is_not_excluded(
+    verdict: str, workers: float | None, possible: int | None, drawn: tuple[float | None, ...]
+) -> None:
+    facts: dict[str, str | int | float | bool | None] = {"possible_workers": possible}
+    facts["largest_load_measured"] = 8
+    estimates = {"workers": Estimate(workers, "workers", "m")}
+    one = Finding("w", "recommended_workers", {"isolation": "vm"}, verdict, estimates, facts)
+    figure = workers_figure(found(one))
+    assert figure is not None
+    columns = figure.datasets["intervals"].columns
+    assert tuple(columns[name][0] for name in ("value", "low", "high")) == drawn
+    assert columns["band_high"] == (8,)
 
 
 def test_menus_begin_with_the_least_steady_program() -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import UsageError, unwritable
+from steelyard.report.charts.theme import DASHES, Theme, print_colours
 from steelyard.report.drawing.engine import drawn_pdf, drawn_png, drawn_svg
 from steelyard.report.drawing.figures import (
     AXIS_WIDTH,
@@ -20,7 +21,7 @@ from steelyard.report.drawing.figures import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from steelyard.report.dataset import Json
@@ -43,7 +44,7 @@ SOURCE: Springer, Artwork and Illustrations Guidelines: 84 mm for double-column 
 
 SMALLEST_MM, LARGEST_MM = 60.0, 400.0
 _CODE: Final = "usage.figure"
-_LIST: Final = "`--list-figures` prints the figures with their menus and options"
+_LIST: Final = "`steelyard figure RESULT` lists the figures with their menus and options"
 HIGHEST_MM: Final = 234.0
 """Height of a figure that fills a page.
 
@@ -55,6 +56,7 @@ NARROWEST_PANEL: Final = 120
 
 _POINTS_PER_MM: Final = 72 / 25.4
 _MOST_DRAWINGS: Final = 6
+_WIDTH: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(?:mm)?")
 _SIZE: Final = re.compile(r'<svg([^>]*?) width="([0-9.]+)" height="([0-9.]+)"')
 
 
@@ -72,20 +74,23 @@ class Wish:
 
     Parameters
     ----------
-    form : FigureForm
-        Format of the files.
+    forms : tuple of FigureForm
+        Formats of the files.
     width_mm : float
         Width of each figure [mm].
     names : tuple of str
         Names of the figures; none for all.
     choices : mapping
         Chosen option by the label of a menu; menus that are not named keep their first choice.
+    theme : Theme
+        Look of the figures.
     """
 
-    form: FigureForm
+    forms: tuple[FigureForm, ...]
     width_mm: float
-    names: tuple[str, ...]
-    choices: Mapping[str, str]
+    names: tuple[str, ...] = ()
+    choices: Mapping[str, str] = field(default_factory=dict)
+    theme: Theme = Theme.PRINT
 
 
 def width_of(text: str) -> float:
@@ -96,17 +101,15 @@ def width_of(text: str) -> float:
     UsageError
         If it is none of them.
     """
-    try:
-        width = WIDTHS_MM.get(text) or float(text.removesuffix("mm"))
-    except ValueError:
-        width = 0.0
+    number = _WIDTH.fullmatch(text)
+    width = WIDTHS_MM.get(text, 0.0) if number is None else float(number[1])
     if not SMALLEST_MM <= width <= LARGEST_MM:
         named = ", ".join(f"`{name}` ({mm:g} mm)" for name, mm in WIDTHS_MM.items())
         message = (
             f"cannot draw figures of the width `{text}`: allowed are {named}, and {SMALLEST_MM:g} to "
             f"{LARGEST_MM:g} mm"
         )
-        raise UsageError(message, hint="--width column", code=_CODE)
+        raise UsageError(message, hint="--width 84mm", code=_CODE)
     return width
 
 
@@ -136,42 +139,94 @@ def write_paper_figures(page: Page, folder: Path, wish: Wish) -> dict[Path, Figu
     CapabilityError
         If this installation cannot draw figures.
     """
-    chosen = _chosen(page.figures(), wish)
-    drawings = {f"{each.id}.{wish.form}": (each, _drawn(each, wish)) for each in chosen}
+    drawings = {
+        folder / f"{each.id}.{form}": (each, content)
+        for each in chosen_figures(page, wish)
+        for form, content in _drawn(each, wish)
+    }
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, (_, content) in drawings.items():
-            (folder / name).write_bytes(content)
+        for path, (_, content) in drawings.items():
+            path.write_bytes(content)
     except OSError as error:
         raise unwritable(folder, error, "name a folder you may write to with `--out`") from error
-    return {folder / name: figure for name, (figure, _) in drawings.items()}
+    return {path: figure for path, (figure, _) in drawings.items()}
 
 
-def _chosen(figures: Sequence[Figure], wish: Wish) -> list[Figure]:
-    known = {each.id: each for each in figures}
+def chosen_figures(page: Page, wish: Wish) -> list[Figure]:
+    """Give the figures that are wanted; all without a name.
+
+    Raises
+    ------
+    UsageError
+        If there is no such figure or menu.
+    """
+    known = {each.id: each for each in page.figures()}
     for name in wish.names:
         if name not in known:
             raise UsageError(_unknown("figure", name, known), hint=_LIST, code=_CODE)
-    chosen = [known[name] for name in dict.fromkeys(wish.names)] or list(figures)
-    menus = {label: menu for each in chosen for label, menu in menus_of(each.spec).items()}
+    chosen = [known[name] for name in dict.fromkeys(wish.names)] or list(known.values())
+    menus = {label for each in chosen for label in menus_of(each.spec)}
     for label in wish.choices:
         if label not in menus:
-            raise UsageError(_unknown("menu", label, menus), hint=_LIST, code=_CODE)
+            raise UsageError(_unknown("menu", label, sorted(menus)), hint=_LIST, code=_CODE)
     return chosen
 
 
-def _drawn(figure: Figure, wish: Wish) -> bytes:
+def _drawn(figure: Figure, wish: Wish) -> Iterator[tuple[FigureForm, bytes]]:
     points = wish.width_mm * _POINTS_PER_MM
-    svg = _fitted(figure, round(points / POINTS_PER_PIXEL), wish.choices)
+    svg = _fitted(figure, round(points / POINTS_PER_PIXEL), wish)
     drawn_px, height_px = _size_of(svg)
-    match wish.form:
-        case FigureForm.PDF:
-            return drawn_pdf(_sized(svg, f"{points:.3f}", f"{height_px * points / drawn_px:.3f}"))
-        case FigureForm.PNG:
-            return drawn_png(svg, points / 72 * PNG_PER_INCH / drawn_px)
-        case FigureForm.SVG:
-            height_mm = height_px * wish.width_mm / drawn_px
-            return _sized(svg, f"{wish.width_mm:g}mm", f"{height_mm:.3f}mm").encode()
+    for form in dict.fromkeys(wish.forms):
+        match form:
+            case FigureForm.PDF:
+                yield form, drawn_pdf(_sized(svg, f"{points:.3f}", f"{height_px * points / drawn_px:.3f}"))
+            case FigureForm.PNG:
+                yield form, drawn_png(svg, points / drawn_px, PNG_PER_INCH)
+            case FigureForm.SVG:
+                height_mm = height_px * wish.width_mm / drawn_px
+                yield form, _sized(svg, f"{wish.width_mm:g}mm", f"{height_mm:.3f}mm").encode()
+
+
+def choose(spec: Mapping[str, Json], choices: Mapping[str, str]) -> None:
+    """Set the menus of a specification.
+
+    Raises
+    ------
+    UsageError
+        If a menu has no such option.
+    """
+    for label, menu in menus_of(spec).items():
+        if label in choices:
+            menu["value"] = _option(label, choices[label], menu)
+
+
+def in_print(spec: dict[str, Json]) -> None:
+    """Give colours of names steps of lightness, and their lines dashes: a copy without colour shows them."""
+    for chart in _charts(spec):
+        encoding = chart.get("encoding")
+        colour = encoding.get("color") if isinstance(encoding, dict) else None
+        scale = colour.get("scale") if isinstance(colour, dict) else None
+        if not isinstance(encoding, dict) or not isinstance(colour, dict) or not isinstance(scale, dict):
+            continue
+        domain = scale.get("domain")
+        if not isinstance(domain, list) or colour.get("type") != "nominal":
+            continue
+        colour["scale"] = {"domain": domain, "range": [*print_colours(len(domain))]}
+        mark = chart.get("mark")
+        is_line = isinstance(mark, dict) and mark.get("type") == "line" and "strokeDash" not in mark
+        if is_line and "strokeDash" not in encoding:
+            dashes: list[Json] = [[*DASHES[at % len(DASHES)]] for at in range(len(domain))]
+            encoding["strokeDash"] = {**colour, "scale": {"domain": domain, "range": dashes}}
+
+
+def _charts(spec: dict[str, Json]) -> Iterator[dict[str, Json]]:
+    yield spec
+    for key in ("layer", "spec", "hconcat", "vconcat", "concat"):
+        inner = spec.get(key)
+        for each in inner if isinstance(inner, list) else [inner]:
+            if isinstance(each, dict):
+                yield from _charts(each)
 
 
 def _size_of(svg: str) -> tuple[float, float]:
@@ -188,12 +243,12 @@ def _sized(svg: str, width: str, height: str) -> str:
     return _SIZE.sub(lambda match: f'<svg{match[1]} width="{width}" height="{height}"', svg, count=1)
 
 
-def _fitted(figure: Figure, width: int, choices: Mapping[str, str]) -> str:
+def _fitted(figure: Figure, width: int, wish: Wish) -> str:
     """Draw a figure as wide as wanted; where a page is not high enough, with narrower panels."""
-    spec = with_data(figure, width)
-    for label, menu in menus_of(spec).items():
-        if label in choices:
-            menu["value"] = _option(label, choices[label], menu)
+    spec = with_data(figure, width, wish.theme)
+    choose(spec, wish.choices)
+    if wish.theme is Theme.PRINT:
+        in_print(spec)
     spec["title"] = _chosen_line(spec, width)
     columns = columns_of(figure, width)
     if not columns:
@@ -219,7 +274,7 @@ def _narrowed(spec: dict[str, Json], panel: dict[str, Json], width: int, beside:
     svg = ""
     for _ in range(_MOST_DRAWINGS):
         panel["width"] = room
-        if columns > 1:
+        if panel is not spec:
             _limit_titles(spec, room + PANEL_GAP - 4)
         svg = drawn_svg(json.dumps(spec))
         excess = round((_size_of(svg)[0] - width) / columns)
@@ -234,7 +289,7 @@ def _limit_titles(spec: Mapping[str, Json], room: int) -> None:
     config = spec["config"]
     if isinstance(config, dict) and isinstance(header := config["header"], dict):
         header["labelLimit"] = room
-        config["axisX"] = {"titleLimit": room}
+        config["axisX"] = {"titleLimit": room, "titleAnchor": "middle"}
 
 
 def _chosen_line(spec: Mapping[str, Json], width: int) -> dict[str, Json] | None:

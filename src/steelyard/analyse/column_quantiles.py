@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _BATCH: Final = 1 << 17
 """Values that are read at once (1 MiB): they stay in the cache while they are counted."""
+_KEPT: Final = 1 << 22
+"""Values that are kept in memory (32 MiB), so that no further pass is needed."""
 _DIGIT: Final = 16
 """Bits of a key that one pass over the file settles; four passes settle all 64."""
 _TOP: Final = np.uint64(1 << 63)
@@ -122,27 +124,42 @@ def _second_to_last_pass(
     prefixes, left = _settle(tallies, np.zeros(len(ranks), dtype=np.uint64), ranks)
     for shift in (32, 16, 0):
         expected = _members(tallies, prefixes)
-        wanted = {int(prefix): np.zeros(1 << _DIGIT, dtype=np.int64) for prefix in np.unique(prefixes)}
+        tallies = {prefix: np.zeros(1 << _DIGIT, dtype=np.int64) for prefix in expected}
+        kept: dict[int, list[Keys]] | None = None
+        if sum(expected.values()) <= _KEPT:
+            kept = {prefix: [] for prefix in expected}
         for values in _batches(path, column):
-            keys = _keys(values)
-            heads, digits = keys >> np.uint64(shift + _DIGIT), keys >> np.uint64(shift)
-            for prefix, tally in wanted.items():
-                chosen = digits[heads == np.uint64(prefix)]
-                if len(chosen):
-                    np.add(tally, _digits(chosen & np.uint64(0xFFFF)), out=tally)
+            _take(_keys(values), shift, tallies, kept)
             if shift == 32:  # noqa: PLR2004 - the first of the three
                 # One bin has all: numpy refuses a range that is too narrow or too wide.
                 one = np.array([len(values)])
                 counts += (
                     np.histogram(values, len(counts), (edges[0], edges[-1]))[0] if len(counts) > 1 else one
                 )
-        if any(tally.sum() != expected[prefix] for prefix, tally in wanted.items()):
+        if any(tally.sum() != expected[prefix] for prefix, tally in tallies.items()):
             message = f"cannot compute quantiles of `{path}`: it changed while it was read"
             raise DataError(message, hint="repeat it when nothing writes the file")
-        tallies = wanted
+        if kept is not None:
+            ordered = {prefix: np.sort(np.concatenate(parts)) for prefix, parts in kept.items()}
+            pairs = zip(prefixes.tolist(), left.tolist(), strict=True)
+            prefixes = np.array([ordered[prefix][rank] for prefix, rank in pairs], dtype=np.uint64)
+            break
         prefixes, left = _settle(tallies, prefixes, left)
     bits = np.where(prefixes >= _TOP, prefixes ^ _TOP, ~prefixes)
     return bits.view(np.float64), counts
+
+
+def _take(
+    keys: Keys, shift: int, tallies: dict[int, NDArray[np.int64]], kept: dict[int, list[Keys]] | None
+) -> None:
+    """Count the next digit of the keys that have a wanted prefix, and keep them if they are few."""
+    heads = keys >> np.uint64(shift + _DIGIT)
+    for prefix, tally in tallies.items():
+        chosen = keys[heads == np.uint64(prefix)]
+        if len(chosen):
+            np.add(tally, _digits((chosen >> np.uint64(shift)) & np.uint64(0xFFFF)), out=tally)
+            if kept is not None:
+                kept[prefix].append(chosen)
 
 
 def _settle(
@@ -168,7 +185,7 @@ def _members(tallies: dict[int, NDArray[np.int64]], prefixes: Keys) -> dict[int,
 def _keys(values: Values) -> Keys:
     """Give whole numbers in the order of the values; both zeros are one."""
     bits = (values + 0.0).view(np.uint64)
-    return np.where(bits >= _TOP, ~bits, bits | _TOP)
+    return bits ^ ((bits.view(np.int64) >> 63).view(np.uint64) | _TOP)
 
 
 def _digits(digits: Keys) -> NDArray[np.int64]:
@@ -196,7 +213,7 @@ def _edges(smallest: float, largest: float, bins: int) -> Values:
 def _batches(path: Path, column: str) -> Iterator[Values]:
     """Read a column a part at a time, and refuse what is not a finite number."""
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, pre_buffer=False) as file:
             if column not in file.schema_arrow.names:
                 message = f"`{path}` has no column `{column}`"
                 raise DataError(message, hint=f"columns: {', '.join(file.schema_arrow.names)}")

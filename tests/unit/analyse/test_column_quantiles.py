@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -37,8 +37,12 @@ def _write(path: Path, values: object, **options: object) -> Path:
     return path
 
 
+@pytest.mark.parametrize("kept", [0, 1000, 1 << 22])
 @pytest.mark.parametrize("name", SAMPLES)
-def test_equals_numpy_on_the_whole_column(tmp_path: Path, name: str) -> None:
+def test_equals_numpy_on_the_whole_column(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, kept: int
+) -> None:
+    monkeypatch.setattr(column_quantiles_module, "_KEPT", kept)
     values = SAMPLES[name]
     path = _write(tmp_path / "v.parquet", values, row_group_size=70_000)
     found = column_quantiles(path, "value", probabilities=PROBABILITIES, bins=50)
@@ -126,7 +130,7 @@ def test_refuses_a_file_that_changes_between_passes(tmp_path: Path, monkeypatch:
     path = _write(tmp_path / "v.parquet", DRAW.random(1000))
     read = column_quantiles_module._settle
 
-    def change(*given: object) -> object:
+    def change(*given: Any) -> object:
         _write(path, DRAW.random(1000) + 7.0)
         return read(*given)
 

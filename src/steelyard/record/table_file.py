@@ -153,7 +153,7 @@ def read_table(path: Path, schema: str) -> pa.Table:
     DataError
         If the file is absent, damaged, or of another schema.
     """
-    with _named_damage(path, schema):
+    with named_damage(path, schema):
         # From bytes: a file that shrinks while being mapped would end the process.
         # In this thread: the library's own threads, still starting, abort a program that ends at once.
         content = pa.BufferReader(read_plain_file(path))
@@ -188,7 +188,7 @@ def read_batches(path: Path, schema: str, expected: pa.Schema) -> Iterator[pa.Re
     DataError
         If the file is absent, damaged, of another schema, or lacks a column.
     """
-    with _named_damage(path, schema):
+    with named_damage(path, schema):
         # From bytes, and in this thread: see `read_table`.
         content = pa.BufferReader(read_plain_file(path))
         with pq.ParquetFile(content, page_checksum_verification=True, pre_buffer=False) as file:
@@ -217,7 +217,7 @@ def read_metadata(path: Path, schema: str) -> dict[bytes, bytes]:
     DataError
         If the file is absent, damaged, or of another schema.
     """
-    with _named_damage(path, schema):
+    with named_damage(path, schema):
         metadata = pq.read_schema(path).metadata
     _require_schema(path, metadata, schema)
     return dict(metadata)
@@ -231,14 +231,15 @@ def count_rows(path: Path, schema: str) -> int:
     DataError
         If the file is absent, damaged, or of another schema.
     """
-    with _named_damage(path, schema):
+    with named_damage(path, schema):
         found = pq.read_metadata(path)
         _require_schema(path, found.metadata, schema)
     return int(found.num_rows)
 
 
 @contextmanager
-def _named_damage(path: Path, schema: str) -> Iterator[None]:
+def named_damage(path: Path, schema: str) -> Iterator[None]:
+    """Turn what the Parquet library says of a damaged or absent file into an error that names it."""
     try:
         yield
     except FileNotFoundError as error:

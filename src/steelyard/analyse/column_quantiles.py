@@ -15,15 +15,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Values: TypeAlias = NDArray[np.float64]
-    Keys: TypeAlias = NDArray[np.uint64]
     Counts: TypeAlias = NDArray[np.int64]
     Column: TypeAlias = Callable[[], Iterator[Values]]
 
-_KEPT: Final = 1 << 22
-"""Values that are kept in memory (32 MiB), so that no further pass is needed."""
-_DIGIT: Final = 16
-"""Bits of a key that one pass over the column settles; four passes settle all 64."""
-_TOP: Final = np.uint64(1 << 63)
+_BATCH: Final = 1 << 17
+"""Values that are sorted at once (1 MiB): they stay in the cache."""
+_STEP: Final = 256
+"""Every so many values of a sorted batch one is remembered: an interval between two remembered ones around a
+rank has at most `2 * _STEP` values of each batch, 1/256 of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +46,23 @@ class ColumnQuantiles:
 
 
 @dataclass(frozen=True, slots=True)
-class Envelope:
-    """What a column is between its first value and its last, piece by piece.
+class ColumnShape:
+    """What can be drawn of a column.
 
     Parameters
     ----------
+    edges : ndarray
+        Of the bins of a histogram, shape (bins + 1,), in the unit of the column.
+    counts : ndarray
+        Values in each bin, shape (bins,); the last bin contains its right edge.
     begin : ndarray
         Place of the first value of each piece, from 0, shape (pieces,).
     low, middle, high : ndarray
         Smallest value, median and largest value of each piece, shape (pieces,), in the unit of the column.
     """
 
+    edges: Values
+    counts: Counts
     begin: Counts
     low: Values
     middle: Values
@@ -65,16 +70,17 @@ class Envelope:
 
 
 def column_quantiles(column: Column, probabilities: Sequence[float] = (0.5, 0.95, 0.99)) -> ColumnQuantiles:
-    """Compute exact quantiles in bounded memory.
+    """Compute exact quantiles without keeping the values.
 
-    The column is read up to four times. A pass counts the next 16 bits of the values (a radix selection),
-    among those values alone that share the earlier bits with a wanted one.
+    The column is read twice, and sorted batch by batch. The first pass remembers every 256th value of each
+    batch, and so knows an interval that certainly contains the value at a wanted rank; the second counts the
+    values below each interval and keeps those inside: 1/256 of the column for each probability at most.
 
     Parameters
     ----------
     column : callable
         Gives the values from the first to the last each time it is called, in batches of shape (n,), all of
-        them finite. Batches of 2^17 values (1 MiB) stay in the cache while they are counted.
+        them finite.
     probabilities : sequence of float
         Probabilities of the quantiles, each in [0, 1].
 
@@ -98,65 +104,47 @@ def column_quantiles(column: Column, probabilities: Sequence[float] = (0.5, 0.95
     if not all(0.0 <= p <= 1.0 for p in probabilities):
         message = f"cannot compute quantiles {list(probabilities)}: out of range"
         raise AnalysisError(message, hint="probabilities are in [0, 1]")
-    top = np.zeros(1 << _DIGIT, dtype=np.int64)
-    smallest, largest = np.inf, -np.inf
-    for values in column():
-        if values.size:
-            top += _digits(_keys(values) >> np.uint64(48))
-            smallest, largest = min(smallest, float(values.min())), max(largest, float(values.max()))
-    count = int(top.sum())
+    remembered, weights = _remembered(column)
+    count = int(weights[0].sum())
     if not count:
         message = "cannot compute quantiles: there are no values"
         raise AnalysisError(message, hint="choose a cell and a metric with at least one value")
     # As numpy places them, so that the last digit agrees.
     places = [(count - 1) * p for p in probabilities]
-    ranks = sorted({rank for place in places for rank in (int(place), min(int(place) + 1, count - 1))})
-    value_at = dict(zip(ranks, _ordered(column, top, np.array(ranks)).tolist(), strict=True))
+    ranks = np.array(
+        sorted({rank for place in places for rank in (int(place), min(int(place) + 1, count - 1))})
+    )
+    # A remembered value is above as many as those before it stand for; at most so many more are below it.
+    at_least, at_most = (np.cumsum(each) for each in weights)
+    highs = remembered[np.searchsorted(at_least, ranks + 1)]
+    lows = remembered[np.searchsorted(at_most - weights[1], ranks, side="right") - 1]
+    value_at = dict(zip(ranks.tolist(), _at_ranks(column, count, ranks, (lows, highs)), strict=True))
     quantiles = {
         p: _between(value_at[int(place)], value_at[min(int(place) + 1, count - 1)], place - int(place))
         for p, place in zip(probabilities, places, strict=True)
     }
+    smallest, largest = float(remembered[0]), float(remembered[-1])
     return ColumnQuantiles(count, smallest, largest, quantiles)
 
 
-def column_histogram(column: Column, edges: Values) -> Counts:
-    """Count the values between edges.
+def column_shape(column: Column, edges: Values, count: int, pieces: int) -> ColumnShape:
+    """Count the values between edges, and reduce the column to pieces that leave no extreme out.
 
     Parameters
     ----------
     column : callable
         As in `column_quantiles`.
     edges : ndarray
-        Ascending, shape (bins + 1,), in the unit of the column.
-
-    Returns
-    -------
-    ndarray
-        Values in each bin, shape (bins,); the last bin contains its right edge. Values beyond the edges are
-        in none.
-    """
-    counts = np.zeros(len(edges) - 1, dtype=np.int64)
-    for values in column():
-        counts += np.histogram(values, edges)[0]
-    return counts
-
-
-def column_envelope(column: Column, count: int, pieces: int) -> Envelope:
-    """Reduce a column to pieces of equal length, without leaving out a smallest or a largest value.
-
-    Parameters
-    ----------
-    column : callable
-        As in `column_quantiles`.
+        Ascending, shape (bins + 1,), in the unit of the column. Values beyond them are in no bin.
     count : int
-        Number of its values, at least `pieces`.
+        Number of its values.
     pieces : int
-        From 1; they differ by one value where `count` is not a multiple.
+        From 1 to `count`; their lengths differ by one value at most.
 
     Returns
     -------
-    Envelope
-        Of `pieces` pieces.
+    ColumnShape
+        Of one pass.
 
     Raises
     ------
@@ -164,90 +152,83 @@ def column_envelope(column: Column, count: int, pieces: int) -> Envelope:
         If the column has another number of values.
     """
     bounds = np.arange(pieces + 1, dtype=np.int64) * count // pieces
+    counts = np.zeros(len(edges) - 1, dtype=np.int64)
     rows: list[tuple[float, float, float]] = []
+    waiting = np.empty(0)
+    for values in column():
+        counts += np.histogram(values, edges)[0]
+        waiting = np.concatenate([waiting, values])
+        while len(rows) < pieces and waiting.size >= (size := bounds[len(rows) + 1] - bounds[len(rows)]):
+            piece, waiting = waiting[:size], waiting[size:]
+            rows.append((piece.min(), np.median(piece), piece.max()))
+    if len(rows) < pieces or waiting.size:
+        raise _changed()
+    low, middle, high = np.array(rows).T
+    return ColumnShape(edges, counts, bounds[:-1], low, middle, high)
+
+
+def _sorted_batches(column: Column) -> Iterator[Values]:
+    """Give the values in sorted batches of equal size, but for the last."""
     waiting: list[Values] = []
     size = 0
     for values in column():
         waiting.append(values)
         size += values.size
-        while len(rows) < pieces and size >= (wanted := int(bounds[len(rows) + 1] - bounds[len(rows)])):
+        if size >= _BATCH:
             joined = np.concatenate(waiting)
-            piece, size = joined[:wanted], size - wanted
-            waiting = [joined[wanted:]]
-            rows.append((piece.min(), np.median(piece), piece.max()))
-    if len(rows) < pieces or size:
+            for begin in range(0, size - size % _BATCH, _BATCH):
+                yield np.sort(joined[begin : begin + _BATCH])
+            waiting, size = [joined[size - size % _BATCH :]], size % _BATCH
+    if size:
+        yield np.sort(np.concatenate(waiting))
+
+
+def _remembered(column: Column) -> tuple[Values, Counts]:
+    """Give every 256th value of each batch, sorted, the least and the largest among them.
+
+    The first row of weights says how many values of its batch each stands for that are not above it, the
+    second how many that are not below it.
+    """
+    found, weights = [np.empty(0)], [np.empty((2, 0), dtype=np.int64)]
+    for values in _sorted_batches(column):
+        places = np.append(np.arange(0, values.size - 1, _STEP), values.size - 1)
+        found.append(values[places] + 0.0)
+        steps = np.diff(places)
+        weights.append(np.array([np.append(1, steps), np.append(steps, 1)]))
+    joined = np.concatenate(found)
+    order = np.argsort(joined)
+    return joined[order], np.concatenate(weights, axis=1)[:, order]
+
+
+def _at_ranks(column: Column, count: int, ranks: Counts, between: tuple[Values, Values]) -> list[float]:
+    """Give the values at the ranks, each of which is inside its interval, ends included."""
+    pairs = [(float(low), float(high)) for low, high in zip(*between, strict=True)]
+    tallies = {pair: np.zeros(3, dtype=np.int64) for pair in pairs}
+    kept: dict[tuple[float, float], list[Values]] = {pair: [] for pair in tallies}
+    seen = 0
+    for values in _sorted_batches(column):
+        seen += values.size
+        for low, high in tallies:
+            begin, end = values.searchsorted(low, "right"), values.searchsorted(high, "left")
+            tallies[low, high] += values.searchsorted(low, "left"), begin, values.searchsorted(high, "right")
+            kept[low, high].append(values[begin:end].copy())
+    if seen != count:
         raise _changed()
-    low, middle, high = np.array(rows).T
-    return Envelope(bounds[:-1], low, middle, high)
-
-
-def _ordered(column: Column, top: Counts, ranks: Counts) -> Values:
-    """Give the values at the ranks, settling their keys digit by digit."""
-    tallies = {0: top}
-    prefixes, left = _settle(tallies, np.zeros(len(ranks), dtype=np.uint64), ranks)
-    for shift in (32, 16, 0):
-        expected = _members(tallies, prefixes)
-        tallies = {prefix: np.zeros(1 << _DIGIT, dtype=np.int64) for prefix in expected}
-        kept: dict[int, list[Keys]] | None = None
-        if sum(expected.values()) <= _KEPT:
-            kept = {prefix: [] for prefix in expected}
-        for values in column():
-            _take(_keys(values), shift, tallies, kept)
-        if any(tally.sum() != expected[prefix] for prefix, tally in tallies.items()):
+    found = []
+    ordered = {pair: np.sort(np.concatenate(parts)) for pair, parts in kept.items()}
+    for rank, (low, high) in zip(ranks.tolist(), pairs, strict=True):
+        below, begin, end = tallies[low, high].tolist()
+        inside = ordered[low, high]
+        if not below <= rank < end:
             raise _changed()
-        if kept is not None:
-            ordered = {prefix: np.sort(np.concatenate(parts)) for prefix, parts in kept.items()}
-            pairs = zip(prefixes.tolist(), left.tolist(), strict=True)
-            prefixes = np.array([ordered[prefix][rank] for prefix, rank in pairs], dtype=np.uint64)
-            break
-        prefixes, left = _settle(tallies, prefixes, left)
-    bits = np.where(prefixes >= _TOP, prefixes ^ _TOP, ~prefixes)
-    return bits.view(np.float64)
+        place = rank - begin
+        found.append(low if place < 0 else float(inside[place]) if place < inside.size else high)
+    return found
 
 
 def _changed() -> DataError:
     message = "cannot summarise the values: they changed while they were read"
     return DataError(message, hint="repeat it when nothing writes the file", code="data.corrupt")
-
-
-def _take(keys: Keys, shift: int, tallies: dict[int, Counts], kept: dict[int, list[Keys]] | None) -> None:
-    """Count the next digit of the keys that have a wanted prefix, and keep them if they are few."""
-    heads = keys >> np.uint64(shift + _DIGIT)
-    for prefix, tally in tallies.items():
-        chosen = keys[heads == np.uint64(prefix)]
-        if len(chosen):
-            np.add(tally, _digits((chosen >> np.uint64(shift)) & np.uint64(0xFFFF)), out=tally)
-            if kept is not None:
-                kept[prefix].append(chosen)
-
-
-def _settle(tallies: dict[int, Counts], prefixes: Keys, left: Counts) -> tuple[Keys, Counts]:
-    """Append to each prefix the digit under which its rank lies, and give the rank below that digit."""
-    longer, rest = [], []
-    for prefix, rank in zip(prefixes.tolist(), left.tolist(), strict=True):
-        ends = np.cumsum(tallies[prefix])
-        digit = int(np.searchsorted(ends, rank, side="right"))
-        longer.append((prefix << _DIGIT) | digit)
-        rest.append(rank - (int(ends[digit - 1]) if digit else 0))
-    return np.array(longer, dtype=np.uint64), np.array(rest, dtype=np.int64)
-
-
-def _members(tallies: dict[int, Counts], prefixes: Keys) -> dict[int, int]:
-    """Give how many values have each prefix, of what the pass before counted."""
-    return {
-        prefix: int(tallies[prefix >> _DIGIT][prefix & ((1 << _DIGIT) - 1)]) for prefix in prefixes.tolist()
-    }
-
-
-def _keys(values: Values) -> Keys:
-    """Give whole numbers in the order of the values; both zeros are one."""
-    bits = (values + 0.0).view(np.uint64)
-    return bits ^ ((bits.view(np.int64) >> 63).view(np.uint64) | _TOP)
-
-
-def _digits(digits: Keys) -> Counts:
-    """Count 16-bit digits."""
-    return np.bincount(digits.astype(np.int64), minlength=1 << _DIGIT)
 
 
 def _between(low: float, high: float, share: float) -> float:

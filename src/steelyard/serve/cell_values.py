@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from steelyard.analyse.column_quantiles import column_envelope, column_histogram, column_quantiles
+from steelyard.analyse.column_quantiles import column_quantiles, column_shape
 from steelyard.errors import DataError
 from steelyard.record.cell_rows import CellRows
 from steelyard.record.schema import RUN_COLUMNS
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from steelyard.analyse.column_quantiles import Column, ColumnQuantiles
+    from steelyard.analyse.column_quantiles import Column, ColumnQuantiles, ColumnShape
     from steelyard.report.dataset import Json, Scalar
 
 CELLS: Final = 50
@@ -62,7 +62,8 @@ _WRITTEN: Final = ("run_id", "iteration", "metric", "value", "unit")
 class _Drawn:
     """Values that are drawn: `factor` changes them into the unit of the title."""
 
-    column: Column
+    shape: ColumnShape
+    count: int
     factor: float
     metric: str
     title: str
@@ -295,26 +296,36 @@ def _figures(column: Column, found: ColumnQuantiles, metric: str, unit: str) -> 
             larger = [name for name, size in scale.items() if middle * scale[unit] >= size]
             chosen = larger[-1] if larger else unit
             factor, unit = scale[unit] / scale[chosen], chosen
-    drawn = _Drawn(column, factor, metric, f"{metric} [{unit}]")
-    return _histogram(drawn, found, unit), _order(drawn, found.count)
-
-
-def _histogram(drawn: _Drawn, found: ColumnQuantiles, unit: str) -> Figure:
     # Where there are few values all are shown.
     last = found.quantiles[_TAIL] if found.count > 1 / (1 - _TAIL) else found.largest
+    pieces = found.count if found.count <= MOST_DRAWN else COLUMNS
+    shape = column_shape(column, _edges(found, last), found.count, pieces)
+    drawn = _Drawn(shape, found.count, factor, metric, f"{metric} [{unit}]")
+    beyond = found.count - int(shape.counts.sum())
+    rest = f" {beyond} values above {format_significant(last * factor, 4)} {unit} are left out."
+    return _histogram(drawn, rest if beyond else ""), _order(drawn)
+
+
+def _edges(found: ColumnQuantiles, last: float) -> NDArray[np.float64]:
+    """Give the edges of equally wide bins, or of one where they would not differ or not be finite."""
     reach, spread = last - found.smallest, found.quantiles[0.75] - found.quantiles[0.25]
+    if reach == 0:
+        return np.array([last - 0.5, last + 0.5])
     # SOURCE: the rule of Freedman and Diaconis (1981) for the width of a bin.
     wanted = reach / (2 * spread / found.count ** (1 / 3)) if spread > 0 and reach > 0 else 10
-    edges = _edges(found.smallest, last, int(min(max(wanted, _FEWEST_BINS), MOST_BINS)))
-    counts = column_histogram(drawn.column, edges)
-    edges = edges * drawn.factor
+    with np.errstate(over="ignore", invalid="ignore"):
+        edges = np.linspace(found.smallest, last, int(min(max(wanted, _FEWEST_BINS), MOST_BINS)) + 1)
+    if np.isfinite(edges).all() and (np.diff(edges) > 0).all():
+        return edges
+    return np.array([found.smallest, last])
+
+
+def _histogram(drawn: _Drawn, rest: str) -> Figure:
+    edges = drawn.shape.edges * drawn.factor
     rows: list[dict[str, Scalar]] = [
         {"begin": float(edges[at]), "end": float(edges[at + 1]), "count": int(count)}
-        for at, count in enumerate(counts)
+        for at, count in enumerate(drawn.shape.counts)
     ]
-    beyond = found.count - int(counts.sum())
-    limit = format_significant(last * drawn.factor, 4)
-    rest = f" {beyond} values above {limit} {unit} are left out." if beyond else ""
     spec: dict[str, Json] = {
         "$schema": SCHEMA,
         "data": {"name": "bins"},
@@ -329,32 +340,21 @@ def _histogram(drawn: _Drawn, found: ColumnQuantiles, unit: str) -> Figure:
         },
     }
     caption = f"How often each value occurs.{rest}"
-    said = f"Histogram of {found.count} values of {drawn.metric}"
+    said = f"Histogram of {drawn.count} values of {drawn.metric}"
     return Figure("histogram", "Histogram", caption, said, spec, {"bins": dataset(rows)})
 
 
-def _edges(smallest: float, largest: float, bins: int) -> NDArray[np.float64]:
-    """Give the edges of equally wide bins, or of one where they would not differ or not be finite."""
-    if smallest == largest:
-        return np.array([smallest - 0.5, smallest + 0.5])
-    with np.errstate(over="ignore", invalid="ignore"):
-        edges = np.linspace(smallest, largest, bins + 1)
-    if np.isfinite(edges).all() and (np.diff(edges) > 0).all():
-        return edges
-    return np.array([smallest, largest])
-
-
-def _order(drawn: _Drawn, count: int) -> Figure:
+def _order(drawn: _Drawn) -> Figure:
     """Draw values in the order of time: one by one, or per column the least, the middle and the largest."""
-    title = drawn.title
+    title, shape = drawn.title, drawn.shape
     place: dict[str, Json] = {
         **numeric("order", "value, in the order of time", "x", zero=False),
         "axis": WHOLE_NUMBERS,
     }
-    if count <= MOST_DRAWN:
-        values = np.concatenate(list(drawn.column())) * drawn.factor
+    low, middle, high = (drawn.factor * each for each in (shape.low, shape.middle, shape.high))
+    if drawn.count <= MOST_DRAWN:
         rows: list[dict[str, Scalar]] = [
-            {"order": at + 1, "value": float(value)} for at, value in enumerate(values)
+            {"order": at + 1, "value": float(value)} for at, value in enumerate(middle)
         ]
         layers: list[Json] = [
             {
@@ -364,16 +364,9 @@ def _order(drawn: _Drawn, count: int) -> Figure:
         ]
         caption = "Every value in the order in which it was measured."
     else:
-        pieces = column_envelope(drawn.column, count, COLUMNS)
-        edges = zip(pieces.begin, pieces.low, pieces.middle, pieces.high, strict=True)
         rows = [
-            {
-                "order": int(begin) + 1,
-                "low": float(low * drawn.factor),
-                "middle": float(middle * drawn.factor),
-                "high": float(high * drawn.factor),
-            }
-            for begin, low, middle, high in edges
+            {"order": int(begin) + 1, "low": float(least), "middle": float(half), "high": float(most)}
+            for begin, least, half, most in zip(shape.begin, low, middle, high, strict=True)
         ]
         shade: dict[str, Json] = {"y": numeric("low", title, "y", zero=False), "y2": {"field": "high"}}
         layers = [
@@ -386,7 +379,9 @@ def _order(drawn: _Drawn, count: int) -> Figure:
                 "encoding": {"x": place, "y": numeric("middle", title, "y", zero=False)},
             },
         ]
-        caption = f"Smallest, median and largest of every {count // COLUMNS} values: nothing is left out."
+        caption = (
+            f"Smallest, median and largest of every {drawn.count // COLUMNS} values: nothing is left out."
+        )
     spec: dict[str, Json] = {"$schema": SCHEMA, "data": {"name": "values"}, "height": 240, "layer": layers}
-    said = f"{count} values of {drawn.metric} in the order of time"
+    said = f"{drawn.count} values of {drawn.metric} in the order of time"
     return Figure("order", "Order of time", caption, said, spec, {"values": dataset(rows)})

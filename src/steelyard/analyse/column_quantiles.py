@@ -152,13 +152,14 @@ def column_shape(column: Column, edges: Values, count: int, pieces: int) -> Colu
         If the column has another number of values.
     """
     bounds = np.arange(pieces + 1, dtype=np.int64) * count // pieces
+    sizes = np.diff(bounds).tolist()
     counts = np.zeros(len(edges) - 1, dtype=np.int64)
     rows: list[tuple[float, float, float]] = []
     waiting = np.empty(0)
     for values in column():
         counts += np.histogram(values, edges)[0]
         waiting = np.concatenate([waiting, values])
-        while len(rows) < pieces and waiting.size >= (size := bounds[len(rows) + 1] - bounds[len(rows)]):
+        while len(rows) < pieces and waiting.size >= (size := sizes[len(rows)]):
             piece, waiting = waiting[:size], waiting[size:]
             rows.append((piece.min(), np.median(piece), piece.max()))
     if len(rows) < pieces or waiting.size:
@@ -217,11 +218,11 @@ def _at_ranks(column: Column, count: int, ranks: Counts, between: tuple[Values, 
     found = []
     ordered = {pair: np.sort(np.concatenate(parts)) for pair, parts in kept.items()}
     for rank, (low, high) in zip(ranks.tolist(), pairs, strict=True):
-        below, begin, end = tallies[low, high].tolist()
+        below, not_above, end = tallies[low, high].tolist()
         inside = ordered[low, high]
         if not below <= rank < end:
             raise _changed()
-        place = rank - begin
+        place = rank - not_above
         found.append(low if place < 0 else float(inside[place]) if place < inside.size else high)
     return found
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from steelyard.errors import DataError
@@ -169,8 +168,14 @@ def _own(file: pq.ParquetFile, part: _Part, runs: Sequence[str]) -> _Part | None
     table = file.read_row_group(part.group, columns=asked, use_threads=False)
     mask = np.ones(len(table), dtype=np.bool_)
     for name in asked:
-        found = pc.is_in(table[name].cast(pa.string()), value_set=pa.array(wanted[name], pa.string()))
-        mask &= found.to_numpy()
+        # Texts repeat: those that differ are few, and looked up one by one.
+        texts = table[name].combine_chunks().dictionary_encode()
+        known = wanted[name]
+        is_known = [
+            (at := bisect_left(known, text)) < len(known) and known[at] == text
+            for text in texts.dictionary.to_pylist()
+        ]
+        mask &= np.array(is_known, dtype=np.bool_)[texts.indices.to_numpy()]
     return part.narrowed(mask)
 
 

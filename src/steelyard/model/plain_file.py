@@ -7,9 +7,11 @@ import os
 import select
 import stat
 import time
-from typing import TYPE_CHECKING, Final
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 _KINDS: Final = {
@@ -49,18 +51,45 @@ def read_plain_file(path: Path, *, may_be_pipe: bool = False) -> bytes:
     found = os.stat(path)  # noqa: PTH116 - before it is opened, which some devices notice
     if may_be_pipe and stat.S_ISFIFO(found.st_mode):
         return _read_pipe(path)
-    _require_regular(path, found)
+    with open_plain_file(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        _require_fitting(path, size)
+        content = file.read(size + 1) or b""
+        if len(content) != size:
+            raise _written_to(path)
+        return content
+
+
+@contextmanager
+def open_plain_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a regular file to be read from its beginning to its end, however large.
+
+    Parameters
+    ----------
+    path : Path
+        The file, or a link to it.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read, is no regular file, or was written to before the block ends; its ``strerror``
+        says so in words.
+    """
+    _require_regular(path, os.stat(path))  # noqa: PTH116 - before it is opened, which some devices notice
     with open(path, "rb", opener=_at_once) as file:
         before = os.fstat(file.fileno())
         _require_regular(path, before)
-        _require_fitting(path, before.st_size)
-        content = file.read(before.st_size + 1) or b""
+        yield file
         after = os.fstat(file.fileno())
+        is_changed = (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns)
     # Half of a line, or of a number, would be taken for a whole one.
-    if (len(content), before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
-        reason = "it was written to while it was read; repeat the command when its program has ended"
-        raise OSError(errno.EBUSY, reason, str(path))
-    return content
+    if is_changed:
+        raise _written_to(path)
+
+
+def _written_to(path: Path) -> OSError:
+    reason = "it was written to while it was read; repeat the command when its program has ended"
+    return OSError(errno.EBUSY, reason, str(path))
 
 
 def _require_fitting(path: Path, size: int) -> None:

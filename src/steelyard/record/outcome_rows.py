@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
 from steelyard.record.schema import METRICS
 from steelyard.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
 
     from steelyard.model.plan import Batch, Plan
     from steelyard.record.ledger_reader import LedgerRow
@@ -54,6 +60,51 @@ def run_identity(
         "host_id": host_id,
         **dict.fromkeys(plan.factors, ""),
         **plan.cells[batch.cell].levels,
+    }
+
+
+def run_columns(plan: Plan, numbers: NDArray[np.int64], iterations: NDArray[np.int64]) -> dict[str, pa.Array]:
+    """Give the columns of `run_identity` for many runs of an import, each the first attempt of one worker.
+
+    Parameters
+    ----------
+    plan : Plan
+        Their plan.
+    numbers : ndarray
+        Number of the batch, of its block and of its cell, shape (n, 3).
+    iterations : ndarray
+        Launch of each run, shape (n,), from 1.
+    """
+    size = iterations.size
+    batch, block, cell = numbers.T
+    padded = pl.select(
+        pl.concat_str(
+            pl.lit(pl.Series(batch)).cast(pl.String).str.zfill(6),
+            pl.lit(".01.000."),
+            pl.lit(pl.Series(iterations)).cast(pl.String).str.zfill(6),
+        )
+    ).to_series()
+    known, places = np.unique(cell, return_inverse=True)
+    texts = {
+        factor: pa.array([plan.cells[each].levels.get(factor, "") for each in known.tolist()]).take(
+            pa.array(places)
+        )
+        for factor in plan.factors
+    }
+    return {
+        "run_id": padded.to_arrow().cast(pa.string()),
+        "study": pa.repeat(plan.study, size),
+        "cell": pa.array(cell),
+        "block": pa.array(block),
+        "batch": pa.array(batch),
+        "attempt": pa.repeat(1, size),
+        "position": pa.array(batch),
+        "worker": pa.repeat(0, size),
+        "iteration": pa.array(iterations),
+        "host_id": pa.repeat("", size),
+        **texts,
+        "flags": pa.array([[]] * size, pa.list_(pa.string())),
+        "worker_label": pa.repeat("", size),
     }
 
 

@@ -94,10 +94,14 @@ class ResultTables:
         for row in measurements:
             self._measurements.add(row)
 
-    def add_columns(self, run: Mapping[str, Value], measurements: pa.Table) -> None:
-        """Add a run of a complete batch with everything it measured, as a table of their schema."""
-        self._runs.add(run)
-        self._measurements.add_table(measurements)
+    def add_columns(self, runs: Mapping[str, pa.Array], measurements: Iterable[pa.Table]) -> None:
+        """Add runs of complete batches, by column, with everything they measured, as tables of their schema.
+
+        Of a run's columns the absent ones are null.
+        """
+        self._runs.add_columns(runs)
+        for table in measurements:
+            self._measurements.add_table(table)
 
     def add_interrupted(self, run: Mapping[str, Value], state: str) -> None:
         """Add a run of an attempt that was not completed."""

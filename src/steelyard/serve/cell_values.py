@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
+from steelyard.analyse.column_quantiles import column_quantiles, column_shape
 from steelyard.errors import DataError
+from steelyard.record.cell_rows import CellRows
 from steelyard.record.schema import RUN_COLUMNS
-from steelyard.record.tables import MEASUREMENTS_FOLDER, RUNS_NAME
+from steelyard.record.tables import RUNS_NAME
 from steelyard.report.charts.parts import SCHEMA, WHOLE_NUMBERS, numeric, tip
 from steelyard.report.charts.theme import HIGHLIGHT
 from steelyard.report.dataset import dataset
@@ -19,10 +21,12 @@ from steelyard.serve.result_folder import require_contained
 from steelyard.units import format_bytes, format_seconds, format_significant, seconds_per
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
 
+    from steelyard.analyse.column_quantiles import Column, ColumnQuantiles, ColumnShape
     from steelyard.report.dataset import Json, Scalar
 
 CELLS: Final = 50
@@ -39,8 +43,30 @@ _SCALES: Final[tuple[dict[str, float], ...]] = (
 )
 """Units that can be changed into each other, ascending, by their size."""
 _TABLES_HINT: Final = "`steelyard analyse` writes the tables again where there is a ledger"
-_TAIL: Final = 99.9
-"""Percentile at which a histogram ends: one call in a thousand may take a hundred times as long."""
+_TAIL: Final = 0.999
+"""Quantile at which a histogram ends: one call in a thousand may take a hundred times as long."""
+_SUMMARY: Final = {
+    "minimum": 0.0,
+    "5 %": 0.05,
+    "median": 0.5,
+    "95 %": 0.95,
+    "99 %": 0.99,
+    "maximum": 1.0,
+}
+_OF_HISTOGRAM: Final = (0.25, 0.75, _TAIL)
+_FEWEST_BINS: Final = 8
+_WRITTEN: Final = ("run_id", "iteration", "metric", "value", "unit")
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """Values that are drawn: `factor` changes them into the unit of the title."""
+
+    shape: ColumnShape
+    count: int
+    factor: float
+    metric: str
+    title: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,26 +190,40 @@ def cell_values(folder: Path, cell: int, metric: str) -> CellValues:
         message = f"cannot show cell {cell} of `{folder}`: it has no runs"
         raise DataError(message, hint="the list of cells shows those that have", code="data.cell")
     name = ", ".join(str(own[factor][0]) for factor in factors)
-    measured = _measured(folder, own["run_id"])
-    metrics = tuple(measured["metric"].unique(maintain_order=True))
+    measured = CellRows(folder, own["run_id"].to_list())
+    metrics = tuple(measured.metrics)
     if metric and metric not in metrics:
         message = f"cannot show `{metric[:80]}`: cell {cell} measured {', '.join(metrics)[:400]}"
         raise DataError(message, hint="choose one of them", code="data.metric")
     chosen = metric or next((each for each in metrics if "wall" in each), next(iter(metrics), ""))
-    of_metric = measured.filter((pl.col("metric") == chosen) & pl.col("value").is_finite())
-    values = of_metric["value"].to_numpy()
-    unit = str(of_metric["unit"][0]) if values.size else ""
-    first = of_metric.head(SHOWN_VALUES).select("run_id", "iteration", "value")
+    unit = measured.metrics.get(chosen, "")
+
+    def column() -> Iterator[NDArray[np.float64]]:
+        return measured.values(chosen)
+
+    if not any(values.size for values in column()):
+        return CellValues(name, metrics, chosen, "", 0, (), (), ())
+    found = column_quantiles(column, [*_SUMMARY.values(), *_OF_HISTOGRAM])
     return CellValues(
         name,
         metrics,
         chosen,
         unit,
-        int(values.size),
-        _summary(values, unit),
-        tuple((run, iteration, _with_unit(value, unit)) for run, iteration, value in first.iter_rows()),
-        _figures(values, chosen, unit) if values.size else (),
+        found.count,
+        tuple((label, _with_unit(found.quantiles[p], unit)) for label, p in _SUMMARY.items()),
+        tuple(_first_rows(measured, chosen, unit)),
+        _figures(column, found, chosen, unit),
     )
+
+
+def _first_rows(measured: CellRows, metric: str, unit: str) -> Iterator[tuple[str, int, str]]:
+    left = SHOWN_VALUES
+    for part in measured.rows(metric, ("run_id", "iteration", "value")):
+        for row in part.slice(0, left).to_pylist():
+            yield row["run_id"], row["iteration"], _with_unit(row["value"], unit)
+        left -= min(left, len(part))
+        if not left:
+            return
 
 
 def cell_csv(folder: Path, cell: int, metric: str, path: Path) -> None:
@@ -206,14 +246,17 @@ def cell_csv(folder: Path, cell: int, metric: str, path: Path) -> None:
         If the tables are absent or damaged.
     """
     runs, _ = _runs(folder)
-    measured = _measured(
-        folder, _collected(runs.filter(pl.col("cell") == cell).select("run_id"), folder)["run_id"]
-    )
-    if metric:
-        measured = measured.filter(pl.col("metric") == metric)
+    own = _collected(runs.filter(pl.col("cell") == cell).select("run_id"), folder)["run_id"]
     # A spreadsheet computes what begins like this.
     as_text = pl.col(pl.String).str.replace(r"^([=+\-@\t\r])", "'$1")
-    measured.head(MOST_WRITTEN).with_columns(as_text).write_csv(path)
+    left = MOST_WRITTEN
+    with path.open("wb") as file:
+        for part in CellRows(folder, own.to_list()).rows(metric, _WRITTEN):
+            rows = pl.DataFrame(part.slice(0, left)).select(_WRITTEN).with_columns(as_text)
+            rows.write_csv(file, include_header=left == MOST_WRITTEN)
+            left -= rows.height
+            if not left:
+                break
 
 
 def _runs(folder: Path) -> tuple[pl.LazyFrame, tuple[str, ...]]:
@@ -230,27 +273,6 @@ def _runs(folder: Path) -> tuple[pl.LazyFrame, tuple[str, ...]]:
     return runs, tuple(name for name in names if name not in {*RUN_COLUMNS, "attempt_state"})
 
 
-def _measured(folder: Path, runs: pl.Series) -> pl.DataFrame:
-    """Give the measurements of some runs in the order in which they were recorded.
-
-    Rows of one cell stand together: one column says where, and only there all of them are read.
-    """
-    path = folder / MEASUREMENTS_FOLDER
-    files = sorted(each for each in path.iterdir() if each.suffix == ".parquet") if path.is_dir() else []
-    if not files:
-        message = f"`{path}` has no tables"
-        raise DataError(message, hint=_TABLES_HINT, code="data.absent")
-    table, wanted = pl.scan_parquet(files, glob=False), pl.LazyFrame({"run_id": runs})
-    places = table.select("run_id").with_row_index("place").join(wanted, on="run_id", how="semi")
-    ends = places.select(pl.col("place").min().alias("first"), pl.col("place").max().alias("last"))
-    first, last = _collected(ends, path).row(0)
-    near = table.slice(first or 0, 0 if first is None else last - first + 1)
-    own = near.join(wanted, on="run_id", how="semi", maintain_order="left").filter(
-        pl.col("phase") == "measure"
-    )
-    return _collected(own.select("run_id", "iteration", "metric", "value", "unit"), path)
-
-
 def _collected(frame: pl.LazyFrame, path: Path) -> pl.DataFrame:
     try:
         return frame.collect(engine="streaming")
@@ -263,53 +285,57 @@ def _damaged(path: Path, error: Exception) -> DataError:
     return DataError(f"cannot read `{path}`: {reason}", hint=_TABLES_HINT, code="data.corrupt")
 
 
-def _summary(values: NDArray[np.float64], unit: str) -> tuple[tuple[str, str], ...]:
-    if not values.size:
-        return ()
-    percentiles = {"minimum": 0, "5 %": 5, "median": 50, "95 %": 95, "99 %": 99, "maximum": 100}
-    found = np.percentile(values, list(percentiles.values()))
-    return tuple((name, _with_unit(value, unit)) for name, value in zip(percentiles, found, strict=True))
-
-
 def _with_unit(value: float, unit: str) -> str:
     if unit in {"ns", "us", "ms", "s"}:
         return format_seconds(value * seconds_per(unit))
     return format_bytes(value) if unit == "bytes" else f"{format_significant(value, 5)} {unit}".strip()
 
 
-def _figures(values: NDArray[np.float64], metric: str, unit: str) -> tuple[Figure, ...]:
+def _figures(column: Column, found: ColumnQuantiles, metric: str, unit: str) -> tuple[Figure, ...]:
     """Draw values in the largest unit in which their median is at least 1."""
-    middle = abs(float(np.median(values)))
+    middle, factor = abs(found.quantiles[0.5]), 1.0
     for scale in _SCALES:
         if unit in scale:
             larger = [name for name, size in scale.items() if middle * scale[unit] >= size]
             chosen = larger[-1] if larger else unit
-            values, unit = values * (scale[unit] / scale[chosen]), chosen
-    return _histogram(values, metric, unit), _order(values, metric, unit)
+            factor, unit = scale[unit] / scale[chosen], chosen
+    # Where there are few values all are shown.
+    last = found.quantiles[_TAIL] if found.count > 1 / (1 - _TAIL) else found.largest
+    pieces = found.count if found.count <= MOST_DRAWN else COLUMNS
+    shape = column_shape(column, _edges(found, last), found.count, pieces)
+    drawn = _Drawn(shape, found.count, factor, metric, f"{metric} [{unit}]")
+    beyond = found.count - int(shape.counts.sum())
+    rest = f" {beyond} values above {format_significant(last * factor, 4)} {unit} are left out."
+    return _histogram(drawn, rest if beyond else ""), _order(drawn)
 
 
-def _histogram(values: NDArray[np.float64], metric: str, unit: str) -> Figure:
-    last = float(np.percentile(values, _TAIL)) if values.size > 1 / (1 - _TAIL / 100) else float(values.max())
-    inside = values[values <= last]
-    spread = float(np.subtract(*np.percentile(inside, [75, 25])))
-    reach = float(inside.max() - inside.min())
+def _edges(found: ColumnQuantiles, last: float) -> NDArray[np.float64]:
+    """Give the edges of equally wide bins, or of one where they would not differ or not be finite."""
+    reach, spread = last - found.smallest, found.quantiles[0.75] - found.quantiles[0.25]
+    if reach == 0:
+        return np.array([last - 0.5, last + 0.5])
     # SOURCE: the rule of Freedman and Diaconis (1981) for the width of a bin.
-    wanted = reach / (2 * spread / inside.size ** (1 / 3)) if spread > 0 and reach > 0 else 10
-    counts, edges = np.histogram(inside, bins=int(min(max(wanted, 8), MOST_BINS)))
+    wanted = reach / (2 * spread / found.count ** (1 / 3)) if spread > 0 and reach > 0 else 10
+    with np.errstate(over="ignore", invalid="ignore"):
+        edges = np.linspace(found.smallest, last, int(min(max(wanted, _FEWEST_BINS), MOST_BINS)) + 1)
+    if np.isfinite(edges).all() and (np.diff(edges) > 0).all():
+        return edges
+    return np.array([found.smallest, last])
+
+
+def _histogram(drawn: _Drawn, rest: str) -> Figure:
+    edges = drawn.shape.edges * drawn.factor
     rows: list[dict[str, Scalar]] = [
         {"begin": float(edges[at]), "end": float(edges[at + 1]), "count": int(count)}
-        for at, count in enumerate(counts)
+        for at, count in enumerate(drawn.shape.counts)
     ]
-    beyond = int(values.size - inside.size)
-    rest = f" {beyond} values above {format_significant(last, 4)} {unit} are left out." if beyond else ""
-    title = f"{metric} [{unit}]"
     spec: dict[str, Json] = {
         "$schema": SCHEMA,
         "data": {"name": "bins"},
         "height": 200,
         "mark": {"type": "rect", "stroke": None},
         "encoding": {
-            "x": numeric("begin", title, "x", zero=False, padding=0),
+            "x": numeric("begin", drawn.title, "x", zero=False, padding=0),
             "x2": {"field": "end"},
             "y": {**numeric("count", "values", "y", padding=0), "axis": WHOLE_NUMBERS},
             "y2": {"datum": 0},
@@ -317,20 +343,21 @@ def _histogram(values: NDArray[np.float64], metric: str, unit: str) -> Figure:
         },
     }
     caption = f"How often each value occurs.{rest}"
-    said = f"Histogram of {values.size} values of {metric}"
+    said = f"Histogram of {drawn.count} values of {drawn.metric}"
     return Figure("histogram", "Histogram", caption, said, spec, {"bins": dataset(rows)})
 
 
-def _order(values: NDArray[np.float64], metric: str, unit: str) -> Figure:
+def _order(drawn: _Drawn) -> Figure:
     """Draw values in the order of time: one by one, or per column the least, the middle and the largest."""
-    title = f"{metric} [{unit}]"
+    title, shape = drawn.title, drawn.shape
     place: dict[str, Json] = {
         **numeric("order", "value, in the order of time", "x", zero=False),
         "axis": WHOLE_NUMBERS,
     }
-    if values.size <= MOST_DRAWN:
+    low, middle, high = (drawn.factor * each for each in (shape.low, shape.middle, shape.high))
+    if drawn.count <= MOST_DRAWN:
         rows: list[dict[str, Scalar]] = [
-            {"order": at + 1, "value": float(value)} for at, value in enumerate(values)
+            {"order": at + 1, "value": float(value)} for at, value in enumerate(middle)
         ]
         layers: list[Json] = [
             {
@@ -340,16 +367,9 @@ def _order(values: NDArray[np.float64], metric: str, unit: str) -> Figure:
         ]
         caption = "Every value in the order in which it was measured."
     else:
-        pieces = np.array_split(values, COLUMNS)
-        begins = np.cumsum([0, *(piece.size for piece in pieces)])
         rows = [
-            {
-                "order": int(begin) + 1,
-                "low": float(piece.min()),
-                "middle": float(np.median(piece)),
-                "high": float(piece.max()),
-            }
-            for begin, piece in zip(begins, pieces, strict=False)
+            {"order": int(begin) + 1, "low": float(least), "middle": float(half), "high": float(most)}
+            for begin, least, half, most in zip(shape.begin, low, middle, high, strict=True)
         ]
         shade: dict[str, Json] = {"y": numeric("low", title, "y", zero=False), "y2": {"field": "high"}}
         layers = [
@@ -363,8 +383,8 @@ def _order(values: NDArray[np.float64], metric: str, unit: str) -> Figure:
             },
         ]
         caption = (
-            f"Smallest, median and largest of every {values.size // COLUMNS} values: nothing is left out."
+            f"Smallest, median and largest of every {drawn.count // COLUMNS} values: nothing is left out."
         )
     spec: dict[str, Json] = {"$schema": SCHEMA, "data": {"name": "values"}, "height": 240, "layer": layers}
-    said = f"{values.size} values of {metric} in the order of time"
+    said = f"{drawn.count} values of {drawn.metric} in the order of time"
     return Figure("order", "Order of time", caption, said, spec, {"values": dataset(rows)})

@@ -8,19 +8,26 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import polars as pl
+
 from steelyard.errors import DataError
+from steelyard.model import Estimate
 from steelyard.model.finding import read_findings
 from steelyard.report.slots import with_unit
 from steelyard.serve.result_folder import require_contained
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from steelyard.model import Estimate, Finding, FindingSet
+    from steelyard.model import Finding, FindingSet
 
 ROWS: Final = 50
-LARGEST_BYTES: Final = 400_000_000
-"""A larger `findings.json` is not read for a page: its tables lie beside it as CSV."""
+LARGEST_BYTES: Final = 16_000_000
+"""A larger `findings.json`, of some thousand findings, is not read for a page: its tables are, in part."""
+MOST_READ_BYTES: Final = 400_000_000
+"""A larger one is not read for a comparison of two results either."""
+_PARTS: Final = ("_low", "_high", "_unit")
+"""What the name of an estimate's column ends with where it is no column of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +110,12 @@ def finding_table(folder: Path, stamp: str, asked: TableRequest) -> FindingTable
     Raises
     ------
     DataError
-        If the findings are absent, damaged, or too many for a page.
+        If the findings are absent or damaged.
     """
     require_contained(folder)
+    path = folder / "findings.json"
+    if path.exists() and path.stat().st_size > LARGEST_BYTES:
+        return _written_table(folder / "tables", stamp, asked)
     tables, claims = _tables(str(folder), stamp)
     claim = asked.claim if asked.claim in tables else next(iter(tables), "")
     table = tables.get(claim, _Table((), (), ()))
@@ -127,10 +137,66 @@ def shown_findings(folder: Path) -> FindingSet:
         If they are absent, damaged, or too many for a page.
     """
     path = folder / "findings.json"
-    if path.exists() and path.stat().st_size > LARGEST_BYTES:
-        message = f"cannot show `{path}`: it has more than {LARGEST_BYTES} bytes"
+    if path.exists() and path.stat().st_size > MOST_READ_BYTES:
+        message = f"cannot show `{path}`: it has more than {MOST_READ_BYTES} bytes"
         raise DataError(message, hint=f"the same findings are in `{folder / 'tables'}`", code="data.large")
     return read_findings(path)
+
+
+def _written_table(folder: Path, stamp: str, asked: TableRequest) -> FindingTable:
+    """Give a page of a written table, without the findings: those of 100 000 cells are 180 MB of JSON."""
+    tables = _written_tables(str(folder), stamp)
+    claim = asked.claim if asked.claim in tables else next(iter(tables))
+    table = tables[claim]
+    names = [
+        name
+        for name in table.columns
+        if not any(name.endswith(part) and f"{name.removesuffix(part)}_unit" in table for part in _PARTS)
+    ]
+    text = pl.concat_str(pl.all().cast(pl.String), separator=" ", ignore_nulls=True).str.to_lowercase()
+    for word in asked.text.casefold().split():
+        table = table.filter(text.str.contains(word, literal=True))
+    if asked.order in names:
+        table = table.sort(asked.order, descending=asked.is_descending, nulls_last=True, maintain_order=True)
+    page = table.slice((max(asked.page, 1) - 1) * ROWS, ROWS)
+    return FindingTable(
+        tuple((name, each.height) for name, each in tables.items()),
+        claim,
+        tuple(Heading(name, is_number=table.schema[name].is_numeric()) for name in names),
+        tuple(tuple(_said_in(row, name) for name in names) for row in page.iter_rows(named=True)),
+        table.height,
+    )
+
+
+@lru_cache(maxsize=2)
+def _written_tables(folder: str, stamp: str) -> dict[str, pl.DataFrame]:
+    del stamp
+    found = {}
+    for path in sorted(Path(folder).glob("*.csv")):
+        try:
+            table = pl.read_csv(path, null_values="NA", infer_schema_length=None)
+        except (pl.exceptions.PolarsError, OSError) as error:
+            reason = " ".join(str(error).split())[:200]
+            hint = f"`steelyard analyse {path.parent.parent}` writes the tables again"
+            message = f"cannot read `{path}`: {reason}"
+            raise DataError(message, hint=hint, code="data.corrupt") from error
+        if "verdict" in table:
+            found[path.stem] = table
+    if not found:
+        message = f"cannot show so many findings: `{folder}` has no table of them"
+        hint = f"`steelyard analyse {Path(folder).parent}` writes the tables again"
+        raise DataError(message, hint=hint, code="data.absent")
+    return found
+
+
+def _said_in(row: Mapping[str, object], name: str) -> str:
+    """Write a field of a table, an estimate with its interval."""
+    value, unit = row[name], row.get(f"{name}_unit")
+    if value is None or unit is None or isinstance(value, str):
+        return "" if value is None else str(value)
+    limits = [row.get(f"{name}{part}") for part in ("_low", "_high")]
+    low, high = (float(str(each)) if each is not None else None for each in limits)
+    return _said(Estimate(float(str(value)), str(unit), "", low, high))
 
 
 def _chosen(table: _Table, words: Sequence[str]) -> list[int]:
@@ -155,7 +221,7 @@ def _sorted(table: _Table, rows: list[int], column: int, *, is_descending: bool)
 @lru_cache(maxsize=4)
 def _tables(folder: str, stamp: str) -> tuple[dict[str, _Table], tuple[tuple[str, int], ...]]:
     found: dict[str, list[Finding]] = {}
-    for finding in shown_findings(Path(folder)).findings:
+    for finding in read_findings(Path(folder) / "findings.json").findings:
         found.setdefault(finding.claim, []).append(finding)
     counts = Counter({claim: len(each) for claim, each in found.items()})
     return {claim: _table(each) for claim, each in found.items()}, tuple(counts.items())

@@ -6,27 +6,42 @@ is wrong.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias, cast, overload
+from itertools import pairwise
+from typing import TYPE_CHECKING, BinaryIO, Final, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from steelyard.record.importers.delimited import number_of
-from steelyard.record.importers.foreign import DECIMAL_EXPONENTS, MEASURE, WARM_UP, Section, to_nanoseconds
+from steelyard.record.importers.foreign import (
+    DECIMAL_EXPONENTS,
+    MEASURE,
+    WARM_UP,
+    ForeignRun,
+    Section,
+    to_nanoseconds,
+)
 from steelyard.record.schema import measurements_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from numpy.typing import NDArray
+    import pyarrow.parquet as pq
+    from numpy.typing import DTypeLike, NDArray
 
-_STRANGE: Final = re.compile(rb'["\x00\x0b\x0c\x1c-\x1f\x80-\xff]|\r(?!\n)')
-"""Quotes, letters beyond ASCII, and what some readers take for the end of a line, or for nothing."""
-_BLANK: Final = re.compile(rb"[ \t]")
+_LONE_RETURN: Final = re.compile(rb"\r(?!\n|\Z)")
+_RETURN: Final = frozenset(b"\r")
+_BLANKS: Final = frozenset(b" \t")
+_ORDINARY: Final = bytes(sign for sign in range(0x21, 0x7F) if sign != ord('"')) + b"\n"
+"""Signs that every reader takes for the same: no quotes, letters beyond ASCII, or other ends of lines."""
+_LEAST_PLAIN: Final = 1e-4
+_LEAST_WITH_EXPONENT: Final = 1e15
+"""Between both, Python and the Parquet library write a number with the same signs."""
 _NUMBER: Final = r"^(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?$"
 _SIGNED: Final = r"^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?$"
 _WHOLE: Final = r"^\d{1,9}$"
@@ -34,6 +49,14 @@ _EXIT_CODE: Final = r"^(-?\d{1,9})?$"
 _LONGEST_NUMBER: Final = 40
 _UNNAMED: Final = "value"
 _BLOCK_BYTES: Final = 1 << 22
+_ROWS: Final = 1 << 16
+_RELEASED: Final = 8
+"""Blocks after which the memory that Arrow keeps for further ones is given back: it would be a third."""
+NOT_STATED: Final = np.iinfo(np.int64).min
+"""In place of an exit code that a table does not tell."""
+_OF_ROWS: Final = ("value", "iteration", "phase", "metric", "exit_code")
+"""Roles that do not tell runs apart."""
+Number = TypeVar("Number", bound=np.generic)
 Column: TypeAlias = pa.Array | pa.ChunkedArray
 
 
@@ -81,130 +104,455 @@ class SectionColumns(Sequence[Section]):
             self.printed[place].as_py(),
         )
 
-    def table(self, run_id: str) -> pa.Table:
-        """Give them as rows of the table of measurements."""
-        schema = measurements_schema({})
-        columns = {
-            "run_id": pa.repeat(run_id, len(self)),
-            "iteration": pa.array(self.iteration),
-            "phase": self._column(self.phase),
-            "metric": self._column(self.metric),
-            "value": pa.array(self.value),
-            "unit": pa.repeat(self.unit, len(self)),
-            "printed": self.printed,
-        }
-        return pa.table([columns[field.name].cast(field.type) for field in schema], schema=schema)
-
-    def _column(self, texts: str | pa.Array) -> pa.Array:
-        return pa.repeat(texts, len(self)) if isinstance(texts, str) else texts
-
 
 def _text_at(texts: str | pa.Array, place: int) -> str:
     return texts if isinstance(texts, str) else str(texts[place].as_py())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ColumnarRun:
-    """The rows of one run.
+@dataclass(frozen=True, slots=True)
+class ColumnarBatch:
+    """Runs of a table that agree in all that tells cells and blocks apart.
 
     Parameters
     ----------
-    texts : dict
-        What all of them have in the columns that tell runs apart.
-    exit_code : int or None
-        The first that is not 0, where the table has one.
-    sections : SectionColumns
-        What was measured.
+    levels : dict
+        Level of each factor.
+    block : str
+        Label of the block, empty for the whole file.
+    places : ndarray
+        Which runs of the table they are, shape (n,).
     """
 
-    texts: dict[str, str]
-    exit_code: int | None
-    sections: SectionColumns
+    levels: dict[str, str]
+    block: str
+    places: NDArray[np.int64]
 
 
-def columnar_runs(
-    content: memoryview, delimiter: str, names: Sequence[str], places: Mapping[str, int], unit: str
-) -> list[ColumnarRun] | None:
+class ColumnarRuns(Sequence[ForeignRun]):
+    """The runs of a table that was read by column, in order of appearance.
+
+    Parameters
+    ----------
+    rows : Rows
+        All rows.
+    levels_of : callable
+        Gives the levels of a run from its texts by role.
+    """
+
+    def __init__(self, rows: Rows, levels_of: Callable[[Mapping[str, str]], dict[str, str]]) -> None:
+        self._rows = rows
+        self._levels_of = levels_of
+        keys = [role for role in rows.columns if role not in _OF_ROWS]
+        number, starts = _stretches([rows.columns[role] for role in keys], rows.value.size)
+        self._order: NDArray[np.int64] | None = None
+        if (number[1:] <= number[:-1]).any():
+            # The rows of a run need not stand together.
+            sizes = np.diff(starts, append=rows.value.size)
+            self._order = np.argsort(np.repeat(number, sizes), kind="stable")
+            ordered = np.argsort(number, kind="stable")
+            bounds = stretch_bounds(number[ordered])
+            first = starts[ordered[bounds[:-1]]]
+            ends = np.cumsum(np.add.reduceat(sizes[ordered], bounds[:-1]))
+            self._bounds = np.concatenate(([0], ends))
+        else:
+            first, self._bounds = starts, np.append(starts, rows.value.size)
+        self._keys = {role: rows.columns[role].take(pa.array(first)) for role in keys}
+        self.exit_codes = self._exit_codes()
+        self._iteration = self._counted() if "iteration" not in rows.columns and self._has_metrics else None
+
+    def __len__(self) -> int:
+        return int(self._bounds.size - 1)
+
+    @overload
+    def __getitem__(self, place: int) -> ForeignRun: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[ForeignRun]: ...
+
+    def __getitem__(self, place: int | slice) -> ForeignRun | list[ForeignRun]:
+        if isinstance(place, slice):
+            return [self[each] for each in range(*place.indices(len(self)))]
+        if not 0 <= place < len(self):
+            raise IndexError(place)
+        texts = {role: column[place].as_py() for role, column in self._keys.items()}
+        code = int(self.exit_codes[place])
+        return ForeignRun(
+            self._levels_of(texts),
+            self._sections(place),
+            block=texts.get("block", ""),
+            exit_code=None if code == NOT_STATED else code,
+        )
+
+    def count(self, places: NDArray[np.int64]) -> int:
+        """Give the number of rows of some runs."""
+        return int((self._bounds[places + 1] - self._bounds[places]).sum())
+
+    def batches(self) -> Iterator[ColumnarBatch]:
+        """Give the runs by cell and block, in order of appearance."""
+        roles = [role for role in self._keys if role != "run"]
+        number = _numbers([self._keys[role] for role in roles], len(self))
+        order = np.argsort(number, kind="stable")
+        bounds = stretch_bounds(number[order])
+        for begin, end in pairwise(bounds.tolist()):
+            places = order[begin:end]
+            texts = {role: self._keys[role][int(places[0])].as_py() for role in roles}
+            yield ColumnarBatch(self._levels_of(texts), texts.get("block", ""), places)
+
+    def measurements(self, places: NDArray[np.int64], run_ids: pa.Array) -> Iterator[pa.Table]:
+        """Give rows of the table of measurements, for some runs in the given order.
+
+        Parameters
+        ----------
+        places : ndarray
+            The runs, shape (n,).
+        run_ids : pyarrow.Array
+            Of texts, one for each of them.
+        """
+        begins = self._bounds[places]
+        sizes = self._bounds[places + 1] - begins
+        ends = np.cumsum(sizes)
+        for first in range(0, int(ends[-1]), _ROWS):
+            last = min(first + _ROWS, int(ends[-1]))
+            some = slice(
+                int(ends.searchsorted(first, "right")), int(ends.searchsorted(last - 1, "right")) + 1
+            )
+            skipped = np.maximum(first - (ends[some] - sizes[some]), 0)
+            counts = np.minimum(ends[some], last) - (ends[some] - sizes[some]) - skipped
+            of_run = np.repeat(np.arange(counts.size), counts)
+            inside = np.arange(last - first) + np.repeat(skipped - (np.cumsum(counts) - counts), counts)
+            rows = np.repeat(begins[some], counts) + inside
+            ids = run_ids.slice(some.start, counts.size).take(pa.array(of_run))
+            yield self._table(ids, rows, inside)
+
+    @property
+    def _has_metrics(self) -> bool:
+        return "metric" in self._rows.columns
+
+    def _table(self, ids: pa.Array, rows: NDArray[np.int64], inside: NDArray[np.int64]) -> pa.Table:
+        """Give rows by their places in the order of the runs, and inside their run."""
+        found = self._rows
+        if self._order is None and rows[-1] - rows[0] + 1 == rows.size:
+
+            def part(column: Column) -> Column:
+                return column.slice(int(rows[0]), rows.size)
+
+            value = found.value[rows[0] : rows[-1] + 1]
+        else:
+            own = rows if self._order is None else self._order[rows]
+            taken, value = pa.array(own), found.value[own]
+
+            def part(column: Column) -> Column:
+                return column.take(taken)
+
+        if "iteration" in found.columns:
+            iteration = _whole_numbers(part(found.columns["iteration"]))
+        else:
+            iteration = (inside + 1).astype(np.int32) if self._iteration is None else self._iteration[rows]
+        schema = measurements_schema({})
+        texts = {
+            role: pa.repeat(default, rows.size) if role not in found.columns else part(found.columns[role])
+            for role, default in (("phase", MEASURE), ("metric", _UNNAMED))
+        }
+        columns = {
+            **texts,
+            "run_id": ids,
+            "iteration": pa.array(iteration),
+            "value": pa.array(value),
+            "unit": pa.repeat(found.unit, rows.size),
+            "printed": part(found.printed if self._order is None else found.single()),
+        }
+        return pa.table([columns[field.name].cast(field.type) for field in schema], schema=schema)
+
+    def _sections(self, place: int) -> SectionColumns:
+        begin, end = int(self._bounds[place]), int(self._bounds[place + 1])
+        rows = np.arange(begin, end)
+        table = self._table(pa.repeat("", end - begin), rows, rows - begin).combine_chunks()
+        return SectionColumns(
+            self._rows.unit,
+            table["metric"],
+            table["phase"],
+            table["printed"],
+            table["value"].to_numpy(),
+            table["iteration"].to_numpy(),
+        )
+
+    def _counted(self) -> NDArray[np.int32]:
+        """Count the values of each metric of a run from 1, in the order of the runs."""
+        codes = self._rows.columns["metric"].cast(pa.string()).dictionary_encode().indices.to_numpy()
+        if self._order is not None:
+            codes = codes[self._order]
+        run = np.repeat(np.arange(len(self)), np.diff(self._bounds))
+        key = run * (int(codes.max()) + 1) + codes
+        order = np.argsort(key, kind="stable")
+        bounds = stretch_bounds(key[order])
+        counted = np.empty(codes.size, dtype=np.int32)
+        begins = np.repeat(bounds[:-1], np.diff(bounds))
+        counted[order] = np.arange(1, codes.size + 1) - begins
+        return counted
+
+    def _exit_codes(self) -> NDArray[np.int64]:
+        """Give the first code of each run that is not 0, else 0; where none is told, that."""
+        found = np.full(len(self), NOT_STATED)
+        if "exit_code" not in self._rows.columns:
+            return found
+        column = self._rows.columns["exit_code"]
+        texts = column.dictionary.cast(pa.string()).to_pylist()
+        code = np.array([int(text) if text else NOT_STATED for text in texts])[column.indices.to_numpy()]
+        if self._order is not None:
+            code = code[self._order]
+        run = np.repeat(np.arange(len(self)), np.diff(self._bounds))
+        for chosen in (code == 0, (code != 0) & (code != NOT_STATED)):
+            places = np.flatnonzero(chosen)[::-1]
+            # Of several the last assignment stays, and so the first code.
+            found[run[places]] = code[places]
+        return found
+
+
+class Rows:
+    """The rows of a table, by column.
+
+    Parameters
+    ----------
+    unit : str
+        Of all values.
+    value : ndarray
+        Shape (n,).
+    printed : pyarrow.ChunkedArray
+        Digits of the values.
+    columns : dict
+        Of texts by role, each a dictionary array of n.
+    """
+
+    def __init__(
+        self, unit: str, value: NDArray[np.float64], printed: Column, columns: dict[str, pa.DictionaryArray]
+    ) -> None:
+        self.unit = unit
+        self.value = value
+        self.printed = printed
+        self.columns = columns
+
+    def single(self) -> pa.Array:
+        """Give the digits in one part: from many parts, a few rows are not taken quickly."""
+        if isinstance(self.printed, pa.ChunkedArray):
+            whole = self.printed.cast(pa.large_string()).combine_chunks()
+            self.printed = pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
+        return self.printed
+
+
+def columnar_rows(blocks: Iterable[Mapping[str, pa.Array]], unit: str) -> Rows | None:
     """Read a table by column.
 
     Parameters
     ----------
-    content : memoryview
-        Its lines, without that of the headings.
-    delimiter : str
-        One character.
-    names : sequence of str
-        Headings; a row has as many fields.
-    places : Mapping
-        Position of each role, ``value`` among them.
+    blocks : iterable of Mapping
+        Columns of texts by role, ``value`` among them, a part of the table at a time.
     unit : str
         Of the values: a time, which becomes ns, or any other.
 
     Returns
     -------
-    list of ColumnarRun or None
-        In order of appearance; ``None`` where a row by row reader has to look.
+    Rows or None
+        ``None`` where a row by row reader has to look.
     """
-    if _STRANGE.search(content):
+    values: list[NDArray[np.float64]] = []
+    printed: list[pa.Array] = []
+    columns: dict[str, _Codes] = {}
+    pool = pa.default_memory_pool()
+    for block in blocks:
+        found = _values_of(block["value"], unit)
+        if found is None:
+            return None
+        values.append(found)
+        # A copy is of the size of its texts; the reader leaves room for twice as many.
+        printed.append(pa.concat_arrays([block["value"], block["value"].slice(0, 0)]))
+        for role, column in block.items():
+            if role != "value":
+                columns.setdefault(role, _Codes()).add(column)
+        if len(values) % _RELEASED == 0:
+            pool.release_unused()
+    whole = {role: codes.column() for role, codes in columns.items()}
+    if not values or not _are_plain(whole):
         return None
-    columns = _read(content, delimiter, len(names), places)
-    if columns is None or not len(columns["value"]) or not _are_plain(columns):
-        return None
-    values = _values(columns["value"], unit)
-    return None if values is None else list(_runs(columns, values, unit))
+    names = whole.get("metric")
+    if names is not None:
+        whole["metric"] = _or_value(names)
+    unit = "ns" if unit in DECIMAL_EXPONENTS else unit
+    return Rows(unit, _joined(values, np.float64), pa.chunked_array(printed), whole)
 
 
-def _read(
-    content: memoryview, delimiter: str, width: int, places: Mapping[str, int]
-) -> dict[str, Column] | None:
+def parquet_blocks(file: pq.ParquetFile, places: Mapping[str, int]) -> Iterator[dict[str, pa.Array]]:
+    """Give the columns of a Parquet file as the texts that its values are in Python, a block at a time.
+
+    Parameters
+    ----------
+    file : pyarrow.parquet.ParquetFile
+        Without nested columns.
+    places : Mapping
+        Position of each role.
+
+    Raises
+    ------
+    pyarrow.ArrowException
+        If a column has no text form, or it has nulls: they are no values.
+    """
+    names = file.schema_arrow.names
+    wanted = {role: names[place] for role, place in places.items()}
+    for batch in file.iter_batches(_ROWS, columns=list(wanted.values()), use_threads=False):
+        yield {role: _as_text(batch[name]) for role, name in wanted.items()}
+
+
+def _as_text(column: pa.Array) -> pa.Array:
+    """Give values as Python writes them."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kind = column.type
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    if column.null_count or not (is_text or pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        message = f"a column of {kind} is left to the reader of rows"
+        raise pa.ArrowInvalid(message)
+    if not pa.types.is_float64(kind):
+        # Python has no other floating-point numbers: what it writes of them is that of the double.
+        column = column.cast(pa.float64()) if pa.types.is_floating(kind) else column
+    texts = column.cast(pa.string())
+    if not pa.types.is_floating(kind):
+        return texts
+    sizes = np.abs(column.to_numpy())
+    (others,) = np.nonzero(~((sizes >= _LEAST_PLAIN) & (sizes < _LEAST_WITH_EXPONENT)) & (sizes != 0))
+    if not others.size:
+        return texts
+    written = [repr(value) for value in column.take(pa.array(others)).to_pylist()]
+    mask = np.zeros(len(column), dtype=np.bool_)
+    mask[others] = True
+    return pc.replace_with_mask(texts, pa.array(mask), pa.array(written, pa.string()))
+
+
+class _Codes:
+    """A column of texts while it is read: a dictionary and small numbers for each block."""
+
+    def __init__(self) -> None:
+        self._texts: list[pa.Array] = []
+        self._codes: list[NDArray[np.signedinteger]] = []
+
+    def add(self, column: pa.Array) -> None:
+        """Take a block."""
+        encoded = column.dictionary_encode()
+        self._texts.append(encoded.dictionary)
+        self._codes.append(encoded.indices.to_numpy().astype(_smallest(len(encoded.dictionary))))
+
+    def column(self) -> pa.DictionaryArray:
+        """Give the whole column, and forget it."""
+        texts = pa.concat_arrays(self._texts).dictionary_encode()
+        places = texts.indices.to_numpy().astype(_smallest(len(texts.dictionary)))
+        bounds = np.cumsum([0, *map(len, self._texts)])
+        for number, codes in enumerate(self._codes):
+            self._codes[number] = places[bounds[number] : bounds[number + 1]][codes]
+        return pa.DictionaryArray.from_arrays(pa.array(_joined(self._codes, places.dtype)), texts.dictionary)
+
+
+def _smallest(size: int) -> type[np.signedinteger]:
+    """Give the smallest kind of numbers below `size` that a dictionary can have."""
+    kinds = (np.int8, np.int16, np.int32)
+    return next((kind for kind in kinds if size <= np.iinfo(kind).max), np.int64)
+
+
+def _joined(parts: list[NDArray[Number]], kind: DTypeLike) -> NDArray[Number]:
+    """Give the parts as one array; they are forgotten one by one, so that no two copies are kept."""
+    whole = np.empty(sum(part.size for part in parts), dtype=kind)
+    end = whole.size
+    while parts:
+        part = parts.pop()
+        whole[end - part.size : end] = part
+        end -= part.size
+    return whole
+
+
+class PlainText:
+    """A file of plain text that is read once, and known to be plain as far as it was read.
+
+    Parameters
+    ----------
+    file : BinaryIO
+        The file, at its beginning.
+    """
+
+    closed = False
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._digest = hashlib.sha256()
+        self._is_cut = False
+        self.size = 0
+        self.is_strange = False
+        self.has_blanks = False
+
+    @property
+    def sha256(self) -> str:
+        """Hash of what was read."""
+        return self._digest.hexdigest()
+
+    def readline(self) -> bytes:
+        """Read the first line."""
+        return self._taken(self._file.readline(_BLOCK_BYTES))
+
+    def read(self, size: int) -> bytes:
+        """Read on; nothing more from something strange on."""
+        return b"" if self.is_strange else self._taken(self._file.read(size))
+
+    def _taken(self, content: bytes) -> bytes:
+        self._digest.update(content)
+        self.size += len(content)
+        rest = set(content.translate(None, _ORDINARY))
+        self.has_blanks |= bool(rest & _BLANKS)
+        # A line that ends with a carriage return alone is one for some readers, and none for others.
+        if self._is_cut and content[:1] != b"\n":
+            self.is_strange = True
+        self._is_cut = content.endswith(b"\r")
+        if rest - _BLANKS - _RETURN or (rest & _RETURN and _LONE_RETURN.search(content)):
+            self.is_strange = True
+        return content
+
+
+def text_blocks(
+    text: PlainText, delimiter: str, width: int, places: Mapping[str, int]
+) -> Iterator[dict[str, pa.Array]]:
+    """Give the columns of a delimited text without its headings, a block at a time.
+
+    Parameters
+    ----------
+    text : PlainText
+        Behind its headings.
+    delimiter : str
+        One character.
+    width : int
+        Fields of a row.
+    places : Mapping
+        Position of each role.
+
+    Raises
+    ------
+    pyarrow.ArrowException
+        If a row has another number of fields.
+    """
     from pyarrow import csv  # noqa: PLC0415 - start-up time
 
-    kinds = {
-        str(place): pa.string() if role == "value" else pa.dictionary(pa.int32(), pa.string())
-        for role, place in places.items()
-    }
-    try:
-        table = csv.read_csv(
-            pa.BufferReader(pa.py_buffer(content)),
-            csv.ReadOptions(
-                use_threads=False,
-                block_size=_BLOCK_BYTES,
-                column_names=[str(place) for place in range(width)],
-            ),
-            csv.ParseOptions(delimiter=delimiter, quote_char=False),
-            csv.ConvertOptions(
-                column_types=kinds, include_columns=[*kinds], strings_can_be_null=False, null_values=[]
-            ),
-        )
-    except pa.ArrowException:
-        return None
-    has_blanks = _BLANK.search(content) is not None
-    return {role: _trimmed(table[str(place)], has_blanks=has_blanks) for role, place in places.items()}
-
-
-def _trimmed(found: pa.ChunkedArray, *, has_blanks: bool) -> Column:
-    """Give the texts without blanks around them: values in their parts, other columns in one."""
-    if not pa.types.is_dictionary(found.type):
-        return pc.ascii_trim_whitespace(found) if has_blanks else found
-    column = found.unify_dictionaries().combine_chunks()
-    if isinstance(column, pa.ChunkedArray):
-        column = pa.concat_arrays(column.chunks)
-    texts = pc.ascii_trim_whitespace(column.dictionary).dictionary_encode()
-    # Two texts that differ in blanks alone are one.
-    indices = texts.indices.take(column.indices)
-    return pa.DictionaryArray.from_arrays(indices, texts.dictionary)
-
-
-def _values(printed: pa.ChunkedArray, unit: str) -> NDArray[np.float64] | None:
-    """Give the values, each rounded once from its digits; ``None`` if one is no plain number."""
-    found = np.empty(len(printed))
-    end = 0
-    for part in printed.chunks:
-        values = _values_of(part, unit)
-        if values is None:
-            return None
-        found[end : (end := end + len(part))] = values
-    return found
+    names = {str(place): pa.string() for place in places.values()}
+    reader = csv.open_csv(
+        pa.PythonFile(text, mode="r"),
+        csv.ReadOptions(
+            use_threads=False,
+            block_size=_BLOCK_BYTES,
+            column_names=[str(place) for place in range(width)],
+        ),
+        csv.ParseOptions(delimiter=delimiter, quote_char=False),
+        csv.ConvertOptions(
+            column_types=names, include_columns=[*names], strings_can_be_null=False, null_values=[]
+        ),
+    )
+    for batch in reader:
+        columns = {role: batch[str(place)] for role, place in places.items()}
+        if text.has_blanks:
+            columns = {role: pc.ascii_trim_whitespace(column) for role, column in columns.items()}
+        yield columns
 
 
 def _values_of(printed: pa.Array, unit: str) -> NDArray[np.float64] | None:
@@ -213,6 +561,21 @@ def _values_of(printed: pa.Array, unit: str) -> NDArray[np.float64] | None:
     is_time = unit in DECIMAL_EXPONENTS
     if pc.max(pc.binary_length(printed)).as_py() > _LONGEST_NUMBER:
         return None
+    exponent = f"e{DECIMAL_EXPONENTS.get(unit, 0)}"
+    try:
+        values = pc.binary_join_element_wise(printed, exponent, "").cast(pa.float64()).to_numpy()
+    except pa.ArrowInvalid:
+        return _values_with_exponents(printed, unit)
+    # No value is minus zero.
+    values = values + 0.0
+    if not np.isfinite(values).all() or (is_time and (values < 0).any()):
+        return None
+    return cast("NDArray[np.float64]", values)
+
+
+def _values_with_exponents(printed: pa.Array, unit: str) -> NDArray[np.float64] | None:
+    """Give the values where some have an exponent of their own, or are no numbers."""
+    is_time = unit in DECIMAL_EXPONENTS
     if not pc.all(pc.match_substring_regex(printed, _NUMBER if is_time else _SIGNED)).as_py():
         return None
     exponent = f"e{DECIMAL_EXPONENTS.get(unit, 0)}"
@@ -240,36 +603,19 @@ def _are_plain(columns: Mapping[str, Column]) -> bool:
     )
 
 
-def _runs(columns: Mapping[str, Column], values: NDArray[np.float64], unit: str) -> Iterator[ColumnarRun]:
-    """Give the runs, whose rows need not stand together."""
-    keys = [role for role in columns if role not in {"value", "iteration", "phase", "metric", "exit_code"}]
-    number = _numbers([columns[role] for role in keys], values.size)
-    order = None
-    if (number[1:] < number[:-1]).any():
-        order = np.argsort(number, kind="stable")
-        number, values = number[order], values[order]
-    sorted_columns = {
-        role: column if order is None else column.take(pa.array(order)) for role, column in columns.items()
-    }
-    bounds = stretch_bounds(number)
-    metric = sorted_columns.get("metric")
-    metrics = None if metric is None else _or_value(metric)
-    for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        size = end - begin
-        part = {role: column.slice(begin, size) for role, column in sorted_columns.items()}
-        of_metric = _UNNAMED if metrics is None else metrics.slice(begin, size)
-        yield ColumnarRun(
-            {role: part[role][0].as_py() for role in keys},
-            _exit_code(part["exit_code"]) if "exit_code" in part else None,
-            SectionColumns(
-                unit="ns" if unit in DECIMAL_EXPONENTS else unit,
-                metric=of_metric,
-                phase=part.get("phase", MEASURE),
-                printed=part["value"],
-                value=values[begin:end],
-                iteration=_iterations(part.get("iteration"), of_metric, size),
-            ),
-        )
+def _stretches(
+    columns: Sequence[pa.DictionaryArray], size: int
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Give the number of the run of each stretch of rows that agree in all columns, and where it begins."""
+    is_new = np.zeros(size - 1, dtype=np.bool_)
+    for column in columns:
+        codes = column.indices.to_numpy()
+        is_new |= codes[1:] != codes[:-1]
+    starts = np.concatenate(([0], np.flatnonzero(is_new) + 1))
+    if starts.size == size:
+        return _numbers(columns, size), starts
+    first = pa.array(starts)
+    return _numbers([column.take(first) for column in columns], starts.size), starts
 
 
 def stretch_bounds(values: NDArray[np.integer]) -> NDArray[np.int64]:
@@ -301,21 +647,6 @@ def _or_value(metric: pa.DictionaryArray) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(metric.indices, names)
 
 
-def _iterations(given: pa.Array | None, metric: str | pa.DictionaryArray, size: int) -> NDArray[np.int32]:
-    """Give the iterations as the table has them, else count the values of each metric from 1."""
-    if given is not None:
-        numbers = given.dictionary.cast(pa.int32()).to_numpy()
-        return cast("NDArray[np.int32]", numbers[given.indices.to_numpy()])
-    counted = np.arange(1, size + 1, dtype=np.int32)
-    if isinstance(metric, str):
-        return counted
-    codes = metric.cast(pa.string()).dictionary_encode().indices.to_numpy()
-    for code in range(int(codes.max()) + 1):
-        (places,) = np.nonzero(codes == code)
-        counted[places] = np.arange(1, places.size + 1, dtype=np.int32)
-    return counted
-
-
-def _exit_code(column: pa.DictionaryArray) -> int | None:
-    codes = [int(text) for text in dict.fromkeys(column.cast(pa.string()).to_pylist()) if text]
-    return next((code for code in codes if code), 0) if codes else None
+def _whole_numbers(column: pa.DictionaryArray) -> NDArray[np.int32]:
+    numbers = column.dictionary.cast(pa.int32()).to_numpy()
+    return cast("NDArray[np.int32]", numbers[column.indices.to_numpy()])

@@ -133,6 +133,8 @@ class ForeignFile:
         What was not taken, counted and named.
     recordings : list
         What a study reads in place of runs; the importer of its format writes them.
+    table : sequence of ForeignRun or None
+        In place of `runs`, those of a table that was read by column.
     """
 
     form: str
@@ -141,11 +143,14 @@ class ForeignFile:
     facts: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     recordings: list[Sized] = field(default_factory=list)
+    table: Sequence[ForeignRun] | None = None
 
     @property
     def holds_values(self) -> bool:
         """Whether there is a value at all."""
-        return any(run.sections for run in self.runs) or any(len(each) for each in self.recordings)
+        return any(run.sections for run in self.table or self.runs) or any(
+            len(each) for each in self.recordings
+        )
 
 
 @dataclass(frozen=True, slots=True)

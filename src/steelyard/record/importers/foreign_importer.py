@@ -9,7 +9,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from steelyard.errors import DataError, UsageError
-from steelyard.model.plain_file import read_plain_file
+from steelyard.model.plain_file import open_plain_file, read_plain_file
+from steelyard.record.importers.columnar import PlainText
 from steelyard.record.importers.foreign import Source, unreadable
 from steelyard.record.importers.foreign_result import STUDY, ForeignResult, ReadFile, write_foreign
 from steelyard.record.importers.reading import ReadOptions
@@ -68,6 +69,8 @@ class ForeignImporter:
         What is compared.
     files_of : callable or None
         Gives the files of a folder; ``None`` for formats of single files.
+    read_plain : callable or None
+        Reads a file of plain text as it comes, or gives ``None``: then `read` gets all of it.
     study : str
         Study that analyses the result.
     write : callable
@@ -80,6 +83,7 @@ class ForeignImporter:
     read: Callable[[Source, ReadOptions], ForeignFile]
     alternatives: Alternatives = Alternatives.FACTORS
     files_of: Callable[[Path], list[Path]] | None = None
+    read_plain: Callable[[Source, PlainText, ReadOptions], ForeignFile | None] | None = None
     study: str = STUDY
     write: Callable[[Path, Sequence[ReadFile], ForeignResult], ImportSummary] = write_foreign
 
@@ -134,10 +138,23 @@ class ForeignImporter:
 
     def _read(self, block: int, path: Path, options: ReadOptions) -> ReadFile:
         try:
+            plain = self._read_plain(path, options)
+            if plain is not None:
+                text, found = plain
+                return self._file(block, path, found, (text.sha256, text.size))
             content = read_plain_file(path, may_be_pipe=True)
         except OSError as error:
             raise unreadable(path, error, self.expected) from error
         found = self.read(Source(path, content, self.expected), options)
-        digest = hashlib.sha256(content).hexdigest()
-        origin = Origin(self.name, found.form, path.name, digest, len(content), found.facts)
-        return ReadFile(block, origin, found)
+        return self._file(block, path, found, (hashlib.sha256(content).hexdigest(), len(content)))
+
+    def _read_plain(self, path: Path, options: ReadOptions) -> tuple[PlainText, ForeignFile] | None:
+        if self.read_plain is None or not path.is_file():
+            return None
+        with open_plain_file(path) as file:
+            text = PlainText(file)
+            found = self.read_plain(Source(path, b"", self.expected), text, options)
+        return None if found is None else (text, found)
+
+    def _file(self, block: int, path: Path, found: ForeignFile, read: tuple[str, int]) -> ReadFile:
+        return ReadFile(block, Origin(self.name, found.form, path.name, *read, found.facts), found)

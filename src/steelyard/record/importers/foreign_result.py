@@ -5,34 +5,67 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
 
 from steelyard.errors import unwritable
 from steelyard.model import Batch, Cell, Execution, Plan
-from steelyard.record.importers.columnar import SectionColumns
+from steelyard.record.importers.columnar import NOT_STATED, ColumnarRuns
 from steelyard.record.importers.foreign import NOT_APPLICABLE, WORKLOAD
 from steelyard.record.importers.imported_result import require_free
 from steelyard.record.importers.interface import ImportSummary
-from steelyard.record.outcome_rows import run_identity
+from steelyard.record.outcome_rows import run_columns, run_identity
 from steelyard.record.provenance import begin_provenance, end_session, write_provenance
 from steelyard.record.published import write_published
 from steelyard.record.schema import RUN_COLUMNS
 from steelyard.record.seal import seal_tables
+from steelyard.record.table_file import ROWS_PER_GROUP
 from steelyard.record.tables import ResultTables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
+    from typing import TypeAlias
+
+    from numpy.typing import NDArray
 
     from steelyard.record.importers.foreign import ForeignFile, ForeignRun, Section
     from steelyard.record.provenance import Origin
     from steelyard.record.table_file import Value
+
+    Part: TypeAlias = "ForeignRun | _Picked"
+    Batches: TypeAlias = "dict[tuple[Levels, tuple[int, str]], list[Part]]"
 
 STUDY: Final = "imported"
 MARGIN_PERCENT: Final = 2.0
 FAILED_LAUNCHES: Final = "launches that failed: {}; they are kept, and count in no figure or verdict"
 _RESERVED: Final = frozenset({*RUN_COLUMNS, "attempt_state", "metric"})
 Levels = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Picked:
+    """Some runs of a table that was read by column."""
+
+    runs: ColumnarRuns
+    places: NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class _Counts:
+    """How much was written."""
+
+    runs: int = 0
+    measurements: int = 0
+    failed: int = 0
+
+    def add(self, runs: int, measurements: int, failed: int) -> None:
+        self.runs += runs
+        self.measurements += measurements
+        self.failed += failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +118,10 @@ def write_foreign(result: Path, files: Sequence[ReadFile], kind: ForeignResult) 
         If the folder holds something else, or cannot be written.
     """
     factors = _factors(files)
-    batches: dict[tuple[Levels, tuple[int, str]], list[ForeignRun]] = {}
+    batches: Batches = {}
     for file in files:
-        for run in file.content.runs:
-            if run.sections:
-                batches.setdefault((_levels(run.levels, factors), (file.block, run.block)), []).append(run)
+        for found, block, part in _parts(file.content):
+            batches.setdefault((_levels(found, factors), (file.block, block)), []).append(part)
     plan = _plan(batches, factors, files, kind)
     require_free(result, plan)
     try:
@@ -99,15 +131,8 @@ def write_foreign(result: Path, files: Sequence[ReadFile], kind: ForeignResult) 
         raise unwritable(result, error, "give another folder with --out") from error
     generation = hashlib.sha256(f"{plan.id} {plan.options['origin_sha256']}".encode()).hexdigest()
     members = list(batches.values())
-    measurements = 0
     with ResultTables(result, plan, generation) as tables:
-        for batch in plan.batches:
-            for row, sections in _rows(plan, batch, members[batch.number]):
-                if isinstance(sections, SectionColumns):
-                    tables.add_columns(row, sections.table(str(row["run_id"])))
-                else:
-                    tables.add(row, (_measurement(str(row["run_id"]), section) for section in sections))
-                measurements += len(sections)
+        counts = _write_runs(tables, plan, members)
     numbers = {tuple(cell.levels.values()): cell.number for cell in plan.cells}
     published = [
         (numbers[levels], file.block, each)
@@ -116,20 +141,89 @@ def write_foreign(result: Path, files: Sequence[ReadFile], kind: ForeignResult) 
         if (levels := _levels(each.levels, factors)) in numbers
     ]
     write_published(result, plan, generation, published)
-    failed = sum(_status(run) != "completed" for runs in members for run in runs)
-    notes = (*_notes(files), *([FAILED_LAUNCHES.format(failed)] if failed else []))
+    notes = (*_notes(files), *([FAILED_LAUNCHES.format(counts.failed)] if counts.failed else []))
     write_import_provenance(result, plan, files, notes)
     seal_tables(result)
-    runs = sum(map(len, members))
     form = files[0].origin.form
-    return ImportSummary(result, plan.study, form, len(plan.cells), 0, runs, measurements, notes)
+    return ImportSummary(
+        result, plan.study, form, len(plan.cells), 0, counts.runs, counts.measurements, notes
+    )
+
+
+def _parts(content: ForeignFile) -> Iterator[tuple[dict[str, str], str, Part]]:
+    """Give the levels and the block of each run that measured something, or of many together."""
+    if isinstance(content.table, ColumnarRuns):
+        for found in content.table.batches():
+            yield found.levels, found.block, _Picked(content.table, found.places)
+    for run in content.runs:
+        if run.sections:
+            yield run.levels, run.block, run
+
+
+def _write_runs(tables: ResultTables, plan: Plan, members: Sequence[list[Part]]) -> _Counts:
+    counts = _Counts()
+
+    def source_of(batch: Batch) -> ColumnarRuns | None:
+        parts = members[batch.number]
+        return parts[0].runs if len(parts) == 1 and isinstance(parts[0], _Picked) else None
+
+    for source, group in groupby(plan.batches, key=source_of):
+        if source is not None:
+            picked = [(batch, part.places) for batch in group for part in _picked(members[batch.number])]
+            _write_columns(tables, plan, source, picked)
+            places = np.concatenate([each for _, each in picked])
+            failed = ~np.isin(source.exit_codes[places], (0, NOT_STATED))
+            counts.add(places.size, source.count(places), int(failed.sum()))
+            continue
+        for batch in group:
+            for row, sections in _rows(plan, batch, list(_one_by_one(members[batch.number]))):
+                tables.add(row, (_measurement(str(row["run_id"]), section) for section in sections))
+                counts.add(1, len(sections), int(row["status"] != "completed"))
+    return counts
+
+
+def _picked(parts: Sequence[Part]) -> Iterator[_Picked]:
+    return (part for part in parts if isinstance(part, _Picked))
+
+
+def _one_by_one(parts: Sequence[Part]) -> Iterator[ForeignRun]:
+    for part in parts:
+        if isinstance(part, _Picked):
+            yield from (part.runs[int(place)] for place in part.places)
+        else:
+            yield part
+
+
+def _write_columns(
+    tables: ResultTables,
+    plan: Plan,
+    source: ColumnarRuns,
+    picked: Sequence[tuple[Batch, NDArray[np.int64]]],
+) -> None:
+    """Write runs of one file, many at a time."""
+    sizes = np.array([places.size for _, places in picked])
+    places = np.concatenate([each for _, each in picked])
+    which = np.repeat(np.arange(sizes.size), sizes)
+    launch = np.arange(1, places.size + 1) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    numbers = np.array([(batch.number, batch.block, batch.cell) for batch, _ in picked])
+    for begin in range(0, places.size, ROWS_PER_GROUP):
+        some = slice(begin, begin + ROWS_PER_GROUP)
+        runs = run_columns(plan, numbers[which[some]], launch[some])
+        codes = source.exit_codes[places[some]]
+        failed = (codes != 0) & (codes != NOT_STATED)
+        runs |= {
+            "status": pa.array(np.where(failed, "nonzero_exit", "completed")),
+            "exit_code": pa.array(codes, mask=codes == NOT_STATED),
+        }
+        tables.add_columns(runs, source.measurements(places[some], runs["run_id"]))
 
 
 def _factors(files: Sequence[ReadFile]) -> dict[str, str]:
     """Give the column of each factor: the workload first, then parameters in order of appearance."""
     names = {WORKLOAD: WORKLOAD}
     for file in files:
-        for run in file.content.runs:
+        # The runs of one table have the same factors.
+        for run in [*(file.content.table or ())[:1], *file.content.runs]:
             for name in run.levels:
                 if name not in names:
                     names[name] = _column(name, set(names.values()))
@@ -148,7 +242,7 @@ def _levels(levels: dict[str, str], factors: dict[str, str]) -> Levels:
 
 
 def _plan(
-    batches: dict[tuple[Levels, tuple[int, str]], list[ForeignRun]],
+    batches: Batches,
     factors: dict[str, str],
     files: Sequence[ReadFile],
     kind: ForeignResult,

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import shlex
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from steelyard.errors import UsageError
-from steelyard.record.importers.columnar import columnar_runs
+from steelyard.record.importers.columnar import (
+    ColumnarRuns,
+    PlainText,
+    columnar_rows,
+    parquet_blocks,
+    text_blocks,
+)
 from steelyard.record.importers.delimited import (
     column_place,
     contradicted,
@@ -36,9 +43,8 @@ from steelyard.record.importers.foreign_importer import ForeignImporter
 from steelyard.record.importers.problem_list import ProblemList
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from steelyard.record.importers.columnar import ColumnarRun
     from steelyard.record.importers.foreign import Source
     from steelyard.record.importers.reading import ReadOptions
 
@@ -74,14 +80,30 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
         raise UsageError(message, hint="add e.g. `--unit ms`", code="usage.unit")
     if source.content.startswith(_PARQUET):
         _refuse_text_options(source, options)
-        return _file("Parquet", *_read_rows(source, options, *_parquet(source)))
-    return _file(
-        "CSV", *(_read_columns(source, options) or _read_rows(source, options, *_delimited(source, options)))
-    )
+        return _file("Parquet", *_read_parquet(source, options))
+    found = _read_columns(source, PlainText(io.BytesIO(source.content)), options)
+    return _file("CSV", *(found or _read_rows(source, options, *_delimited(source, options))))
 
 
-def _file(form: str, reader: _Reader, runs: list[ForeignRun]) -> ForeignFile:
-    return ForeignFile(form, runs, facts={"tool": "table"}, notes=list(reader.notes()))
+def read_plain(source: Source, text: PlainText, options: ReadOptions) -> ForeignFile | None:
+    """Read a file that need not fit into memory as text, if it is as plain as most are.
+
+    Raises
+    ------
+    DataError, UsageError
+        As `read`, for what the headings show.
+    """
+    found = _read_columns(source, text, options) if options.unit else None
+    return None if found is None else _file("CSV", *found)
+
+
+def _file(form: str, reader: _Reader, runs: Sequence[ForeignRun]) -> ForeignFile:
+    found = ForeignFile(form, facts={"tool": "table"}, notes=list(reader.notes()))
+    if isinstance(runs, ColumnarRuns):
+        found.table = runs
+    else:
+        found.runs = list(runs)
+    return found
 
 
 def _read_rows(
@@ -96,30 +118,57 @@ def _read_rows(
     return reader, [run.foreign() for run in reader.runs.values()]
 
 
-def _read_columns(source: Source, options: ReadOptions) -> tuple[_Reader, list[ForeignRun]] | None:
+def _read_columns(
+    source: Source, text: PlainText, options: ReadOptions
+) -> tuple[_Reader, Sequence[ForeignRun]] | None:
     """Read a table by column, where it is as plain as most are; else give nothing."""
-    begin = len(_BYTE_ORDER_MARK) if source.content.startswith(_BYTE_ORDER_MARK) else 0
-    end = source.content.find(b"\n", begin)
-    first = source.content[begin:end] if end >= 0 else b""
+    first = text.readline().removeprefix(_BYTE_ORDER_MARK)
     is_plain = not (options.wide or options.comment or options.missing or options.decimal != ".")
-    if not (is_plain and first.strip() and first.isascii()):
+    if not (is_plain and first.endswith(b"\n") and first.strip() and first.isascii()):
         return None
-    line = first.decode().strip("\r")
+    line = first.decode().rstrip("\r\n")
     delimiter = delimiter_of(line)
     if delimiter == " " and len(line.split()) == 1:
         delimiter = ","  # a single column has no separator
     fields = [field.strip() for field in line.split(delimiter)]
     if delimiter == " " or not options.has_header or '"' in line or _begins_with_values(fields, options):
         return None
-    columns = _Columns.of(source, fields, options)
+    return _by_column(
+        source, options, fields, lambda places: text_blocks(text, delimiter, len(fields), places)
+    )
+
+
+def _by_column(
+    source: Source,
+    options: ReadOptions,
+    heading: list[str],
+    blocks_of: Callable[[dict[str, int]], Iterator[dict[str, pa.Array]]],
+) -> tuple[_Reader, Sequence[ForeignRun]] | None:
+    columns = _Columns.of(source, heading, options)
     reader = _Reader(source, options, columns)
     places = {**columns.places, "value": columns.values[0]}
     if not reader.has_runs_of_iterations or len(places) > len(set(places.values())):
         return None
     _refuse_contradictions(source, columns, options)
-    lines = memoryview(source.content)[end + 1 :]
-    found = columnar_runs(lines, delimiter, fields, places, options.unit)
-    return None if found is None else (reader, [reader.run_of(each) for each in found])
+    try:
+        rows = columnar_rows(blocks_of(places), options.unit)
+    except pa.ArrowException:
+        return None
+    return None if rows is None else (reader, ColumnarRuns(rows, reader.levels))
+
+
+def _read_parquet(source: Source, options: ReadOptions) -> tuple[_Reader, Sequence[ForeignRun]]:
+    try:
+        file = pq.ParquetFile(pa.BufferReader(source.content), pre_buffer=False)
+        names = [field.name for field in file.schema_arrow]
+    except (pa.ArrowException, OSError, ValueError) as error:
+        _refuse_parquet(source, error)
+    is_plain = not (options.wide or options.missing or options.decimal != ".")
+    if is_plain and not any(pa.types.is_nested(field.type) for field in file.schema_arrow):
+        found = _by_column(source, options, names, lambda places: parquet_blocks(file, {**places}))
+        if found is not None:
+            return found
+    return _read_rows(source, options, names, _parquet_rows(source, file))
 
 
 def _refuse_text_options(source: Source, options: ReadOptions) -> None:
@@ -156,19 +205,20 @@ def _begins_with_values(row: list[str], options: ReadOptions) -> bool:
     return not 0 < place <= len(row) or _number(row[place - 1], options.decimal) is not None
 
 
-def _parquet(source: Source) -> tuple[list[str], list[Row]]:
+def _parquet_rows(source: Source, file: pq.ParquetFile) -> Iterator[Row]:
+    line = 0
     try:
-        table = pq.read_table(pa.BufferReader(source.content), use_threads=False, pre_buffer=False)
-        names = [field.name for field in table.schema]
-        columns = [column.to_pylist() for column in table.columns]
+        for batch in file.iter_batches(use_threads=False):
+            for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                line += 1
+                yield line, ["" if value is None else str(value) for value in row]
     except (pa.ArrowException, OSError, ValueError) as error:
-        reason = (str(error).splitlines() or ["damaged"])[0]
-        source.refuse("", f"no Parquet file that can be read: {reason}")
-    body = [
-        (line, ["" if value is None else str(value) for value in row])
-        for line, row in enumerate(zip(*columns, strict=True), start=1)
-    ]
-    return names, body
+        _refuse_parquet(source, error)
+
+
+def _refuse_parquet(source: Source, error: Exception) -> NoReturn:
+    reason = (str(error).splitlines() or ["damaged"])[0]
+    source.refuse("", f"no Parquet file that can be read: {reason}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,15 +324,6 @@ class _Reader:
         """Whether rows are iterations, or tell their run: no row is a run because of its place."""
         return self._rows_are == "iteration" or (self._rows_are == "run" and "run" in self._columns.places)
 
-    def run_of(self, found: ColumnarRun) -> ForeignRun:
-        """Give the run of rows that were read by column."""
-        return ForeignRun(
-            self._levels(found.texts),
-            found.sections,
-            block=found.texts.get("block", ""),
-            exit_code=found.exit_code,
-        )
-
     def take(self, row: Row) -> None:
         """Take the values of a row, or note what is wrong with it."""
         line, fields = row
@@ -338,14 +379,15 @@ class _Reader:
             return {}
         return {role: heading if role != "iteration" or is_whole(heading) else str(number)}
 
-    def _levels(self, texts: Mapping[str, str]) -> dict[str, str]:
+    def levels(self, texts: Mapping[str, str]) -> dict[str, str]:
+        """Give the level of each factor from the texts of a row by role."""
         return {
             WORKLOAD: texts.get("workload", self._workload),
             **{role: texts[role] for role in self._factors},
         }
 
     def _add(self, texts: dict[str, str], text: str) -> None:
-        levels = self._levels(texts)
+        levels = self.levels(texts)
         block = texts.get("block", f"row {self._row}" if self._rows_are == "block" else "")
         launch = texts.get("run", "" if self._rows_are == "iteration" else str(self._row))
         run = self.runs.setdefault((*levels.values(), block, launch), _Run(levels, block))
@@ -417,4 +459,6 @@ def _is_decimal_comma(text: str) -> bool:
     return text.count(",") == 1 and number_of(text.replace(",", ".")) is not None
 
 
-IMPORTER: Final = ForeignImporter("csv", "plain CSV or Parquet, with columns named", EXPECTED, read)
+IMPORTER: Final = ForeignImporter(
+    "csv", "plain CSV or Parquet, with columns named", EXPECTED, read, read_plain=read_plain
+)

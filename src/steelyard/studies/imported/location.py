@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from steelyard.analyse.intervals.describe import mean
 from steelyard.analyse.intervals.estimate import interval
 from steelyard.model import Estimate
@@ -43,7 +41,7 @@ def location_of(sample: Sample, seed: int) -> Estimate:
     """
     values, level, is_one_run = sample.values, level_of(sample), len(sample.runs) == 1
     labels = sample.labels(level)
-    count = int(np.unique(labels).size)
+    count = len(set(sample.blocks)) if level == "block" else len(sample.runs)
     units = values.size if is_one_run else count
     if units < 2:  # noqa: PLR2004 - one value has no interval
         return Estimate(

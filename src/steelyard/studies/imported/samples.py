@@ -181,13 +181,13 @@ def _read_rows(result: Path, runs: pl.DataFrame) -> tuple[_Rows, list[tuple[str,
     iteration = np.empty(count, dtype=np.int32)
     value = np.empty(count)
     is_measured = np.empty(count, dtype=np.bool_)
-    known = runs["run_id"].to_arrow().cast(pa.string())
+    find = _Finder(runs["run_id"])
     metrics: dict[str, int] = {}
     names: dict[tuple[str, str], int] = {}
     end = 0
     for batch in measurement_batches(result, ("run_id", "iteration", "phase", "metric", "value", "unit")):
         ids = batch["run_id"].dictionary_encode()
-        place = pc.index_in(ids.dictionary, value_set=known).fill_null(-1).to_numpy()[ids.indices.to_numpy()]
+        place = find(ids.dictionary)[ids.indices.to_numpy()]
         is_known = place >= 0
         part = slice(end, end := end + int(np.count_nonzero(is_known)))
         run[part] = place[is_known]
@@ -210,6 +210,27 @@ def _read_rows(result: Path, runs: pl.DataFrame) -> tuple[_Rows, list[tuple[str,
     group += rank[name] if ordered else 0
     rows = _Rows(group, run, value[:end], is_measured[:end])
     return _sorted(rows, iteration), ordered
+
+
+class _Finder:
+    """Places of runs in the sorted table; in most tables they follow each other."""
+
+    def __init__(self, known: pl.Series) -> None:
+        self._known = known
+        self._next = 0
+
+    def __call__(self, ids: pa.Array) -> NDArray[np.int64]:
+        """Give the place of each id, or -1; each occurs once."""
+        found = pl.Series(ids)
+        # A batch begins with the run with which the one before ended, or with the next one.
+        for begin in (self._next - 1, self._next):
+            if begin >= 0 and self._known.slice(begin, len(found)).equals(found, check_names=False):
+                self._next = begin + len(found)
+                return np.arange(begin, self._next)
+        table = pl.LazyFrame({"id": self._known}).with_row_index("place")
+        wanted = pl.LazyFrame({"id": found})
+        joined = wanted.join(table, on="id", how="left", maintain_order="left").collect()["place"]
+        return joined.cast(pl.Int64).fill_null(-1).to_numpy()
 
 
 def _sorted(rows: _Rows, iteration: NDArray[np.int32]) -> _Rows:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from steelyard.errors import DataError
 from steelyard.record.importers import table
-from steelyard.record.importers.columnar import SectionColumns
-from steelyard.record.importers.foreign import ForeignFile, Source
+from steelyard.record.importers.columnar import ColumnarRuns
+from steelyard.record.importers.foreign import ForeignFile, ForeignRun, Source
 from steelyard.record.importers.reading import ReadOptions
 
 ROLES = ("workload", "metric", "run", "iteration", "phase", "block", "exit_code", "size", "value")
@@ -33,13 +33,21 @@ def by_rows(text: str, columns: dict[str, str], unit: str = "ms") -> ForeignFile
 
 def is_columnar(found: ForeignFile) -> bool:
     """Whether a table was read by column."""
-    return all(isinstance(run.sections, SectionColumns) for run in found.runs)
+    return isinstance(found.table, ColumnarRuns)
+
+
+def runs_of(found: ForeignFile) -> list[ForeignRun]:
+    """Give the runs, however they were read."""
+    return list(found.table or found.runs)
 
 
 def same(one: ForeignFile, other: ForeignFile) -> bool:
     """Whether both have the same runs with the same sections, in the same order."""
     facts = [
-        [(run.levels, run.block, run.exit_code, run.worker_label, list(run.sections)) for run in found.runs]
+        [
+            (run.levels, run.block, run.exit_code, run.worker_label, list(run.sections))
+            for run in runs_of(found)
+        ]
         for found in (one, other)
     ]
     return facts[0] == facts[1] and one.notes == other.notes
@@ -76,7 +84,7 @@ def test_values_that_are_no_times_keep_their_signs_and_zero_has_none(values: lis
     found = read(text, {"value": "value"}, "events")
     assert is_columnar(found)
     assert same(found, by_rows(text, {"value": "value"}, "events"))
-    assert not any(math.copysign(1, each.value) < 0 for each in found.runs[0].sections if each.value == 0)
+    assert not any(math.copysign(1, each.value) < 0 for each in runs_of(found)[0].sections if each.value == 0)
 
 
 def test_values_without_an_iteration_are_counted_for_each_metric() -> None:
@@ -84,7 +92,7 @@ def test_values_without_an_iteration_are_counted_for_each_metric() -> None:
     columns = {role: role for role in ("run", "metric", "value")}
     found = read(text, columns)
     assert is_columnar(found)
-    assert [each.iteration for each in found.runs[0].sections] == [1, 1, 2]
+    assert [each.iteration for each in runs_of(found)[0].sections] == [1, 1, 2]
     assert same(found, by_rows(text, columns))
 
 
@@ -104,8 +112,8 @@ def test_values_without_an_iteration_are_counted_for_each_metric() -> None:
 )
 def test_whatever_a_table_looks_like_both_readers_agree(text: str) -> None:
     columns = {"value": "value"}
-    assert [[each.value for each in run.sections] for run in read(text, columns).runs] == [
-        [each.value for each in run.sections] for run in by_rows(text, columns).runs
+    assert [[each.value for each in run.sections] for run in runs_of(read(text, columns))] == [
+        [each.value for each in run.sections] for run in runs_of(by_rows(text, columns))
     ]
 
 

@@ -219,7 +219,7 @@ def test_report_verify_and_comparing_results_work_on_an_import(
         assert execute(["report", str(result), "--format", form]) == 0
     text = capsys.readouterr().out
     assert "sleep 0.002 is slower against true" in text
-    assert "10 of 10 numbers that the tool published follow" in text
+    assert "10 of 10 published numbers follow" in text
     assert verify(result) == []
     other = str(shutil.copytree(result, tmp_path / "other"))
     assert execute(["analyse", other, "--margin", "3"]) == 0

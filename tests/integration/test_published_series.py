@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from steelyard.cli import execute
+from steelyard.report.page import Prose
 from steelyard.studies.colocation.analysis import analyse
 from steelyard.studies.colocation.report.page import build
 
@@ -157,7 +158,11 @@ def test_only_the_overloaded_real_time_service_seems_throttled(findings: Finding
 
 def test_the_answer_names_policy_and_experiment(result: Path, findings: FindingSet) -> None:
     assert findings.findings
-    text = "\n".join(each.text for each in build(result).answer)
+    page = build(result)
+    prose = [block for section in page.sections for block in section.blocks if isinstance(block, Prose)]
+    text = "\n".join(
+        each.text for each in (*page.answer, *(one for block in prose for one in block.statements))
+    )
     assert "fifo (100 %, read off a figure)" in text
     assert "the kernel seems to throttle the service" in text
     assert "idle (kubernetes, read off a figure): not isolated by" in text

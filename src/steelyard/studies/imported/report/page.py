@@ -99,7 +99,7 @@ def _sections(findings: FindingSet, provenance: Provenance | None) -> Iterator[S
         said = listed(PHRASING, findings.of("comparison")[:MOST_SENTENCES])
         yield _section("comparisons", "Comparisons", lead, (said, comparison_table(findings)))
     if findings.of("published_value"):
-        lead = "What the tool printed, and the same computed here from its raw values, to a relative 1e-9."
+        lead = ""
         yield _section("published", "Published values", lead, (published_table(findings),))
     if provenance is not None and provenance.origin is not None:
         lead = ""

@@ -53,7 +53,7 @@ def _about(provenance: Provenance | None, plan: Plan) -> Iterator[tuple[str, str
 def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[Notice]:
     noisy = [each for each in findings.of("quiet_machine") if each.verdict == "not quiet"]
     if noisy:
-        told = "; measure again on a quiet machine before acting on what is inconclusive"
+        told = "; measure again before acting on what is inconclusive"
         yield Notice("The machine was not quiet", (PHRASING.say(noisy[0]).text + told,), tone="warn")
     short = findings.of("short_runs")
     if short:

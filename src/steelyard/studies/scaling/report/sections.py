@@ -94,7 +94,7 @@ def sections(findings: FindingSet, plan: Plan, provenance: Provenance | None) ->
         Section(
             "locks",
             "What does a lock cost?",
-            "With one worker, so that nobody contends; then with threads that only contend for one lock.",
+            "",
             present(
                 overhead_figure(findings),
                 strategies.OVERHEADS.build(findings.of("overhead")),

@@ -14,7 +14,7 @@ import pytest
 
 from steelyard.errors import DataError
 from steelyard.model.finding import read_findings
-from steelyard.serve.computing import MOST_WAITING, Computing, TooBusyError
+from steelyard.serve.computing import MOST_MEMORY, MOST_WAITING, Computing, TooBusyError
 
 
 @pytest.mark.long("processes are started anew three times")
@@ -27,6 +27,8 @@ def test_the_server_survives_what_it_computes() -> None:
                 await computing.run(read_findings, Path("/nowhere/findings.json"))
             with pytest.raises(TooBusyError, match="ended without an answer"):
                 await computing.run(os._exit, 1)
+            with pytest.raises(TooBusyError, match="ended without an answer"):
+                await computing.run(bytearray, MOST_MEMORY)
             begin = time.monotonic()
             with pytest.raises(TooBusyError, match="took longer than 5 s"):
                 await computing.run(time.sleep, 60)

@@ -284,6 +284,9 @@ def test_it_ends_with_its_processes(results: Path) -> None:
         assert children
         server.process.send_signal(signal.SIGINT)
         server.process.wait(20)
+        end = time.monotonic() + 5  # one of them waits for the end of the server itself
+        while any(map(is_alive, children)) and time.monotonic() < end:
+            time.sleep(0.05)
         assert not [each for each in children if is_alive(each)]
 
 

@@ -76,7 +76,10 @@ def test_the_latest_of_two_quick_choices_stays(page: Page) -> None:
     names = page.locator("[name=metric] option").all_inner_texts()
     slow, quick = names[1], names[2]
     held: list[Route] = []
-    page.route(lambda address: parse_qs(urlsplit(address).query).get("metric") == [slow], held.append)
+    page.route(
+        lambda address: parse_qs(urlsplit(address).query).get("metric") == [slow],
+        lambda route: held.append(route),  # noqa: PLW0108 - playwright cannot take a built-in
+    )
     page.select_option("[name=metric]", slow)
     page.wait_for_timeout(300)
     page.select_option("[name=metric]", quick)
@@ -104,7 +107,7 @@ def test_a_phone_shows_what_was_measured_first(browser: Browser, server: Served,
         assert started["y"] >= boxes[1]["y"] + boxes[1]["height"]
         frame = phone.locator(".table-frame").first
         assert frame.evaluate("frame => frame.scrollWidth <= frame.clientWidth")
-        assert phone.get_by_role("cell").count() >= 8, "a row that looks like a card is still a row"
+        assert phone.get_by_role("cell").count() >= 7, "a row that looks like a card is still a row"
 
 
 def test_a_link_with_a_token_may_be_followed_from_another_site(
@@ -121,7 +124,7 @@ def test_a_link_with_a_token_may_be_followed_from_another_site(
         page = browser.new_page()
         page.goto(f"http://localhost:{elsewhere.server_port}/mail.html")
         page.click("text=results")
-        page.wait_for_selector("text=night shift")
+        page.wait_for_selector("h1 >> text=Results")
         assert "token" not in page.url
         assert page.reload().status == 200  # type: ignore[union-attr]
         page.close()

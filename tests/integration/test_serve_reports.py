@@ -123,12 +123,13 @@ def result(server: Served) -> str:
     return "/results/" + asked(server.port, "/").body.decode().partition('name="result" value="')[2][:10]
 
 
+@pytest.mark.long("the chart engine is read")
 def test_scripts_of_this_version_draw_a_report(browser: Browser, server: Served, result: str) -> None:
     page = browser.new_page()
     for path in (result, f"{result}/report"):
-        page.goto(server.base + path)
+        page.goto(server.base + path, wait_until="domcontentloaded")
         frame = page.frame_locator("iframe.report")
-        frame.locator("[data-charts=drawn]").wait_for(state="attached")
+        frame.locator("[data-charts=drawn]").wait_for(state="attached", timeout=60_000)
         assert not page.locator("text=are not drawn here").count()
         assert page.frames[1].evaluate("origin") == "null", "a report must not reach the pages around it"
     page.close()

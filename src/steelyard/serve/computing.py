@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import os
+import resource
 import signal
+import threading
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 from polars.exceptions import PolarsError
 
 from steelyard.errors import DataError, SteelyardError
+from steelyard.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 PATIENCE_S: Final = 60.0
 """Longest computation of a page [s]."""
 WORKERS: Final = 2
+MOST_MEMORY: Final = 4 * 1024**3
+"""Memory of each process that computes [bytes]."""
 MOST_WAITING: Final = 32
 
 Parameters = ParamSpec("Parameters")
@@ -93,10 +98,12 @@ class Computing:
             )
             hint = "`steelyard verify` says whether the result is whole"
             raise DataError(message, hint=hint, code="data.corrupt") from error
-        except BrokenExecutor as error:
+        except (BrokenExecutor, MemoryError) as error:
             self.close()
             message = "the computation ended without an answer"
-            raise TooBusyError(message, hint="it may have needed more memory than there is") from error
+            raise TooBusyError(
+                message, hint=f"it may have needed more than {format_bytes(MOST_MEMORY)} of memory"
+            ) from error
 
     def close(self) -> None:
         """End all processes."""
@@ -113,5 +120,18 @@ class Computing:
 def _begin() -> None:
     """Leave interruptions to the server, and the machine to whoever measures on it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # A table of a few megabytes may unfold into more than the machine has.
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    limit = MOST_MEMORY if most == resource.RLIM_INFINITY else min(MOST_MEMORY, most)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
     with suppress(OSError):
         os.nice(10)
+    threading.Thread(target=_end_with_server, daemon=True).start()
+
+
+def _end_with_server() -> None:
+    """End when the server does, also when it was killed and could not say so."""
+    server = multiprocessing.parent_process()
+    if server is not None:
+        server.join()
+        os._exit(1)

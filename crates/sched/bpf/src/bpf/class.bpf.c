@@ -117,6 +117,11 @@ void BPF_PROG(be_enqueue, struct task_struct *p, u64 flags)
 	u32 llc;
 
 	count(COUNT_SCHEDULING_EVENTS);
+	/* Each task has it. To ask once, and here, spares the verifier the paths on which it is not there. */
+	if (!t) {
+		scx_bpf_dsq_insert(p, VALUE(scx_dsq_id_flags, SCX_DSQ_LOCAL), lc_slice_ns, 0);
+		return;
+	}
 	if (is_best_effort_within(p, trampolines)) {
 		enqueue_be(p, t, home, flags, trampolines);
 		return;

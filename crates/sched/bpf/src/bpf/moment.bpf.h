@@ -234,6 +234,9 @@ __noinline int wake_for_waiting(u32 llc)
 	struct task_struct *p;
 	s32 idle;
 
+	/* It is verified although nobody calls it. */
+	if (siblings_policy == SIBLINGS_ALLOW)
+		return 0;
 	bpf_rcu_read_lock();
 	bpf_for_each(scx_dsq, p, BE_QUEUE + llc, 0) {
 		idle = pick_idle_for_be(p->cpus_ptr, scx_bpf_task_cpu(p));

@@ -114,7 +114,9 @@ def test_what_makes_no_sense_is_refused(
 def test_a_benchmark_that_fails_names_itself_and_leaves_the_others(
     made: MadeRepository, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    suite = "[benchmark.bad]\ncommand = 'false'\n[benchmark.good]\ncommand = 'sleep 0.01'\nmargin_percent = 40\n"
+    suite = (
+        "[benchmark.bad]\ncommand = 'false'\n[benchmark.good]\ncommand = 'sleep 0.01'\nmargin_percent = 40\n"
+    )
     (made.folder / "steelyard.toml").write_text(suite, encoding="utf-8")
     words = ["bench", "--rev", "main", "--rev", "HEAD", "--minutes", "0.5", "--out", "result"]
     assert execute([*words, "--export", "junit", "r.xml"]) == 4
@@ -123,3 +125,55 @@ def test_a_benchmark_that_fails_names_itself_and_leaves_the_others(
     assert execute(["verify", "result"]) == 0
     assert execute([*words[:-2], "bad"]) == 4
     assert "error: `false` failed with exit code 1" in capsys.readouterr().err
+
+
+def test_three_revisions_of_which_one_cannot_be_built(
+    made: MadeRepository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made.commit("broken", seconds="none")
+    words = [
+        "bench",
+        "short",
+        "--exact",
+        "--minutes",
+        "0.5",
+        "--build",
+        "grep -q 0 seconds && cp seconds time",
+    ]
+    assert execute([*words, "--rev", "HEAD~1", "--rev", "HEAD", "--rev", "main", "--no-record"]) in {0, 4}
+    text = capsys.readouterr().out
+    assert "1 faster" in text
+    assert "not compared: cannot build HEAD" in text
+
+
+def test_a_run_that_never_ends_ends_with_the_minutes(
+    made: MadeRepository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suite = "[benchmark.hangs]\ncommand = 'sleep 1000'\n[benchmark.good]\ncommand = 'true'\n"
+    (made.folder / "steelyard.toml").write_text(suite, encoding="utf-8")
+    assert execute(["bench", "--rev", "main", "--rev", "HEAD", "--minutes", "0.02", "--no-record"]) == 4
+    assert "warning: failed: `sleep 1000` failed with" in capsys.readouterr().out
+
+
+def test_setups_that_write_the_same_file_are_refused(
+    made: MadeRepository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suite = (
+        "[benchmark.read]\ncommand = 'wc -l in.txt'\nsetup = 'seq {size} > in.txt'\n"
+        "parameters = { size = [10, 2000] }\n"
+    )
+    (made.folder / "steelyard.toml").write_text(suite, encoding="utf-8")
+    words = ["bench", "--rev", "main", "--rev", "HEAD", "--minutes", "0.1", "--no-record"]
+    assert execute(words) == 2
+    assert "`read (size=2000)` changes `in.txt`" in capsys.readouterr().err
+    (made.folder / "steelyard.toml").write_text(suite.replace("in.txt", "in-{size}.txt"), encoding="utf-8")
+    assert execute(words) == 0
+
+
+def test_minutes_that_do_not_suffice_are_no_success(
+    made: MadeRepository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed = "".join(f"[benchmark.b{at}]\ncommand = 'sleep 0.1'\n" for at in range(30))
+    (made.folder / "steelyard.toml").write_text(listed, encoding="utf-8")
+    assert execute(["bench", "--rev", "main", "--rev", "HEAD", "--minutes", "0.02", "--no-record"]) == 4
+    assert "benchmarks were not measured: the time did not suffice" in capsys.readouterr().out

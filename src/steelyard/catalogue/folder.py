@@ -35,6 +35,7 @@ _PHASE: Final = "phase"
 _FINDINGS: Final = "findings.json"
 _BESIDE_PLAN: Final = ("provenance.json", "ledger.sqlite", "runs.parquet")
 _TAIL_BYTES: Final = 4096
+_LARGEST_FINDINGS_BYTES: Final = 32_000_000
 _STAMPED: Final = (PLAN_NAME, "provenance.json", _FINDINGS, "runs.parquet", LABELS_NAME)
 """Files that an entry follows from."""
 
@@ -185,9 +186,12 @@ def _read(folder: Path, *, is_running: bool) -> tuple[Entry, FindingSet | None]:
     entry = replace(_described(folder, provenance, plan.factors), cells=len(plan.cells), runs=_runs(folder))
     if is_running:
         return replace(entry, state="running", ended=None), None
-    findings = _findings(folder)
-    is_complete = findings is not None and not _lacking(folder, plan)
-    return replace(entry, state="complete" if is_complete else "incomplete"), findings
+    path = folder / _FINDINGS
+    is_complete = path.exists() and not _lacking(folder, plan)
+    entry = replace(entry, state="complete" if is_complete else "incomplete")
+    # Findings of 100 000 cells take minutes: such a result is listed without its first sentence.
+    is_large = path.exists() and path.stat().st_size > _LARGEST_FINDINGS_BYTES
+    return entry, None if is_large else _findings(folder)
 
 
 def _described(folder: Path, provenance: Provenance, factors: Mapping[str, Sequence[str]]) -> Entry:

@@ -6,9 +6,12 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
+import stat
 import subprocess
+import sys
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -35,12 +38,38 @@ _DIGITS: Final = 20
 _SHOWN_LINES: Final = 5
 _TAIL_BYTES: Final = 8192
 _SECONDS_PER_DAY: Final = 86_400
-_OF_COMPILERS: Final = (
-    *("PATH", "CC", "CXX", "FC", "AR", "LD", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "FFLAGS", "LDFLAGS"),
-    *("RUSTC", "RUSTFLAGS", "RUSTUP_TOOLCHAIN", "CARGO_BUILD_TARGET", "GOFLAGS", "CMAKE_BUILD_TYPE"),
-    *("JAVA_HOME", "NODE_OPTIONS", "VIRTUAL_ENV"),
+_OF_SESSION: Final = re.compile(
+    r"_|(OLD)?PWD|SHLVL|TERM.*|COLUMNS|LINES|COLORTERM|LS_COLORS|DISPLAY|WAYLAND_DISPLAY|WINDOWID|STY|TMUX.*"
+    r"|DBUS_.*|XDG_(SESSION|RUNTIME|SEAT|VTNR).*|SSH_.*|HIST.*|PS[0-9]|PROMPT.*|PAGER|EDITOR|VISUAL|MAIL"
+    r"|GPG_TTY|INVOCATION_ID|JOURNAL_STREAM|MAKELEVEL|MAKE_TERM.*|VSCODE_.*|PYTEST_.*|STEELYARD_.*"
+    r"|GITHUB_.*|RUNNER_.*|ACTIONS_.*|CI_.*|GITLAB_.*"
 )
-"""Variables that a build depends on; a change of one of them builds again."""
+"""Variables of a session, which say nothing to a build; a change of any other builds again."""
+_TOOLS: Final = (
+    *(
+        "cc",
+        "c++",
+        "gcc",
+        "g++",
+        "clang",
+        "clang++",
+        "gfortran",
+        "ld",
+        "as",
+        "make",
+        "cmake",
+        "ninja",
+        "meson",
+    ),
+    *("rustc", "cargo", "go", "javac", "java", "mvn", "gradle", "node", "npm", "python3", "dotnet", "ghc"),
+)
+"""Programs that builds use; one that was replaced builds again."""
+_SHOWN_FILES: Final = 3
+_OF_FILES: Final = re.compile(
+    r"filter\..*|lfs\..*|url\..*|remote\..*\.(url|promisor|partialclonefilter|fetch)|extensions\.partialclone"
+    r"|core\.(autocrlf|eol|safecrlf|attributesfile|symlinks|filemode|ignorecase|precomposeunicode)"
+)
+"""Configuration of a repository that decides what is in its files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +191,10 @@ class BuildCache:
             raise _unwritable(self.folder, error) from error
         with lock:
             # Who uses a build shares the lock; who makes it, or removes it, has it alone.
-            fcntl.flock(lock, fcntl.LOCK_SH)
+            _wait(lock, fcntl.LOCK_SH, commit)
             found = self._made.get(key) or (None if is_again else self._kept(repository, commit, key))
             if found is None:
-                fcntl.flock(lock, fcntl.LOCK_EX)
+                _wait(lock, fcntl.LOCK_EX, commit)
                 found = None if is_again else self._kept(repository, commit, key)
                 if found is None:
                     tell(None, commit)
@@ -176,6 +205,10 @@ class BuildCache:
             found = replace(found, commit=commit)
             tell(found, commit)
             yield found
+
+    def place_of(self, repository: Repository, commit: Commit, command: str | None) -> str:
+        """Give the order in which builds are to be taken, so that no two processes wait for each other."""
+        return _key(repository, commit, command)
 
     def tidy(self) -> None:
         """Remove builds that nobody has used for `KEPT_DAYS` days."""
@@ -195,7 +228,8 @@ class BuildCache:
         except (OSError, ValueError, KeyError, TypeError):
             return None
         place = self.folder / key / repository.below
-        if status != "ready" or not place.is_dir():
+        # Runs may have written into it, and anything may have removed a part.
+        if status != "ready" or not place.is_dir() or found.get("files") != files_hash(self.folder / key):
             return None
         return Build(commit, place, command, "ready", exit_status, seconds, self._log(key), is_reused=True)
 
@@ -211,7 +245,7 @@ class BuildCache:
             seconds = time.monotonic() - began_s
             status: Literal["ready", "failed"] = "failed" if exit_status else "ready"
             found = Build(commit, place, command, status, exit_status, seconds, self._log(key))
-            content = {"schema": BUILD_SCHEMA, **found.facts()}
+            content = {"schema": BUILD_SCHEMA, **found.facts(), "files": files_hash(root)}
             written = self.folder / f"{key}.json.new"
             written.write_text(json.dumps(content, indent=1), encoding="utf-8", errors="backslashreplace")
             written.replace(self.folder / f"{key}.json")
@@ -259,8 +293,9 @@ def _unwritable(path: Path, error: OSError) -> DataError:
 
 def _key(repository: Repository, commit: Commit, command: str | None) -> str:
     """Give what a build follows from, in a name that is equally long for all: paths are part of layouts."""
-    compilers = {name: os.environ.get(name) for name in _OF_COMPILERS}
-    parts = [BUILD_SCHEMA, str(repository.root), str(repository.below), commit.tree, command, compilers]
+    variables = {name: value for name, value in os.environ.items() if not _OF_SESSION.fullmatch(name)}
+    place = [str(repository.root), str(repository.below)]
+    parts = [BUILD_SCHEMA, place, commit.tree, command, variables, [_identity(tool) for tool in _TOOLS]]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:_DIGITS]
 
 
@@ -273,13 +308,47 @@ def _below(root: Path, repository: Repository, commit: Commit) -> Path:
     return place
 
 
+def _identity(tool: str) -> list[str | int] | None:
+    """Give what changes when a program on the PATH is replaced."""
+    found = shutil.which(tool)
+    if found is None:
+        return None
+    status = Path(found).stat()
+    return [os.path.realpath(found), status.st_size, status.st_mtime_ns]
+
+
+def files_hash(root: Path) -> str:
+    """Give a hash of names, sizes, times and modes of all files in a checkout, Git's own left out."""
+    found = hashlib.sha256()
+    for above, folders, names in os.walk(root):
+        if above == str(root) and ".git" in folders:
+            folders.remove(".git")
+        folders.sort()
+        for name in sorted((*names, *folders)):
+            status = os.lstat(os.path.join(above, name))  # noqa: PTH118 - bytes that are not text stay as they are
+            size, time_ns = (0, 0) if stat.S_ISDIR(status.st_mode) else (status.st_size, status.st_mtime_ns)
+            line = f"{above}\0{name}\0{status.st_mode}\0{size}\0{time_ns}\n"
+            found.update(line.encode("utf-8", "surrogateescape"))
+    return found.hexdigest()
+
+
+def _wait(lock: IO[str], kind: int, commit: Commit) -> None:
+    """Take a lock, and say so where somebody else has it."""
+    try:
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        sys.stderr.write(f"waiting for another process that builds or measures {commit.name} ...\n")
+        fcntl.flock(lock, kind)
+
+
 def _check_out(repository: Repository, commit: Commit, root: Path) -> None:
     """Make a clone of its own, which shares the objects: the user's repository is not touched."""
 
     def ask(folder: Path, *arguments: str) -> str:
-        done = run_git(folder, arguments)
+        # Hooks are the user's own, and know nothing of this checkout.
+        done = run_git(folder, ["-c", f"core.hooksPath={os.devnull}", *arguments])
         if done.returncode != 0:
-            said = " ".join(done.stderr.split()[-60:])
+            said = " ".join((done.stderr or done.stdout).split()[-60:]) or f"exit status {done.returncode}"
             message = f"cannot check out {commit.name}: `git {arguments[0]}` failed: {said}"
             raise DataError(message, code="data.git")
         return done.stdout.strip()
@@ -294,22 +363,41 @@ def _check_out(repository: Repository, commit: Commit, root: Path) -> None:
     # Builds ask for the newest tag, or count the commits of a branch.
     refs = repository.ask("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags")
     (own / "packed-refs").write_text(f"{refs}\n" if refs else "", encoding="utf-8", errors="surrogateescape")
+    _take_configuration(repository, root, ask)
     ask(root, "checkout", "--quiet", "--detach", commit.id)
+    changed = ask(root, "status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all")
+    if changed:
+        shown = "; ".join(changed.splitlines()[:_SHOWN_FILES])
+        message = f"cannot check out {commit.name} as it was committed: {shown}"
+        raise DataError(message, hint="objects or filters of the repository may be missing", code="data.git")
     if (root / ".gitmodules").exists():
         _bring_submodules(repository, root, ask)
 
 
+def _take_configuration(repository: Repository, root: Path, ask: Callable[..., str]) -> None:
+    """Take over what decides what is in files: filters, ends of lines, where missing objects are."""
+    listed = run_git(repository.root, ["config", "--local", "--null", "--list"]).stdout
+    for entry in listed.split("\0"):
+        name, _, value = entry.partition("\n")
+        if _OF_FILES.fullmatch(name):
+            ask(root, "config", "--add", name, value)
+    attributes = repository.path_of("info/attributes")
+    if attributes.exists():
+        (root / ".git" / "info").mkdir(exist_ok=True)
+        shutil.copyfile(attributes, root / ".git" / "info" / "attributes")
+    large_files = repository.path_of("lfs")
+    if large_files.is_dir():
+        ask(root, "config", "lfs.storage", str(large_files))
+
+
 def _bring_submodules(repository: Repository, root: Path, ask: Callable[..., str]) -> None:
     """Check out submodules, from the user's own copies where there are any."""
-    origin = run_git(repository.root, ["remote", "get-url", "origin"]).stdout.strip()
-    if origin:
-        ask(root, "remote", "add", "origin", origin)
     ask(root, "submodule", "--quiet", "init")
     listed = ask(root, "config", "--null", "--file", ".gitmodules", "--get-regexp", r"^submodule\..*\.path$")
     has_own = False
     for entry in listed.split("\0"):
         name = entry.partition("\n")[0].removeprefix("submodule.").removesuffix(".path")
-        copy = repository.path_of("modules") / name
+        copy = repository.modules / name
         if name and copy.is_dir():
             has_own = True
             ask(root, "config", f"submodule.{name}.url", str(copy))

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 WORKING_TREE: Final = "."
 """In place of a revision: the files as they are, changes that are not committed included."""
 SHORT_DIGITS: Final = 9
-_LIKE_GIT: Final = frozenset({"GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_PREFIX", "GIT_COMMON_DIR"})
+_LIKE_GIT: Final = frozenset(
+    (
+        *("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_PREFIX", "GIT_COMMON_DIR"),
+        *("GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS"),
+    )
+)
 """Set inside of hooks, where they would lead to another repository than the one of the folder."""
 _NO_RESULTS: Final = ":(top,exclude,glob)**/steelyard-results/**"
 """Results that lie in the working tree are none of its files."""
@@ -127,7 +132,8 @@ class Repository:
             if self._try("rev-parse", "--is-shallow-repository") == "true":
                 hint = "the repository is a shallow clone: `git fetch --unshallow` brings the rest"
             raise UsageError(message, hint=hint, code="usage.revision")
-        tree, seconds, subject = self.ask("show", "-s", "--format=%T%n%ct%n%s", found).split("\n", 2)
+        said = self.ask("show", "-s", "--no-show-signature", "--format=%T%x1f%ct%x1f%s", found)
+        tree, seconds, subject = said.split("\x1f", 2)
         return Commit(asked, found, tree, int(seconds), subject)
 
     def merge_base(self, commits: Sequence[Commit]) -> str | None:
@@ -138,25 +144,58 @@ class Repository:
         """Give where Git keeps a part of the repository."""
         return Path(self.ask("rev-parse", "--path-format=absolute", "--git-path", name))
 
+    @property
+    def modules(self) -> Path:
+        """Where Git keeps the repositories of submodules, also of a linked worktree."""
+        return Path(self.ask("rev-parse", "--path-format=absolute", "--git-common-dir")) / "modules"
+
     def _working_tree(self) -> Commit:
         """Give the files as they are as a commit that no branch contains."""
         head = self.commit("HEAD")
+        self._require_clean_submodules()
         with tempfile.TemporaryDirectory(prefix="steelyard-index-") as folder:
             index = Path(folder) / "index"
-            own = self.path_of("index")
-            if own.exists():
-                # Its time tells which files may have changed since without a change of theirs.
-                shutil.copy2(own, index)
             beside = {"GIT_INDEX_FILE": str(index)}
+            if self._try("config", "--type=bool", "core.sparseCheckout") == "true":
+                # The index says what is left out. Its time tells which files may have changed since.
+                shutil.copy2(self.path_of("index"), index)
+            else:
+                # A new index trusts no earlier look at any file.
+                self.ask("read-tree", head.id, environment=beside)
             self.ask("add", "--all", "--", ":(top)", _NO_RESULTS, environment=beside)
+            self._require_known_repositories(beside)
             tree = self.ask("write-tree", environment=beside)
         if tree == head.tree:
             return Commit(WORKING_TREE, head.id, tree, head.committed_s, "no change since HEAD")
-        stamp = {f"GIT_{role}_DATE": f"{head.committed_s} +0000" for role in ("AUTHOR", "COMMITTER")}
+        stamp = {f"GIT_{role}_DATE": f"@{head.committed_s} +0000" for role in ("AUTHOR", "COMMITTER")}
         made = self.ask(
             "commit-tree", tree, "-p", head.id, "-m", "working tree", environment={**_NOBODY, **stamp}
         )
         return Commit(WORKING_TREE, made, tree, head.committed_s, "changes since HEAD")
+
+    def _require_clean_submodules(self) -> None:
+        """Refuse what no commit of the repository could hold: changes inside of submodules."""
+        status = self.ask("status", "--porcelain=v2", "--ignore-submodules=none", "--untracked-files=no")
+        for line in status.splitlines():
+            kind, _, rest = line.partition(" ")
+            state = rest.split(" ")[1] if kind in {"1", "2"} else "N..."
+            if state.startswith("S") and (state[2] == "M" or state[3] == "U"):
+                name = line.split(" ", 8)[-1]
+                message = f"`{WORKING_TREE}` cannot hold the changes inside of the submodule `{name}`"
+                raise UsageError(message, hint=f"commit them in `{name}` first", code="usage.revision")
+
+    def _require_known_repositories(self, beside: Mapping[str, str]) -> None:
+        """Refuse repositories in the working tree that are no submodules: their files would be left out."""
+        listed = self.ask("ls-files", "--stage", "-z", environment=beside).split("\0")
+        inside = [entry.partition("\t")[2] for entry in listed if entry.startswith("160000 ")]
+        known = run_git(self.root, ["config", "--file", ".gitmodules", "--get-regexp", r"\.path$"]).stdout
+        paths = {line.partition(" ")[2] for line in known.splitlines()}
+        for path in inside:
+            if path not in paths:
+                message = f"`{WORKING_TREE}` cannot hold `{path}`: it is a repository of its own"
+                raise UsageError(
+                    message, hint="list it in .gitignore, or make it a submodule", code="usage.revision"
+                )
 
     def _try(self, *arguments: str) -> str:
         done = run_git(self._folder, arguments)

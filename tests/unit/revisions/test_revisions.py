@@ -290,3 +290,99 @@ def test_a_cache_that_cannot_be_written_is_named(made: MadeRepository, tmp_path:
     with pytest.raises(SteelyardError, match="file") as caught:
         built(BuildCache(tmp_path / "file"), made, "HEAD")
     assert "STEELYARD_BUILDS" in str(caught.value.hint)
+
+
+def test_what_runs_left_in_a_checkout_does_not_stay(made: MadeRepository, cache: BuildCache) -> None:
+    first = built(cache, made, "work")
+    (first.folder / "history.txt").write_text("of runs")
+    again = built(BuildCache(cache.folder), made, "work")
+    assert not again.is_reused
+    assert not (again.folder / "history.txt").exists()
+    (again.folder / "made").unlink()
+    assert (built(BuildCache(cache.folder), made, "work").folder / "made").exists()
+    assert built(BuildCache(cache.folder), made, "work").is_reused
+
+
+def test_another_variable_or_compiler_builds_again(
+    made: MadeRepository, cache: BuildCache, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tool = tmp_path / "bin" / "gcc"
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
+    built(cache, made, "work")
+    monkeypatch.setenv("SSH_AUTH_SOCK", "/tmp/other")
+    assert built(cache, made, "work").is_reused
+    monkeypatch.setenv("N", "8000000")
+    assert not built(cache, made, "work").is_reused
+    monkeypatch.delenv("N")
+    tool.write_text("#!/bin/sh\necho newer\n")
+    assert not built(cache, made, "work").is_reused
+
+
+def test_filters_and_attributes_of_the_repository_hold(made: MadeRepository, cache: BuildCache) -> None:
+    made.git("config", "filter.f.smudge", "sed s/1/one/")
+    made.git("config", "filter.f.clean", "sed s/one/1/")
+    (made.folder / ".git" / "info" / "attributes").write_text("n filter=f\n")
+    made.git("checkout", "--quiet", "v1", "--", "n")
+    assert (built(cache, made, "v1").folder / "n").read_text() == "one"
+
+
+def test_a_clone_without_its_files_is_completed_or_refused(tmp_path: Path, made: MadeRepository) -> None:
+    made.git("config", "uploadpack.allowFilter", "true")
+    place = tmp_path / "partial"
+    made.git("clone", "--quiet", "--filter=blob:none", "--branch=work", made.folder.as_uri(), str(place))
+    partial = MadeRepository(place)
+    cache = BuildCache(tmp_path / "builds")
+    assert (built(cache, partial, "HEAD~1").folder / "made").read_text() == "1"
+    made.folder.rename(tmp_path / "gone")
+    made = MadeRepository(tmp_path / "gone")
+    with pytest.raises(DataError, match="cannot check out"):
+        built(cache, partial, "origin/main", "true")
+
+
+def test_an_empty_message_and_the_first_second_of_time_are_read(
+    made: MadeRepository, cache: BuildCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{role}_DATE", "@0 +0000")
+    made.git("commit", "--quiet", "--allow-empty", "--allow-empty-message", "--message", "")
+    assert Repository(made.folder).commit("HEAD").subject == ""
+    (made.folder / "n").write_text("9")
+    assert (built(cache, made, ".").folder / "made").read_text() == "9"
+
+
+def test_hooks_of_the_user_do_not_see_the_checkout(
+    made: MadeRepository, cache: BuildCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook = tmp_path / "hooks" / "post-checkout"
+    hook.parent.mkdir()
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", "core.hooksPath")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", str(hook.parent))
+    assert (built(cache, made, "work").folder / "made").exists()
+
+
+def test_changes_that_no_commit_could_hold_are_refused(tmp_path: Path, made: MadeRepository) -> None:
+    part = MadeRepository(tmp_path / "part")
+    part.commit("part", code="inner")
+    made.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(part.folder), "lib")
+    made.commit("with a part")
+    (made.folder / "lib" / "code").write_text("changed")
+    with pytest.raises(UsageError, match="inside of the submodule `lib`"):
+        Repository(made.folder).commit(".")
+    made.git("submodule", "--quiet", "foreach", "git checkout --quiet code")
+    MadeRepository(made.folder / "nested").commit("alone", x="1")
+    with pytest.raises(UsageError, match="`nested`: it is a repository of its own"):
+        Repository(made.folder).commit(".")
+
+
+def test_a_file_that_git_was_told_to_ignore_changes_of_is_taken_as_it_is(
+    made: MadeRepository, cache: BuildCache
+) -> None:
+    made.git("update-index", "--assume-unchanged", "n")
+    (made.folder / "n").write_text("7")
+    assert (built(cache, made, ".").folder / "made").read_text() == "7"

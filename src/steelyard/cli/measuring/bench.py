@@ -12,7 +12,7 @@ from steelyard.analyse.comparison.equivalence import Margin
 from steelyard.analyse.comparison.interim_schedule import Extent
 from steelyard.cli.catalogue.registering import OWN_CATALOGUE, CatalogueOption
 from steelyard.cli.fail_on import FailOnOption  # noqa: TC001 - cyclopts reads it
-from steelyard.cli.measuring.compare import KEEP, RESULTS, SLOWER, KeepOptions, measured
+from steelyard.cli.measuring.compare import KEEP, RESULTS, SLOWER, KeepOptions, measured, told_in_ci
 from steelyard.cli.measuring.revisions import NO_REVISIONS, RevisionOptions
 from steelyard.errors import UsageError
 from steelyard.record.clock import now_utc
@@ -85,27 +85,29 @@ def bench(
 
     steelyard bench --export pull-request comment.md --export junit report.xml
     """
-    suite = read_suite(request.file)
-    chosen = benchmarks_of(suite, benchmarks)
-    revisions = replace(revisions, rev=revisions.rev or suite.revisions, build=revisions.build or suite.build)
-    if not revisions.rev:
-        message = "`steelyard bench` compares revisions, and none is given"
-        hint = f'--rev main --rev HEAD, or `revisions = ["main", "HEAD"]` in `{request.file}`'
-        raise UsageError(message, hint=hint)
-    minutes = suite.minutes if request.minutes is None else request.minutes
-    if not 0 < minutes < float("inf"):
-        message = f"`--minutes {minutes:g}`: allowed: more than 0"
-        raise UsageError(message)
-    sides = len(revisions.rev)
-    most = MOST_PLANNED // (len(chosen) * sides) - suite.warmup
-    terms = Terms(
-        metric=request.metric,
-        margin=Margin(suite.margin_percent / 100, suite.level_percent / 100),
-        warmup=suite.warmup,
-        extent=Extent(
-            blocks_max=max(min(suite.runs_max, most), 1), budget_s=minutes * _SECONDS, is_strict=True
-        ),
-        margins=tuple(each.margin for each in chosen for _ in range(sides - 1)),
-    )
-    result = None if keep.no_record else keep.out or default_result("bench", now_utc()[:10], RESULTS)
-    return measured(commands_of(chosen, ()), (terms, result), (request.fail_on, keep), revisions, listed)
+    with told_in_ci(keep):
+        suite = read_suite(request.file)
+        chosen = benchmarks_of(suite, benchmarks)
+        revisions = replace(
+            revisions, rev=revisions.rev or suite.revisions, build=revisions.build or suite.build
+        )
+        if not revisions.rev:
+            message = "`steelyard bench` compares revisions, and none is given"
+            hint = f'--rev main --rev HEAD, or `revisions = ["main", "HEAD"]` in `{request.file}`'
+            raise UsageError(message, hint=hint)
+        minutes = suite.minutes if request.minutes is None else request.minutes
+        if not 0 < minutes < float("inf"):
+            message = f"`--minutes {minutes:g}`: allowed: more than 0"
+            raise UsageError(message)
+        most = MOST_PLANNED // (len(chosen) * len(revisions.rev)) - suite.warmup
+        terms = Terms(
+            metric=request.metric,
+            margin=Margin(suite.margin_percent / 100, suite.level_percent / 100),
+            warmup=suite.warmup,
+            extent=Extent(
+                blocks_max=max(min(suite.runs_max, most), 1), budget_s=minutes * _SECONDS, is_strict=True
+            ),
+            longest_run_s=minutes * _SECONDS,
+        )
+        result = None if keep.no_record else keep.out or default_result("bench", now_utc()[:10], RESULTS)
+        return measured(commands_of(chosen, ()), (terms, result), (request.fail_on, keep), revisions, listed)

@@ -37,7 +37,7 @@ from steelyard.studies.comparison.verdict_table import render_suite
 from steelyard.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from steelyard.revisions.build import Build
     from steelyard.studies.comparison.outcome import Comparison
@@ -278,7 +278,21 @@ def compare(  # noqa: PLR0913 - the options of a command line
     )
     terms = _terms(claim, extent, place, ignores_failure=around.ignore_failure)
     result = None if keep.no_record else keep.out or default_result("compare", now_utc()[:10], RESULTS)
-    return measured(request, (terms, result), (claim.fail_on, keep), revisions, listed)
+    with told_in_ci(keep):
+        return measured(request, (terms, result), (claim.fail_on, keep), revisions, listed)
+
+
+@contextlib.contextmanager
+def told_in_ci(keep: KeepOptions) -> Iterator[None]:
+    """Let a comment not stand that belongs to revisions of before."""
+    try:
+        yield
+    except SteelyardError as error:
+        if keep.ci:
+            from steelyard.cli.measuring.pipeline import publish_failure  # noqa: PLC0415 - start-up time
+
+            publish_failure(error)
+        raise
 
 
 def measured(
@@ -303,23 +317,6 @@ def measured(
     listed : CatalogueOption
         Catalogue of results.
     """
-    try:
-        return _measured(request, how, told, revisions, listed)
-    except SteelyardError as error:
-        if told[1].ci:
-            from steelyard.cli.measuring.pipeline import publish_failure  # noqa: PLC0415 - start-up time
-
-            publish_failure(error)
-        raise
-
-
-def _measured(
-    request: Commands,
-    how: tuple[Terms, Path | None],
-    told: tuple[Sequence[FailOn], KeepOptions],
-    revisions: RevisionOptions,
-    listed: CatalogueOption,
-) -> int:
     (terms, result), (fail_on, keep) = how, told
     _require_folders(keep.export)
     if keep.report:

@@ -94,12 +94,13 @@ def built(options: RevisionOptions, commands: Sequence[str], stack: ExitStack) -
     commits, remarks = chosen(repository, options.rev, is_exact=options.exact)
     cache = BuildCache()
     cache.tidy()
-    builds = [
-        stack.enter_context(
+    made = {
+        commit.asked: stack.enter_context(
             cache.building(repository, commit, options.build, is_again=options.rebuild, tell=_tell)
         )
-        for commit in commits
-    ]
+        for commit in sorted(commits, key=lambda each: cache.place_of(repository, each, options.build))
+    }
+    builds = [made[commit.asked] for commit in commits]
     failed = tuple(build for build in builds if build.status == "failed")
     if builds[0] in failed or len(failed) == len(builds) - 1:
         raise failed[0].failure()
@@ -109,6 +110,8 @@ def built(options: RevisionOptions, commands: Sequence[str], stack: ExitStack) -
     hashes = {str(sorted(side.facts["programs"].items())) for side in sides if side.facts["programs"]}
     if len(hashes) == 1 and all(side.facts["programs"] for side in sides):
         remarks.append("the program is the same file, byte for byte, in all revisions")
+    if len({side.facts["tree"] for side in sides}) < len(sides):
+        remarks.append("revisions that contain the same files share one build")
     remarks += [f"not compared: {build.failure().message}" for build in failed]
     return Revisions(sides, failed, tuple(f"{OF_REVISIONS}{remark}" for remark in remarks))
 

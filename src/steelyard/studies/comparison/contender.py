@@ -89,11 +89,14 @@ class Field:
         Numbers of baseline and contender of each comparison.
     contests : tuple of frozenset of int
         Numbers of those that take turns with each other.
+    margins : tuple of float
+        Margin of each comparison, where benchmarks have margins of their own.
     """
 
     contenders: tuple[Contender, ...]
     pairs: tuple[tuple[int, int], ...]
     contests: tuple[frozenset[int], ...]
+    margins: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +140,8 @@ class Commands:
         Each command runs in each of these folders, and is compared with itself in the first.
     remarks : tuple of str
         What else is to be said with the result.
+    margins : tuple of float
+        One per command, where they differ.
     """
 
     texts: tuple[str, ...]
@@ -147,6 +152,7 @@ class Commands:
     shell: bool = False
     sides: tuple[Side, ...] = ()
     remarks: tuple[str, ...] = ()
+    margins: tuple[float, ...] = ()
 
     def field(self) -> Field:
         """Give cells and comparisons.
@@ -189,6 +195,7 @@ class Commands:
         first_side, *others = self.sides
         everybody: list[Contender] = []
         contests: list[frozenset[int]] = []
+        margins: list[float] = []
         for at in range(len(self.texts)):
             for cell in self._cells(at, 0):
                 is_told_by_side = len(self.texts) == 1 and not cell.values and not self.names
@@ -206,8 +213,9 @@ class Commands:
                         )
                     )
                 contests.append(frozenset(range(first, len(everybody))))
+                margins += self.margins[at : at + 1] * len(others)
         pairs = tuple((min(contest), other) for contest in contests for other in sorted(contest)[1:])
-        return Field(tuple(everybody), pairs, tuple(contests))
+        return Field(tuple(everybody), pairs, tuple(contests), tuple(margins))
 
     def _check(self) -> None:
         for text in self.texts:

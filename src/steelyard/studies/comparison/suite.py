@@ -122,6 +122,7 @@ def commands_of(benchmarks: Sequence[Benchmark], sides: tuple[Side, ...]) -> Com
         names=tuple(each.name for each in benchmarks),
         hooks=tuple(each.hooks for each in benchmarks),
         sides=sides,
+        margins=tuple(each.margin for each in benchmarks),
     )
 
 

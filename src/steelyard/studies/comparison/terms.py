@@ -96,6 +96,8 @@ class Terms:
         Whether runs that end with another exit code than 0 count.
     margins : tuple of float
         Margin of each comparison; that of `margin` for all where empty.
+    longest_run_s : float or None
+        Time after which a run is ended and has failed [s]; without end unless given.
     """
 
     metric: Metric = Metric.WALL
@@ -113,6 +115,7 @@ class Terms:
     output: Output | Path = Output.NULL
     ignores_failure: bool = False
     margins: tuple[float, ...] = ()
+    longest_run_s: float | None = None
 
     def designs(self, count: int) -> list[Design]:
         """Give what each of so many comparisons promises; the error is divided among all of them."""

@@ -77,10 +77,11 @@ class Row:
 
     @property
     def visible(self) -> float | None:
-        """Smallest change that a job like this finds in 80 of 100 cases, as a ratio less 1.
+        """Smallest slowdown that a job like this calls slower in 80 of 100 cases, as a ratio less 1.
 
-        The interval ends where the two sides would still differ by its half-width; for a power above one half
-        the change must be larger by as many standard errors as the normal distribution asks for.
+        Two things must come true: the interval excludes 1, so the estimate is above its half-width, and the
+        estimate is above the margin. For a power above one half the slowdown must be larger than either by as
+        many standard errors as the normal distribution asks for.
         """
         claim = self.claim
         if not (0 < claim.low <= claim.high < math.inf):
@@ -88,7 +89,9 @@ class Row:
         half = math.log(claim.high / claim.low) / 2
         error = (1 - claim.level) / claim.family
         quantile = scipy.special.ndtri
-        return math.expm1(half * (1 + float(quantile(POWER)) / float(quantile(1 - error / 2))))
+        standard_error = half / float(quantile(1 - error / 2))
+        needed = max(half, math.log1p(claim.margin))
+        return math.expm1(needed + float(quantile(POWER)) * standard_error)
 
 
 def rows_of(found: Comparison) -> list[Row]:
@@ -141,7 +144,7 @@ def reading_of(found: Comparison, rows: list[Row]) -> Iterator[str]:
     if seen:
         least, most = (f"{100 * value:.2g} %" for value in (min(seen), max(seen)))
         span = least if least == most else f"{least} to {most}, by benchmark"
-        yield f"Smallest change that this job finds in 80 of 100 cases: {span}."
+        yield f"Smallest slowdown that this job finds in 80 of 100 cases: {span}."
 
 
 def cells_of(row: Row, metric: str) -> tuple[str, ...]:
@@ -202,10 +205,12 @@ def _fitting(table: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     """Write a row of the table: names and verdicts to the left, numbers to the right."""
-    return _GAP.join(
+    line = _GAP.join(
         cell.ljust(width) if at in {0, len(cells) - 1} else cell.rjust(width)
         for at, (cell, width) in enumerate(zip(cells, widths, strict=True))
     ).rstrip()
+    # GitHub takes a line that begins like this for a command.
+    return f" {line}" if line.startswith("::") else line
 
 
 def _log(ratio: float) -> float:

@@ -127,23 +127,31 @@ def test_dashboards_get_the_medians(found: Comparison) -> None:
     assert latency == pytest.approx(8e6, rel=0.01)
 
 
-def test_what_could_have_been_seen_is_found_in_about_80_of_100_cases() -> None:
-    noise, blocks, count = 0.02, 40, 60
-    seen = [row.visible for row in rows_of(suite({f"b{at}": 1.0 for at in range(4)}, noise, blocks))]
+@pytest.mark.parametrize(
+    ("noise", "blocks", "margin"), [(0.02, 40, 0.02), (0.02, 100, 0.05), (0.01, 50, 0.1), (0.05, 40, 0.02)]
+)
+def test_what_could_have_been_seen_is_found_in_about_80_of_100_cases(
+    noise: float, blocks: int, margin: float
+) -> None:
+    same = suite({f"b{at}": 1.0 for at in range(4)}, noise, blocks, margin)
+    seen = [row.visible for row in rows_of(same)]
     visible = sum(value for value in seen if value is not None) / len(seen)
+    count = 100
     names = {f"b{at}": 1 + visible for at in range(count)}
-    rows = [row for row in rows_of(suite_alone(names, noise, blocks)) if row.claim.low > 1]
-    assert 0.6 < len(rows) / count < 0.98
+    rows = rows_of(suite_alone(names, noise, blocks, margin))
+    share = sum(row.claim.is_regression for row in rows) / count
+    # What the looks cost is counted as if it were noise: it is found rather more often than said.
+    assert 0.65 < share < 0.99
 
 
-def suite_alone(ratios: dict[str, float], noise: float, blocks: int) -> Comparison:
+def suite_alone(ratios: dict[str, float], noise: float, blocks: int, margin: float) -> Comparison:
     """Give as many benchmarks, the error divided among four only."""
     draw = np.random.default_rng(2)
     sides = (Side("main", Path()), Side("HEAD", Path()))
     entrants = Commands(("./x",) * len(ratios), tuple(ratios), sides=sides).field()
     duels = []
     for pair, ratio in zip(entrants.pairs, ratios.values(), strict=True):
-        duel = Duel(*pair, SequentialComparison(Design(Margin(0.02), 4)))
+        duel = Duel(*pair, SequentialComparison(Design(Margin(margin), 4)))
         duel.differences = [
             math.log(ratio) + draw.normal(0, noise) - draw.normal(0, noise) for _ in range(blocks)
         ]

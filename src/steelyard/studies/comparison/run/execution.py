@@ -123,6 +123,8 @@ def compare_commands(
     began_s = time.monotonic() if began_s is None else began_s
     terms.check()
     entrants = commands.field()
+    if entrants.margins:
+        terms = replace(terms, margins=entrants.margins)
     plan = draw_plan(entrants, terms)
     notes: list[str] = []
     with _full_disk_named(result), ExitStack() as stack:
@@ -159,13 +161,22 @@ def compare_commands(
         measured = _measure(measuring, watcher or Unwatched(), result, plan)
         if measuring.is_interrupted:
             worker.close(patience_s=0)
-        failures = [each.failure.message for each in measuring.contests if each.failure is not None]
-        notes += [*(f"{FAILED_BENCHMARK}{failure}" for failure in failures)]
+        notes += _failures(measuring)
         notes += [*commands.remarks, *machine.notes, *_clock_remarks(), *_disturbances(recorder)]
         stack.close()
         if result is not None:
             _write_findings(result, is_interrupted=measuring.is_interrupted)
     return conclude(measured, notes, result)
+
+
+def _failures(measuring: Measuring) -> list[str]:
+    """Say which benchmarks of a suite have no verdict, and why."""
+    found = [each.failure.message for each in measuring.contests if each.failure is not None]
+    unmeasured = sum(not each.blocks and each.failure is None for each in measuring.contests)
+    if unmeasured and not measuring.is_interrupted:
+        count = f"{unmeasured} of {len(measuring.contests)} benchmarks were"
+        found.append(f"{count} not measured: the time did not suffice; give more minutes or fewer of them")
+    return [f"{FAILED_BENCHMARK}{failure}" for failure in found]
 
 
 def _measure(measuring: Measuring, watcher: Watcher, result: Path | None, plan: Plan) -> Measured:

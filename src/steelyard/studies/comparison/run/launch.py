@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import CapabilityError, RunError
 from steelyard.model.run_outcome import RunStatus
-from steelyard.model.run_spec import OutputStream, Placement, RunSpec
+from steelyard.model.run_spec import Limits, OutputStream, Placement, RunSpec
 from steelyard.run.environment import environment_hint, environment_record
 from steelyard.run.executor.resident import located, program_environment, require_started
 from steelyard.run.redact import without_secrets
 from steelyard.run.shell_syntax import shell_syntax
 from steelyard.studies.comparison.contender import SHELL
 from steelyard.studies.comparison.terms import BARE, Output
+from steelyard.units import NS_PER_S
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -62,6 +63,9 @@ class Launches:
             standard_error=OutputStream.captured(KEPT_ERROR_BYTES),
             placement=Placement(cpus=tuple(terms.cpus) if terms.cpus else None, maximal_weight=True),
             own_metrics=True,
+            limits=Limits(
+                wall_time_ns=None if terms.longest_run_s is None else round(terms.longest_run_s * NS_PER_S)
+            ),
         )
 
     @property

@@ -5,14 +5,15 @@ from __future__ import annotations
 import statistics
 import time
 from collections import deque
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from steelyard.analyse.comparison.duel import Duel, difference_of
 from steelyard.analyse.comparison.sequential import SequentialComparison
-from steelyard.errors import RunError
+from steelyard.errors import RunError, UsageError
 from steelyard.studies.comparison.run.launch import execute_line
 from steelyard.studies.comparison.sample import Run
 from steelyard.studies.comparison.terms import MEASURE, WARMUP
@@ -182,22 +183,15 @@ class Measuring:
         GateError
             From the gate.
         """
-        contenders = self.entrants.contenders
         self.startup_s = self.elapsed_s
         try:
-            for contender in contenders:
-                execute_line(contender.hooks.setup, "--setup", contender.folder)
+            self._set_up()
             while (contest := self._next_contest()) is not None:
                 batches = contest.next_block()
                 if batches is None:
                     break
-                try:
+                with self._failing_alone(contest):
                     self._execute_block(contest, batches, watcher)
-                except RunError as error:
-                    # Of a suite the others go on.
-                    contest.failure = error
-                    if all(each.failure for each in self.contests):
-                        raise
         except KeyboardInterrupt:
             self.is_interrupted = True
             for contest in self.contests:
@@ -211,15 +205,44 @@ class Measuring:
         self._recorder.settle()
         self._clean_up()
 
+    @contextmanager
+    def _failing_alone(self, contest: Contest) -> Iterator[None]:
+        """Let a failure end its own benchmark; the others of a suite go on."""
+        try:
+            yield
+        except RunError as error:
+            contest.failure = contest.failure or error
+            if all(each.failure for each in self.contests):
+                raise
+
+    def _set_up(self) -> None:
+        """Execute the lines before the first runs; none may undo what another one made."""
+        written: dict[Path, dict[str, tuple[int, int]]] = {}
+        lines: set[tuple[Path | None, str | None]] = set()
+        for contest in self.contests:
+            with self._failing_alone(contest):
+                for contender in self._members(contest):
+                    execute_line(contender.hooks.setup, "--setup", contender.folder)
+                    line = contender.folder, contender.hooks.setup
+                    if all(line) and line not in lines and len(self.contests) > 1:
+                        _require_untouched(contender, written)
+                    lines.add(line)
+
     def _clean_up(self) -> None:
         failure: RunError | None = None
-        for contender in self.entrants.contenders:
-            try:
-                execute_line(contender.hooks.cleanup, "--cleanup", contender.folder)
-            except RunError as error:
-                failure = failure or error
-        if failure is not None:
+        for contest in self.contests:
+            for contender in self._members(contest):
+                try:
+                    execute_line(contender.hooks.cleanup, "--cleanup", contender.folder)
+                except RunError as error:
+                    failure = failure or error
+                    contest.failure = contest.failure or error
+        if failure is not None and len(self.contests) == 1:
             raise failure
+
+    def _members(self, contest: Contest) -> list[Contender]:
+        numbers = {number for duel in contest.duels for number in (duel.baseline, duel.contender)}
+        return [self.entrants.contenders[number] for number in sorted(numbers)]
 
     def _next_contest(self) -> Contest | None:
         """Give the open contest on which the least time was spent of those whose next block fits."""
@@ -280,6 +303,34 @@ class Measuring:
             for duel in each.duels:
                 if duel.is_open and (is_last or len(duel.differences) >= duel.next_look):
                     duel.look(fraction)
+
+
+def _require_untouched(contender: Contender, written: dict[Path, dict[str, tuple[int, int]]]) -> None:
+    """Refuse a setup that changes what the setup of another benchmark wrote into the same checkout.
+
+    Raises
+    ------
+    UsageError
+        If it does: each benchmark would read what the last one wrote.
+    """
+    folder = contender.folder or Path.cwd()
+    now = {
+        str(path): (path.stat().st_mtime_ns, path.stat().st_size)
+        for path in folder.rglob("*")
+        if path.is_file() and ".git" not in path.parts
+    }
+    before = written.get(folder)
+    if before is not None:
+        changed = [path for path, mark in before.items() if path in now and now[path] != mark]
+        if changed:
+            name = Path(changed[0]).relative_to(folder)
+            message = (
+                f"the setup of `{contender.benchmark}` changes `{name}`, which was there before: all "
+                "benchmarks share the checkout of a revision"
+            )
+            hint = "let each write files of its own name, such as in-{size}.txt, or use `prepare`"
+            raise UsageError(message, hint=hint, code="usage.setup")
+    written[folder] = now
 
 
 def _blocks_of(batches: Sequence[Batch], members: frozenset[int], count: int) -> Iterator[list[Batch]]:

@@ -34,7 +34,6 @@ pytestmark = [
 ATTACK = """
 <meta http-equiv="refresh" content="1;url={there}/refreshed">
 <link rel="stylesheet" href="{there}/style"><link rel="prefetch" href="{there}/prefetched">
-<link rel="preconnect" href="{there}"><link rel="dns-prefetch" href="{there}">
 <link rel="modulepreload" href="{there}/module"><link rel="prerender" href="{there}/prerendered">
 <img src="{there}/image"><iframe src="{there}/frame"></iframe><object data="{there}/object"></object>
 <video src="{there}/video"></video><form id="form" action="{there}/form"><button>x</button></form>

@@ -40,8 +40,8 @@ _BLANKS: Final = frozenset(b" \t")
 _ORDINARY: Final = bytes(sign for sign in range(0x21, 0x7F) if sign != ord('"')) + b"\n"
 """Signs that every reader takes for the same: no quotes, letters beyond ASCII, or other ends of lines."""
 _LEAST_PLAIN: Final = 1e-4
-_LEAST_WITH_EXPONENT: Final = 1e15
-"""Between both, Python and the Parquet library write a number with the same signs."""
+_LEAST_WITH_EXPONENT: Final = 1e10
+"""Between both, Python and the Parquet library write a number with the same digits, none with an exponent."""
 _NUMBER: Final = r"^(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?$"
 _SIGNED: Final = r"^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?$"
 _WHOLE: Final = r"^\d{1,9}$"
@@ -416,7 +416,10 @@ def _as_text(column: pa.Array) -> pa.Array:
     texts = column.cast(pa.string())
     if not pa.types.is_floating(kind):
         return texts
-    sizes = np.abs(column.to_numpy())
+    values = column.to_numpy()
+    is_whole = pa.array(values == np.floor(values))
+    texts = pc.if_else(is_whole, pc.binary_join_element_wise(texts, ".0", ""), texts)
+    sizes = np.abs(values)
     (others,) = np.nonzero(~((sizes >= _LEAST_PLAIN) & (sizes < _LEAST_WITH_EXPONENT)) & (sizes != 0))
     if not others.size:
         return texts

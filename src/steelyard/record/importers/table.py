@@ -12,13 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from steelyard.errors import UsageError
-from steelyard.record.importers.columnar import (
-    ColumnarRuns,
-    PlainText,
-    columnar_rows,
-    parquet_blocks,
-    text_blocks,
-)
+from steelyard.record.importers.column_blocks import PlainText, parquet_blocks, text_blocks
+from steelyard.record.importers.columnar import ColumnarRuns, columnar_rows
 from steelyard.record.importers.delimited import (
     column_place,
     contradicted,

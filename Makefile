@@ -43,6 +43,7 @@ bench: setup ## print Steelyard's own error and speed as ratios against its peer
 	@$(BIN)/python benches/linear_model.py
 	@$(BIN)/python benches/compare_power.py --pairs 10 --budget 2
 	@$(BIN)/python benches/call_times.py
+	@$(BIN)/python benches/sizes.py
 
 .PHONY: bench-simulator
 bench-simulator: ## print how many scheduling events are simulated per second of CPU time

@@ -218,9 +218,9 @@ def _at_ranks(column: Column, count: int, ranks: Counts, between: tuple[Values, 
     found = []
     ordered = {pair: np.sort(np.concatenate(parts)) for pair, parts in kept.items()}
     for rank, (low, high) in zip(ranks.tolist(), pairs, strict=True):
-        below, not_above, end = tallies[low, high].tolist()
+        below, not_above, most = tallies[low, high].tolist()
         inside = ordered[low, high]
-        if not below <= rank < end:
+        if not below <= rank < most:
             raise _changed()
         place = rank - not_above
         found.append(low if place < 0 else float(inside[place]) if place < inside.size else high)

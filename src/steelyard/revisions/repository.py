@@ -112,7 +112,7 @@ class Repository:
             said = " ".join(done.stderr.split()) or f"exit status {done.returncode}"
             message = f"`git {' '.join(arguments)}` failed in `{self._folder}`: {said}"
             raise DataError(message, code="data.git")
-        return done.stdout.strip()
+        return done.stdout.strip("\n")
 
     def commit(self, asked: str) -> Commit:
         """Give a revision by any name that Git knows, or the working tree by ``.``.

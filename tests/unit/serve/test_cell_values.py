@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from steelyard.errors import DataError
@@ -112,3 +116,54 @@ def test_what_is_not_there_is_said(folder: Path) -> None:
     (folder / "runs.parquet").write_bytes(b"PAR1")
     with pytest.raises(DataError, match="cannot read"):
         cell_list(folder, "", 1)
+
+
+def test_rows_of_several_metrics_and_phases_are_told_apart(tmp_path: Path) -> None:
+    _several_metrics(tmp_path, 500)
+    found = cell_values(tmp_path, 1, "")
+    assert found.metrics == ("alloc", "wall")
+    assert (found.metric, found.count) == ("wall", 2 * 499), "the first value of each run is a warm-up"
+    assert dict(found.summary)["maximum"] == "3.499 us", "of run 3, not of the cells beside it"
+    assert cell_values(tmp_path, 1, "alloc").unit == "bytes"
+    assert cell_csv(tmp_path, 1, "wall").decode().splitlines()[1] == "00002.1,2,wall,2001.0,ns"
+
+
+def test_memory_does_not_grow_with_the_cell(tmp_path: Path) -> None:
+    program = (
+        "import re, sys; from pathlib import Path;"
+        "from steelyard.serve.cell_values import cell_csv, cell_values;"
+        # Not ru_maxrss: it begins with the peak of the process that forked.
+        "peak = lambda: int(re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1]);"
+        "cell_values(Path(sys.argv[1]), 1, ''); before = peak();"
+        "assert cell_values(Path(sys.argv[2]), 1, '').count > 3 * 10**5; print(peak() - before)"
+    )
+    small, large = tmp_path / "small", tmp_path / "large"
+    _several_metrics(small, 1000)
+    _several_metrics(large, 200_000)
+    done = subprocess.run(
+        [sys.executable, "-c", program, small, large], capture_output=True, check=True, text=True
+    )
+    assert int(done.stdout) < 60 * 1024, "KiB: 800 000 rows as a whole take twice as much"
+
+
+def _several_metrics(folder: Path, count: int) -> None:
+    """Write 5 runs of 3 cells, each with a warm-up, and two metrics that take turns."""
+    (folder / "measurements").mkdir(parents=True)
+    runs = [f"{number:05d}.1" for number in range(5)]
+    cells = [0, 0, 1, 1, 2]
+    pl.DataFrame(
+        {"run_id": runs, "cell": cells, "status": "completed", "workload": [f"w{cell}" for cell in cells]}
+    ).write_parquet(folder / "runs.parquet")
+    place = np.arange(5 * 2 * count)
+    run, section = place // (2 * count), place % (2 * count) // 2
+    table = pa.table(
+        {
+            "run_id": pa.array(runs).take(pa.array(run)),
+            "iteration": pa.array(section + 1, pa.int32()),
+            "phase": pa.array(["warmup", "measure"]).take(pa.array((section > 0).astype(int))),
+            "metric": pa.array(["alloc", "wall"]).take(pa.array(place % 2)),
+            "value": run * 1000.0 + section % 500,
+            "unit": pa.array(["bytes", "ns"]).take(pa.array(place % 2)),
+        }
+    )
+    pq.write_table(table, folder / "measurements" / "values.parquet", row_group_size=65_536)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import DataError, UsageError
 from steelyard.model.plain_file import open_plain_file, read_plain_file
-from steelyard.record.importers.columnar import PlainText
+from steelyard.record.importers.column_blocks import PlainText
 from steelyard.record.importers.foreign import Source, unreadable
 from steelyard.record.importers.foreign_result import STUDY, ForeignResult, ReadFile, write_foreign
 from steelyard.record.importers.reading import ReadOptions

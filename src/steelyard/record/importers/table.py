@@ -12,13 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from steelyard.errors import UsageError
-from steelyard.record.importers.columnar import (
-    ColumnarRuns,
-    PlainText,
-    columnar_rows,
-    parquet_blocks,
-    text_blocks,
-)
+from steelyard.record.importers.column_blocks import PlainText, parquet_blocks, text_blocks
+from steelyard.record.importers.columnar import ColumnarRuns, columnar_rows
 from steelyard.record.importers.delimited import (
     column_place,
     contradicted,
@@ -152,8 +147,8 @@ def _by_column(
     _refuse_contradictions(source, columns, options)
     try:
         rows = columnar_rows(blocks_of(places), options.unit)
-    except pa.ArrowException:
-        return None
+    except (pa.ArrowException, OSError, ValueError):
+        return None  # the reader of rows says where
     return None if rows is None else (reader, ColumnarRuns(rows, reader.levels))
 
 
@@ -165,7 +160,7 @@ def _read_parquet(source: Source, options: ReadOptions) -> tuple[_Reader, Sequen
         _refuse_parquet(source, error)
     is_plain = not (options.wide or options.missing or options.decimal != ".")
     if is_plain and not any(pa.types.is_nested(field.type) for field in file.schema_arrow):
-        found = _by_column(source, options, names, lambda places: parquet_blocks(file, {**places}))
+        found = _by_column(source, options, names, lambda places: parquet_blocks(file, places))
         if found is not None:
             return found
     return _read_rows(source, options, names, _parquet_rows(source, file))

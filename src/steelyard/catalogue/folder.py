@@ -18,6 +18,7 @@ from steelyard.errors import DataError, SteelyardError
 from steelyard.model.plan import PLAN_NAME, PLAN_SCHEMA
 from steelyard.record.folder_lock import is_held
 from steelyard.record.labels import LABELS_NAME, Labels, read_labels
+from steelyard.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +36,8 @@ _PHASE: Final = "phase"
 _FINDINGS: Final = "findings.json"
 _BESIDE_PLAN: Final = ("provenance.json", "ledger.sqlite", "runs.parquet")
 _TAIL_BYTES: Final = 4096
-_LARGEST_FINDINGS_BYTES: Final = 32_000_000
+MOST_FINDINGS_BYTES: Final = 32 * 1024**2
+"""Larger findings are not read for a list: those of 100 000 cells take minutes."""
 _STAMPED: Final = (PLAN_NAME, "provenance.json", _FINDINGS, "runs.parquet", LABELS_NAME)
 """Files that an entry follows from."""
 
@@ -189,9 +191,11 @@ def _read(folder: Path, *, is_running: bool) -> tuple[Entry, FindingSet | None]:
     path = folder / _FINDINGS
     is_complete = path.exists() and not _lacking(folder, plan)
     entry = replace(entry, state="complete" if is_complete else "incomplete")
-    # Findings of 100 000 cells take minutes: such a result is listed without its first sentence.
-    is_large = path.exists() and path.stat().st_size > _LARGEST_FINDINGS_BYTES
-    return entry, None if is_large else _findings(folder)
+    size = path.stat().st_size if path.exists() else 0
+    if size > MOST_FINDINGS_BYTES:
+        problem = f"its findings are not read for this list: `{path.name}` has {format_bytes(size)}"
+        return replace(entry, problem=entry.problem or problem), None
+    return entry, _findings(folder)
 
 
 def _described(folder: Path, provenance: Provenance, factors: Mapping[str, Sequence[str]]) -> Entry:

@@ -7,24 +7,19 @@ import os
 import re
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from steelyard.catalogue import Catalogue
-from steelyard.catalogue.folder import FAULTS, Reading, begun_reading, read_folder, stamp_of
+from steelyard.catalogue.folder import read_folder, stamp_of
 from steelyard.catalogue.scan import find_results
 from steelyard.errors import DataError, UsageError
-from steelyard.record.folder_lock import is_held
-from steelyard.record.provenance import read_provenance
 from steelyard.serve.computing import TooBusyError
-from steelyard.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from steelyard.catalogue import Entry, Filter, Page
-    from steelyard.catalogue.entry import State
     from steelyard.serve.computing import Computing
 
 IDENTIFIER: Final = re.compile(r"[0-9a-f]{10}")
@@ -33,8 +28,6 @@ _MOST_FOLDERS: Final = 50_000
 _PERIOD_S: Final = 3.0
 """Between two looks through a folder [s]; nobody looks unless somebody asks for a page."""
 _TOGETHER: Final = 20
-MOST_FINDINGS_BYTES: Final = 64 * 1024**2
-"""Larger findings are read for pages of their result alone: a list would wait seconds for each."""
 
 
 class Results:
@@ -183,19 +176,4 @@ def _stamps(folder: Path) -> dict[Path, str]:
 
 def _register(address: str, folders: Iterable[Path], *, says_verdict: bool) -> None:
     with Catalogue.at(address) as catalogue:
-        catalogue.put([_reading(each, says_verdict=says_verdict) for each in folders])
-
-
-def _reading(folder: Path, *, says_verdict: bool) -> Reading:
-    """Read a result folder; of findings that would take long to read, only the size is said."""
-    findings = folder / "findings.json"
-    size = findings.stat().st_size if findings.is_file() else 0
-    if size <= MOST_FINDINGS_BYTES:
-        return read_folder(folder, says_verdict=says_verdict)
-    problem = f"its findings are not read for this list: `{findings.name}` has {format_bytes(size)}"
-    try:
-        begun = begun_reading(folder, read_provenance(folder)).entry
-        state: State = "running" if is_held(folder) else "complete"
-        return Reading(replace(begun, state=state, problem=problem), (), stamp_of(folder))
-    except FAULTS:
-        return read_folder(folder, says_verdict=False)  # it names the file, before it reads findings
+        catalogue.put([read_folder(each, says_verdict=says_verdict) for each in folders])

@@ -13,7 +13,6 @@ import pytest
 
 from fixtures.git_repository import MadeRepository
 from steelyard.errors import DataError, SteelyardError, UsageError
-from steelyard.revisions import build as building
 from steelyard.revisions.build import BuildCache
 from steelyard.revisions.repository import Repository, chosen
 
@@ -186,7 +185,7 @@ def test_an_interrupted_build_leaves_nothing(
                 raise KeyboardInterrupt
             return super().wait(timeout)
 
-    monkeypatch.setattr(building.subprocess, "Popen", Interrupted)
+    monkeypatch.setattr("steelyard.revisions.build.subprocess.Popen", Interrupted)
     with pytest.raises(KeyboardInterrupt):
         built(cache, made, "work", "sleep 77 & sleep 77")
     assert [path.suffix for path in cache.folder.iterdir()] == [".lock"]

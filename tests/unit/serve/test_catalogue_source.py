@@ -9,11 +9,11 @@ import pytest
 
 from fixtures.stability_sample import write_sample
 from steelyard.catalogue import Filter
-from steelyard.catalogue.folder import read_folder
+from steelyard.catalogue.folder import MOST_FINDINGS_BYTES, read_folder
 from steelyard.errors import DataError
 from steelyard.record.labels import Labels, write_labels
 from steelyard.serve import catalogue_source
-from steelyard.serve.catalogue_source import MOST_FINDINGS_BYTES, FolderResults
+from steelyard.serve.catalogue_source import FolderResults
 from steelyard.serve.computing import Computing
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def test_findings_that_are_too_large_are_not_read_for_a_list(tmp_path: Path) -> 
         try:
             (found,) = (await results.entries(Filter(), "started", 10, 0)).entries
             assert (found.state, found.study) == ("complete", "stability")
-            assert "`findings.json` has 64 MiB" in found.problem
+            assert "`findings.json` has 32 MiB" in found.problem
             assert (await results.entry(found.id)).problem == found.problem
         finally:
             computing.close()

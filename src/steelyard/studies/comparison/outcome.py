@@ -202,8 +202,7 @@ def conclude(measured: Measured, notes: Sequence[str], result: Path | None) -> C
 
 
 def _warnings(found: Comparison, notes: Sequence[str]) -> Iterable[str]:
-    own = (OF_REVISIONS, FAILED_BENCHMARK)
-    yield from (note if note.startswith(own) else f"machine: {note}" for note in notes)
+    yield from map(labelled, notes)
     for contender in found.contenders:
         sign = None if contender.words[:2] == SHELL else shell_syntax(contender.text, at_words_only=True)
         if sign is not None:
@@ -228,6 +227,17 @@ def _first_run_remarks(found: Comparison, contender: Contender) -> Iterable[str]
     else:
         advice = "does not count, as warm-up; `--prepare` can make every run a cold one"
         yield f"first: the first run of `{contender.name}` {took}; it {advice}"
+
+
+def labelled(note: str) -> str:
+    """Give a note with what it is about.
+
+    Examples
+    --------
+    >>> labelled("the clock is `tsc`"), labelled("revisions: both contain the same files")
+    ('machine: the clock is `tsc`', 'revisions: both contain the same files')
+    """
+    return note if note.startswith((OF_REVISIONS, FAILED_BENCHMARK)) else f"machine: {note}"
 
 
 def sample_remarks(found: Comparison, number: int) -> Iterable[str]:

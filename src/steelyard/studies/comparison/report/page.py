@@ -14,6 +14,7 @@ from steelyard.report.table_spec import TableSpec, number, prose, text
 from steelyard.studies.comparison.claim import percent, signed_percent
 from steelyard.studies.comparison.contender import short
 from steelyard.studies.comparison.findings import claim_of_finding
+from steelyard.studies.comparison.outcome import labelled
 from steelyard.studies.comparison.report.figures import distribution, forest_of, sequence
 from steelyard.studies.comparison.terms import MEASURE, planned_terms
 from steelyard.studies.comparison.text import ENDS, remaining_text, written
@@ -125,7 +126,7 @@ def _unbroken(ratio: float) -> str:
 
 
 def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[Notice]:
-    notes = tuple(f"machine: {note}" for note in provenance.notes) if provenance is not None else ()
+    notes = tuple(map(labelled, provenance.notes)) if provenance is not None else ()
     warnings = tuple(text for finding in findings.findings for text in finding.warnings)
     if notes or warnings:
         yield Notice("What to know about this result", (*notes, *warnings), "warn")

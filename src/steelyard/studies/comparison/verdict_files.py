@@ -42,7 +42,7 @@ _MEASURES: Final = {"wall": "latency", "cpu": "cpu-time", "memory": "peak-memory
 
 def public_text(text: str) -> str:
     """Give a text fit for a place that more people read than the job's log: no secret, no hidden sign."""
-    known = {name: value for name, value in os.environ.items() if name not in _NO_SECRETS}
+    known = {name: value.strip() for name, value in os.environ.items() if name not in _NO_SECRETS}
     return shown(without_secrets(text, known))
 
 
@@ -96,7 +96,9 @@ def to_junit(found: Comparison) -> str:
         time=f"{found.elapsed_s:.3f}",
     )
     for row in rows:
-        case = ET.SubElement(suite, "testcase", classname=public_text(row.side), name=public_text(row.benchmark))
+        case = ET.SubElement(
+            suite, "testcase", classname=public_text(row.side), name=public_text(row.benchmark)
+        )
         sentence = public_text(row.claim.sentence)
         if row.claim.is_regression:
             ET.SubElement(case, "failure", type="slower", message=sentence).text = sentence

@@ -211,7 +211,7 @@ def _refusal(error: urllib.error.HTTPError) -> str:
             host = urllib.parse.urlsplit(urllib.parse.urljoin(error.url, target)).hostname
         except ValueError:
             host = None
-        return f"redirected to {host or 'an address that is none'}"
+        return f"redirected to {host or 'an invalid address'}"
     if _is_limit(error):
         return f"{error.code} {error.reason}; the rate limit of the service is reached"
     why = "; the token may only read, as that of a fork: docs/guides/suites.md says what to do"
@@ -231,32 +231,42 @@ def _service() -> Service | str:
     known = os.environ
     author = known.get("STEELYARD_COMMENT_AUTHOR")
     if known.get("GITHUB_REPOSITORY"):
-        token, number = known.get("GITHUB_TOKEN", "").strip(), _number_of_event()
-        if not token or not number:
-            return "this is no pull request" if token else "GITHUB_TOKEN is not set"
-        if not _fits_header(token):
-            return "GITHUB_TOKEN has signs that no token has"
+        number = _number_of_event()
+        lack = _lack("GITHUB_TOKEN", number, "pull")
+        if lack:
+            return lack
         root = f"{known.get('GITHUB_API_URL', 'https://api.github.com')}/repos/{known['GITHUB_REPOSITORY']}/issues"
-        headers = {"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"}
+        headers = {
+            "Authorization": f"Bearer {_token('GITHUB_TOKEN')}",
+            "Accept": "application/vnd.github+json",
+        }
         comments, single = f"{root}/{number}/comments", f"{root}/comments/{{number}}"
         return Service(comments, single, headers, "PATCH", author or _BOT_OF_ACTIONS)
     project = known.get("CI_MERGE_REQUEST_PROJECT_ID") or known.get("CI_PROJECT_ID")
     if known.get("CI_API_V4_URL") and project:
-        token, request = known.get("GITLAB_TOKEN", "").strip(), known.get("CI_MERGE_REQUEST_IID")
-        if not token or not request:
-            return "this is no merge request" if token else "GITLAB_TOKEN is not set"
-        if not _fits_header(token):
-            return "GITLAB_TOKEN has signs that no token has"
-        root = known["CI_API_V4_URL"]
+        request, root = known.get("CI_MERGE_REQUEST_IID"), known["CI_API_V4_URL"]
+        lack = _lack("GITLAB_TOKEN", request, "merge")
+        if lack:
+            return lack
         comments = f"{root}/projects/{project}/merge_requests/{request}/notes"
-        single, headers = f"{comments}/{{number}}", {"PRIVATE-TOKEN": token}
+        single, headers = f"{comments}/{{number}}", {"PRIVATE-TOKEN": _token("GITLAB_TOKEN")}
         return Service(comments, single, headers, "PUT", author or None, f"{root}/user")
     return "this is no job of GitHub or GitLab"
 
 
-def _fits_header(token: str) -> bool:
-    """Whether a request can carry it: the error of one that cannot would quote it."""
-    return token.isascii() and token.isprintable()
+def _token(variable: str) -> str:
+    return os.environ.get(variable, "").strip()
+
+
+def _lack(variable: str, number: object, kind: str) -> str | None:
+    """Say what a job lacks to comment on its pull or merge request."""
+    token = _token(variable)
+    if not token:
+        return f"{variable} is not set"
+    if not (token.isascii() and token.isprintable()):
+        # No header can carry it, and the error would quote it.
+        return f"{variable} has characters that no token has"
+    return None if number else f"this is no {kind} request"
 
 
 def _number_of_event() -> int | None:

@@ -313,7 +313,7 @@ def test_the_token_goes_to_no_other_host(
         (b"nonsense \x1b[31m\r\n\r\n", "nonsense <U+001B>[31m"),
         (b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 200_000, "recursion"),
         (b"HTTP/1.1 200 OK\r\n\r\n[" + b" " * 8_000_000 + b"]", "more than 8 000 000 bytes"),
-        (b"HTTP/1.1 200 OK\r\n\r\n{}", "no list of comments"),
+        (b"HTTP/1.1 200 OK\r\n\r\n{}", "not a list of comments"),
         (b"HTTP/1.1 200 OK\r\n\r\n[7]", "'int' object"),
         (b"HTTP/1.1 302 Found\r\nLocation: http://[x/\r\n\r\n", "Invalid IPv6 URL"),
         (b"HTTP/1.1 300 Many\r\nLocation: http://[x/\r\n\r\n", "redirected to an invalid address"),
@@ -402,7 +402,7 @@ def test_no_secret_is_published(
     published = forge.comments[0]["body"] + github.read_text(encoding="utf-8")
     assert published.count("curl -H ***") == 2
     monkeypatch.setenv("GITHUB_TOKEN", "hun\nter2")
-    assert renewed(capsys) == "not posted: GITHUB_TOKEN has characters that no token has"
+    assert renewed(capsys) == "not posted: GITHUB_TOKEN contains characters that are not allowed in a token"
 
 
 @pytest.mark.parametrize(

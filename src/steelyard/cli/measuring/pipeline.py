@@ -33,7 +33,7 @@ _LONGEST_ANSWER: Final = 8_000_000
 _PER_PAGE: Final = 100
 _MOST_PAGES: Final = 50
 _MAY_NOT_WRITE: Final = frozenset({401, 403, 404})
-_NO_LIST: Final = "the service's answer is no list of comments"
+_NO_LIST: Final = "the service's answer is not a list of comments"
 _NOT_RENEWABLE: Final = frozenset({403, 404})
 """What a service answers where a comment was deleted meanwhile, or belongs to somebody else."""
 _BOT_OF_ACTIONS: Final = "github-actions[bot]"
@@ -265,7 +265,7 @@ def _lack(variable: str, number: object, kind: str) -> str | None:
         return f"{variable} is not set"
     if not (token.isascii() and token.isprintable()):
         # No header can carry it, and the error would quote it.
-        return f"{variable} has characters that no token has"
+        return f"{variable} contains characters that are not allowed in a token"
     return None if number else f"this is no {kind} request"
 
 

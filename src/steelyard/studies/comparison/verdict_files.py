@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
 
 from steelyard.report.shown_text import shown
 from steelyard.report.tables import markdown_text
+from steelyard.run.redact import without_secrets
 from steelyard.studies.comparison.verdict_table import (
     HEADS,
     NOT_MEASURED,
@@ -28,46 +30,55 @@ if TYPE_CHECKING:
     from steelyard.studies.comparison.verdict_table import Row
 
 STICKY: Final = "<!-- steelyard -->"
-"""First line of a comment, by which the next job finds it."""
+"""First line of an exported comment; a job writes one in its place that tells its suite."""
+_NO_SECRETS: Final = frozenset({"STEELYARD_COMMENT_AUTHOR", "STEELYARD_COMMENT_KEY"})
+"""Variables whose names sound like a secret's, and whose values are words such as `linux`."""
 _LONGEST_COMMENT: Final = 60_000
 """Characters; GitHub refuses comments above 65 536."""
 _FOLDED_FROM: Final = 10
-_SIDES: Final = (":---", "---:", "---:", "---:", "---:", ":---", "---:", "---:")
+_ALIGNED: Final = ("---:", "---:", "---:", "---:", ":---", "---:", "---:")
 _MEASURES: Final = {"wall": "latency", "cpu": "cpu-time", "memory": "peak-memory"}
 
 
-def to_pull_request(found: Comparison) -> str:
-    """Write one comment for a pull request in GitHub's Markdown."""
+def public_text(text: str) -> str:
+    """Give a text fit for a place that more people read than the job's log: no secret, no hidden sign."""
+    known = {name: value.strip() for name, value in os.environ.items() if name not in _NO_SECRETS}
+    return shown(without_secrets(text, known))
+
+
+def to_pull_request(found: Comparison, marker: str = STICKY) -> str:
+    """Write one comment for a pull request in GitHub's Markdown; the marker is its first line."""
     rows = rows_of(found)
     metric = str(found.terms.metric)
     changed = [row for row in rows if row.word != "equivalent"]
     is_folded = len(rows) > _FOLDED_FROM and len(changed) < len(rows)
-    lines = [STICKY, f"### Steelyard: {summary_of(rows)}", ""]
+    lines = [marker, f"### Steelyard: {summary_of(rows)}", ""]
     pairs = dict.fromkeys((row.baseline, row.side) for row in rows)
     lines += [
         f"`{_code(side)}` against `{_code(baseline)}`, {found.terms.metric.words}"
         for baseline, side in pairs
         if any(row.side != row.benchmark for row in rows)
     ]
-    lines += ["", *_table(changed if is_folded else rows, metric), ""]
+    with_side = _has_sides(rows)
+    lines += ["", *_table(changed if is_folded else rows, metric, with_side=with_side), ""]
     if is_folded:
         others = [row for row in rows if row not in changed]
-        lines += [f"<details><summary>{len(others)} equivalent</summary>", "", *_table(others, metric), ""]
-        lines += ["</details>", ""]
-    lines += [markdown_text(line) for line in reading_of(found, rows)]
-    lines += ["", *(f"- {markdown_text(warning)}" for warning in warnings_of(found))]
+        lines += [f"<details><summary>{len(others)} equivalent</summary>", ""]
+        lines += [*_table(others, metric, with_side=with_side), "", "</details>", ""]
+    lines += [_markdown(line) for line in reading_of(found, rows)]
+    lines += ["", *(f"- {_markdown(warning)}" for warning in warnings_of(found))]
     return _cut(lines)
 
 
 def to_annotations(found: Comparison) -> str:
     """Write GitHub's workflow commands, which become annotations: errors for what is slower, else notices."""
     lines = []
-    for row in rows_of(found):
+    for row, name in _named(rows_of(found)):
         kind = {"slower": "error", NOT_MEASURED: "error", NOT_SETTLED: "warning", "faster": "notice"}.get(
             row.word
         )
         if kind is not None:
-            title = _property(f"{row.benchmark}: {row.word}, {row.change}")
+            title = _property(f"{name}: {row.word}, {row.change}")
             lines.append(f"::{kind} title={title}::{_data(row.claim.sentence)}\n")
     return "".join(lines)
 
@@ -85,8 +96,10 @@ def to_junit(found: Comparison) -> str:
         time=f"{found.elapsed_s:.3f}",
     )
     for row in rows:
-        case = ET.SubElement(suite, "testcase", classname=_xml(row.side), name=_xml(row.benchmark))
-        sentence = _xml(row.claim.sentence)
+        case = ET.SubElement(
+            suite, "testcase", classname=public_text(row.side), name=public_text(row.benchmark)
+        )
+        sentence = public_text(row.claim.sentence)
         if row.claim.is_regression:
             ET.SubElement(case, "failure", type="slower", message=sentence).text = sentence
         elif row.word == NOT_MEASURED:
@@ -94,7 +107,7 @@ def to_junit(found: Comparison) -> str:
         elif row.word == NOT_SETTLED:
             ET.SubElement(case, "skipped", message=sentence)
         ET.SubElement(case, "system-out").text = "\n".join(
-            [sentence, *(_xml(remark) for remark in row.claim.remarks)]
+            [sentence, *(public_text(remark) for remark in row.claim.remarks)]
         )
     ET.indent(suite)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suite, encoding="unicode")}\n'
@@ -105,13 +118,13 @@ def to_action_benchmark(found: Comparison) -> str:
     is_memory = found.terms.metric == "memory"
     entries = [
         {
-            "name": row.benchmark,
+            "name": name,
             "unit": "bytes" if is_memory else "s",
             "value": row.medians[1] if is_memory else row.medians[1] / NS_PER_S,
             "range": row.interval,
-            "extra": row.claim.sentence,
+            "extra": public_text(row.claim.sentence),
         }
-        for row in rows_of(found)
+        for row, name in _named(rows_of(found))
         if math.isfinite(row.medians[1])
     ]
     return _json(entries)
@@ -120,23 +133,37 @@ def to_action_benchmark(found: Comparison) -> str:
 def to_bencher(found: Comparison) -> str:
     """Write Bencher's metric format: the medians of what was compared, in ns or bytes."""
     measure = _MEASURES[str(found.terms.metric)]
-    rows = [row for row in rows_of(found) if math.isfinite(row.medians[1])]
-    return _json({row.benchmark: {measure: {"value": row.medians[1]}} for row in rows})
+    medians = {name: row.medians[1] for row, name in _named(rows_of(found))}
+    return _json({name: {measure: {"value": at}} for name, at in medians.items() if math.isfinite(at)})
+
+
+def _has_sides(rows: Sequence[Row]) -> bool:
+    """Whether more than one revision is compared with the baseline; commands are no revisions."""
+    return len({row.side for row in rows if row.side != row.benchmark}) > 1
+
+
+def _named(rows: Sequence[Row]) -> list[tuple[Row, str]]:
+    """Give each verdict a name that no other has."""
+    if _has_sides(rows):
+        return [(row, public_text(f"{row.benchmark} @ {row.side}")) for row in rows]
+    return [(row, public_text(row.benchmark)) for row in rows]
 
 
 def _json(content: object) -> str:
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _table(rows: Sequence[Row], metric: str) -> list[str]:
+def _table(rows: Sequence[Row], metric: str, *, with_side: bool) -> list[str]:
     if not rows:
         return []
-    lines = [f"| {' | '.join(HEADS)} |", f"|{'|'.join(_SIDES)}|"]
+    heads = (HEADS[0], "revision", *HEADS[1:]) if with_side else HEADS
+    lines = [f"| {' | '.join(heads)} |", f"|:---{'|:---' if with_side else ''}|{'|'.join(_ALIGNED)}|"]
     for row in rows:
         name, *others = cells_of(row, metric)
         word = others[4]
         others[4] = f"**{word}**" if word in {"slower", "faster"} else word
-        lines.append(f"| {markdown_text(name)} | {' | '.join(others)} |")
+        names = map(_markdown, (name, row.side) if with_side else (name,))
+        lines.append(f"| {' | '.join([*names, *others])} |")
     return lines
 
 
@@ -154,17 +181,18 @@ def _cut(lines: Sequence[str]) -> str:
     return "\n".join(kept).rstrip("\n") + "\n"
 
 
+def _markdown(text: str) -> str:
+    """Escape markup after secrets are hidden: one that is escaped is not recognised."""
+    return markdown_text(public_text(text))
+
+
 def _code(text: str) -> str:
-    return shown(text).replace("`", "'")
+    return public_text(text).replace("`", "'")
 
 
 def _data(text: str) -> str:
-    return shown(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return public_text(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
-
-
-def _xml(text: str) -> str:
-    return shown(text)

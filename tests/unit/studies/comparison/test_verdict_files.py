@@ -31,17 +31,22 @@ HOSTILE = "a|b <script>`x` %0A::error::\x1b[31m\u202e*_*"
 
 
 def suite(
-    ratios: dict[str, float], noise: float = 0.01, blocks: int = 40, margin: float = 0.02
+    ratios: dict[str, float],
+    noise: float = 0.01,
+    blocks: int = 40,
+    margin: float = 0.02,
+    contenders: tuple[str, ...] = ("HEAD 222",),
 ) -> Comparison:
-    """Give a suite of benchmarks whose second side takes so many times as long."""
+    """Give a suite of benchmarks whose other sides take so many times as long."""
     draw = np.random.default_rng(1)
-    sides = (Side("main 111", Path()), Side("HEAD 222", Path()))
+    sides = (Side("main 111", Path()), *(Side(name, Path()) for name in contenders))
     entrants = Commands(("./x",) * len(ratios), tuple(ratios), sides=sides).field()
     terms = Terms(margin=Margin(margin))
     runs: list[Run] = []
     duels = []
-    designs = [Design(Margin(margin), len(ratios))] * len(ratios)
-    for (pair, design), ratio in zip(zip(entrants.pairs, designs, strict=True), ratios.values(), strict=True):
+    design = Design(Margin(margin), len(entrants.pairs))
+    each = [ratio for ratio in ratios.values() for _ in contenders]
+    for pair, ratio in zip(entrants.pairs, each, strict=True):
         duel = Duel(*pair, SequentialComparison(design))
         for block in range(blocks):
             walls = [1e7 * math.exp(draw.normal(0, noise)), 1e7 * ratio * math.exp(draw.normal(0, noise))]
@@ -125,6 +130,36 @@ def test_dashboards_get_the_medians(found: Comparison) -> None:
     assert entries["worse"]["value"] == pytest.approx(0.012, rel=0.01)
     latency = json.loads(to_bencher(found))["better"]["latency"]["value"]
     assert latency == pytest.approx(8e6, rel=0.01)
+
+
+def test_two_revisions_are_told_apart_everywhere() -> None:
+    found = suite({"a": 1.3, "b": 1.0}, contenders=("next | 222", "HEAD 333"))
+    text = to_pull_request(found)
+    rows = [line.replace("\\|", "") for line in text.splitlines() if line.startswith("|")]
+    assert rows[0].startswith("| benchmark | revision | before |")
+    assert {line.count("|") for line in rows} == {10}
+    assert {tuple(line.split(" | ")[:2]) for line in rows[2:]} == {
+        (f"| {name}", side) for name in "ab" for side in ("next  222", "HEAD 333")
+    }
+    names = {f"{name} @ {side}" for name in "ab" for side in ("next | 222", "HEAD 333")}
+    assert set(json.loads(to_bencher(found))) == names
+    assert {entry["name"] for entry in json.loads(to_action_benchmark(found))} == names
+    assert "title=a @ HEAD 333%3A slower" in to_annotations(found)
+
+
+def test_one_revision_keeps_the_names_of_a_dashboard(found: Comparison) -> None:
+    assert "worse" in json.loads(to_bencher(found))
+    assert "| revision |" not in to_pull_request(found)
+
+
+def test_no_secret_is_published(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UPLOAD_TOKEN", "s3*cr_3t\u202e")
+    monkeypatch.setenv("STEELYARD_COMMENT_KEY", "linux")
+    found = suite({"curl -H s3*cr_3t\u202e linux": 1.3, "b": 1.0})
+    for write in (to_pull_request, to_annotations, to_junit, to_action_benchmark, to_bencher):
+        text = write(found)
+        assert "cr_3t" not in text.replace("\\", "")
+        assert "linux" in text
 
 
 @pytest.mark.parametrize(

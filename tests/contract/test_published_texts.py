@@ -29,7 +29,8 @@ TREES = "benches|crates|docs|examples|fuzz|packaging|scripts|src|tests|workloads
 PATH = re.compile(rf"`((?:{TREES})/[\w./*-]+)`")
 CALL = re.compile(r"(?:^ {4,}|`)(make|steelyard) ([a-z][\w-]*(?:(?<!-) [a-z][\w-]+)*)", re.MULTILINE)
 """What a reader is told to type: a target or a verb, in a line of code or between ticks."""
-MODULE = re.compile(r"`steelyard((?:\.\w+)+)`")
+MODULE = re.compile(r"`steelyard(?!\.toml`)((?:\.\w+)+)`")
+"""Modules that a page names; `steelyard.toml` is a file of its reader."""
 WRITTEN = {"fuzz/corpus", "fuzz/artifacts/TARGET", "src/steelyard/_bin/steelyard-scheduler"}
 """What programs make."""
 ENTRY_POINTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]

@@ -17,8 +17,8 @@ ticks() { for p in "$@"; do sed 's/.*) //' "/proc/$p/stat" | awk '{ printf "%d "
 state() { sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2>/dev/null || echo gone; }
 ended() { case $(state "$1") in Z | X | gone) true ;; *) false ;; esac; }
 hog() { while :; do :; done; }
-# LIMIT_S COMMAND...: execute the command every 50 ms until it holds; the time it took becomes WAITED. POLL_S is
-# longer where what is waited for needs the one CPU itself: each look starts five programs.
+# LIMIT_S COMMAND...: execute the command every 50 ms until it holds; the time it took becomes WAITED.
+# POLL_S is longer where what is waited for needs the one CPU itself: each look starts five programs.
 await() {
   limit=$1 since=$(now); shift
   while true; do

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import socket
-import stat
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -144,7 +143,6 @@ def holds(folder: Path, identifier: str) -> bool:
     from steelyard.record.provenance import read_provenance  # noqa: PLC0415 - start-up time
 
     try:
-        _require_plain_files(folder)
         provenance = read_provenance(folder)
         started, _ = _span(folder, provenance)
     except FAULTS:
@@ -158,11 +156,14 @@ def _identity(provenance: Provenance, started: datetime) -> str:
 
 
 def _require_plain_files(folder: Path) -> None:
-    """Refuse a folder in which reading a file would never end, as that of a named pipe."""
+    """Refuse a folder in which reading a file would never end, as that of a named pipe.
+
+    A link that leads nowhere is no such file: programs may leave some among what they wrote.
+    """
     for above, _, names in os.walk(folder):
         for name in names:
             path = Path(above, name)
-            if not stat.S_ISREG(path.stat().st_mode):
+            if path.exists() and not path.is_file():
                 message = f"`{path}` is not a regular file"
                 raise DataError(message, code="data.corrupt")
 

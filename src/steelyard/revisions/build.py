@@ -23,7 +23,7 @@ from steelyard.errors import DataError, RunError, unwritable
 from steelyard.record.clock import now_utc
 from steelyard.record.seal import hash_file
 from steelyard.revisions.repository import Commit, outside_hooks, run_git
-from steelyard.run.redact import without_secrets
+from steelyard.run.redact import last_lines, without_secrets
 from steelyard.run.state import cache_folder
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ BUILD_SCHEMA: Final = "steelyard/build/1"
 FOLDER_VARIABLE: Final = "STEELYARD_BUILDS"
 KEPT_DAYS: Final = 30
 _DIGITS: Final = 20
-_SHOWN_LINES: Final = 5
 _TAIL_BYTES: Final = 8192
 _SECONDS_PER_DAY: Final = 86_400
 _OF_SESSION: Final = re.compile(
@@ -46,22 +45,9 @@ _OF_SESSION: Final = re.compile(
 )
 """Variables of a session, which say nothing to a build; a change of any other builds again."""
 _TOOLS: Final = (
-    *(
-        "cc",
-        "c++",
-        "gcc",
-        "g++",
-        "clang",
-        "clang++",
-        "gfortran",
-        "ld",
-        "as",
-        "make",
-        "cmake",
-        "ninja",
-        "meson",
-    ),
-    *("rustc", "cargo", "go", "javac", "java", "mvn", "gradle", "node", "npm", "python3", "dotnet", "ghc"),
+    *("cc", "c++", "gcc", "g++", "clang", "clang++", "gfortran", "ld", "as"),
+    *("make", "cmake", "ninja", "meson", "mvn", "gradle", "npm", "cargo"),
+    *("rustc", "go", "javac", "java", "node", "python3", "dotnet", "ghc"),
 )
 """Programs that builds use; one that was replaced builds again."""
 _SHOWN_FILES: Final = 3
@@ -131,7 +117,7 @@ class Build:
     def failure(self) -> RunError:
         """Give the error that a failed build is where nothing can be measured without it."""
         how = f"exit status {self.exit_status}" if self.exit_status >= 0 else f"signal {-self.exit_status}"
-        said = last_lines(self.log)
+        said = _said(self.log)
         message = f"cannot build {self.commit.name} by `{self.command}`: {how}" + (
             f": {said}" if said else ""
         )
@@ -139,7 +125,7 @@ class Build:
 
 
 class BuildCache:
-    """Where builds are kept, one for each state of the files, command, folder and compilers' variables.
+    """Where builds are kept, one for each state of files, command, folder, environment and tools.
 
     Parameters
     ----------
@@ -183,7 +169,7 @@ class BuildCache:
         UsageError
             If the revision does not contain the folder.
         """
-        key = _key(repository, commit, command)
+        key = build_key(repository, commit, command)
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             lock = (self.folder / f"{key}.lock").open("a")
@@ -205,10 +191,6 @@ class BuildCache:
             found = replace(found, commit=commit)
             tell(found, commit)
             yield found
-
-    def place_of(self, repository: Repository, commit: Commit, command: str | None) -> str:
-        """Give the order in which builds are to be taken, so that no two processes wait for each other."""
-        return _key(repository, commit, command)
 
     def tidy(self) -> None:
         """Remove builds that nobody has used for `KEPT_DAYS` days."""
@@ -270,7 +252,7 @@ class BuildCache:
         shutil.rmtree(self.folder / key, ignore_errors=True)
 
 
-def last_lines(log: Path) -> str:
+def _said(log: Path) -> str:
     """Give the last lines of what a build said, without secrets."""
     try:
         with log.open("rb") as file:
@@ -278,8 +260,7 @@ def last_lines(log: Path) -> str:
             text = file.read().decode(errors="replace")
     except OSError:
         return ""
-    lines = [line.strip() for line in without_secrets(text).splitlines() if line.strip()]
-    return "; ".join(lines[-_SHOWN_LINES:])
+    return last_lines(without_secrets(text))
 
 
 def _default_folder() -> Path:
@@ -291,8 +272,12 @@ def _unwritable(path: Path, error: OSError) -> DataError:
     return unwritable(path, error, f"name another folder for builds in the variable {FOLDER_VARIABLE}")
 
 
-def _key(repository: Repository, commit: Commit, command: str | None) -> str:
-    """Give what a build follows from, in a name that is equally long for all: paths are part of layouts."""
+def build_key(repository: Repository, commit: Commit, command: str | None) -> str:
+    """Give what a build follows from, in a name that is equally long for all: paths are part of layouts.
+
+    Who needs several builds at once takes them in the order of their keys, so that no two processes wait for
+    each other.
+    """
     variables = {name: value for name, value in os.environ.items() if not _OF_SESSION.fullmatch(name)}
     place = [str(repository.root), str(repository.below)]
     parts = [BUILD_SCHEMA, place, commit.tree, command, variables, [_identity(tool) for tool in _TOOLS]]

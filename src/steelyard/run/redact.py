@@ -14,6 +14,7 @@ _SECRET_NAME: Final = re.compile(
     r"token|secret|passw|passphrase|credential|cookie|auth|_key$|_key_|apikey|^key$|_pat$|_pwd$",
     re.IGNORECASE,
 )
+_SHOWN_LINES: Final = 5
 _SHORTEST: Final = 4
 """Characters from which on a value is looked for; shorter ones would hide parts of ordinary words."""
 _URL_CREDENTIALS: Final = re.compile(r"(?<=://)[^\s/@]+(?=@)")
@@ -50,3 +51,15 @@ def without_secrets(text: str, environment: Mapping[str, str] | None = None) -> 
     for value in sorted(values, key=len, reverse=True):
         text = text.replace(value, HIDDEN)
     return _URL_CREDENTIALS.sub(HIDDEN, text)
+
+
+def last_lines(text: str) -> str:
+    r"""Give the last lines of what a program said, for a message of one line.
+
+    Examples
+    --------
+    >>> last_lines("compiling\n\n  no such header\n")
+    'compiling; no such header'
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return "; ".join(lines[-_SHOWN_LINES:])

@@ -151,7 +151,9 @@ def test_a_name_that_is_not_text_is_kept_as_it_is(catalogue: str, results: Path)
         assert scan(opened, [results], quiet).unchanged == 3
 
 
-@pytest.mark.parametrize("name", ["runs.parquet", "measurements/values.parquet", "tables/x.csv"])
+@pytest.mark.parametrize(
+    "name", ["runs.parquet", "measurements/values.parquet", "tables/x.csv", "provenance.json"]
+)
 @pytest.mark.timeout(20)
 def test_a_named_pipe_is_not_waited_for(catalogue: str, results: Path, name: str) -> None:
     pipe = results / "compare" / name
@@ -161,6 +163,23 @@ def test_a_named_pipe_is_not_waited_for(catalogue: str, results: Path, name: str
         done = scan(opened, [results], quiet)
         assert [Path(name).name in one.problem for one in done.damaged] == [True]
         assert len(done.new) == 2
+
+
+@pytest.mark.timeout(20)
+def test_a_folder_whose_provenance_became_a_pipe_is_still_found(catalogue: str, results: Path) -> None:
+    with Catalogue.at(catalogue) as opened:
+        entry = opened.register(results / "compare")
+        (entry.folder / "provenance.json").unlink()
+        os.mkfifo(entry.folder / "provenance.json")
+        assert opened.entry(entry.id).folder == entry.folder
+
+
+def test_a_link_that_a_program_left_and_leads_nowhere_damages_nothing(catalogue: str, results: Path) -> None:
+    left = results / "compare" / "traces" / "000000.01"
+    left.mkdir(parents=True)
+    (left / "latest").symlink_to("gone")
+    with Catalogue.at(catalogue) as opened:
+        assert opened.register(results / "compare").state == "complete"
 
 
 def test_without_a_home_the_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

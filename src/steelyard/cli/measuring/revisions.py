@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from steelyard.errors import UsageError
-from steelyard.revisions.build import Build, BuildCache
+from steelyard.revisions.build import Build, BuildCache, build_key
 from steelyard.revisions.repository import Repository, chosen
 from steelyard.studies.comparison.contender import Side
 from steelyard.studies.comparison.outcome import OF_REVISIONS
@@ -98,7 +98,7 @@ def built(options: RevisionOptions, commands: Sequence[str], stack: ExitStack) -
         commit.asked: stack.enter_context(
             cache.building(repository, commit, options.build, is_again=options.rebuild, tell=_tell)
         )
-        for commit in sorted(commits, key=lambda each: cache.place_of(repository, each, options.build))
+        for commit in sorted(commits, key=lambda each: build_key(repository, each, options.build))
     }
     builds = [made[commit.asked] for commit in commits]
     failed = tuple(build for build in builds if build.status == "failed")

@@ -14,7 +14,7 @@ from steelyard.model.run_outcome import RunStatus
 from steelyard.model.run_spec import Limits, OutputStream, Placement, RunSpec
 from steelyard.run.environment import environment_hint, environment_record
 from steelyard.run.executor.resident import located, program_environment, require_started
-from steelyard.run.redact import without_secrets
+from steelyard.run.redact import last_lines, without_secrets
 from steelyard.run.shell_syntax import shell_syntax
 from steelyard.studies.comparison.contender import SHELL
 from steelyard.studies.comparison.terms import BARE, Output
@@ -33,7 +33,6 @@ KEPT_ERROR_BYTES: Final = 1 << 12
 """What is captured stands in the record of every run."""
 LONGEST_SILENCE_S: Final = 30 * 24 * 3600.0
 """Nobody limits a run here; a launcher that dies is noticed without waiting."""
-_SHOWN_LINES: Final = 5
 
 
 class Launches:
@@ -117,7 +116,7 @@ class Launches:
         else:
             how = f"{outcome.status}: {outcome.message}"
         text = "" if outcome.standard_error is None else outcome.standard_error.text
-        said = _last_lines(text)
+        said = last_lines(text)
         message = f"`{contender.text}` failed with {how}" + (f": {said}" if said else "")
         can_inherit = self._terms.isolation == BARE
         likely = (
@@ -158,11 +157,6 @@ def _output_stream(output: Output | Path) -> OutputStream:
     return OutputStream.appended(str(Path(output).absolute()))
 
 
-def _last_lines(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return "; ".join(lines[-_SHOWN_LINES:])
-
-
 def execute_line(line: str | None, option: str, folder: Path | None = None) -> None:
     """Run a line of ``--setup``, ``--prepare``, ``--conclude`` or ``--cleanup`` by a shell.
 
@@ -186,6 +180,6 @@ def execute_line(line: str | None, option: str, folder: Path | None = None) -> N
     done = subprocess.run(words, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     if done.returncode != 0:
         how = f"exit code {done.returncode}" if done.returncode > 0 else f"signal {-done.returncode}"
-        said = _last_lines((done.stderr or done.stdout).decode(errors="replace"))
+        said = last_lines((done.stderr or done.stdout).decode(errors="replace"))
         message = f"`{option} {shlex.quote(line)}` failed with {how}" + (f": {said}" if said else "")
         raise RunError(message, hint="repair the line; it is run by `sh -c`", code="run.prepare")
